@@ -26,7 +26,7 @@ from speechiq.reducer import LEVELS, ScoreMatrix, Scores, align, calibrate, read
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.draws import draw
 from speechiq.reducer.scores.scale import DEFAULT_RULE, flat
-from speechiq.reducer.studies.comparison import draw_gap, draw_pair
+from speechiq.reducer.studies.coupled import draw_gap, draw_pair
 
 TRUTH, PART = 1_000_000, 100_000
 TAILS = (2.5, 97.5)

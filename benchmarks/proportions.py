@@ -19,9 +19,9 @@ from tqdm import tqdm
 
 from speechiq.reducer import ScoreMatrix
 from speechiq.reducer.runs.measure import Category, Measure
+from speechiq.reducer.scores.bootstrap import bound_means
 from speechiq.reducer.scores.draws import draw
 from speechiq.reducer.scores.scale import flat
-from speechiq.reducer.stats.proportion import bound_means
 
 LEVEL = "mean"
 RATES = np.array([0.02, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.98])

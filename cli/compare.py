@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from speechiq.cli.examples import examples
 from speechiq.cli.options import (
@@ -34,16 +33,14 @@ from speechiq.reducer.scores.scale import DEFAULT_RULE, check_rule
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.stats.grid import Grid
 from speechiq.reducer.studies.comparison import SIQ
-from speechiq.reducer.studies.metric_comparison import compare_metrics
+from speechiq.reducer.studies.metric_comparison import METRICS, compare_metrics
 from speechiq.reducer.studies.pair_comparison import compare as compare_pair
-from speechiq.reducer.studies.pairs import Held, Pair, choose, pair_up
-from speechiq.reducer.tables import coupled_table, side_by_side
-from speechiq.reducer.tables.publish import Output, Publication, list_outputs, publish
+from speechiq.reducer.studies.pairs import Held, choose, pair_up
+from speechiq.reducer.tables import side_by_side
+from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 from speechiq.reducer.tables.scoreboard_records import join
-from speechiq.reducer.tables.terminal import open_console, print_unbroken
 
 SCHEMA = "speechiq-comparison"
-METRICS_SCHEMA = "speechiq-metric-comparison"
 EXAMPLES = examples(
     "siq compare runs/one runs/other",
     "siq compare whisper-base whisper-tiny.en runs/demo",
@@ -137,38 +134,21 @@ def compare(
                 raise SpeechIQError(
                     f"--{option} {value}: --metrics compares columns as they are; leave one of the two out"
                 )
-        pairs = list(pair_up(one, other, named, None, (a, b)))
-        return _compare_metrics(pairs, metrics, options, [Path(a), Path(b), *(runs or [])], outputs)
     required = None if levels is None else [name.strip() for name in levels.split(",")]
-    contents: dict[str, dict[str, Any]] = {}
+    pairs = list(pair_up(one, other, named, required, (a, b)))
+    if metrics is None:
+        comparisons = {pair.suite: compare_pair(pair, options) for pair in pairs}
+    else:
+        names = [name.strip() for name in metrics.split(",")]
+        comparisons = {METRICS: compare_metrics(pairs, names, options)}
     grids: list[Grid] = []
-    for pair in pair_up(one, other, named, required, (a, b)):
-        compared = compare_pair(pair, options)
+    for compared in comparisons.values():
         for warning in compared.warnings:
             say(f"warning: {warning}")
-        grid = side_by_side.as_grid(compared, pair.categories)
+        grid = side_by_side.as_grid(compared)
         notes = [*grid.notes, *[side_by_side.BRACKETS] * bool(clips)]
         grids += [grid._replace(notes=notes), *side_by_side.clip_grids(compared, clips)]
-        contents[pair.suite] = compared.content
+    contents = {suite: compared.content for suite, compared in comparisons.items()}
     tasks = [task for of in held for tasks in of.found.tasks.values() for task in tasks]
     places = [Path(a), Path(b), *(runs or [])]
     publish(Publication(SCHEMA, grids, join(contents, SIQ)), outputs, places, tasks)
-
-
-def _compare_metrics(
-    pairs: list[Pair], metrics: str, options: Options, places: Sequence[Path], outputs: list[Output]
-) -> None:
-    """Compare two systems on columns of their sample rows; print and write the result."""
-    names = [name.strip() for name in metrics.split(",")]
-    found = compare_metrics(pairs, names, allow_mismatch=options.allow_mismatch, draws=options.draws, seed=options.seed)
-    console = open_console()
-    _print(console, f"A: {found.a}", f"B: {found.b}")
-    console.print(coupled_table.as_table(found))
-    _print(console, *coupled_table.lines_of(found))
-    tasks = [task for pair in pairs for of in pair.both for task in of.tasks]
-    publish(Publication(METRICS_SCHEMA, [], coupled_table.as_json(found)), outputs, places, tasks)
-
-
-def _print(console: Console, *lines: str) -> None:
-    for line in lines:
-        print_unbroken(console, line)

@@ -13,7 +13,7 @@ from speechiq.reducer.report.study import Study
 from speechiq.reducer.scores.draws import POINTS
 from speechiq.reducer.scores.remarks import has_scale
 from speechiq.reducer.scores.scale import flat
-from speechiq.reducer.studies import comparison as comparing
+from speechiq.reducer.studies import coupled
 from speechiq.reducer.studies.comparison import Comparison
 from speechiq.reducer.tables import side_by_side
 
@@ -34,8 +34,8 @@ def browser_data(study: Study, rows: Sequence[Standing]) -> dict[str, Any]:
     pairs: dict[str, Any] = {}
     for a, b in _pairs(study, rows):
         found = _compare(study, rows[a].name, rows[b].name)
-        pairs[f"{a} {b}"] = _plain(study, found)
-        pairs[f"{b} {a}"] = _plain(study, _swap(found))
+        pairs[f"{a} {b}"] = _plain(found)
+        pairs[f"{b} {a}"] = _plain(found.swap())
     return {
         "unit": "SIQ" if study.has_siq else "points in the mean of the levels",
         "levels": _parts(study),
@@ -58,7 +58,7 @@ def _compare(study: Study, a: str, b: str) -> Comparison:
     ranking, bootstrap = study.ranking, study.ranking.context.bootstrap
     norms = ranking.context.norms
     tied = has_scale(ranking.pool, norms) and not study.has_z
-    return comparing.compare(
+    return coupled.compare(
         ranking.pool,
         a,
         b,
@@ -70,29 +70,13 @@ def _compare(study: Study, a: str, b: str) -> Comparison:
     )
 
 
-def _swap(found: Comparison) -> Comparison:
-    """Return the comparison of B with A."""
-
-    def turned(of: dict[str, comparing.Difference]) -> dict[str, comparing.Difference]:
-        return {level: _turn(difference) for level, difference in of.items()}
-
-    siq = _turn(found.siq) if found.siq else None
-    return found._replace(a=found.b, b=found.a, raw=turned(found.raw), z=turned(found.z), siq=siq)
-
-
-def _turn(of: comparing.Difference) -> comparing.Difference:
-    return of._replace(a=of.b, b=of.a, low=-of.high, high=-of.low)
-
-
-def _plain(study: Study, found: Comparison) -> dict[str, Any]:
-    return {
-        "rows": [
-            [row.name, row.unit, *(known(number) for number in row[2:8]), row.favors]
-            for row in side_by_side.rows_of(found, study.ranking.context.levels)
-        ],
-        "verdict": side_by_side.verdict(found),
-        "caution": found.caution or "",
-    }
+def _plain(comparison: Comparison) -> dict[str, Any]:
+    rows = []
+    for row in comparison.rows:
+        of = row.difference
+        numbers = (known(number) for number in (of.a, of.b, of.value, of.low, of.high, of.p))
+        rows.append([row.label, row.unit, *numbers, side_by_side.favors_of(row)])
+    return {"rows": rows, "verdict": side_by_side.verdict(comparison), "caution": comparison.caution or ""}
 
 
 def _scores(study: Study, row: Standing) -> list[tuple[str, str, float | None]]:

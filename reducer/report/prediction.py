@@ -9,7 +9,6 @@ import plotly.graph_objects as go
 
 from speechiq.reducer.report import figures, page, provenance
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.stats.auc import roc
 from speechiq.reducer.studies.validity import published
 from speechiq.reducer.studies.validity.agreement import Agreement
 from speechiq.reducer.studies.validity.prediction import Prediction
@@ -54,10 +53,12 @@ def render(prediction: Prediction, agreements: Sequence[Agreement], tasks: Seque
 
 def _roc(prediction: Prediction) -> go.Figure:
     """Return the ROC curve of each metric."""
+    from sklearn.metrics import roc_curve
+
     units, by_name = prediction.units, {of.name: of for of in prediction.predictors}
     curves = []
     for (name, risk), style in zip(prediction.risks.items(), _styles(), strict=False):
-        false_alarms, caught = roc(risk, units.failed)
+        false_alarms, caught, _ = roc_curve(units.failed, risk, drop_intermediate=False)
         curves.append(
             go.Scatter(
                 x=false_alarms.round(4).tolist(),

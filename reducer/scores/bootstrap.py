@@ -19,7 +19,7 @@ from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale, calibrate, compet
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.coverage import caution
 from speechiq.reducer.stats.interval import Interval, StudentizedDraws
-from speechiq.reducer.stats.proportion import bound_means
+from speechiq.reducer.stats.proportion import wilson
 
 
 class Bootstrap(NamedTuple):
@@ -181,3 +181,36 @@ def leave_one_out(pool: ScoreMatrix, rule: str = DEFAULT_RULE) -> np.ndarray:
 def _within(cloud: StudentizedDraws, lowest: float, highest: float) -> StudentizedDraws:
     """Return the cloud with its interval limited to possible scores."""
     return cloud._replace(lowest=lowest, highest=highest)
+
+
+def bound_means(pool: ScoreMatrix, level: str, drawn: Interval) -> Interval:
+    """Return the intervals of the mean raw scores of a level, none of which has zero width.
+
+    Scores between two limits have that of `wilson`. Other scores keep the interval from draws, unless all clips of a
+    system agree, for which draws have zero width. Then a rate in percent counts as one between 0 and 1, and any other
+    score has no interval (NaN). A control whose clips agree on such a level has that score by definition and keeps it.
+
+    Args:
+        pool: The systems; no score is NaN.
+        level: Name of the level.
+        drawn: The intervals from draws of clips.
+    """
+    raw = pool.raw[level]
+    measure = pool.levels[level].measure if level in pool.levels else None
+    if measure and measure.is_bounded:
+        return _between(raw, *measure.raw_range)
+    constant = (np.ptp(raw, axis=1) == 0) & [name not in pool.controls for name in pool.systems]
+    if not constant.any():
+        return drawn
+    ends = [np.full(len(raw), np.nan)] * 2
+    if measure and measure.in_per_cent:
+        ends = list(_between(raw, *sorted((0.0, measure.sign))))
+    return Interval(*(np.where(constant, *pair) for pair in zip(ends, drawn, strict=True)))
+
+
+def _between(raw: np.ndarray, lowest: float, highest: float) -> Interval:
+    """Return the intervals of means of scores between two limits, which a score outside moves."""
+    least, largest = np.minimum(raw.min(axis=1), lowest), np.maximum(raw.max(axis=1), highest)
+    span = largest - least
+    found = wilson((raw - least[:, None]) / span[:, None], np.ones(raw.shape[1]))
+    return Interval(*(least + end * span for end in found))

@@ -10,7 +10,6 @@ left out of every number and counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -26,13 +25,12 @@ from speechiq.reducer.scores.scale import (
     weighted_score,
 )
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
+from speechiq.reducer.scores.sums import Sums, noise, read, rows
+from speechiq.reducer.stats.bootstrap import check_draws, count_clusters
 from speechiq.reducer.stats.interval import StudentizedDraws, shrinkage
-from speechiq.reducer.stats.sums import Sums, noise, read, rows
 
 DRAWS = 1000
-FEWEST_DRAWS = 40
 TAIL_ALLOWANCE, TAIL_ALLOWANCE_ON_NORMS = 2.0, 3.0
-CHUNK_CELLS = 2**22
 MEAN, POINTS = 100, 15
 
 PerLevel = dict[str, np.ndarray]
@@ -99,7 +97,7 @@ def draw(
         pool: The systems.
         scale: As for `resample`.
         rule: As for `resample`.
-        draws: Number of draws, at least `FEWEST_DRAWS`.
+        draws: Number of draws.
         seed: Equal seeds give equal draws.
         tail_allowance: Intervals of X_j count the variance of the heaviest clip this many more times, for equally
             heavy clips that are not in the set; None takes `TAIL_ALLOWANCE`, and `TAIL_ALLOWANCE_ON_NORMS` on a fixed
@@ -109,10 +107,7 @@ def draw(
         SpeechIQError: Too few draws, a single clip, or a pool that cannot be scored at all or on more than half of the
             draws.
     """
-    if draws < FEWEST_DRAWS:
-        raise SpeechIQError(
-            f"{draws} draws are too few for a 95 % interval: give at least {FEWEST_DRAWS}, better {DRAWS}"
-        )
+    check_draws(draws)
     clips = Clips.of(pool)
     if len(clips.names) < 2:
         raise SpeechIQError("a single clip has no error bar: run more clips, or leave error bars out (--bootstrap 0)")
@@ -120,7 +115,7 @@ def draw(
     if tail_allowance is None:
         tail_allowance = TAIL_ALLOWANCE_ON_NORMS if scale else TAIL_ALLOWANCE
     parts = {level: clips.spread(level, rows(raw, base.levels[level], scale)) for level, raw in pool.raw.items()}
-    counts = count_clips(len(clips.names), draws, seed)
+    counts = count_clusters(len(clips.names), draws, seed)
     chunks = [{level: chunk @ part.T for level, part in parts.items()} for chunk in counts]
     of_pool = {level: part.sum(axis=1) for level, part in parts.items()}
     sums = {level: np.vstack([of_pool[level], *(chunk[level] for chunk in chunks)]) for level in parts}
@@ -172,15 +167,6 @@ def draw(
             MEAN + span,
         ),
     )
-
-
-def count_clips(clips: int, draws: int, seed: int) -> Iterator[np.ndarray]:
-    """Yield how often each draw has each clip, shape (some draws, clips); `CHUNK_CELLS` does not change the counts."""
-    generator = np.random.default_rng(seed)
-    size = max(1, CHUNK_CELLS // clips)
-    even = np.full(clips, 1 / clips)
-    for start in range(0, draws, size):
-        yield generator.multinomial(clips, even, size=min(size, draws - start)).astype(float)
 
 
 def _deviation(ability: np.ndarray, level_scale: LevelScale | None) -> np.ndarray | float:

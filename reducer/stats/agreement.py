@@ -1,7 +1,7 @@
 """Measure how far scores of the same answers agree: weighted kappa, Krippendorff's alpha, Spearman, and shares.
 
 Every statistic takes how often each item counts, shape (draws, items), and returns a value for each draw: a row of ones
-is the statistic itself, rows of a bootstrap give its interval (`estimate.over_clips`).
+is the statistic itself, rows of a bootstrap give its interval (`bootstrap.bootstrap`).
 """
 
 from __future__ import annotations

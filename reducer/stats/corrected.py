@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from speechiq.reducer.stats.estimate import UNDEFINED, Estimate
 from speechiq.reducer.stats.interval import CONFIDENCE
 from speechiq.reducer.stats.proportion import wilson
 
@@ -25,18 +26,14 @@ class Corrected(NamedTuple):
 
     Attributes:
         judge: The judge's mean over all answers.
-        value: The corrected mean; NaN without a score of the person.
-        low, high: Its 95 % interval; NaN if the person scored answers of fewer than two clips.
+        mean: The corrected mean, of the answers that the person scored; undefined without any, and its interval for
+            answers of fewer than two clips.
         answers: Number of answers with a score of the judge.
-        scored: Number of those with a score of the person.
     """
 
     judge: float
-    value: float
-    low: float
-    high: float
+    mean: Estimate
     answers: int
-    scored: int
 
 
 def correct(
@@ -57,32 +54,29 @@ def correct(
         clips: The clip of each answer.
         bounds: Lowest and highest score; the interval ends there.
 
-    >>> correct(np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0, 0.0]), "abcd").value
+    >>> correct(np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0, 0.0]), "abcd").mean.value
     0.25
     """
     from scipy.special import stdtrit
 
     scored = ~np.isnan(person)
-    _, clip = np.unique(np.array([str(of) for of in clips]), return_inverse=True)
-    gap = person[scored] - judge[scored]
     mean = float(judge.mean())
     if not scored.any():
-        return Corrected(mean, math.nan, math.nan, math.nan, len(judge), 0)
+        return Corrected(mean, UNDEFINED, len(judge))
+    _, clip = np.unique(np.array([str(name) for name in clips]), return_inverse=True)
+    gap = person[scored] - judge[scored]
     value = mean + float(gap.mean())
     parts = _parts(judge, clip)
     parts[scored] += _parts(gap, clip[scored])
     seen = len(np.unique(clip[scored]))
-    half = (
-        float(stdtrit(seen - 1, (1 + CONFIDENCE) / 2)) * math.sqrt(float((np.bincount(clip, parts) ** 2).sum()))
-        if seen > 1
-        else math.nan
-    )
-    low, high = (float(np.clip(end, *bounds)) for end in (value - half, value + half))
-    value, span = float(np.clip(value, *bounds)), bounds[1] - bounds[0]
+    error = math.sqrt(float((np.bincount(clip, parts) ** 2).sum()))
+    half = float(stdtrit(seen - 1, (1 + CONFIDENCE) / 2)) * error if seen > 1 else math.nan
+    value, low, high = (float(np.clip(end, *bounds)) for end in (value, value - half, value + half))
+    span = bounds[1] - bounds[0]
     if half < ROUNDING and math.isfinite(span):
         ends = wilson(np.full(seen, (value - bounds[0]) / span), np.ones(seen))
         low, high = (bounds[0] + span * float(end) for end in ends)
-    return Corrected(mean, value, low, high, len(judge), int(scored.sum()))
+    return Corrected(mean, Estimate(value, low, high, int(scored.sum()), seen), len(judge))
 
 
 def _parts(values: np.ndarray, clip: np.ndarray) -> np.ndarray:

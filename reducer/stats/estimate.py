@@ -1,63 +1,123 @@
-"""Give a statistic of items its 95 % interval, from draws of their clips."""
+"""Hold numbers with an error: an estimate with its 95 % interval, and a difference between two scores."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from speechiq.reducer.scores.draws import count_clips
-from speechiq.reducer.stats.interval import CONFIDENCE
-
-#: Cells of the largest array of counts that a statistic gets.
-PART_CELLS = 2**18
+#: Differences are rounded to so many decimals: what is smaller is rounding of the computation.
+DECIMALS = 9
 
 
 class Estimate(NamedTuple):
-    """A statistic with the ends of its interval; NaN for a value that is not defined."""
+    """A number with the ends of its 95 % interval; NaN for what is not defined.
+
+    Attributes:
+        value: The number.
+        low, high: Ends of the interval, which includes the number.
+        n: Number of items that it comes from.
+        clusters: Number of independent units of these items, such as clips.
+        draws: Number of draws on which it is defined; 0 for an interval without draws.
+    """
 
     value: float
-    low: float
-    high: float
+    low: float = math.nan
+    high: float = math.nan
+    n: int = 0
+    clusters: int = 0
+    draws: int = 0
 
     @property
-    def known(self) -> dict[str, float | None]:
-        """Return the numbers as plain data; None for NaN."""
-        return {name: None if math.isnan(of) else of for name, of in self._asdict().items()}
+    def ends(self) -> tuple[float, float]:
+        """Return both ends of the interval."""
+        return self.low, self.high
+
+    def map(self, factor: float, shift: float = 0.0) -> Estimate:
+        """Return the estimate in another unit: times a factor, plus a shift.
+
+        >>> Estimate(0.5, 0.25, 1.0).map(-100.0).ends
+        (-100.0, -25.0)
+        """
+        value, *ends = (factor * number + shift for number in self[:3])
+        return self._replace(value=value, low=min(ends), high=max(ends))
 
 
-#: A statistic that is not defined.
-UNDEFINED = Estimate(math.nan, math.nan, math.nan)
+#: A number that is not defined.
+UNDEFINED = Estimate(math.nan)
 
 
-def over_clips(
-    statistic: Callable[[np.ndarray], np.ndarray], clips: Sequence[str], *, draws: int, seed: int = 0
-) -> Estimate:
-    """Return a statistic and its percentile interval: all items of a clip are drawn together.
+class Difference(NamedTuple):
+    """The score of A minus that of B.
 
-    Args:
-        statistic: From how often each item counts, shape (draws, items), to its values, shape (draws,).
-        clips: The clip of each item.
-        draws: Number of draws; 0 leaves the interval out (NaN).
-        seed: Equal seeds give equal draws.
-
-    >>> over_clips(lambda counts: counts @ np.array([0.0, 1.0]) / counts.sum(axis=1), ["a", "b"], draws=100)
-    Estimate(value=0.5, low=0.0, high=1.0)
+    Attributes:
+        a: Score of A.
+        b: Score of B.
+        low, high: Ends of the difference's 95 % interval; NaN without draws.
+        p: Two-sided p value; NaN without a test.
     """
-    if not clips:
-        return UNDEFINED
-    names, place = np.unique(np.asarray(clips), return_inverse=True)
-    value = float(statistic(np.ones((1, len(place))))[0])
-    found = [
-        statistic(part[part[:, place].any(axis=1)][:, place])
-        for counts in count_clips(len(names), draws, seed)
-        for part in np.array_split(counts, math.ceil(len(counts) * len(place) / PART_CELLS))
-    ]
-    drawn = np.concatenate([*found, np.empty(0)])
-    drawn = drawn[~np.isnan(drawn)]
-    if math.isnan(value) or len(names) < 2 or not len(drawn):
-        return Estimate(value, math.nan, math.nan)
-    low, high = np.percentile(drawn, [50 * (1 - CONFIDENCE), 50 * (1 + CONFIDENCE)]).tolist()
-    return Estimate(value, min(low, value), max(high, value))
+
+    a: float
+    b: float
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan
+
+    @property
+    def value(self) -> float:
+        """Return the difference."""
+        return round(self.a - self.b, DECIMALS) + 0.0
+
+    @property
+    def side(self) -> int:
+        """Return 1 if the interval is above 0, -1 if it is below, and 0 if it includes 0."""
+        return int(self.low > 0) - int(self.high < 0)
+
+    @property
+    def estimate(self) -> Estimate:
+        """Return the difference with its interval."""
+        return Estimate(self.value, self.low, self.high)
+
+    def map(self, factor: float, shift: float = 0.0) -> Difference:
+        """Return the difference of scores in another unit: times a factor, plus a shift.
+
+        >>> Difference(0.5, 0.25, 0.125, 0.5).map(-100.0).estimate.ends
+        (-50.0, -12.5)
+        """
+        a, b = (factor * score + shift + 0.0 for score in (self.a, self.b))
+        low, high = sorted(factor * end + 0.0 for end in (self.low, self.high))
+        return self._replace(a=a, b=b, low=low, high=high)
+
+    @property
+    def record(self) -> dict[str, float]:
+        """Return all its numbers by name, the difference first."""
+        return {"difference": self.value, **self._asdict()}
+
+    def swap(self) -> Difference:
+        """Return the score of B minus that of A."""
+        return Difference(self.b, self.a, -self.high, -self.low, self.p)
+
+
+def plain(value: Any) -> Any:
+    """Return numbers, records and arrays as plain data for files; an undefined number is None.
+
+    >>> plain({"kappa": Estimate(0.5), "counts": np.array([1, 2]), "rate": -0.0})
+    {'kappa': {'value': 0.5, 'low': None, 'high': None}, 'counts': [1, 2], 'rate': 0.0}
+    """
+    if isinstance(value, Estimate):
+        value = dict(zip(("value", "low", "high"), value[:3], strict=True))
+    elif isinstance(value, Difference):
+        value = value.record
+    elif isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, float):
+        return value + 0.0 if math.isfinite(value) else None
+    return value

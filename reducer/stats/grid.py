@@ -6,9 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.stats.estimate import Estimate, plain
 
 UNKNOWN = "\N{EM DASH}"
 
@@ -102,25 +100,6 @@ class Grid(NamedTuple):
     def records(self) -> list[dict[str, Any]]:
         """Return the rows as plain data for files, unrounded; an estimate has a key for each end of its interval."""
         return [flatten({column.name: row.get(column.name) for column in self.columns}) for row in self.rows]
-
-
-def plain(value: Any) -> Any:
-    """Return a value as JSON has it: records and arrays as objects and lists, and null for an unknown number.
-
-    >>> plain({"alpha": Estimate(0.5, math.nan, math.nan), "ranks": np.array([1, 2]), "zero": -0.0})
-    {'alpha': {'value': 0.5, 'low': None, 'high': None}, 'ranks': [1, 2], 'zero': 0.0}
-    """
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        value = value._asdict()
-    if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, float):
-        return value + 0.0 if math.isfinite(value) else None
-    return value
 
 
 def flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from speechiq.reducer.stats.estimate import DECIMALS
+
 #: All sign patterns are tried up to so many clips; above, so many random ones.
 EXACT, FLIPS = 14, 9999
 CHUNK_CELLS = 2**20
-#: Sums that are equal to so many decimals differ by rounding.
-DECIMALS = 9
 
 
 def permute(parts: np.ndarray, seed: int = 0) -> np.ndarray:

@@ -12,7 +12,6 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.estimate import UNDEFINED, Estimate
 from speechiq.reducer.stats.interval import CONFIDENCE, Interval
 
@@ -64,7 +63,7 @@ def share(
         sizes: How much each item counts; 0 for one that does not.
         clips: The clip of each item.
 
-    >>> [round(number, 3) for number in share([1, 1, *[0] * 15], [1] * 17, range(17))]
+    >>> [round(number, 3) for number in share([1, 1, *[0] * 15], [1] * 17, range(17))[:3]]
     [0.118, 0.033, 0.343]
     """
     if not np.sum(sizes):
@@ -72,37 +71,4 @@ def share(
     unit = np.unique(np.array([str(clip) for clip in clips]), return_inverse=True)[1]
     above, below = (np.bincount(unit, np.asarray(values, float)) for values in (sums, sizes))
     low, high = wilson(above, below)
-    return Estimate(float(above.sum() / below.sum()), float(low), float(high))
-
-
-def bound_means(pool: ScoreMatrix, level: str, drawn: Interval) -> Interval:
-    """Return the intervals of the mean raw scores of a level, none of which has zero width.
-
-    Scores between two limits have that of `wilson`. Other scores keep the interval from draws, unless all clips of a
-    system agree, for which draws have zero width. Then a rate in percent counts as one between 0 and 1, and any other
-    score has no interval (NaN). A control whose clips agree on such a level has that score by definition and keeps it.
-
-    Args:
-        pool: The systems; no score is NaN.
-        level: Name of the level.
-        drawn: The intervals from draws of clips.
-    """
-    raw = pool.raw[level]
-    measure = pool.levels[level].measure if level in pool.levels else None
-    if measure and measure.is_bounded:
-        return _between(raw, *measure.raw_range)
-    constant = (np.ptp(raw, axis=1) == 0) & [name not in pool.controls for name in pool.systems]
-    if not constant.any():
-        return drawn
-    ends = [np.full(len(raw), np.nan)] * 2
-    if measure and measure.in_per_cent:
-        ends = list(_between(raw, *sorted((0.0, measure.sign))))
-    return Interval(*(np.where(constant, *pair) for pair in zip(ends, drawn, strict=True)))
-
-
-def _between(raw: np.ndarray, lowest: float, highest: float) -> Interval:
-    """Return the intervals of means of scores between two limits, which a score outside moves."""
-    least, largest = np.minimum(raw.min(axis=1), lowest), np.maximum(raw.max(axis=1), highest)
-    span = largest - least
-    found = wilson((raw - least[:, None]) / span[:, None], np.ones(raw.shape[1]))
-    return Interval(*(least + end * span for end in found))
+    return Estimate(float(above.sum() / below.sum()), float(low), float(high), len(unit), len(below))

@@ -9,7 +9,7 @@ import numpy as np
 
 from speechiq.reducer.scores.ranking import Ranking
 from speechiq.reducer.stats.correlation import FEWEST, Correlation, correlate
-from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.stats.estimate import plain
 from speechiq.reducer.stats.grid import Column, Grid
 
 
@@ -70,7 +70,7 @@ def as_grid(rows: Sequence[Row], ranks: str) -> Grid:
         coefficients = dict(zip(names, row.correlation[1:], strict=True))
         cells.append(
             {"metric": row.metric}
-            | {name: Estimate(of.value, of.low, of.high) for name, of in coefficients.items()}
+            | {name: of.estimate for name, of in coefficients.items()}
             | {f"{name}_p": of.p for name, of in coefficients.items()}
         )
     systems = rows[0].correlation.systems if rows else 0
@@ -85,7 +85,9 @@ def as_grid(rows: Sequence[Row], ranks: str) -> Grid:
 def as_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Return one record per metric and coefficient."""
     return [
-        {"metric": row.metric, "systems": row.correlation.systems, "coefficient": name} | coefficient._asdict()
+        {"metric": row.metric, "systems": row.correlation.systems, "coefficient": name}
+        | plain(coefficient.estimate)
+        | {"p": coefficient.p}
         for row in rows
         for name, coefficient in zip(Correlation._fields[1:], row.correlation[1:], strict=True)
     ]

@@ -1,148 +1,171 @@
-"""Compare two systems on several metrics at once (coupled bootstrap, section 2.2 of the LLMSemDist paper).
+"""Compare two systems on the same draws: how much they differ, whether that is chance, and which clips decide it.
 
-All metrics share each draw of clips. A system is better only if the intervals of all metrics exclude 0 in its favor.
+All intervals come from the same draws (the coupled bootstrap of the LLMSemDist paper, section 2.2), made as in
+`bootstrap`. Each difference has a permutation test: how often a difference at least as large results if the two systems
+are swapped at random on each clip.
+
+The scale is that of norms, or of a pool of three or more systems. Two systems alone always have Z = +1 and -1, so that
+only their raw scores are compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal, NamedTuple
+import math
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.scores.draws import count_clips
+from speechiq.core.suggestions import did_you_mean
+from speechiq.reducer.scores.draws import DRAWS, MEAN, POINTS, Clips, Draws, draw
+from speechiq.reducer.scores.remarks import explain_missing
+from speechiq.reducer.scores.scale import DEFAULT_RULE, LevelScale, Scale, calibrate, flat, score
+from speechiq.reducer.scores.score_matrix import ScoreMatrix
+from speechiq.reducer.stats.estimate import DECIMALS, Difference
+from speechiq.reducer.stats.interval import Interval
+from speechiq.reducer.stats.permutation import permute
+from speechiq.reducer.studies.comparison import SIQ, Comparison, Share
 
-INTERVAL = [2.5, 97.5]
-FEWEST_DRAWS = 40
-
-
-class Paired(NamedTuple):
-    """A metric of two systems on the same clips.
-
-    Attributes:
-        a, b: Values of each clip, shape (clips,); NaN if undefined.
-        weights: Weight of each clip in the mean: 1, or the length of its reference if errors are pooled.
-        sign: 1 if a higher value is better, -1 if a lower one is.
-        pooled: Whether errors are pooled over clips.
-    """
-
-    a: np.ndarray
-    b: np.ndarray
-    weights: np.ndarray
-    sign: float
-    pooled: bool
+TAIL_ALLOWANCE_OF_PAIR = 1.0
+NO_SCALE = (
+    "two systems alone always have Z +1 and -1, so that SIQ needs a scale; "
+    "add --norms demo, --norms FILE, or further runs"
+)
 
 
-class Difference(NamedTuple):
-    """A metric of two systems and its difference.
-
-    Attributes:
-        metric: Name of the metric.
-        direction: Which values are better.
-        pooled: Whether errors are pooled over clips; else the mean over clips is compared.
-        clips: Number of clips on which it is defined for both systems.
-        a, b: The metric of each system on these.
-        difference: a minus b.
-        low, high: 95 % interval of the difference, by the percentiles of the draws.
-        side: 1 if the interval excludes 0 in favor of a, -1 in favor of b, 0 if it includes 0.
-    """
-
-    metric: str
-    direction: Literal["higher", "lower"]
-    pooled: bool
-    clips: int
-    a: float
-    b: float
-    difference: float
-    low: float
-    high: float
-    side: int
-
-
-class Coupled(NamedTuple):
-    """A coupled comparison.
-
-    Attributes:
-        a, b: Names of the systems.
-        clips: Number of clips that both ran.
-        draws: Number of draws of clips.
-        seed: Of the draws.
-        differences: One per metric.
-    """
-
-    a: str
-    b: str
-    clips: int
-    draws: int
-    seed: int
-    differences: list[Difference]
-
-    @property
-    def better(self) -> str | None:
-        """Return the system that all intervals favor; None if they do not agree on one."""
-        winner: dict[tuple[int, ...], str] = {(1,): self.a, (-1,): self.b}
-        return winner.get(tuple({of.side for of in self.differences}))
-
-
-def compare(a: str, b: str, metrics: Mapping[str, Paired], draws: int = 1000, seed: int = 0) -> Coupled:
-    """Compare two systems on the same draws for all metrics.
+def compare(
+    pool: ScoreMatrix,
+    a: str,
+    b: str,
+    *,
+    scale: Scale | None = None,
+    rule: str = DEFAULT_RULE,
+    asked: Collection[str] | None = None,
+    draws: int = DRAWS,
+    seed: int = 0,
+    raw_only: str | None = None,
+) -> Comparison:
+    """Compare two systems of a pool.
 
     Args:
-        a: Name of system A.
-        b: Name of system B.
-        metrics: Metric -> its values; all have the same clips.
-        draws: Number of draws, at least `FEWEST_DRAWS`.
-        seed: Equal seeds give equal draws.
+        pool: The two systems, and further ones that set the scale.
+        a: Name of system a.
+        b: Name of system b.
+        scale: A fixed scale on the pool's clips; None takes the pool's own if it has three systems or more. Without
+            one of the levels of SIQ, only raw scores are compared.
+        rule: Rule of the level weights, without `scale`.
+        asked: Which intervals must agree: levels (by raw score), `siq`. None means all.
+        draws: Number of bootstrap draws; 0 leaves out the intervals, and with them the verdict.
+        seed: Seed of draws and permutations.
+        raw_only: Why only raw scores are compared, for a suite without a scale.
 
     Raises:
-        SpeechIQError: Too few draws or clips, or a metric is undefined on most draws.
-
-    >>> values = Paired(np.array([0.5, 0.25]), np.array([0.25, 0.0]), np.ones(2), -1.0, False)
-    >>> found = compare("a", "b", {"distance": values})
-    >>> found.differences[0].difference, found.better
-    (0.25, 'b')
+        SpeechIQError: `asked` has a name that is not compared, or as for `draws.draw`.
     """
-    if draws < FEWEST_DRAWS:
-        raise SpeechIQError(f"{draws} draws are too few for a 95 % interval: give at least {FEWEST_DRAWS}")
-    clips = len(next(iter(metrics.values())).a)
-    if clips < 2:
-        raise SpeechIQError("the two systems share fewer than two clips, which have no interval: run the same tasks")
-    parts = {name: _parts(of) for name, of in metrics.items()}
-    drawn: dict[str, list[np.ndarray]] = {name: [] for name in metrics}
-    for counts in count_clips(clips, draws, seed):
-        for name, (sums, weights) in parts.items():
-            gap, weight = counts @ (sums[0] - sums[1]), counts @ weights
-            drawn[name].append(np.divide(gap, weight, out=np.full(len(counts), np.nan), where=weight > 0))
-    found = []
-    for name, (sums, weights) in parts.items():
-        values = np.concatenate(drawn[name])
-        values = values[~np.isnan(values)]
-        if len(values) < draws / 2:
-            raise SpeechIQError(f"{name}: defined on {int((weights > 0).sum())} of {clips} clips, too few to compare")
-        low, high = np.percentile(values, INTERVAL).tolist()
-        one, other = (sums.sum(axis=1) / weights.sum()).tolist()
-        sign, pooled = int(metrics[name].sign), metrics[name].pooled
-        found.append(
-            Difference(
-                metric=name,
-                direction="higher" if sign > 0 else "lower",
-                pooled=pooled,
-                clips=int((weights > 0).sum()),
-                a=one,
-                b=other,
-                difference=one - other,
-                low=low,
-                high=high,
-                side=sign * (int(low > 0) - int(high < 0)),
-            )
-        )
-    return Coupled(a, b, clips, draws, seed, found)
+    no_siq = (
+        raw_only
+        or explain_missing(pool)
+        or (f"no SIQ: {NO_SCALE}" if scale is None and len(pool.systems) < 3 else None)
+    )
+    scaled = no_siq is None
+    asked = _check_asked(asked, (*pool.raw, *[SIQ] * scaled), no_siq)
+    fixed = scale if scaled else flat(pool)
+    scale = fixed or calibrate(pool, rule)
+    scores = score(pool, scale)
+    row_a, row_b = pool.systems.index(a), pool.systems.index(b)
+
+    drawn = draw_gap(pool, row_a, row_b, fixed or flat(pool), draws, seed) if draws else None
+    own_draws = draw_pair(pool, rule, draws, seed) if draws and not fixed else None
+    clips = Clips.of(pool)
+    gaps = {level: clips.spread(level, raw[row_a] - raw[row_b]) for level, raw in pool.raw.items()}
+    of_raw = [gap / len(pool.clips[level]) for level, gap in gaps.items()]
+    of_z = [gap * clips.spread(level, _per_z(scale.levels[level])) for level, gap in gaps.items()]
+    units = [1 / spread_of(raw) if raw_only else POINTS if scaled else 100.0 for raw in pool.raw.values()]
+    weights = [unit * level_scale.weight for unit, level_scale in zip(units, scale.levels.values(), strict=True)]
+    shares = np.array([weight * part for weight, part in zip(weights, of_z, strict=True)])
+    p = permute(np.array([*of_raw, *of_z, shares.sum(axis=0)]), seed)
+
+    levels = scores.levels.values()
+    values = [*(level_scores.raw for level_scores in levels), *(level_scores.z for level_scores in levels), scores.siq]
+    ends = [(math.nan, math.nan)] * len(values)
+    if drawn:
+        ends = [_ends(interval) for interval in _intervals(drawn, own_draws, row_a, row_b)]
+    differences = [
+        Difference(float(value[row_a]), float(value[row_b]), low, high, chance)
+        for value, (low, high), chance in zip(values, ends, p.tolist(), strict=True)
+    ]
+    return Comparison(
+        a=a,
+        b=b,
+        draws=draws,
+        left_out=(own_draws or drawn).left_out if drawn else 0,
+        seed=seed,
+        raw=dict(zip(gaps, differences, strict=False)),
+        z=dict(zip(gaps, differences[len(gaps) :], strict=False)) if scaled else {},
+        siq=differences[-1] if scaled else None,
+        asked=asked,
+        clips=order_shares(clips.names, shares, list(gaps)),
+        no_siq=no_siq,
+        levels=pool.levels,
+    )
 
 
-def _parts(of: Paired) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weighted values of both systems, shape (2, clips), and the weights; both 0 on an undefined clip."""
-    both = np.array([of.a, of.b])
-    defined = ~np.isnan(both).any(axis=0)
-    weights = np.where(defined, of.weights, 0.0)
-    return np.where(defined, both, 0.0) * weights, weights
+def spread_of(raw: np.ndarray) -> float:
+    """Return the standard deviation of defined raw scores over systems and clips; 1 if all are equal."""
+    return float(np.nanstd(raw)) or 1.0
+
+
+def _check_asked(asked: Collection[str] | None, known: tuple[str, ...], no_siq: str | None) -> tuple[str, ...]:
+    asked = known if asked is None else tuple(dict.fromkeys(asked))
+    if no_siq and SIQ in asked:
+        raise SpeechIQError(f"siq cannot be compared here: {no_siq.removeprefix('no SIQ: ')}")
+    if not asked or not {*asked} <= {*known}:
+        near = "".join(did_you_mean(name, known) for name in asked if name not in known)
+        raise SpeechIQError(f"levels {', '.join(asked)!r}: {near}name some of {', '.join(known)}")
+    return asked
+
+
+def draw_gap(pool: ScoreMatrix, a: int, b: int, scale: Scale, draws: int, seed: int) -> Draws:
+    """Return the draws of one system's scores minus another's, clip by clip, without the rest of the pool."""
+    gap = ScoreMatrix(("gap",), pool.clips, {level: raw[[a]] - raw[[b]] for level, raw in pool.raw.items()})
+    scale = scale._replace(
+        levels={level: level_scale._replace(mean=0.0) for level, level_scale in scale.levels.items()}
+    )
+    return draw(gap, scale=scale, draws=draws, seed=seed, tail_allowance=0)
+
+
+def draw_pair(pool: ScoreMatrix, rule: str, draws: int, seed: int) -> Draws:
+    """Return the draws of a pool on its own scale, for the difference between two of its systems.
+
+    Heavy clips that are not in the set count less than in the interval of one system, so that equal systems differ in
+    about 5 % of the sets.
+    """
+    return draw(pool, rule=rule, draws=draws, seed=seed, tail_allowance=TAIL_ALLOWANCE_OF_PAIR)
+
+
+def _intervals(drawn: Draws, own_draws: Draws | None, a: int, b: int) -> list[Interval]:
+    """Return the intervals of the raw differences, of Z, and of SIQ."""
+    raw = [cloud.interval for cloud in drawn.raw_clouds.values()]
+    if own_draws:
+        clouds = (*own_draws.z_clouds.values(), own_draws.siq_cloud)
+        return raw + [cloud.difference(a, b).interval for cloud in clouds]
+    siq = drawn.siq_cloud.interval
+    z = [cloud.interval for cloud in drawn.z_clouds.values()]
+    return [*raw, *z, Interval(siq.low - MEAN, siq.high - MEAN)]
+
+
+def _per_z(level_scale: LevelScale) -> np.ndarray:
+    """Return how much a clip's raw score changes Z (eqs. 4 and 5), shape (clips,)."""
+    return np.asarray(level_scale.discrimination / (level_scale.discrimination.sum() * level_scale.std))
+
+
+def _ends(interval: Interval) -> tuple[float, float]:
+    low, high = (float(np.round(end, DECIMALS)[0] + 0.0) for end in interval)
+    return low, high
+
+
+def order_shares(clips: Sequence[str], shares: np.ndarray, levels: Sequence[str]) -> list[Share]:
+    """Return the parts of clips, shape (levels, clips), as one record per clip, largest first."""
+    total = shares.sum(axis=0)
+    order = np.argsort(-np.abs(total), kind="stable")
+    return [Share(clips[i], float(total[i]), dict(zip(levels, shares[:, i].tolist(), strict=True))) for i in order]

@@ -2,63 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.conditions import compare_systems
+from speechiq.reducer.runs.measure import Category, Measure
 from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.runs.samples import SampleTable, join_columns, read_table
 from speechiq.reducer.runs.texts import can_pool, read_lengths
 from speechiq.reducer.scores import comparability
-from speechiq.reducer.studies import coupled
-from speechiq.reducer.studies.coupled import Coupled, Paired
+from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.stats.bootstrap import resample
+from speechiq.reducer.stats.coverage import caution_of_raw
+from speechiq.reducer.stats.estimate import Difference
+from speechiq.reducer.stats.permutation import permute
+from speechiq.reducer.studies.comparison import Comparison, Undefined, as_json
+from speechiq.reducer.studies.coupled import order_shares, spread_of
+from speechiq.reducer.studies.pair_comparison import PARTS, UNIT, Compared, describe_undefined, list_texts
 from speechiq.reducer.studies.pairs import Pair
 
+#: What stands for a suite in files.
+METRICS = "metrics"
 
-def compare_metrics(
-    pairs: Sequence[Pair], metrics: Sequence[str], *, allow_mismatch: bool = False, draws: int = 1000, seed: int = 0
-) -> Coupled:
+
+def compare_metrics(pairs: Sequence[Pair], metrics: Sequence[str], options: Options) -> Compared:
     """Compare two systems on metrics that any of their suites has.
+
+    Rates of errors by words or characters are pooled over clips (`lengths.can_pool`), all others are means over clips.
+    Intervals are percentiles of the draws.
 
     Args:
         pairs: The two systems, once for each suite.
         metrics: Columns of the sample rows whose direction is known; those of questions are averaged by clip.
-        allow_mismatch: Whether the systems may have been run on different clips or task versions.
-        draws: Number of draws of clips.
-        seed: Of the draws.
+        options: How to compare.
 
     Raises:
         SpeechIQError: A metric is unknown or named twice, the systems ran on different terms and that is not allowed,
-            they share no clip, or as for `coupled.compare`.
+            they share no clip, or there are too few draws.
     """
-    if not allow_mismatch:
-        comparability.require_equal([found for pair in pairs for found in compare_systems(pair.both)])
-    one, other = (
+    if not options.allow_mismatch:
+        comparability.require_equal([mismatch for pair in pairs for mismatch in compare_systems(pair.both)])
+    tables_a, tables_b = (
         [read_table(task, columns=task.signs) for pair in pairs for task in pair.both[side].tasks] for side in (0, 1)
     )
-    signs = {name: table.task.signs[name] for table in (*one, *other) for name in table.signed}
+    signs = {name: table.task.signs[name] for table in (*tables_a, *tables_b) for name in table.signed}
     for name in metrics:
         if name not in signs:
             near = did_you_mean(name, signs)
             raise SpeechIQError(f"--metrics: no column {name!r} in these runs; {near}choose from {', '.join(signs)}")
     if len(set(metrics)) < len(metrics):
         raise SpeechIQError(f"--metrics {','.join(metrics)}: a metric is named twice; name each once")
-    values = {name: (_by_clip(one, name), _by_clip(other, name)) for name in metrics}
+    values = {name: (_by_clip(tables_a, name), _by_clip(tables_b, name)) for name in metrics}
     clips = sorted(set.intersection(*(set(of) for both in values.values() for of in both)))
-    if not clips and metrics:
+    if not clips:
         raise SpeechIQError(f"--metrics {','.join(metrics)}: the two systems share no clip with all of these")
-    tasks = [table.task for table in one]
-    paired = {}
-    for name, both in values.items():
-        a, b = (np.array([of[clip] for clip in clips]) for of in both)
-        lengths = read_lengths(tasks, name) if can_pool(name) else {}
-        weights = np.array([lengths.get(clip, 1.0) for clip in clips])
-        paired[name] = Paired(a, b, weights, signs[name], can_pool(name))
+    tasks = [table.task for table in tables_a]
+    raw = np.array([[[signs[name] * of[clip] for clip in clips] for of in both] for name, both in values.items()])
+    lengths = [read_lengths(tasks, name) if can_pool(name) else {} for name in metrics]
+    weights = np.array([[of.get(clip, 1.0) for clip in clips] for of in lengths])
+    levels = {name: _describe(name, signs[name]) for name in metrics}
     names = pairs[0].a.name, pairs[0].b.name
-    return coupled.compare(*names, paired, draws, seed)
+    comparison = _compare(names, [clip for (clip,) in clips], levels, raw, weights, options)
+    caution = caution_of_raw(len(clips)) if options.draws else None
+    return Compared(
+        found=comparison,
+        flags=[],
+        notes=list(_notes(comparison, caution)),
+        content=as_json(comparison)
+        | {
+            "caution": caution,
+            "undefined": {name: of._asdict() for name, of in comparison.undefined.items()},
+            "pooled": [*filter(can_pool, metrics)],
+        },
+        warnings=[],
+        unit=UNIT,
+        texts=[list_texts([task for pair in pairs for task in pair.both[side].tasks]) for side in (0, 1)],
+    )
 
 
 def _by_clip(tables: Sequence[SampleTable], name: str) -> dict[Item, float]:
@@ -67,3 +90,69 @@ def _by_clip(tables: Sequence[SampleTable], name: str) -> dict[Item, float]:
     for (_, item), value in join_columns(tables, name).items():
         values.setdefault(item[:1], []).append(value)
     return {clip: float(np.mean(of)) for clip, of in values.items()}
+
+
+def _describe(name: str, sign: float) -> Category:
+    measure = Measure(name, "higher" if sign > 0 else "lower", "%" if can_pool(name) else "", undefined="counted")
+    return Category(METRICS, name, measure, ("id",))
+
+
+def _compare(
+    names: tuple[str, str],
+    clips: Sequence[str],
+    levels: dict[str, Category],
+    raw: np.ndarray,
+    weights: np.ndarray,
+    options: Options,
+) -> Comparison:
+    """Compare values of clips that grow with ability, shape (metrics, 2, clips), by their weights (metrics, clips)."""
+    undefined = np.isnan(raw)
+    both = ~undefined.any(axis=1)
+    weights = np.where(both, weights, 0.0)
+    sums = np.where(both[:, None], raw, 0.0) * weights[:, None]
+    gaps = sums[:, 0] - sums[:, 1]
+
+    def means(counts: np.ndarray) -> np.ndarray:
+        above, below = counts @ gaps.T, counts @ weights.T
+        return np.asarray(np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0))
+
+    estimates = resample(means, clips, draws=options.draws, seed=options.seed).estimates
+    with np.errstate(invalid="ignore"):
+        scores = sums.sum(axis=2) / weights.sum(axis=1)[:, None]
+        parts = gaps / weights.sum(axis=1)[:, None]
+    p = permute(np.nan_to_num(parts), options.seed)
+    shares = [part / spread_of(values) / len(levels) for part, values in zip(np.nan_to_num(parts), raw, strict=True)]
+    counts = [
+        Undefined(int(absent[0].sum()), int(absent[1].sum()), len(clips), int(defined.sum()))
+        for absent, defined in zip(undefined, both, strict=True)
+    ]
+    return Comparison(
+        a=names[0],
+        b=names[1],
+        draws=options.draws,
+        left_out=0,
+        seed=options.seed,
+        raw={
+            name: Difference(float(score[0]), float(score[1]), estimate.low, estimate.high, chance)
+            for name, score, estimate, chance in zip(levels, scores, estimates, p.tolist(), strict=True)
+        },
+        z={},
+        siq=None,
+        asked=tuple(levels),
+        clips=order_shares(clips, np.array(shares), [*levels]),
+        levels=levels,
+        undefined={name: of for name, of in zip(levels, counts, strict=True) if of.compared < of.items},
+    )
+
+
+def _notes(comparison: Comparison, caution: str | None) -> Iterator[str]:
+    clips = count_of(len(comparison.clips), "clip")
+    if comparison.draws:
+        yield f"{comparison.draws} draws of {clips}, seed {comparison.seed}; all metrics share each draw"
+    pooled = [name for name in comparison.levels if can_pool(name)]
+    means = [name for name in comparison.levels if not can_pool(name)]
+    shown = [("pooled over clips", pooled), ("mean over clips", means)]
+    yield "; ".join(f"{how}: {', '.join(names)}" for how, names in shown if names)
+    yield from describe_undefined(comparison)
+    yield from filter(None, [caution])
+    yield PARTS

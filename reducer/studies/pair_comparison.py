@@ -13,15 +13,13 @@ from speechiq.reducer.runs.flags import Flags
 from speechiq.reducer.runs.judge_name import name_judges
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.ranking import intersect
 from speechiq.reducer.scores.remarks import Remarks, observe, remark, title
 from speechiq.reducer.scores.score_matrix import align, complete
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.stats.coverage import caution_of_raw
-from speechiq.reducer.studies import comparison as comparing
-from speechiq.reducer.studies import unanswerable
-from speechiq.reducer.studies.comparison import Comparison, Undefined
+from speechiq.reducer.studies import coupled, unanswerable
+from speechiq.reducer.studies.comparison import SIQ, Comparison, Undefined, as_json
 from speechiq.reducer.studies.pairs import Pair
 
 PARTS = (
@@ -61,7 +59,7 @@ def compare(pair: Pair, options: Options) -> Compared:
         options: How to compare.
 
     Raises:
-        SpeechIQError: Level weights without a scale, systems on different terms, or as for `comparison.compare`.
+        SpeechIQError: Level weights without a scale, systems on different terms, or as for `coupled.compare`.
     """
     has_scale = pair.suite == SIQ
     norms = options.norms if has_scale else None
@@ -69,7 +67,7 @@ def compare(pair: Pair, options: Options) -> Compared:
     pool = pair.others if has_scale and not norms else ()
     systems = list({system.name: system for system in (*pool, *pair.both)}.values())
     if has_scale and options.weights and not norms and len(systems) < 3:
-        raise SpeechIQError(f"--weights {options.weights} has no effect here: {comparing.NO_SCALE}")
+        raise SpeechIQError(f"--weights {options.weights} has no effect here: {coupled.NO_SCALE}")
     if has_scale:
         systems = unanswerable.leave_out(systems, options.exclude)
     kept, mismatches = intersect(_restrict(systems, pair, asked), norms, options.allow_mismatch)
@@ -80,7 +78,7 @@ def compare(pair: Pair, options: Options) -> Compared:
     matrix = align(kept)
     in_order = sorted(kept, key=lambda system: system.name)
     remarks = remark(matrix, in_order, norms) if has_scale else observe(matrix, in_order)
-    found = comparing.compare(
+    found = coupled.compare(
         matrix,
         a.name,
         b.name,
@@ -98,7 +96,7 @@ def compare(pair: Pair, options: Options) -> Compared:
         caution = caution_of_raw(min(map(len, matrix.clips.values())))
     own_scale = f"the pool of {len(kept)} systems, {options.rule}" if found.siq else None
     scale_name = norms.title if norms else own_scale
-    content = comparing.as_json(found) | {
+    content = as_json(found) | {
         "caution": caution,
         "scale": scale_name,
         "mismatches": [mismatch.text for mismatch in mismatches],
@@ -116,18 +114,18 @@ def compare(pair: Pair, options: Options) -> Compared:
         content=content,
         warnings=list(remarks.warnings()) if has_scale else [],
         unit=points if has_scale else UNIT,
-        texts=[_list_texts(system.tasks) for system in pair.both],
+        texts=[list_texts(system.tasks) for system in pair.both],
     )
 
 
-def _list_texts(tasks: Sequence[TaskRun]) -> list[TaskRun]:
+def list_texts(tasks: Sequence[TaskRun]) -> list[TaskRun]:
     """Return the tasks whose rows have the texts to show; those of Understand repeat the texts of Remember."""
     return [task for task in tasks if (task.suite, task.level) != (SIQ, "understand")]
 
 
 def _restrict(systems: Sequence[System], pair: Pair, asked: Collection[str] | None) -> list[System]:
     """Return the systems with the categories to compare: those that must agree; for SIQ also those that all have."""
-    if asked is None or (pair.suite == SIQ and comparing.SIQ in asked):
+    if asked is None or (pair.suite == SIQ and SIQ in asked):
         return list(systems)
     kept = [
         name
@@ -164,9 +162,7 @@ def _notes(
         yield from filter(None, [caution])
     if found.left_out and pair.suite == SIQ:
         yield f"{count_of(found.left_out, 'draw')} left out, in which no clip separates the systems"
-    for category, of in found.undefined.items():
-        word = found.levels[category].undefined_word
-        yield f"{title(category)}: {of.compared} of {of.items} items have a score of both; {word}: A {of.a}, B {of.b}"
+    yield from describe_undefined(found)
     for category in (name for name, of in found.levels.items() if of.judged):
         a, b = (name_judges(task for task in system.tasks if task.level == category) for system in pair.both)
         yield f"{title(category)}: {a if a == b else f'A {a}; B {b}'}"
@@ -177,3 +173,10 @@ def _notes(
         yield f"not on equal terms: {summarize(mismatches)}"
     if pair.suite != SIQ:
         yield PARTS
+
+
+def describe_undefined(found: Comparison) -> Iterator[str]:
+    """Yield how many items count, for each category on which items may have no score."""
+    for category, of in found.undefined.items():
+        word = found.levels[category].undefined_word
+        yield f"{title(category)}: {of.compared} of {of.items} items have a score of both; {word}: A {of.a}, B {of.b}"

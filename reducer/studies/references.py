@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.scores.draws import count_clips
+from speechiq.reducer.stats.agreement import mean_difference
+from speechiq.reducer.stats.bootstrap import bootstrap
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import Column, Grid
 
@@ -84,20 +86,10 @@ def _compare(system: System, draws: int, seed: int) -> Iterator[ReferenceErrors]
                 f"both from one source, with --metadata dataset_path=..."
             )
         before, after = (np.array([of[clip] for clip in shared]) for of in (original, sets[name]))
+        difference = bootstrap(partial(mean_difference, before, after), shared, draws=draws, seed=seed)
         rates = float(before.mean()), float(after.mean())
-        difference = Estimate(rates[0] - rates[1], *_interval(before - after, draws, seed))
         changed = int((before != after).sum())
         yield ReferenceErrors(name.removesuffix(CLEANED), system.name, len(shared), changed, *rates, difference)
-
-
-def _interval(differences: np.ndarray, draws: int, seed: int) -> tuple[float, float]:
-    """Return the 95 % interval of the mean over clips, by the percentiles of draws with replacement."""
-    if not draws:
-        return float("nan"), float("nan")
-    clips = len(differences)
-    means = np.concatenate([counts @ differences / clips for counts in count_clips(clips, draws, seed)])
-    low, high = np.percentile(means, [2.5, 97.5])
-    return float(low), float(high)
 
 
 def as_grid(rows: Sequence[ReferenceErrors], unit: str) -> Grid:

@@ -14,7 +14,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import OWN_FILE, check_output, refuse_same, write_whole
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.stats.grid import Grid, flatten, plain
+from speechiq.reducer.stats.estimate import plain
+from speechiq.reducer.stats.grid import Grid, flatten
 from speechiq.reducer.tables import markup
 from speechiq.reducer.tables.origin import as_columns, origin
 from speechiq.reducer.tables.terminal import open_console, print_grid, print_unbroken

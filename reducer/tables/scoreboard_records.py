@@ -12,7 +12,7 @@ from speechiq.reducer.runs.conditions import ASPECTS
 from speechiq.reducer.runs.judge_name import name_judges
 from speechiq.reducer.scores.ranking import Ranking
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.stats.grid import plain
+from speechiq.reducer.stats.estimate import plain
 from speechiq.reducer.stats.interval import CONFIDENCE, Interval
 from speechiq.reducer.studies.judges.reliability import POOLED
 

@@ -100,7 +100,8 @@ def _row(scoreboard: Scoreboard, row: int) -> dict[str, Cell]:
         value = sign * float(scoreboard.means[column][row])
         cells[column] = value
         if bars and not scoreboard.has_siq:
-            cells[column] = Estimate(value, *sorted(sign * float(end[row]) for end in bars.intervals[column]))
+            low, high = sorted(sign * float(end[row]) for end in bars.intervals[column])
+            cells[column] = Estimate(value, low, high)
         holder = scoreboard.holder(column, row)
         if category.measure.may_be_undefined and (undefined := holder.count_undefined(column)):
             cells[f"{column}_undefined"] = f"{undefined} of {len(holder.scores[column])} {category.undefined_word}"
@@ -110,7 +111,7 @@ def _row(scoreboard: Scoreboard, row: int) -> dict[str, Cell]:
     cells |= {f"{level}_z": float(of.z[row]) for level, of in scores.levels.items()}
     siq: Cell = float(scores.siq[row])
     if bootstrap and scoreboard.has_siq:
-        siq = Estimate(float(scores.siq[row]), *(float(end[row]) for end in bootstrap.siq))
+        siq = Estimate(float(scores.siq[row]), float(bootstrap.siq.low[row]), float(bootstrap.siq.high[row]))
     return cells | {"siq": siq, "rank": int(scores.ranks[row])}
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from itertools import groupby
 from math import isnan
-from typing import NamedTuple
 
-from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.texts import ClipTexts, differing, read_texts
-from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.stats.grid import UNKNOWN, Cell, Column, Grid
-from speechiq.reducer.studies.comparison import Comparison, Difference, Share
+from speechiq.reducer.studies.comparison import Comparison, Row, Share
 from speechiq.reducer.studies.pair_comparison import Compared
 from speechiq.reducer.tables.scoreboard_table import FLAGS
 
@@ -22,58 +19,11 @@ BRACKETS = "[words] in brackets differ between the two texts; they need not be e
 SIDES = {1: "A", -1: "B", 0: "neither"}
 
 
-class Row(NamedTuple):
-    """One line of the table of differences, in the units that people read.
-
-    Attributes:
-        name: Name of a level, or SIQ.
-        unit: Unit of the numbers; "" for SIQ.
-        a: Score of A.
-        b: Score of B.
-        difference: A minus B.
-        low: Lower end of its 95 % interval; NaN without draws.
-        high: Upper end.
-        p: Two-sided p value of the permutation test.
-        favors: The system that the interval speaks for: A, B or neither; a dash without draws.
-    """
-
-    name: str
-    unit: str
-    a: float
-    b: float
-    difference: float
-    low: float
-    high: float
-    p: float
-    favors: str
-
-
-def rows_of(comparison: Comparison, levels: Mapping[str, Category]) -> Iterator[Row]:
-    """Yield a row per level in shown units, its Z next, then SIQ.
-
-    A word error rate falls with ability, so that there a difference below 0 speaks for A.
-
-    Args:
-        comparison: As `compare` made it.
-        levels: Each with the column that it was scored by.
-    """
-    for level, difference in comparison.raw.items():
-        measure = levels[level]
-        a, b, value = (float(measure.show(score)) for score in (difference.a, difference.b, difference.value))
-        low, high = sorted(float(measure.show(end)) for end in (difference.low, difference.high))
-        yield Row(level.title(), measure.unit, a, b, value, low, high, difference.p, _favors(difference))
-        if comparison.z:
-            yield _own_row(level.title(), "Z", comparison.z[level])
-    if comparison.siq:
-        yield _own_row("SIQ", "", comparison.siq)
-
-
-def as_grid(compared: Compared, categories: Mapping[str, Category]) -> Grid:
-    """Return the grid of differences: the rows of `rows_of`, then the flags; the verdict and the notes below it.
+def as_grid(compared: Compared) -> Grid:
+    """Return the grid of differences: the rows of the comparison, then the flags; the verdict and the notes below it.
 
     Args:
         compared: The comparison of two systems.
-        categories: Each with the column that it was scored by.
     """
     found = compared.found
     columns = [
@@ -86,18 +36,23 @@ def as_grid(compared: Compared, categories: Mapping[str, Category]) -> Grid:
     ]
     rows: list[dict[str, Cell]] = []
     styles = []
-    for row in rows_of(found, categories):
-        name = " ".join(filter(None, (row.name, row.unit)))
-        gap = Estimate(row.difference, row.low, row.high)
-        rows.append({"name": name, "a": row.a, "b": row.b, "difference": gap, "p": row.p, "favors": row.favors})
+    for row in found.rows:
+        name, difference = " ".join(filter(None, (row.label, row.unit))), row.difference
+        scores: dict[str, Cell] = {
+            "a": difference.a,
+            "b": difference.b,
+            "difference": difference.estimate,
+            "p": difference.p,
+        }
+        rows.append({"name": name, **scores, "favors": favors_of(row)})
         styles.append({"Z": "dim", "": "bold"}.get(row.unit, ""))
-    for flag, (name, _) in FLAGS.items():
+    for flag, (name, _) in FLAGS.items() if compared.flags else ():
         a, b = (
             UNKNOWN if share is None else f"{100 * share:.1f}" for share in (getattr(of, flag) for of in compared.flags)
         )
         rows.append({"name": f"{name} %", "a": a, "b": b})
         styles.append("")
-    notes = [verdict(found), *compared.notes, RULE, MEANINGS]
+    notes = [verdict(found), *compared.notes, RULE, *([MEANINGS] if compared.flags else [])]
     return Grid(f"A: {found.a}\nB: {found.b}", columns, rows, notes, styles)
 
 
@@ -135,7 +90,7 @@ def verdict(comparison: Comparison) -> str:
 
 
 def _clip_grid(share: Share, whole: str, a: ClipTexts, b: ClipTexts) -> Grid:
-    parts = ", ".join(f"{level.title()} {part:+z.2f}" for level, part in share.levels.items())
+    parts = ", ".join(f"{title(level)} {part:+z.2f}" for level, part in share.levels.items())
     marked = [_mark(words) for words in differing(a.text, b.text)]
     rows: list[dict[str, Cell]] = [{"reference": _join(a.reference or b.reference), "a": marked[0], "b": marked[1]}]
     questions = {name: answer.question for texts in (b, a) for name, answer in texts.answers.items()}
@@ -146,14 +101,9 @@ def _clip_grid(share: Share, whole: str, a: ClipTexts, b: ClipTexts) -> Grid:
     return Grid(f"{_join(share.clip)}: {share.total:+z.2f} of {whole} ({parts})", columns, rows)
 
 
-def _own_row(name: str, unit: str, difference: Difference) -> Row:
-    """Return the row of a number that is shown as it is computed."""
-    numbers = difference.a, difference.b, difference.value, difference.low, difference.high, difference.p
-    return Row(name, unit, *numbers, _favors(difference))
-
-
-def _favors(difference: Difference) -> str:
-    return UNKNOWN if isnan(difference.low) else SIDES[difference.side]
+def favors_of(row: Row) -> str:
+    """Return the system that the interval speaks for: A, B or neither; a dash without draws."""
+    return UNKNOWN if isnan(row.difference.low) else SIDES[row.side]
 
 
 def _mark(words: list[tuple[str, bool]]) -> str:

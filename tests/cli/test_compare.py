@@ -90,6 +90,8 @@ def test_clips_that_drive_the_difference_stand_side_by_side(three_runs):
     assert "[we sail] at [nine captain]" in result.stdout
     assert "[[bold]We[/bold] \ufffd[2Jsail\ufffd] at [<script>ten]" in result.stdout
     assert "Reference" not in siq_compare("good", "bad", three_runs, "--clips", 0).stdout
+    by_metric = siq_compare("good", "bad", three_runs, "--metrics", "wer", "--clips", 1)
+    assert "[we sail] at [nine captain]" in by_metric.stdout, by_metric.output
 
 
 def test_what_scores_hide_stands_beside_them(three_runs):

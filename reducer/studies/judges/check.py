@@ -15,8 +15,9 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.judge.rubric import Rubric
 from speechiq.reducer.runs.judged import JudgedRow
 from speechiq.reducer.stats import agreement
+from speechiq.reducer.stats.bootstrap import bootstrap
 from speechiq.reducer.stats.corrected import Corrected, correct
-from speechiq.reducer.stats.estimate import Estimate, over_clips
+from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import UNKNOWN, Column, Grid
 from speechiq.reducer.studies.judges.human_scores import HumanScores
 from speechiq.reducer.studies.judges.settings import JudgeSettings
@@ -55,12 +56,12 @@ class Group(NamedTuple):
             "system": self.system,
             "category": self.category,
             "answers": corrected.answers,
-            "scored": corrected.scored,
+            "scored": corrected.mean.n,
             "kappa": self.kappa,
             "spearman": self.spearman,
             "bias": self.bias,
             "judge": corrected.judge,
-            "corrected": Estimate(corrected.value, corrected.low, corrected.high),
+            "corrected": corrected.mean,
         }
 
 
@@ -203,7 +204,7 @@ def _compare(
     clips = [answer.item[0] for answer in answers]
     scored = np.flatnonzero(~np.isnan(person))
     one, other = judge[scored], person[scored]
-    over = partial(over_clips, clips=[clips[row] for row in scored], draws=draws, seed=seed)
+    over = partial(bootstrap, clusters=[clips[row] for row in scored], draws=draws, seed=seed)
     return Group(
         system,
         category,
@@ -292,7 +293,8 @@ def _percent(score: float, rubric: Rubric) -> float:
 
 
 def _percent_of(row: Mapping[str, Any], rubric: Rubric) -> Estimate:
-    return Estimate(*(_percent(score, rubric) for score in row["corrected"][:3]))
+    value, low, high = (_percent(score, rubric) for score in row["corrected"][:3])
+    return Estimate(value, low, high)
 
 
 def _notes(checked: Checked) -> Iterator[str]:

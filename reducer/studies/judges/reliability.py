@@ -14,7 +14,8 @@ from speechiq.reducer.runs.judged import Judged
 from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats import agreement
-from speechiq.reducer.stats.estimate import Estimate, over_clips
+from speechiq.reducer.stats.bootstrap import bootstrap
+from speechiq.reducer.stats.estimate import Estimate, plain
 
 #: Name of the reliability over all categories.
 POOLED = "every_category"
@@ -56,13 +57,7 @@ class Reliability(NamedTuple):
     @property
     def plain(self) -> dict[str, Any]:
         """Return the numbers as plain data; None for NaN."""
-        found: dict[str, Any] = {}
-        for name, of in self._asdict().items():
-            if isinstance(of, Estimate):
-                found[name] = of.known
-            else:
-                found[name] = None if isinstance(of, float) and math.isnan(of) else of
-        return found
+        return dict(plain(self))
 
 
 def measure(judged: Mapping[Item, Judged], *, draws: int, seed: int = 0) -> Reliability:
@@ -80,7 +75,7 @@ def measure(judged: Mapping[Item, Judged], *, draws: int, seed: int = 0) -> Reli
     ratings = _ratings(answers)
     known = ratings[~np.isnan(ratings)]
     ordinal = bool((known == np.round(known)).all())
-    over = partial(over_clips, draws=draws, seed=seed)
+    over = partial(bootstrap, draws=draws, seed=seed)
 
     def correlate(others: Sequence[float]) -> Estimate:
         pairs = np.array([(of.judge, other) for of, other in zip(answers, others, strict=True)]).reshape(-1, 2)

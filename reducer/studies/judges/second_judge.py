@@ -17,7 +17,8 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats import agreement
-from speechiq.reducer.stats.estimate import Estimate, over_clips
+from speechiq.reducer.stats.bootstrap import bootstrap
+from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import Column, Grid
 
 ALL = "all systems"
@@ -154,7 +155,7 @@ def _measure(
     one, other = (np.array([pairs.judged[i][side].judge for i in kept]) for side in (0, 1))
     points = np.array([of.points for i in kept for of in pairs.judged[i]])
     ordinal = bool((points == np.round(points)).all())
-    over = partial(over_clips, clips=[pairs.clips[i] for i in kept], draws=draws, seed=seed)
+    over = partial(bootstrap, clusters=[pairs.clips[i] for i in kept], draws=draws, seed=seed)
     ratings = np.column_stack([one, other])
     once = np.ones((1, len(kept)))
     return JudgeAgreement(

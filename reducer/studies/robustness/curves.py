@@ -14,15 +14,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from speechiq.core.console import count_of
-from speechiq.reducer.scores.draws import Clips, count_clips, draw
+from speechiq.reducer.scores.bootstrap import bound_means
+from speechiq.reducer.scores.draws import Clips, draw
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.scale import Scale, calibrate, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
+from speechiq.reducer.stats.bootstrap import Resampled, resample
 from speechiq.reducer.stats.interval import Interval
-from speechiq.reducer.stats.proportion import bound_means
 from speechiq.reducer.studies.robustness.series import Run
 
-PERCENTILES = (2.5, 97.5)
 #: A slope per this many units of a strength, by unit; of all others, per 1.
 PER = {"dB": 10.0, "k": 10.0, "Hz": 1000.0}
 #: Systems on clean audio that a scale of SIQ needs: of two, one always has the mean plus one deviation.
@@ -163,9 +163,12 @@ def _measure_level(pool: ScoreMatrix, level: str, draws: int, seed: int) -> Meas
     category, raw = pool.levels[level], pool.raw[level]
     clips = Clips.of(pool)
     places = clips.places[level]
-    chunks = [counts[:, places] for counts in count_clips(len(clips.names), draws, seed)]
-    means = [chunk @ raw.T / np.maximum(chunk.sum(axis=1, keepdims=True), 1) for chunk in chunks]
-    drawn = np.concatenate(means) if means else np.empty((0, len(pool.systems)))
+
+    def means(counts: np.ndarray) -> np.ndarray:
+        sums, sizes = counts[:, places] @ raw.T, counts[:, places].sum(axis=1, keepdims=True)
+        return np.asarray(np.divide(sums, sizes, out=np.full_like(sums, np.nan), where=sizes > 0))
+
+    drawn = resample(means, clips.names, draws=draws, seed=seed).values[1:]
     ends = Interval(*np.array([_ends(of) for of in drawn.T]).T)
     ends = bound_means(pool, level, ends) if draws else ends
     shown = category.show(raw.mean(axis=1)), category.show(drawn), np.sort(category.show(np.array(ends)), axis=0)
@@ -279,7 +282,5 @@ def find_zeros(gaps: np.ndarray, strengths: np.ndarray) -> np.ndarray:
 
 def _ends(draws: np.ndarray) -> Ends:
     """Return the 95 % interval of draws; NaN without draws."""
-    if not len(draws) or np.isnan(draws).all():
-        return math.nan, math.nan
-    low, high = np.percentile(draws, PERCENTILES)
-    return float(low), float(high)
+    middle = np.median(draws[~np.isnan(draws)]) if np.isfinite(draws).any() else np.nan
+    return Resampled(np.append(middle, draws), 2, 2).estimate.ends

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import combinations
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.labels import Labels
 from speechiq.reducer.stats.agreement import weighted_kappa
-from speechiq.reducer.stats.auc import draw_weights
+from speechiq.reducer.stats.bootstrap import bootstrap
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import Column, Grid
 
@@ -23,7 +24,7 @@ class Agreement(NamedTuple):
         one, other: The sources, in words.
         items: Number of items that both labeled.
         agree: Share of these with equal labels.
-        kappa: Cohen's kappa: agreement beyond chance; NaN if one source has only one label on these items.
+        kappa: Cohen's kappa: agreement beyond chance; undefined if one source has only one label on these items.
     """
 
     one: str
@@ -64,12 +65,6 @@ def _compare(one: Labels, other: Labels, draws: int, seed: int) -> Agreement:
     if not shared:
         raise SpeechIQError(f"{one.name} and {other.name} share no item; label the same items")
     here, there = (np.array([float(of.success[key]) for key in shared]) for of in (one, other))
-    clips = np.unique([item[0] for _, item in shared], return_inverse=True)[1]
-    low = high = np.nan
-    if draws:
-        drawn = np.concatenate([weighted_kappa(here, there, counts) for counts in draw_weights(clips, draws, seed)])
-        drawn = drawn[~np.isnan(drawn)]
-        low, high = np.percentile(drawn, [2.5, 97.5]) if len(drawn) > draws / 2 else (np.nan, np.nan)
-    agree = float((here == there).mean())
-    value = float(weighted_kappa(here, there, np.ones((1, len(shared))))[0])
-    return Agreement(one.name, other.name, len(shared), agree, Estimate(value, float(low), float(high)))
+    clips = [item[0] for _, item in shared]
+    kappa = bootstrap(partial(weighted_kappa, here, there), clips, draws=draws, seed=seed)
+    return Agreement(one.name, other.name, len(shared), float((here == there).mean()), kappa)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,8 +9,10 @@ import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.labels import refuse_alike
-from speechiq.reducer.stats import logistic
-from speechiq.reducer.stats.auc import auc, draw_aucs, p_value
+from speechiq.reducer.stats import classifier
+from speechiq.reducer.stats.bootstrap import Resampled, resample
+from speechiq.reducer.stats.classifier import auc, validate, validate_auc
+from speechiq.reducer.stats.estimate import Difference, Estimate
 from speechiq.reducer.studies.validity.linear_form import read_form, show_form
 from speechiq.reducer.studies.validity.predictors import (
     Predictor,
@@ -19,8 +20,6 @@ from speechiq.reducer.studies.validity.predictors import (
     calibrate,
     find_thresholds,
     judge_quality,
-    validate,
-    validate_auc,
 )
 from speechiq.reducer.studies.validity.units import Metric, Units
 
@@ -29,26 +28,14 @@ if TYPE_CHECKING:
 
 #: The metric that others are compared with, if the runs have it.
 BASELINE = "wer"
-INTERVAL = [2.5, 97.5]
-FEWEST_DRAWS = 40
 
 
 class Gap(NamedTuple):
-    """A difference between two AUCs.
+    """The AUC of metric `a` minus that of metric `b`; p is not corrected for the number of pairs."""
 
-    Attributes:
-        one, other: Names of the two metrics.
-        difference: AUC of `one` minus that of `other`.
-        low, high: Its 95 % interval, from draws of clips that both share; NaN without draws.
-        p: Two-sided p-value from the same draws, not corrected for the number of pairs; NaN without draws.
-    """
-
-    one: str
-    other: str
-    difference: float
-    low: float
-    high: float
-    p: float
+    a: str
+    b: str
+    difference: Difference
 
 
 class Combination(NamedTuple):
@@ -120,7 +107,8 @@ class Prediction(NamedTuple):
         return frame
 
     def _row(self, of: Predictor) -> dict[str, Any]:
-        gap = self.gap(of.name) or Gap(of.name, of.name, 0.0, math.nan, math.nan, math.nan)
+        gap = self.gap(of.name)
+        difference = gap.difference if gap else Difference(of.in_sample.auc, of.in_sample.auc)
         return {
             "metric": of.name,
             "auc": of.in_sample.auc,
@@ -130,16 +118,16 @@ class Prediction(NamedTuple):
             "mcfadden": of.in_sample.mcfadden,
             "validated_auc": of.validated.auc,
             "validated_efron": of.validated.efron,
-            "difference": gap.difference,
-            "difference_low": gap.low,
-            "difference_high": gap.high,
-            "p": gap.p,
+            "difference": difference.value,
+            "difference_low": difference.low,
+            "difference_high": difference.high,
+            "p": difference.p,
             "separated": of.separated,
         }
 
     def gap(self, name: str) -> Gap | None:
         """Return the difference of a predictor from the baseline; None for the baseline."""
-        return next((of for of in self.gaps if (of.one, of.other) == (name, self.baseline)), None)
+        return next((of for of in self.gaps if (of.a, of.b) == (name, self.baseline)), None)
 
 
 def predict(
@@ -166,8 +154,6 @@ def predict(
             clips.
     """
     refuse_alike([not failed for failed in units.failed], labels)
-    if 0 < draws < FEWEST_DRAWS:
-        raise SpeechIQError(f"{draws} draws are too few for a 95 % interval: give at least {FEWEST_DRAWS}, or 0")
     groups = units.clips
     if groups.max() == 0:
         raise SpeechIQError("a single clip has no interval and no folds: label items of more clips")
@@ -177,15 +163,19 @@ def predict(
     if baseline not in metrics:
         raise SpeechIQError(f"--against {baseline}: not among the metrics {', '.join(metrics)}")
     risks = {name: metric.risk for name, metric in metrics.items()}
-    drawn = draw_aucs(risks.values(), units.failed, groups, draws, seed) if draws else np.empty((0, len(risks)))
-    drawn = drawn[~np.isnan(drawn).any(axis=1)]
-    if draws and len(drawn) < draws / 2:
+
+    def areas(counts: np.ndarray) -> np.ndarray:
+        return np.column_stack([auc(risk, units.failed, counts) for risk in risks.values()])
+
+    resampled = resample(areas, groups, draws=draws, seed=seed)
+    left_out = int(np.isnan(resampled.values[:, 0]).sum())
+    if 2 * left_out > draws:
         raise SpeechIQError(
-            f"{draws - len(drawn)} of {draws} draws of clips have only failures or only successes: label more items, "
+            f"{left_out} of {draws} draws of clips have only failures or only successes: label more items, "
             "or give --bootstrap 0"
         )
-    columns = {name: drawn[:, i] for i, name in enumerate(metrics)}
-    predictors = [_measure(name, metric, units, groups, columns[name], seed) for name, metric in metrics.items()]
+    estimates = dict(zip(metrics, resampled.estimates, strict=True))
+    predictors = [_measure(name, metric, units, groups, estimates[name], seed) for name, metric in metrics.items()]
     return Prediction(
         labels=labels,
         items=len(units.items),
@@ -193,11 +183,11 @@ def predict(
         clips=int(groups.max()) + 1,
         systems=tuple(dict.fromkeys(units.systems)),
         draws=draws,
-        left_out=draws - len(drawn),
+        left_out=left_out,
         seed=seed,
         baseline=baseline,
         predictors=predictors,
-        gaps=[_compare(one, other, columns) for one in predictors for other in predictors if one.name != other.name],
+        gaps=_compare(list(metrics), resampled),
         combinations=[_refit(form, units, groups, seed) for form in forms],
         notes=units.notes,
         units=units,
@@ -213,18 +203,17 @@ def _combine(units: Units, form: dict[str, float]) -> Metric:
     return Metric(values, sign, max(units.metrics[name].undefined for name in form))
 
 
-def _measure(name: str, metric: Metric, units: Units, groups: np.ndarray, drawn: np.ndarray, seed: int) -> Predictor:
+def _measure(name: str, metric: Metric, units: Units, groups: np.ndarray, area: Estimate, seed: int) -> Predictor:
     covariate, failed = metric.values[:, None], units.failed
-    fitted = logistic.fit(covariate, failed)
+    fitted = classifier.fit(covariate, failed)
     validated = validate(covariate, failed, groups, seed)
-    low, high = np.percentile(drawn, INTERVAL) if len(drawn) else (np.nan, np.nan)
     systems = np.array(units.systems)
     return Predictor(
         name=name,
         sign=metric.sign,
-        low=float(low),
-        high=float(high),
-        in_sample=judge_quality(failed, fitted.probability, float(auc(metric.risk, failed)[0])),
+        low=area.low,
+        high=area.high,
+        in_sample=judge_quality(failed, fitted.probability, area.value),
         validated=judge_quality(failed, validated, validate_auc(covariate, failed, groups, seed)),
         slope=float(fitted.coefficients[0]),
         intercept=fitted.intercept,
@@ -239,18 +228,14 @@ def _measure(name: str, metric: Metric, units: Units, groups: np.ndarray, drawn:
     )
 
 
-def _compare(one: Predictor, other: Predictor, columns: dict[str, np.ndarray]) -> Gap:
-    drawn = columns[one.name] - columns[other.name]
-    difference = one.in_sample.auc - other.in_sample.auc
-    if not len(drawn):
-        return Gap(one.name, other.name, difference, np.nan, np.nan, np.nan)
-    low, high = np.percentile(drawn, INTERVAL)
-    return Gap(one.name, other.name, difference, float(low), float(high), p_value(drawn))
+def _compare(names: Sequence[str], resampled: Resampled) -> list[Gap]:
+    places = [(a, b) for a in range(len(names)) for b in range(len(names)) if a != b]
+    return [Gap(names[a], names[b], resampled.difference(a, b)) for a, b in places]
 
 
 def _refit(form: dict[str, float], units: Units, groups: np.ndarray, seed: int) -> Combination:
     covariates = np.column_stack([units.metrics[name].values for name in form])
-    fitted = logistic.fit(covariates, units.failed)
+    fitted = classifier.fit(covariates, units.failed)
     first = fitted.coefficients[0]
     known = bool(np.isfinite(first) and first)
     return Combination(

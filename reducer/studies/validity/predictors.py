@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations_with_replacement
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from speechiq.reducer.stats import logistic
-from speechiq.reducer.stats.auc import auc
+from speechiq.reducer.stats import classifier
+from speechiq.reducer.stats.classifier import auc
 
-FOLDS = 10
 #: AUC of a number that says nothing about failure.
 CHANCE = 0.5
 #: Shares of failures to catch.
@@ -26,7 +24,7 @@ class Quality(NamedTuple):
     Attributes:
         auc: Area under the ROC curve.
         efron: Efron's R2.
-        mcfadden: McFadden's R2; minus infinity if an item was given the probability 0 of what happened.
+        mcfadden: McFadden's R2.
     """
 
     auc: float
@@ -106,59 +104,6 @@ class Predictor(NamedTuple):
         return (self.in_sample.auc if math.isnan(self.high) else self.high) < CHANCE
 
 
-def assign_folds(groups: np.ndarray, seed: int) -> np.ndarray:
-    """Return the fold of each item, from 0; the items of a group are in one fold."""
-    count = int(groups.max()) + 1
-    return np.asarray((np.random.default_rng(seed).permutation(count) % min(FOLDS, count))[groups])
-
-
-def validate(covariates: np.ndarray, failed: np.ndarray, groups: np.ndarray, seed: int) -> np.ndarray:
-    """Return the probability of failure of each item by a regression on the other folds.
-
-    Args:
-        covariates: Shape (items, covariates).
-        failed: Whether each item failed.
-        groups: Number of each item's clip.
-        seed: Of the folds.
-    """
-    folds = assign_folds(groups, seed)
-    probability = np.empty(len(failed))
-    for fold in range(folds.max() + 1):
-        out = folds == fold
-        probability[out] = logistic.predict(covariates[~out], failed[~out], covariates[out])
-    return probability
-
-
-def validate_auc(covariates: np.ndarray, failed: np.ndarray, groups: np.ndarray, seed: int) -> float:
-    """Return the AUC over all pairs of a failure and a success, each by a regression on neither's fold.
-
-    Probabilities of two fits are never compared: if a fold with many failures is left out, the fit to the others
-    predicts fewer, so that over all folds a metric without any relation to failure has an AUC below 0.5.
-
-    Args:
-        covariates: As for `validate`.
-        failed: As for `validate`.
-        groups: As for `validate`.
-        seed: As for `validate`.
-
-    Returns:
-        NaN if no pair is left.
-    """
-    folds = assign_folds(groups, seed)
-    right = pairs = 0.0
-    for one, other in combinations_with_replacement(range(folds.max() + 1), 2):
-        out = (folds == one) | (folds == other)
-        if out.all():
-            continue
-        risk = logistic.predict_log_odds(covariates[~out], failed[~out], covariates[out])
-        for of_failures, of_successes in {(one, other), (other, one)}:
-            chosen = np.where(failed, folds == of_failures, folds == of_successes)[out]
-            if count := int((chosen & failed[out]).sum() * (chosen & ~failed[out]).sum()):
-                right += count * float(auc(risk[chosen], failed[out][chosen])[0])
-                pairs += count
-    return right / pairs if pairs else math.nan
-
-
 def judge_quality(failed: np.ndarray, probability: np.ndarray, area: float | None = None) -> Quality:
     """Return how well probabilities agree with failures.
 
@@ -168,7 +113,7 @@ def judge_quality(failed: np.ndarray, probability: np.ndarray, area: float | Non
         area: The AUC; None takes that of the probabilities.
     """
     area = float(auc(probability, failed)[0]) if area is None else area
-    return Quality(area, logistic.efron(failed, probability), logistic.mcfadden(failed, probability))
+    return Quality(area, classifier.efron(failed, probability), classifier.mcfadden(failed, probability))
 
 
 def find_thresholds(values: np.ndarray, sign: float, failed: np.ndarray) -> list[Threshold]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from speechiq.core.console import count_of
 from speechiq.reducer.stats.coverage import caution_of_raw
-from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.stats.estimate import UNDEFINED, Estimate
 from speechiq.reducer.stats.grid import Column, Grid
 from speechiq.reducer.studies.validity.prediction import Gap, Prediction
 from speechiq.reducer.studies.validity.predictors import CAUGHT, Predictor, Quality, Threshold
@@ -30,15 +30,15 @@ def verdict(prediction: Prediction) -> str:
         return "no verdict: it rests on the intervals, which --bootstrap 0 leaves out"
     gaps = [gap for of in prediction.predictors if (gap := prediction.gap(of.name))]
     groups = {
-        "better": [gap.one for gap in gaps if gap.low > 0],
-        "worse": [gap.one for gap in gaps if gap.high < 0],
+        "better": [gap.a for gap in gaps if gap.difference.side > 0],
+        "worse": [gap.a for gap in gaps if gap.difference.side < 0],
     }
     found = [
         f"{', '.join(names)} {'predicts' if len(names) == 1 else 'predict'} failure {how} than {prediction.baseline}"
         for how, names in groups.items()
         if names
     ]
-    rest = [gap.one for gap in gaps if gap.low <= 0 <= gap.high]
+    rest = [gap.a for gap in gaps if gap.difference.side == 0]
     if rest:
         found.append(f"no difference from {prediction.baseline} beyond chance: {', '.join(rest)}")
     return "; ".join(found) or f"{prediction.baseline} alone"
@@ -74,7 +74,7 @@ def as_content(prediction: Prediction) -> dict[str, Any]:
     return {
         **{name: getattr(prediction, name) for name in numbers},
         "predictors": [_record(predictor) for predictor in prediction.predictors],
-        "differences": prediction.gaps,
+        "differences": [{"metric_a": gap.a, "metric_b": gap.b} | gap.difference.record for gap in prediction.gaps],
         "combinations": [of._asdict() | {"weights": of.weights or None} for of in prediction.combinations],
     }
 
@@ -186,8 +186,8 @@ def _auc(predictor: Predictor) -> Estimate:
 
 def _difference(gap: Gap | None) -> dict[str, Any]:
     if gap is None:
-        return {"difference": Estimate(math.nan, math.nan, math.nan), "difference_p": None}
-    return {"difference": Estimate(gap.difference, gap.low, gap.high), "difference_p": gap.p}
+        return {"difference": UNDEFINED, "difference_p": None}
+    return {"difference": gap.difference.estimate, "difference_p": gap.difference.p}
 
 
 def _finite(number: float) -> float:

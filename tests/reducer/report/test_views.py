@@ -11,8 +11,8 @@ from pypdf import PdfReader
 from speechiq.reducer import report
 from speechiq.reducer.report import figures, page
 from speechiq.reducer.report.data import charts, standings
-from speechiq.reducer.studies.comparison import compare
-from speechiq.reducer.tables.side_by_side import rows_of, verdict
+from speechiq.reducer.studies.coupled import compare
+from speechiq.reducer.tables.side_by_side import verdict
 from tests.reducer.report.test_page import SIZES, names
 
 SYSTEM = f"#system/{quote('b/poor+thinker', safe='')}"
@@ -63,8 +63,8 @@ def test_two_systems_are_compared_as_the_command_does(visit, study):
     found = report.gather([study], bootstrap=100)
     comparison = compare(found.ranking.pool, "b/poor+thinker", "gold+thinker", draws=100)
     expected = [
-        [f"{a:z.2f}", f"{b:z.2f}", f"{difference:+z.2f}", f"{low:+z.2f} to {high:+z.2f}", f"{p:.4f}"]
-        for _, _, a, b, difference, low, high, p, _ in rows_of(comparison, found.ranking.context.levels)
+        [f"{of.a:z.2f}", f"{of.b:z.2f}", f"{of.value:+z.2f}", f"{of.low:+z.2f} to {of.high:+z.2f}", f"{of.p:.4f}"]
+        for of in (row.difference for row in comparison.rows)
     ]
     shown = [row.locator("td").all_inner_texts() for row in rows.all()]
     assert [[cell.replace(page.MINUS, "-") for cell in row[:-1]] for row in shown] == expected

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, ScoreMatrix, calibrate, score
-from speechiq.reducer.scores import draws as module
 from speechiq.reducer.scores.bootstrap import leave_one_out, resample
 from speechiq.reducer.scores.draws import draw
+from speechiq.reducer.stats import bootstrap
 from speechiq.reducer.stats.coverage import MEASURED, caution
 
 RULES = ["inverse-std", "inverse-variance", "equal", "1,2,5"]
@@ -240,7 +240,7 @@ def test_small_sets_are_marked():
 def test_the_seed_alone_decides(monkeypatch):
     pool = make_pool()
     first = resample(pool, draws=100, seed=7)
-    monkeypatch.setattr(module, "CHUNK_CELLS", 30)
+    monkeypatch.setattr(bootstrap, "CHUNK_CELLS", 30)
     again = resample(pool, draws=100, seed=7)
     assert again.siq.low == pytest.approx(first.siq.low, abs=1e-9)
     assert not np.allclose(resample(pool, draws=100, seed=8).siq.low, first.siq.low)

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.scores.draws import count_clips
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.scores.suites import find
+from speechiq.reducer.stats.bootstrap import count_clusters
 from speechiq.reducer.tables.suite_scores import score_suite
 from speechiq.reducer.tables.terminal import print_grid
 from speechiq.siq_tasks.catalog.suite import HERE
@@ -138,7 +138,7 @@ def test_their_intervals_are_from_the_draws_of_the_other_columns(tmp_path):
     write_replies(tmp_path / "one", "one", points)
     (row,) = scores(tmp_path)["systems"]
     values = {f"{category}{i}": value for category, of in points.items() for i, value in enumerate(of)}
-    (counts,) = count_clips(len(values), 100, 0)
+    (counts,) = count_clusters(len(values), 100, 0)
     place = {clip: i for i, clip in enumerate(sorted(values))}
 
     def std(begin: str) -> float:

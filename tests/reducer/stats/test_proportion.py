@@ -55,7 +55,7 @@ def test_one_answer_per_clip_has_wilsons_interval(right, asked):
     right = min(right, asked)
     expected = stats.binomtest(right, asked).proportion_ci(method="wilson")
     found = share([1] * right + [0] * (asked - right), [1] * asked, range(asked))
-    assert found == pytest.approx((right / asked, expected.low, expected.high), abs=1e-9)
+    assert found[:3] == pytest.approx((right / asked, expected.low, expected.high), abs=1e-9)
 
 
 @given(scores=st.lists(st.sampled_from([0.0, 1 / 3, 2 / 3, 1.0]), min_size=2, max_size=40))
@@ -67,7 +67,7 @@ def test_an_accuracy_has_the_interval_of_a_slow_formula(scores):
 def test_a_share_never_has_zero_width_and_is_in_its_interval(counts):
     found = share(*zip(*counts, strict=True), range(len(counts)))
     if not sum(size for _, size in counts):
-        assert all(map(math.isnan, found))
+        assert all(map(math.isnan, found[:3]))
         return
     assert 0 <= found.low <= found.value <= found.high <= 1 and found.high - found.low > 1e-3
     mirrored = share([size - part for part, size in counts], [size for _, size in counts], range(len(counts)))
@@ -116,7 +116,7 @@ def test_a_larger_clip_counts_more():
 
 def test_items_of_a_clip_are_one_unit():
     found = share([1, 1, 1, 0, 0, 0], [1] * 6, "aaabbb")
-    assert found == pytest.approx((0.5, *stats.binomtest(1, 2).proportion_ci(method="wilson")))
+    assert found[:3] == pytest.approx((0.5, *stats.binomtest(1, 2).proportion_ci(method="wilson")))
 
 
 def test_a_control_has_its_transcripts_score_by_definition():

@@ -15,7 +15,8 @@ from speechiq.reducer import LEVELS, ScoreMatrix, calibrate
 from speechiq.reducer.scores.scale import DEFAULT_RULE, flat
 from speechiq.reducer.stats import permutation
 from speechiq.reducer.stats.permutation import permute
-from speechiq.reducer.studies.comparison import as_json, compare, draw_gap, draw_pair
+from speechiq.reducer.studies.comparison import as_json
+from speechiq.reducer.studies.coupled import compare, draw_gap, draw_pair
 from tests.reducer.scores.test_bootstrap import make_pool
 from tests.reducer.scores.test_scale import oracle, variance
 

@@ -1,0 +1,121 @@
+"""Draw clusters with replacement, such as clips with all their items, and give statistics their 95 % intervals.
+
+A statistic is a function from how often each item counts, shape (draws, items), to its values, shape (draws,) or
+(draws, numbers). All its numbers share each draw.
+
+A draw on which a number is not defined does not count for it. The number has no interval if it is not defined itself,
+if there is only one cluster, or if it is defined on fewer than half of the draws.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.stats.estimate import UNDEFINED, Difference, Estimate
+from speechiq.reducer.stats.interval import CONFIDENCE
+
+FEWEST_DRAWS = 40
+#: Cells of the largest array of counts, of clusters and of a statistic's items.
+CHUNK_CELLS, PART_CELLS = 2**22, 2**18
+
+Statistic = Callable[[np.ndarray], np.ndarray]
+
+
+class Resampled(NamedTuple):
+    """A statistic with its values in all draws.
+
+    Attributes:
+        values: The statistic in row 0, then its value in each draw, shape (1 + draws, ...).
+        n: Number of items.
+        clusters: Number of clusters.
+    """
+
+    values: np.ndarray
+    n: int
+    clusters: int
+
+    def map(self, function: Callable[[np.ndarray], np.ndarray]) -> Resampled:
+        """Return a function of the statistic, which is computed in the same draws."""
+        return self._replace(values=function(self.values))
+
+    @property
+    def estimates(self) -> list[Estimate]:
+        """Return each number of the statistic with its interval, by the percentiles of the draws."""
+        return [self._estimate(column) for column in self.values.reshape(len(self.values), -1).T]
+
+    @property
+    def estimate(self) -> Estimate:
+        """Return the only number of the statistic with its interval."""
+        (estimate,) = self.estimates
+        return estimate
+
+    def difference(self, a: int, b: int) -> Difference:
+        """Return number a of the statistic minus number b; p is how often draws are on the rarer side of 0, twice."""
+        gap = self.values[:, a] - self.values[:, b]
+        estimate, drawn = self._estimate(gap), gap[1:][~np.isnan(gap[1:])]
+        rarer = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
+        p = min(1.0, 2 * (rarer + 1) / (len(drawn) + 1)) if len(drawn) else math.nan
+        return Difference(float(self.values[0, a]), float(self.values[0, b]), estimate.low, estimate.high, p)
+
+    def _estimate(self, values: np.ndarray) -> Estimate:
+        value, drawn = float(values[0]), values[1:][~np.isnan(values[1:])]
+        low = high = math.nan
+        if not math.isnan(value) and self.clusters > 1 and len(drawn) and 2 * len(drawn) >= len(values) - 1:
+            tails = [50 * (1 - CONFIDENCE), 50 * (1 + CONFIDENCE)]
+            low, high = np.percentile(drawn, tails).tolist()
+        return Estimate(value, min(low, value), max(high, value), self.n, self.clusters, len(drawn))
+
+
+def bootstrap(statistic: Statistic, clusters: Sequence[Hashable], *, draws: int, seed: int = 0) -> Estimate:
+    """Return a statistic of one number with its interval; undefined without items. Arguments as for `resample`.
+
+    >>> bootstrap(lambda counts: counts @ np.array([0.0, 1.0]) / counts.sum(axis=1), ["a", "b"], draws=100)[:3]
+    (0.5, 0.0, 1.0)
+    """
+    return resample(statistic, clusters, draws=draws, seed=seed).estimate if len(clusters) else UNDEFINED
+
+
+def resample(
+    statistic: Statistic, clusters: Sequence[Hashable] | np.ndarray, *, draws: int, seed: int = 0
+) -> Resampled:
+    """Compute a statistic on all items and in draws of clusters.
+
+    Args:
+        statistic: As described above.
+        clusters: The cluster of each item, at least one.
+        draws: Number of draws; 0 leaves the interval out.
+        seed: Equal seeds give equal draws.
+
+    Raises:
+        SpeechIQError: Too few draws.
+    """
+    names, place = np.unique(np.asarray(clusters), return_inverse=True)
+    parts = [statistic(np.ones((1, len(place))))]
+    if draws:
+        check_draws(draws)
+        for counts in count_clusters(len(names), draws, seed):
+            sections = min(len(counts), math.ceil(len(counts) * len(place) / PART_CELLS))
+            parts += [statistic(part[:, place]) for part in np.array_split(counts, sections)]
+    return Resampled(np.concatenate(parts), len(place), len(names))
+
+
+def count_clusters(clusters: int, draws: int, seed: int) -> Iterator[np.ndarray]:
+    """Yield how often each draw has each cluster, shape (some draws, clusters); chunks do not change the counts."""
+    generator = np.random.default_rng(seed)
+    size = max(1, CHUNK_CELLS // clusters)
+    even = np.full(clusters, 1 / clusters)
+    for start in range(0, draws, size):
+        yield generator.multinomial(clusters, even, size=min(size, draws - start)).astype(float)
+
+
+def check_draws(draws: int) -> None:
+    """Raise a `SpeechIQError` if there are too few draws for an interval."""
+    if draws < FEWEST_DRAWS:
+        raise SpeechIQError(
+            f"{draws} draws are too few for a 95 % interval: give at least {FEWEST_DRAWS}, or 0 to leave intervals out"
+        )
