@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
@@ -17,7 +16,6 @@ from speechiq.core.console import printable
 
 #: Columns of tables that go into a file or a pipe, so that no name is broken.
 PIPE_WIDTH = 240
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
 def open_console() -> Console:

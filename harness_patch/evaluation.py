@@ -168,7 +168,7 @@ def choose_tasks(names: Any) -> Any:
     if choice.left_out and hints.is_first_process():
         say(
             f"Apply is left out of {', '.join(choice.left_out)}, which have no questions yet: write them with `siq "
-            f"questions write --dataset {choice.left_out[0]}`, or import them with `siq questions import`"
+            f"questions write --dataset {choice.left_out[0]}`, or import them with `siq paper questions`"
         )
     return choice.tasks
 

@@ -1,4 +1,4 @@
-"""Score SIQ for `siq score`: the ranking, and with `--by-dataset` that of each data set and their mean."""
+"""Score SIQ for `siq score`: the ranking, and with `--group-by dataset` that of each data set and their mean."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def test_stages_of_another_format_are_listed_left_unread_and_removed(tmp_path, m
     cache.fetch(["a"])
     assert not cache.rows
     listed = CliRunner().invoke(app, ["store", "info"])
-    expected = "1 stage in the format of another version, not used; `siq store prune` removes such stages"
+    expected = "1 stage in the format of another version, not used; `siq store --remove-older-than` removes such stages"
     assert expected in listed.stderr
     assert [found.folder for found in prune(tmp_path, 1)] == [stage.folder]
 

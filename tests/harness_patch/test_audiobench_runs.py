@@ -78,7 +78,7 @@ def runs(sets, tmp_path_factory):
 
 def test_the_family_has_a_table_with_floors_and_judges(runs, tmp_path):
     file = tmp_path / "scores.json"
-    done = run("siq", "score", str(runs), "--bootstrap", "0", "--by-dataset", "-o", str(file))
+    done = run("siq", "score", str(runs), "--bootstrap", "0", "--group-by dataset", "-o", str(file))
     assert "the most frequent answer of each data set alone scores 66.67 %" in " ".join(done.stdout.split())
     board = json.loads(file.read_text())["suites"]["audiobench"]
     scores = {row["control"]: row["categories"] for row in board["systems"]}

@@ -74,7 +74,7 @@ function card(row) {
   return h("li", { className: "card" }, asked, verdict);
 }
 
-/** The rows as `siq unanswerable find` writes them, with what was entered here. */
+/** The rows as `siq study unanswerable find` writes them, with what was entered here. */
 function exportReview() {
   const lines = candidates.map((row) => `${JSON.stringify({ ...row, ...judged(row) })}\n`);
   save("review.jsonl", "application/jsonl", ...lines);

@@ -19,7 +19,7 @@ from speechiq.reducer.stats import agreement
 from speechiq.reducer.stats.estimate import Estimate, over_clips
 
 ALL = "all systems"
-FIX = "judge the stored answers of one run again: `siq judge RUNS --judge ENGINE:MODEL`"
+FIX = "judge the stored answers of one run again: `siq judge run RUNS --judge ENGINE:MODEL`"
 
 
 class JudgeAgreement(NamedTuple):

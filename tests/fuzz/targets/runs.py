@@ -14,10 +14,10 @@ from tests.reducer.conftest import levels, write_run
 SKILLS = {"good": 0.9, "fair": 0.6, "bad": 0.3}
 VERDICTS = ("unanswerable", "answerable")
 LOOSE = (
-    ["--allow-missing"],
     ["--allow-mismatch"],
-    ["--allow-missing", "--allow-mismatch"],
-    ["--measure", "remember=cer"],
+    ["--allow-mismatch"],
+    ["--allow-mismatch", "--allow-mismatch"],
+    ["--metrics", "remember=cer"],
 )
 
 
@@ -65,7 +65,7 @@ def commands_of_runs(folder: Path) -> list[Command]:
     return [
         ["score", runs, "--bootstrap", "60", "-o", out, "-o", folder / "out.csv"],
         ["score", runs, "--bootstrap", "0", "--harness-json", folder / "harness", "-o", folder / "out.md"],
-        ["score", runs, "--bootstrap", "0", "--by-dataset", "-o", out, "-o", folder / "out.tex"],
+        ["score", runs, "--bootstrap", "0", "--group-by dataset", "-o", out, "-o", folder / "out.tex"],
         ["score", runs, "--bootstrap", "0", "--levels", "remember,apply", "-o", out],
         ["score", runs, "--bootstrap", "0", *excluded, "-o", out],
         ["compare", "good", "bad", runs, "--bootstrap", "60", "-o", out],

@@ -166,9 +166,9 @@ def test_a_column_that_no_row_has_is_left_out(tmp_path):
 
 
 def test_categories_with_different_measures_are_not_pooled(runs):
-    found = scores(runs, "--measure", "tc=judge_written_points")
+    found = scores(runs, "--metrics", "tc=judge_written_points")
     assert "average" not in found["further"] and "pf" in found["further"]
-    shown = siq("score", runs, "--measure", "tc=judge_written_points")
+    shown = siq("score", runs, "--metrics", "tc=judge_written_points")
     assert "Average: not shown, since its categories are scored by different measures" in shown
 
 
@@ -215,14 +215,14 @@ def test_each_kind_has_its_scores_and_its_number_of_items(runs):
     assert speaker["natural_noise"]["undefined"] == 1
     shown = siq("score", runs, "--by", "noise")
     assert "Suite wildspeech by noise" in shown and "Clean 9, Human Noise 6, Natural Noise 8" in shown
-    assert "each item has one kind" in shown and "siq robustness compares the same items" in shown
+    assert "each item has one kind" in shown and "siq study robustness compares the same items" in shown
     assert scores(runs, "--by", "noise", "--levels", "ii")["by_kind"]["noise"]["items"]["clean"] == 2
 
 
 def test_kinds_that_do_not_exist_or_have_no_mean_are_refused(runs):
     message = refusal("score", runs, "--by", "noize")
     assert message == "--by noize: no task of these runs has kinds by it; did you mean noise? choose from noise"
-    message = refusal("score", runs, "--by", "noise", "--measure", "tc=speech_quality")
+    message = refusal("score", runs, "--by", "noise", "--metrics", "tc=speech_quality")
     assert message.startswith("--by noise: the categories are scored by different measures (tc: speech_quality, ii:")
     (file,) = (runs / "speaker").glob("samples_siq_wildspeech_tc_*.jsonl")
     file.write_text(file.read_text().replace('"noise"', '"sound"'))

@@ -100,7 +100,7 @@ def test_a_pool_without_apply_is_scored_on_two_levels(tmp_path):
     ranking = rank(pool_of(tmp_path, 0.9, 0.5, 0.1, missing="apply"), draws=60)
     data = as_json(ranking.scores, ranking.context)
     assert data["no_siq"].startswith("no SIQ: it needs Apply as well as Remember and Understand; ")
-    assert "siq questions write" in data["no_siq"] and data["rule"] is None
+    assert "siq data questions" in data["no_siq"] and data["rule"] is None
     for row in data["systems"]:
         assert row["siq"] is row["rank"] is None and list(row["levels"]) == ["remember", "understand"]
         assert row["levels"]["remember"]["z_interval"] is not None

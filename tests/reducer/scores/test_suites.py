@@ -162,7 +162,7 @@ def test_it_has_a_page(keywords, tmp_path, chromium):
 
 
 def test_both_suites_have_their_table(both, tmp_path):
-    shown = siq("score", both, "-o", tmp_path / "o.json", "-o", tmp_path / "o.csv", "--by-dataset")
+    shown = siq("score", both, "-o", tmp_path / "o.json", "-o", tmp_path / "o.csv", "--group-by dataset")
     assert shown.index("Speech IQ") < shown.index("Suite keywords")
     data = json.loads((tmp_path / "o.json").read_text())
     assert [row["system"] for row in data["systems"]] == ["s0.9", "s0.5", "s0.1"]
@@ -197,7 +197,7 @@ def test_a_page_has_both(both, tmp_path, chromium):
     ("arguments", "message"),
     [
         (["--levels", "nombres"], "--levels nombres: unknown level 'nombres'; did you mean numbers?"),
-        (["--measure", "names=hit"], "--measure names=hit: unknown column 'hit'; choose from missed"),
+        (["--metrics", "names=hit"], "--metrics names=hit: unknown column 'hit'; choose from missed"),
         (["--weights", "equal"], "--weights equal: only SIQ has this option, and these runs have only suite keywords"),
         (["--norms", "demo"], "--norms demo: only SIQ has this option"),
     ],

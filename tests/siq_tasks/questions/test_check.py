@@ -1,4 +1,4 @@
-"""What `siq questions check` says of files whose worth is known."""
+"""What `siq data check` says of files whose worth is known."""
 
 import pytest
 from typer.testing import CliRunner

@@ -1,4 +1,4 @@
-"""`siq judge RUNS`: stored answers, a new judge, new files of lm-eval beside the old ones."""
+"""`siq judge run RUNS`: stored answers, a new judge, new files of lm-eval beside the old ones."""
 
 from __future__ import annotations
 
