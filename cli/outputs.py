@@ -67,11 +67,11 @@ def write_outputs(
 
 
 def _read_format(path: Path, formats: Collection[str]) -> str:
-    """Return the format that the ending of a name chooses; a folder that exists or a name without one is `HARNESS`."""
-    if HARNESS in formats and (is_folder(path) or not path.suffix):
-        return HARNESS
+    """Return the format that the ending of a name chooses; for another folder or a name without one `HARNESS`."""
     endings = {ENDINGS[name]: name for name in formats if name != HARNESS}
     if path.suffix.lower() not in endings:
+        if HARNESS in formats and (is_folder(path) or not path.suffix):
+            return HARNESS
         raise SpeechIQError(
             f"--output {path}: its ending names no format; {did_you_mean(path.suffix, endings)}"
             f"end the name in {' or '.join(endings)}"

@@ -16,6 +16,7 @@ from speechiq.cli.scoring.options import Exclude, Levels, Metrics, NormsFile, We
 from speechiq.cli.tables import open_console
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.checksummed import shorten
 from speechiq.core.files.plain import check_output, refuse_same
 from speechiq.reducer.runs.speeds import read_speeds
 from speechiq.reducer.scores import scale as siq
@@ -132,7 +133,13 @@ def score(
     write_outputs(outputs, texts, write_folder)
     if save_norms and scale:
         write(scale, save_norms)
-        say(f"wrote {save_norms}: norms {scale.name!r} of {count_of(len(scale.systems), 'system')}")
+        clips = max(len(level.clips) for level in scale.levels.values())
+        left_out = count_of(len(options.exclude), "question")
+        say(
+            f"wrote {save_norms}: norms {scale.name!r} ({shorten(scale.sha256)}) of "
+            f"{count_of(len(scale.systems), 'system')} on {count_of(clips, 'clip')}"
+            + (f", without {left_out} of set {shorten(scale.excluded)}" if scale.excluded else "")
+        )
 
 
 def _refuse_pairs(norms_file: str | None, group_by: str | None, save_norms: Path | None, levels: str | None) -> None:

@@ -21,7 +21,7 @@ def runs(tmp_path):
 
 
 def siq(*arguments):
-    return CliRunner().invoke(app, ["correlate", *map(str, arguments)])
+    return CliRunner().invoke(app, ["paper", "correlate", *map(str, arguments)])
 
 
 def table(folder, text):

@@ -51,8 +51,8 @@ def test_guessing_five_times_is_rarely_right_three_times():
 
 def test_another_column_is_scored_and_recorded(runs):
     out = runs / "siq.json"
-    asked = ["--metrics", "remember=cer", "--metrics", "understand=similarity_summary"]
-    result = siq("score", runs, *asked, "-o", out, "--harness-json", runs / "harness")
+    asked = ["--metrics", "remember=cer,understand=similarity_summary"]
+    result = siq("score", runs, *asked, "-o", out, "-o", runs / "harness")
     assert result.exit_code == 0, result.exception
     assert "CER %" in result.stdout and "summary sim. %" in result.stdout
     assert "measures: remember=cer, understand=similarity_summary" in result.stdout
@@ -80,7 +80,7 @@ def test_chance_is_that_of_the_column(runs):
 
 def test_norms_keep_to_their_measure(runs):
     file = runs / "norms.json"
-    assert siq("norms", "build", runs, "-o", file, "--metrics", "remember=cer").exit_code == 0
+    assert siq("score", runs, "--save-norms", file, "--metrics", "remember=cer").exit_code == 0
     assert norms.read(file).levels["remember"].metric == "cer"
     taken = siq("score", runs / "s0", "--norms", file)
     assert taken.exit_code == 0 and "CER %" in taken.stdout

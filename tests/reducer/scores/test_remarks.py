@@ -83,8 +83,8 @@ def test_few_systems_are_a_weak_scale(tmp_path, count, weak):
     built = norms.build(systems, "few")
     remarks = rank(systems[:1], norms=built).context.remarks
     assert bool(remarks.few) == weak and (not weak or remarks.few.startswith(f"norms of only {count} systems"))
-    printed = CliRunner().invoke(app, ["norms", "build", str(tmp_path), "-o", str(tmp_path / "norms.json")]).stderr
-    assert (f"warning: norms of only {count} systems" in printed) == weak
+    printed = CliRunner().invoke(app, ["score", str(tmp_path), "--save-norms", str(tmp_path / "norms.json")]).stdout
+    assert (f"only {count} systems: each result depends strongly" in " ".join(printed.split())) == weak
 
 
 def test_names_with_equal_rows_are_warned_of(tmp_path):

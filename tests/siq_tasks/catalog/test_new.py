@@ -38,7 +38,7 @@ def mine(tmp_path, own_cache):
 def test_three_tasks_from_an_empty_folder(mine, tmp_path, demo_models):
     audio, text = mine
     options = ("--audio", str(audio), "--text", str(text), "--embedder", str(demo_models[-1]))
-    done = run("siq", "tasks", "new", "harbour", *options, cwd=tmp_path)
+    done = run("siq", "data", "new", "harbour", *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "siq data questions --dataset harbour" in done.stdout
     assert "Ids of the clips: harbour/a, harbour/b; `siq list tasks harbour` lists all" in done.stdout

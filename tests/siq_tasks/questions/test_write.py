@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("endpoint_key")]
 AT_ONCE = 10  # seconds; a busy machine needs some to end a Python process, and the server would hang for 60
 CLIPS = demo.list_clips()
 IDS = [clip["id"] for clip in CLIPS]
-COMMAND = "from speechiq.cli import main; from speechiq.cli.questions import app; main.app = app; main.main()"
+COMMAND = "from speechiq.cli.main import main; main()"
 
 
 def run(script, output, clips=CLIPS, workers=4, **settings):
@@ -308,5 +308,5 @@ def test_an_output_that_is_no_file_is_refused_before_anything_is_asked(tmp_path)
 
 def test_the_command_can_be_listed_without_heavy_imports():
     heavy = "{'torch', 'lm_eval', 'datasets', 'openai', 'transformers'}"
-    code = f"import sys, speechiq.cli.questions; print({heavy} & set(sys.modules))"
+    code = f"import sys, speechiq.cli.data.questions; print({heavy} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
