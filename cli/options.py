@@ -106,6 +106,6 @@ def read_values(option: str, items: Iterable[str]) -> dict[str, Any]:
 
 
 def read_judge_options(items: Iterable[str] | None) -> dict[str, Any]:
-    """Return the metadata that `--judge-option` stands for."""
+    """Return the metadata keys of `--judge-option`."""
     values = read_values("--judge-option", items or ())
     return {f"judge_{name.removeprefix('judge_')}": value for name, value in values.items()}

@@ -286,7 +286,7 @@ def test_a_run_under_a_condition_leaves_the_clean_one_finished(demo_models, tmp_
     noisy = run(*command, "--metadata", "condition=white@10dB")
     assert noisy.returncode == 0 and "letter:A [white@10dB]" in noisy.stdout, noisy.stderr
     assert "also has 2 runs with others" in noisy.stderr
-    assert f"hint: siq robustness {tmp_path} shows what" in noisy.stderr
+    assert f"hint: siq study robustness {tmp_path} shows what" in noisy.stderr
     assert run("siq", "study", "robustness", str(tmp_path)).returncode == 0
     again = run(*command)
     assert "2 of 2 systems are finished" in again.stderr and "white" not in again.stdout
