@@ -67,7 +67,6 @@ WRITES = {"-o", "--output", "--save-norms"}
 FEWER = {"closed stderr": 9, "closed stdin": 9, "full stdout": 6}
 LISTS: list[Command] = [
     ["list", "tasks"],
-    ["systems"],
     ["store"],
     ["list", "systems"],
     ["--version"],

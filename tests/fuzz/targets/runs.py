@@ -84,7 +84,7 @@ def commands_of_runs(folder: Path) -> list[Command]:
 def use(folder: Path, rng: random.Random) -> str | None:
     """Run one of the commands that read runs, sometimes with one of the options that allow more."""
     command = rng.choice(commands_of_runs(folder))
-    if command[0] in ("score", "compare", "report"):
+    if command[0] in ("score", "compare"):
         command += rng.choice([[], [], *LOOSE])
     return run_siq(command, [folder / name for name in ("out.json", "out.csv", "harness")])
 

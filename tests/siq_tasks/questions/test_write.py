@@ -261,8 +261,8 @@ def test_one_ctrl_c_ends_writing_at_once_and_keeps_what_was_answered(answered, t
         return "late"
 
     with serving(hanging) as server:
-        errors, took, status = interrupt(enough, "questions", "--dataset", "demo", "--writer", "openai:good", "--checker",
-            "openai:good", "--base-url", server.url, "--output", str(tmp_path / "q"), "--yes")  # fmt: skip
+        errors, took, status = interrupt(enough, "questions", "--dataset", "demo", "--writer", "openai:good",
+            "--checker", "openai:good", "--base-url", server.url, "--output", str(tmp_path / "q"), "--yes")  # fmt: skip
         held.set()
     assert took < AT_ONCE and status == 130 and "Traceback" not in errors
     last = errors.splitlines()[-1]
