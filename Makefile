@@ -96,7 +96,7 @@ docs-serve: example  ## the same on http://127.0.0.1:8000, rebuilt whenever a pa
 
 example: $(INSTALLED) runs/demo/report.html
 	mkdir -p $(EXAMPLE)
-	$(BIN)/siq report runs/demo -o $(EXAMPLE)/report.html --force
+	$(BIN)/siq score runs/demo -o $(EXAMPLE)/report.html --force
 	$(BIN)/python tools/screenshots.py runs/demo $(EXAMPLE)
 
 runs/demo/report.html: | $(INSTALLED)

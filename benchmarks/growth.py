@@ -4,7 +4,7 @@
 
 Copy k of a clip is its second half and the first half of the clip k places later: as much audio and as many words as
 in the demo, and no copy can use the results of another. The questions are those of the demo, with the number of the
-copy. Each size is a set made by `siq tasks new`, in a process of its own with an empty cache; start-up is not included
+copy. Each size is a set made by `siq data new`, in a process of its own with an empty cache; start-up is not included
 in the seconds. The last columns are relative to the first size: 1 means that the cost per clip does not grow.
 """
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from speechiq.core.cache.folder import cache_dir
 from speechiq.core.checkpoints.names import DEMO
-from speechiq.reducer.scores.norms import SHIPPED
 
 CONTROLS = ("gold+", "silence+", "letter:A", "letter:B", "letter:C", "letter:D", "letter:E")
 
@@ -34,4 +33,6 @@ def complete_tasks(incomplete: str) -> list[str]:
 
 def complete_norms(incomplete: str) -> list[str]:
     """Return the norms of the package that begin like the given text."""
+    from speechiq.reducer.scores.norms import SHIPPED
+
     return sorted(name for name in SHIPPED if name.startswith(incomplete))

@@ -8,10 +8,8 @@ from typing import Annotated
 
 import typer
 
-from speechiq.cli.examples import examples
-from speechiq.cli.options import Force
-from speechiq.cli.report import report
-from speechiq.cli.score import score
+from speechiq.cli.commands import examples
+from speechiq.cli.options import Force, output_option
 from speechiq.cli.stopping import stop_in_one_line
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
@@ -19,11 +17,9 @@ from speechiq.core.files.plain import check_output_folder, refuse_to_overwrite
 from speechiq.harness_patch.processes import Settings, lm_eval_command, run_in_view
 from speechiq.siq_tasks.demo.systems import OPTIONS, SYSTEMS, TASKS
 
-app = typer.Typer(no_args_is_help=True, help="Fetch the models of the demo, and run it.")
 
-
-@app.command("fetch", epilog=examples("siq demo fetch", "siq demo fetch all-MiniLM-L6-v2"))
-def fetch_command(
+@examples("siq demo fetch", "siq demo fetch all-MiniLM-L6-v2")
+def fetch(
     names: Annotated[
         list[str] | None,
         typer.Argument(
@@ -32,29 +28,34 @@ def fetch_command(
         ),
     ] = None,
 ) -> None:
-    """Fetch the demo's models (370 MB, once) and convert them into transformers folders."""
-    from speechiq.siq_tasks.demo.fetch import fetch
+    """Fetch the demo's models (370 MB, once) and convert them.
 
-    for folder in fetch(names or ()):
+    Each becomes a folder of transformers in the cache.
+    """
+    from speechiq.siq_tasks.demo.fetch import fetch as fetch_models
+
+    for folder in fetch_models(names or ()):
         say(f"{folder.name} is in {folder}")
 
 
-@app.command("run", epilog=examples("siq demo run", "siq demo run --output runs/demo --force"))
-def run_command(
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for lm-eval's results and the scores.")
-    ] = Path("runs/demo"),
+@examples("siq demo run", "siq demo run --output runs/demo --force")
+def run(
+    output: Annotated[Path, output_option("Folder for lm-eval's results and the scores.")] = Path("runs/demo"),
     force: Force = False,
 ) -> None:
-    """Run five systems on the demo set, print their SIQ and write a report; takes minutes on a laptop."""
-    files = json, csv, page = [output / name for name in ("siq.json", "siq.csv", "report.html")]
+    """Run five systems on the demo set, print their SIQ and write a report.
+
+    It takes minutes on a laptop.
+    """
+    from speechiq.cli.scoring.score import score
+
+    files = [output / name for name in ("siq.json", "siq.csv", "report.html")]
     check_output_folder(output, "choose another folder with --output")
     for path in files:
         refuse_to_overwrite(path, force)
     with stop_in_one_line("the same command goes on with what is in the response cache"):
         run_all(output)
-    score([output], [json, csv], force=True)
-    report([output], page, force=True)
+    score([output], files, force=True)
     say(f"the runs are in {output}, a folder per system")
 
 

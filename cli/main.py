@@ -1,97 +1,39 @@
-"""Define the `siq` command, from the commands of this folder."""
+"""Define the `siq` command: its start, its errors and its exit codes."""
 
 from __future__ import annotations
 
 import errno
 import os
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
-from speechiq.cli import (
-    compare,
-    correlate,
-    demo,
-    doctor,
-    evaluation,
-    hallucination,
-    judge,
-    labels,
-    norms,
-    predict,
-    questions,
-    report,
-    robustness,
-    run,
-    score,
-    store,
-    systems,
-    tasks,
-    unanswerable,
-    voices,
-)
-from speechiq.cli.examples import examples
-from speechiq.cli.versions import list_versions
+from speechiq.cli.commands import Group, write_examples
 from speechiq.core.console import open_closed_streams, say_error, show
 from speechiq.core.errors import SpeechIQError
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 #: A closed pipe, and no temporary folder that takes a file.
 WITHOUT_NAME = (errno.EPIPE, errno.ENOENT)
-#: What a user wants to do -> the commands for it, in the order of `siq --help`.
-PANELS = {
-    "Run": ("eval", "run", "demo", "systems"),
-    "Score": ("score", "hallucination", "norms", "judge"),
-    "Compare": ("compare", "correlate", "predict", "labels", "robustness"),
-    "Publish": ("report",),
-    "Prepare data": ("tasks", "questions", "voices", "unanswerable"),
-    "Machine": ("doctor", "store"),
-}
-PANEL_OF = {command: panel for panel, commands in PANELS.items() for command in commands}
-
-
-class ByPurpose(TyperGroup):
-    """The commands of `siq` in the order of `PANELS`; typer would list those with subcommands last."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the commands."""
-        return list(PANEL_OF)
-
 
 app = typer.Typer(
-    cls=ByPurpose,
+    cls=Group,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=examples(
+    epilog=write_examples(
         "siq demo fetch",
         "siq eval demo letter:B --tasks siq_demo --norms demo --output runs/first",
         "siq score runs/first --norms demo",
         "siq doctor",
     ),
 )
-for name, command, epilog in (
-    ("eval", evaluation.evaluate, evaluation.EXAMPLES),
-    ("systems", systems.systems, systems.EXAMPLES),
-    ("score", score.score, score.EXAMPLES),
-    ("hallucination", hallucination.hallucination, hallucination.EXAMPLES),
-    ("compare", compare.compare, compare.EXAMPLES),
-    ("correlate", correlate.correlate, correlate.EXAMPLES),
-    ("robustness", robustness.robustness, robustness.EXAMPLES),
-    ("predict", predict.predict, predict.EXAMPLES),
-    ("report", report.report, report.EXAMPLES),
-    ("doctor", doctor.doctor, doctor.EXAMPLES),
-):
-    app.command(name, rich_help_panel=PANEL_OF[name], epilog=epilog)(command)
-for group in (demo, judge, labels, norms, tasks, questions, voices, unanswerable, store):
-    name = group.__name__.rpartition(".")[2]
-    app.add_typer(group.app, name=name, rich_help_panel=PANEL_OF[name])
-app.command("run", rich_help_panel=PANEL_OF["run"], context_settings=run.PASS_ON, add_help_option=False)(run.run)
 
 
 def _print_versions(wanted: bool) -> None:
     if wanted:
+        from speechiq.cli.machine.probes import list_versions
+
         show(*list_versions())
         raise typer.Exit
 

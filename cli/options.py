@@ -1,26 +1,17 @@
-"""Define the options that several commands of `siq` share, and read their values."""
+"""Define the options that several commands of `siq` share; each has one meaning in all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.measure import Category
-from speechiq.reducer.runs.systems import System
-from speechiq.reducer.scores import norms
-from speechiq.reducer.scores import scale as siq
-from speechiq.reducer.scores.levels import LEVELS
-from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.siq_systems import read_systems
-from speechiq.reducer.studies import unanswerable
-from speechiq.reducer.studies.unanswerable import ConfirmedSet
 
-MAX_DRAWS = 1_000_000
+EXPERT = "Expert options"
+MAX_SAMPLES = 1_000_000
 
 
 def read_path(text: str) -> Path:
@@ -36,6 +27,11 @@ def read_path(text: str) -> Path:
     return Path(text)
 
 
+def output_option(help: str) -> Any:
+    """Return the option that names what a command writes."""
+    return typer.Option("--output", "-o", help=help)
+
+
 Runs = Annotated[
     list[Path],
     typer.Argument(
@@ -44,77 +40,72 @@ Runs = Annotated[
         metavar="RUNS",
     ),
 ]
-Weights = Annotated[
-    str | None,
-    typer.Option(
-        help=f"Choose the rule of the level weights: {', '.join(siq.RULES)}, or three numbers for Remember, Understand "
-        f"and Apply such as 0.04,0.75,0.21; {siq.DEFAULT_RULE} (the paper's eq. 6) by default."
-    ),
-]
-NormsFile = Annotated[
-    str | None,
-    typer.Option(
-        "--norms",
-        help="Score on the scale of norms: a file of `siq norms build`, or a name that `siq norms list` shows.",
-    ),
-]
 AllowMismatch = Annotated[
     bool,
-    typer.Option("--allow-mismatch", help="If runs differ in clips or settings, score what they share and mark it."),
-]
-AllowMissing = Annotated[
-    bool, typer.Option("--allow-missing", help="Leave out runs whose results file is missing or names no task.")
-]
-Exclude = Annotated[
-    Path | None, typer.Option(help="Leave out of Apply the questions of a set, a file of `siq unanswerable confirm`.")
-]
-Draws = Annotated[
-    int,
-    typer.Option(min=0, max=MAX_DRAWS, help="Set the number of draws for the intervals; 0 leaves the intervals out."),
-]
-Only = Annotated[
-    str | None,
-    typer.Option("--levels", help=f"Score only some of {','.join(LEVELS)}; SIQ needs all of them."),
-]
-Measures = Annotated[
-    list[str] | None,
     typer.Option(
-        "--measure",
-        help="Score a level by another of its columns, LEVEL=COLUMN; give it once per level. "
-        + "; ".join(f"{level}: {', '.join(each.measure.columns)}" for level, each in LEVELS.items())
-        + ".",
+        "--allow-mismatch",
+        help="If runs differ in clips or settings, use what they share and mark it; leave out runs without results.",
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Start without asking.")]
+Samples = Annotated[
+    int,
+    typer.Option(
+        "--bootstrap",
+        min=0,
+        max=MAX_SAMPLES,
+        help="Set the number of bootstrap samples of the clips for the intervals; 0 leaves the intervals out.",
+        rich_help_panel=EXPERT,
+    ),
+]
+Seed = Annotated[
+    int, typer.Option(min=0, help="Set the seed of all random numbers of this command.", rich_help_panel=EXPERT)
+]
+JudgeOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--judge-option",
+        help="Option of the judge, NAME=VALUE, such as rubric=FILE, draws=3, by=likelihood, temperature=0.7 or "
+        "base_url=URL; give it once per option.",
+    ),
+]
+Metadata = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Setting of the tasks, KEY=VALUE, as for lm_eval --metadata, such as subset=all; give it once per key."
+    ),
+]
 
 
-def read_norms(norms_file: str | None, weights: str | None) -> Norms | None:
-    """Return the norms that `--norms` names, or None without it.
+def split_names(names: str | None) -> list[str]:
+    """Return the names of an option that takes several, with commas between them; none if it is not given."""
+    return [] if names is None else [name.strip() for name in names.split(",")]
+
+
+def read_values(option: str, items: Iterable[str]) -> dict[str, Any]:
+    """Return the values of an option that is given as `NAME=VALUE`.
+
+    Args:
+        option: Name of the option, such as `--metadata`.
+        items: What the user wrote after each.
 
     Raises:
-        SpeechIQError: The norms cannot be read, or were built with other level weights than `weights`.
+        SpeechIQError: An item has no name or no value.
     """
-    if norms_file is None:
-        return None
-    scale = norms.read(norms_file)
-    if weights is not None and weights != scale.rule:
-        raise SpeechIQError(
-            f"--weights {weights} and --norms {norms_file}: these norms were built with {scale.rule}; "
-            "leave --weights out, or build norms with them"
-        )
-    return scale
+    from speechiq.harness_patch._lm_eval import parse_value
+
+    values = {}
+    for item in items:
+        name, equals, value = item.partition("=")
+        if not (name and equals):
+            raise SpeechIQError(f"{option} {item}: not a name with a value; write NAME=VALUE")
+        values[name] = parse_value(value)
+    return values
 
 
-def read_set(exclude: Path | None) -> ConfirmedSet:
-    """Return the set that `--exclude` names, or an empty one without it."""
-    return unanswerable.read(exclude) if exclude else unanswerable.NOTHING
-
-
-def read(
-    runs: list[Path], excluded: ConfirmedSet, allow_missing: bool = False, *, levels: Mapping[str, Category] = LEVELS
-) -> list[System]:
-    """Return the systems without the questions of a set, after printing the warnings about the runs."""
-    systems, warnings = read_systems(runs, allow_missing, levels=levels)
-    for warning in warnings:
-        say(f"warning: {warning}")
-    return unanswerable.leave_out(systems, excluded)
+def read_judge_options(items: Iterable[str] | None) -> dict[str, Any]:
+    """Return the metadata keys of `--judge-option`."""
+    values = read_values("--judge-option", items or ())
+    return {f"judge_{name.removeprefix('judge_')}": value for name, value in values.items()}

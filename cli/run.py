@@ -7,7 +7,6 @@ import typer
 from speechiq.cli.stopping import stop_in_one_line
 
 HELP: tuple[list[str], ...] = ([], ["-h"], ["--help"])
-PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 
 def run(context: typer.Context) -> None:

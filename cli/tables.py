@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
 from speechiq.core.console import printable
 from speechiq.reducer.tables.terminal import open_console
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -37,7 +37,7 @@ def find_names(manager: Any, names: Sequence[str]) -> list[str]:
         matched = manager.match_tasks([name]) or [name] * Path(name).is_file()
         if not matched:
             raise SpeechIQError(
-                f"--tasks {name}: no such task; {did_you_mean(name, manager.all_tasks)}`siq tasks list` lists those of "
+                f"--tasks {name}: no such task; {did_you_mean(name, manager.all_tasks)}`siq list tasks` lists those of "
                 f"the suite"
             )
         found += matched

@@ -169,7 +169,7 @@ def choose_tasks(names: Any) -> Any:
     if left_out and hints.is_first_process():
         say(
             f"Apply is left out of {', '.join(left_out)}, which have no questions yet: write them with `siq "
-            f"questions write --dataset {left_out[0]}`, or import them with `siq questions import`"
+            f"data questions --dataset {left_out[0]}`, or import them with `siq paper questions`"
         )
     return tasks
 

@@ -74,7 +74,7 @@ def warn_if_unsaved(run: Command) -> None:
     if not run.log_samples and not run.warned and is_first_process():
         saved = "nothing" if run.output_path is None else "no sample rows"
         say(
-            f"this run saves {saved}, and siq score, siq compare and siq report will have nothing to read; stop and "
+            f"this run saves {saved}, and siq score and siq compare will have nothing to read; stop and "
             f"add {_missing(run)}"
         )
     run.warned = True

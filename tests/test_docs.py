@@ -16,7 +16,6 @@ from lm_eval._cli.harness import HarnessCLI
 from lm_eval.config.evaluate_config import EvaluatorConfig
 from typer.main import get_command
 
-from speechiq.cli.judge import JudgeGroup
 from speechiq.cli.main import app
 from speechiq.engines.options import list_names, read_options
 from speechiq.engines.registry import find
@@ -111,7 +110,7 @@ def check_accelerate(arguments):
 def check_siq(arguments):
     command, context = get_command(app), None
     while hasattr(command, "commands"):
-        name, *arguments = command.name_command(arguments) if isinstance(command, JudgeGroup) else arguments
+        name, *arguments = arguments
         command = command.commands[name]
     command.make_context(command.name, arguments, parent=context)
 

@@ -1,6 +1,6 @@
-"""Take the picture of a chart of `siq robustness` for the documentation: `python tools/curves.py PAGE PICTURE`.
+"""Take the picture of a chart of `siq study robustness` for the documentation: `python tools/curves.py PAGE PICTURE`.
 
-    siq robustness runs -o robustness.html
+    siq study robustness runs -o robustness.html
     python tools/curves.py robustness.html docs/images/robustness.png
 
 The picture shows the first chart of the page, which is that of SIQ if there is a scale, in light colors and 900 pixels
@@ -36,11 +36,11 @@ def take(browser: Browser, page: Path, picture: Path) -> None:
 def main() -> None:
     """Read the arguments and take the picture."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("page", type=Path, help="page of siq robustness")
+    parser.add_argument("page", type=Path, help="page of siq study robustness")
     parser.add_argument("picture", type=Path, help="file for the picture")
     given = parser.parse_args()
     if not given.page.is_file():
-        raise SpeechIQError(f"{given.page}: no such page; write it with siq robustness RUNS -o {given.page}")
+        raise SpeechIQError(f"{given.page}: no such page; write it with siq study robustness RUNS -o {given.page}")
     with chromium() as browser:
         take(browser, given.page, given.picture)
 

@@ -94,7 +94,7 @@ def main() -> None:
     study = report.gather([given.runs])
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         page = Path(folder, "report.html")
-        report.write(report.render(study, "siq report runs -o report.html"), page)
+        report.write(report.render(study, "siq score runs -o report.html"), page)
         for file in take(browser, page, addresses(study), given.output):
             print(file)
 

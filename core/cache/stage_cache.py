@@ -2,7 +2,7 @@
 
 `<folder>/<stage>/` contains the rows of one stage: `stage.json` records what they depend on, and every process appends
 its rows to a file of its own. Processes and machines may share a folder, also on a network file system. Nothing is
-deleted or rewritten while runs are active; `siq store prune` does that (`speechiq.core.cache.stages`).
+deleted or rewritten while runs are active; `siq store --remove-older-than` does that (`speechiq.core.cache.stages`).
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ METADATA = {
     "checklist_column": ("column", "Column of what a good reply has."),
     "group_columns": (
         "{field: {column: COLUMN, values: [VALUE, ...], otherwise: GROUP}}, in a YAML",
-        "Kinds of rows, such as the kind of noise, for `siq score --by FIELD`.",
+        "Kinds of rows, such as the kind of noise, for `siq score --group-by FIELD`.",
     ),
     "where": (
         "{column: [value, ...]}, in a YAML or as JSON",
@@ -138,7 +138,7 @@ METADATA = {
         "rotate, all or a number; default rotate",
         "Wording of the instruction: one for each row by a digest of its id, every one, or one for all rows.",
     ),
-    "questions": ("file", "Questions of Apply; by default the file that `siq questions write` makes."),
+    "questions": ("file", "Questions of Apply; by default the file that `siq data questions` makes."),
 }
 _COMMANDS = re.compile(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+\n?")
 _EXAMPLES = re.compile(r"\[bold\]Examples\[/bold\]\n+((?:\$ .*\n+)+)")

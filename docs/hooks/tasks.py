@@ -17,14 +17,14 @@ from speechiq.siq_tasks.task_files import read_task
 
 TASKS = """# Tasks
 
-Names for `lm_eval run --tasks`. `siq tasks list` prints them, and whether the question files are on this machine.
+Names for `lm_eval run --tasks`. `siq list tasks` prints them, and whether the question files are on this machine.
 [Data sets](datasets.md) describes the sets, and [Metrics](metrics.md) what each task measures.
 
 """
 METRICS = """# Metrics
 
 Every metric is a number in each sample row, and NaN where it is not defined. `siq score` reads the measure of a level;
-`--measure LEVEL=COLUMN` takes one of the alternatives instead.
+`--metrics LEVEL=COLUMN` takes one of the alternatives instead.
 
 """
 

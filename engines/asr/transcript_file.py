@@ -63,7 +63,7 @@ class TranscriptFile(ASREngine):
             raise SpeechIQError(
                 f"{self.file}: {len(missing)} of {len(names)} clips have no transcript, {missing[0]!r} among them; "
                 f"the file has ids such as {next(iter(self.texts), None)!r}: write a line per clip, with the ids that "
-                f"`siq tasks show` lists"
+                f"`siq list tasks` lists"
             )
         keys: dict[str, str] = {}
         for key, name in found.items():

@@ -25,7 +25,7 @@ class Espeak(ProgramSpeech):
     program = "espeak-ng"
     record = EspeakOptions
     options: EspeakOptions
-    advice = "one of `siq voices list espeak-ng`, with or without a variant such as +f3"
+    advice = "one of `siq list systems espeak-ng`, with or without a variant such as +f3"
 
     @classmethod
     def list_voices(cls) -> list[str]:

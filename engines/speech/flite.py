@@ -29,7 +29,7 @@ class Flite(ProgramSpeech):
     program = "flite"
     record = FliteOptions
     options: FliteOptions
-    advice = f"one of `siq voices list flite`, or a file {VOICE_FILE}"
+    advice = f"one of `siq list systems flite`, or a file {VOICE_FILE}"
 
     @classmethod
     def list_voices(cls) -> list[str]:

@@ -66,7 +66,7 @@ class TransformersSpeech(SpeechEngine):
             options,
             setup,
             fix="give a model that `AutoModelForTextToWaveform` of transformers loads, such as one of type vits",
-            instead="name the voice of a program, such as flite:slt (`siq voices list`), which needs no hub",
+            instead="name the voice of a program, such as flite:slt (`siq list systems`), which needs no hub",
         )
         self.settings = options.settings or {}
         self.tools = self._load_tools()

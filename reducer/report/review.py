@@ -143,7 +143,7 @@ def render_exchanges(exchanges: Sequence[Exchange]) -> str:
         lead="Two answers to one question. Are they equal in quality and completeness? Their order is random. If "
         "neither is useful, the item is left out.",
         intro="Read, and choose. At the end save the file for",
-        command="siq predict RUNS --labels labels.jsonl",
+        command="siq study predict RUNS --labels labels.jsonl",
     )
 
 
@@ -157,7 +157,7 @@ def _render(
 
 
 def review_questions(candidates: Sequence[Mapping[str, Any]]) -> Review:
-    """Return the review of questions that may have no answer; the file has the form of `siq unanswerable find`.
+    """Return the review of questions that may have no answer; the file has the form of `siq study unanswerable find`.
 
     Args:
         candidates: As `unanswerable.find` returns them.

@@ -1,4 +1,4 @@
-"""Draw the page of `siq robustness`: curves of scores over the strength of conditions, and their tables."""
+"""Draw the page of `siq study robustness`: curves of scores over the strength of conditions, and their tables."""
 
 from __future__ import annotations
 

@@ -31,12 +31,12 @@ def choose(
     chosen: dict[str, str] = {}
     for measure in measures:
         level, _, metric = (part.strip() for part in measure.partition("="))
-        _refuse_unknown(f"--measure {measure}: unknown level", level, known)
-        _refuse_unknown(f"--measure {measure}: unknown column", metric, known[level])
+        _refuse_unknown(f"--metrics {measure}: unknown level", level, known)
+        _refuse_unknown(f"--metrics {measure}: unknown column", metric, known[level])
         if chosen.setdefault(level, metric) != metric:
-            raise SpeechIQError(f"--measure names {chosen[level]} and {metric} for level {level}: choose one")
+            raise SpeechIQError(f"--metrics names {chosen[level]} and {metric} for level {level}: choose one")
         if level not in named:
-            raise SpeechIQError(f"--measure {measure}: level {level} is not among --levels {levels}; leave one out")
+            raise SpeechIQError(f"--metrics {measure}: level {level} is not among --levels {levels}; leave one out")
     return {level: chosen.get(level) for level in known if level in named}
 
 

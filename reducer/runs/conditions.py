@@ -46,7 +46,7 @@ DIGEST = "_sha256"
 FIX = "run the same tasks"
 ONE_SET = f"{FIX}, or score the runs of one data set alone"
 #: Aspect -> what the user can do, if it is something else.
-FIXES = {CONDITION: "compare conditions by siq robustness", SETTINGS: "run them with the same settings"}
+FIXES = {CONDITION: "compare conditions by siq study robustness", SETTINGS: "run them with the same settings"}
 
 
 class Mismatch(NamedTuple):

@@ -21,7 +21,7 @@ KEYS = (
     "judge_identity",
 )
 EXACT_MATCH = "exact_match"
-FIX = "judge the stored answers again with one judge (`siq judge RUNS --judge ENGINE:MODEL`)"
+FIX = "judge the stored answers again with one judge (`siq judge run RUNS --judge ENGINE:MODEL`)"
 
 
 def name_judge(metadata: Mapping[str, Any]) -> str:

@@ -40,7 +40,7 @@ def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[
     if missing and not allow_missing:
         raise SpeechIQError(
             f"{missing[0]}, so its system would be left out ({len(missing)} such files): rerun lm_eval, move the file "
-            "away, or add --allow-missing"
+            "away, or add --allow-mismatch"
         )
     found.sort(key=lambda task: (task.date, task.results, task.system, task.task))
     if not found:

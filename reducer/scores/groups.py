@@ -25,8 +25,8 @@ def split_groups(systems: Sequence[System], field: str) -> list[System]:
     if not share_measure(split.values()):
         columns = ", ".join(f"{name}: {of.column}" for name, of in split.items())
         raise SpeechIQError(
-            f"--by {field}: the categories are scored by different measures ({columns}), which have no common mean; "
-            "choose categories of one measure with --levels"
+            f"--group-by {field}: the categories are scored by different measures ({columns}), which have no common "
+            "mean; choose categories of one measure with --levels"
         )
     first = next(iter(split.values()))
     places = {name: of.group_by.index(field) for name, of in split.items()}

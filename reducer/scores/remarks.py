@@ -38,7 +38,7 @@ MEANINGS = {
     "understand": "how well its meaning is kept",
     "apply": "whether questions about it are answered",
 }
-WAYS = {"apply": "; run the data set's apply task as well, which needs a question file (`siq questions write`)"}
+WAYS = {"apply": "; run the data set's apply task as well, which needs a question file (`siq data questions`)"}
 
 
 class Count(NamedTuple):

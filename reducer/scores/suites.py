@@ -123,7 +123,9 @@ def refuse_unknown_field(found: Found, field: str | None) -> None:
     known = {name for levels in found.levels.values() for of in levels.values() for name in of.group_by}
     if field is not None and field not in known:
         fix = f"choose from {', '.join(sorted(known))}" if known else "leave it out: their tasks have no group_by"
-        raise SpeechIQError(f"--by {field}: no task of these runs has kinds by it; {did_you_mean(field, known)}{fix}")
+        raise SpeechIQError(
+            f"--group-by {field}: no task of these runs has groups by it; {did_you_mean(field, known)}{fix}"
+        )
 
 
 def refuse_options_of_siq(found: Found, **given: object) -> None:

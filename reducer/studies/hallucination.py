@@ -54,7 +54,8 @@ def count(answers: Answers, confirmed: Mapping[Item, Confirmed]) -> list[Halluci
     items = {item: question for item, question in confirmed.items() if question.verdict == UNANSWERABLE}
     if not items:
         raise SpeechIQError(
-            f"the set has no question with the verdict {UNANSWERABLE!r}; confirm one with `siq unanswerable confirm`"
+            f"the set has no question with the verdict {UNANSWERABLE!r}; confirm one with "
+            "`siq study unanswerable confirm`"
         )
     check_wording(items, {item: question.asked for item, question in answers.questions.items()})
     return sorted(

@@ -25,7 +25,7 @@ from speechiq.reducer.studies.coupled import order_shares, spread_of
 from speechiq.reducer.studies.pair_comparison import PARTS, UNIT, Compared, describe_undefined, list_texts
 from speechiq.reducer.studies.pairs import Pair
 
-#: What stands for a suite in files.
+#: The name in the place of a suite in files.
 METRICS = "metrics"
 
 

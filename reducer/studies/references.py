@@ -65,7 +65,7 @@ def compare_references(systems: Iterable[System], draws: int = 1000, seed: int =
     if not found:
         sets = sorted({name for system in systems for name in system.datasets.values()})
         raise SpeechIQError(
-            f"--references: no system ran a set and its cleaned version (sets: {', '.join(sets) or 'none'}); run both, "
+            f"no system ran a set and its cleaned version (sets: {', '.join(sets) or 'none'}); run both, "
             f"such as siq_voxpopuli_remember and siq_voxpopuli{CLEANED}_remember"
         )
     return sorted(found, key=lambda row: (row.dataset, row.cleaned))
@@ -82,7 +82,7 @@ def _compare(system: System, draws: int, seed: int) -> Iterator[ReferenceErrors]
         shared = sorted(original.keys() & sets[name].keys())
         if not shared:
             raise SpeechIQError(
-                f"--references: system {system.name!r}: {name.removesuffix(CLEANED)} and {name} share no clip ids; run "
+                f"system {system.name!r}: {name.removesuffix(CLEANED)} and {name} share no clip ids; run "
                 f"both from one source, with --metadata dataset_path=..."
             )
         before, after = (np.array([of[clip] for clip in shared]) for of in (original, sets[name]))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import OWN_FILE, check_output, refuse_same, write_whole
+from speechiq.core.files.plain import OWN_FILE, check_output, check_output_folder, is_folder, refuse_same, write_whole
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.stats.estimate import plain
@@ -21,7 +21,9 @@ from speechiq.reducer.tables.origin import as_columns, origin
 from speechiq.reducer.tables.terminal import open_console, print_grid, print_unbroken
 
 #: Format -> the ending of its files.
-ENDINGS = {"json": ".json", "csv": ".csv", "markdown": ".md", "latex": ".tex", "page": ".html"}
+ENDINGS = {"json": ".json", "csv": ".csv", "markdown": ".md", "latex": ".tex", "page": ".html", "labels": ".jsonl"}
+#: The format of a folder with results files of lm-eval.
+HARNESS = "harness"
 
 
 class Output(NamedTuple):
@@ -41,6 +43,7 @@ class Publication(NamedTuple):
         rows: Rows of the CSV file, flattened; None takes those of the first grid.
         lines: What is printed below the tables.
         page: Makes the page, if there is one.
+        write_folder: Writes results files of lm-eval into a folder, for commands with the format `HARNESS`.
     """
 
     schema: str
@@ -49,13 +52,14 @@ class Publication(NamedTuple):
     rows: Sequence[Mapping[str, Any]] | None = None
     lines: Sequence[str] = ()
     page: Callable[[], str] | None = None
+    write_folder: Callable[[Path], None] | None = None
 
 
 def list_outputs(paths: Sequence[Path] | None, formats: Collection[str], force: bool) -> list[Output]:
     """Return the files to write, after checking that each can be written.
 
     Args:
-        paths: Files of `--output`; the ending of a name chooses the format.
+        paths: What `--output` names; the ending of a name chooses the format.
         formats: The formats that the command writes.
         force: Whether files that exist are replaced.
 
@@ -64,8 +68,11 @@ def list_outputs(paths: Sequence[Path] | None, formats: Collection[str], force: 
     """
     outputs = [Output(path, _read_format(path, formats)) for path in paths or ()]
     refuse_same(output.path for output in outputs)
-    for output in outputs:
-        check_output(output.path, force, OWN_FILE)
+    for path, format in outputs:
+        if format == HARNESS:
+            check_output_folder(path, OWN_FILE)
+        else:
+            check_output(path, force, OWN_FILE)
     return outputs
 
 
@@ -86,20 +93,26 @@ def publish(
     for line in publication.lines:
         print_unbroken(console, line)
     about = origin(publication.schema, runs, tasks)
-    write_outputs(outputs, lambda format: as_text(publication, format, about))
+    write_outputs(outputs, lambda format: as_text(publication, format, about), publication.write_folder)
 
 
-def write_outputs(outputs: Iterable[Output], text_of: Callable[[str], str]) -> None:
+def write_outputs(
+    outputs: Iterable[Output], text_of: Callable[[str], str], write_folder: Callable[[Path], None] | None = None
+) -> None:
     """Write files, each complete or not at all, and name each.
 
     Args:
         outputs: What `list_outputs` returned.
         text_of: From a format to the text of its file; only the formats of the files are made.
+        write_folder: Writes results files of lm-eval into a folder.
     """
-    for output in outputs:
-        # Half a surrogate pair in a name is written as its escape.
-        write_whole(output.path, text_of(output.format).encode(errors="backslashreplace"), OWN_FILE)
-        say(f"wrote {output.path}")
+    for path, format in outputs:
+        if format == HARNESS and write_folder:
+            write_folder(path)
+        else:
+            # Half a surrogate pair in a name is written as its escape.
+            write_whole(path, text_of(format).encode(errors="backslashreplace"), OWN_FILE)
+        say(f"wrote {path}")
 
 
 def as_text(publication: Publication, format: str, about: Mapping[str, Any]) -> str:
@@ -149,10 +162,14 @@ def without_formula(name: str) -> str:
 
 
 def _read_format(path: Path, formats: Collection[str]) -> str:
-    endings = {ENDINGS[name]: name for name in formats}
+    """Return the format that the ending of a name chooses; for another folder or a name without one `HARNESS`."""
+    endings = {ENDINGS[name]: name for name in formats if name != HARNESS}
     if path.suffix.lower() not in endings:
+        if HARNESS in formats and (is_folder(path) or not path.suffix):
+            return HARNESS
         raise SpeechIQError(
             f"--output {path}: its ending names no format; {did_you_mean(path.suffix, endings)}"
             f"end the name in {' or '.join(endings)}"
+            + (", or name a folder, for results files of lm-eval" if HARNESS in formats else "")
         )
     return endings[path.suffix.lower()]

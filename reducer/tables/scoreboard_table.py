@@ -31,7 +31,7 @@ INTERVAL = "95 % interval"
 CONSTANT = "the most frequent answer of each data set alone scores"
 UNPAIRED = (
     "each item has one kind, so kinds differ in their items as well: a difference between kinds is not the effect of "
-    "the kind; siq robustness compares the same items under conditions"
+    "the kind; siq study robustness compares the same items under conditions"
 )
 ORDER = "in the order of mean rank over the categories"
 APART = "; their scores are not combined, since units may differ"

@@ -1,4 +1,4 @@
-"""Describe the clips, questions and columns of a data set, for `siq tasks show`."""
+"""Describe the clips, questions and columns of a data set, for `siq list tasks`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def describe(dataset: str, *, fetch: bool = False) -> Iterator[str]:
     """Yield the lines of the overview: tasks, rows, columns, questions, and one line per clip.
 
     Args:
-        dataset: Name of a data set of the suite, or a folder that `siq tasks new` made.
+        dataset: Name of a data set of the suite, or a folder that `siq data new` made.
         fetch: Whether clips on the Hub are fetched.
 
     Raises:
@@ -44,7 +44,7 @@ def describe(dataset: str, *, fetch: bool = False) -> Iterator[str]:
         yield f"columns read: {', '.join(f'{column} ({role})' for role, column in roles.items() if column)}"
         yield f"subset: {about.get('subset')}, {about.get('selection', 'longest-audio')}"
         if source.local is None and not fetch:
-            yield f"clips: on the Hub; `siq tasks show {dataset} --fetch` fetches and lists them"
+            yield f"clips: on the Hub; `siq list tasks {dataset} --fetch` fetches and lists them"
             return
         with open_rows(source, read_columns(about).names) as rows:
             yield f"number of rows: {len(rows)}"

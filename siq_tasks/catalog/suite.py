@@ -37,11 +37,11 @@ def metadata(dataset: str) -> dict[str, Any]:
     """Return the metadata that the tasks of a data set share.
 
     Args:
-        dataset: One of `data_sets()`, or a folder that `siq tasks new` made.
+        dataset: One of `data_sets()`, or a folder that `siq data new` made.
 
     Raises:
         SpeechIQError: The data set does not exist, or its task file is malformed or names a question file in another
-            folder, to which `siq questions write` would write.
+            folder, to which `siq data questions` would write.
     """
     file = _find_one_task(dataset)
     about: dict[str, Any] = _check(read_task(file), file)["metadata"]
@@ -89,7 +89,7 @@ def _find_one_task(dataset: str) -> Path:
             return file
     raise SpeechIQError(
         f"{dataset}: no such data set; {did_you_mean(dataset, data_sets())}known are "
-        f"{', '.join(data_sets())}, and folders that `siq tasks new` made"
+        f"{', '.join(data_sets())}, and folders that `siq data new` made"
     )
 
 

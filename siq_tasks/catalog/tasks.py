@@ -1,4 +1,4 @@
-"""List the tasks of all suites from their YAMLs, for `siq tasks list`; imports neither lm-eval nor torch."""
+"""List the tasks of all suites from their YAMLs, for `siq list tasks`; imports neither lm-eval nor torch."""
 
 from __future__ import annotations
 
@@ -189,10 +189,10 @@ def _is_on_hub(about: Mapping[str, Any]) -> bool:
 
 def _needs(about: Mapping[str, Any], check_files: bool) -> Iterator[str]:
     if "dataset_path" in about:
-        yield "data set from the Hub" if _is_on_hub(about) else "folder of `siq voices speak`"
+        yield "data set from the Hub" if _is_on_hub(about) else "folder of `siq data speak`"
     for model in MODELS:
         if model in about:
             yield f"{model} {about[model]}"
     if about.get("level") == "apply" and "dataset_path" in about:
-        state = "present" if find_question_file(about["dataset"]) else "missing: `siq questions write`"
+        state = "present" if find_question_file(about["dataset"]) else "missing: `siq data questions`"
         yield f"question file ({state})" if check_files else "question file"

@@ -28,7 +28,7 @@ class Step(NamedTuple):
     Attributes:
         text: As the user wrote it.
         kind: A key of `KINDS`.
-        strength: What `siq robustness` draws on its axis, in `unit`.
+        strength: What `siq study robustness` draws on its axis, in `unit`.
         unit: Unit of `strength`; empty for a ratio.
         name: A number of voices, a folder or a codec; empty for other kinds.
         high: The upper limit of a band, Hz; `strength` is then the lower one.

@@ -75,7 +75,7 @@ def load(dataset: str | None = None, questions: str | None = None, **metadata: A
 
     Args:
         dataset: Data set in the task's metadata.
-        questions: Question file; by default the file that `siq questions write` makes.
+        questions: Question file; by default the file that `siq data questions` makes.
         **metadata: See `prepare` and `task_types.TaskType`.
 
     Raises:

@@ -35,8 +35,8 @@ def read_table(file: Path) -> list[dict[str, Any]]:
         raise SpeechIQError(f"{file}: not one of {', '.join(SEPARATORS)}; convert it to one of them")
     if not is_file(file):
         raise SpeechIQError(
-            f"{file}: no such file; correct the path, or make it: tasks by `siq tasks new`, spoken texts by "
-            f"`siq voices speak`"
+            f"{file}: no such file; correct the path, or make it: tasks by `siq data new`, spoken texts by "
+            f"`siq data speak`"
         )
     separators = SEPARATORS[file.suffix.lower()]
     rows = _read_separated(file, separators) if separators else [line.row for line in read_objects(file, "correct it")]

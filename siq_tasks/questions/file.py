@@ -149,6 +149,6 @@ def refuse_unknown_clips(questions: Sequence[Mapping[str, Any]], clip_ids: Colle
         raise SpeechIQError(
             f"{dataset}: questions for {count_of(len(unknown), 'clip')} that the set does not have, "
             f"{unknown[0]} among them; "
-            f"`siq tasks show` lists the ids of the set; correct the ids, or choose the subset for which the questions "
+            f"`siq list tasks` lists the ids of the set; correct the ids, or choose the subset for which the questions "
             f"were written"
         )

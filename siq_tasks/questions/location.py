@@ -45,6 +45,6 @@ def _list_places(dataset: str) -> list[Path]:
 def writing_command(dataset: str) -> str:
     """Return the command that writes or completes the questions of `dataset`, with the paper's writer and checkers."""
     return (
-        f"siq questions write --dataset {dataset} --writer openai:gpt-4o "
+        f"siq data questions --dataset {dataset} --writer openai:gpt-4o "
         f"--checker openai:gpt-4o --checker openai:gemini-1.5-flash,{GEMINI}"
     )

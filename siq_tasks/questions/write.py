@@ -48,7 +48,7 @@ CHARACTERS_OF_A_QUESTION = 150
 
 @dataclass(frozen=True)
 class Plan:
-    """Hold the settings of a run; see `siq questions write --help`."""
+    """Hold the settings of a run; see `siq data questions --help`."""
 
     writer: Author
     checkers: Sequence[Author]

@@ -72,7 +72,7 @@ def test_two_folders_have_no_siq_until_there_is_a_scale(three_runs, tmp_path):
     with_pool = siq_compare(*folders, three_runs / "middle")
     assert "SIQ on the scale of the pool of 3 systems" in with_pool.stdout
     norms = tmp_path / "three.json"
-    assert CliRunner().invoke(app, ["norms", "build", str(three_runs), "-o", str(norms)]).exit_code == 0
+    assert CliRunner().invoke(app, ["score", str(three_runs), "--save-norms", str(norms)]).exit_code == 0
     on_norms = siq_compare(*folders, "--norms", norms)
     assert "SIQ on the scale of three (" in on_norms.stdout
     siq = [next(line for line in of.stdout.splitlines() if line.startswith("  SIQ ")) for of in (with_pool, on_norms)]
@@ -283,7 +283,7 @@ def test_no_number_breaks_at_any_width(three_runs, monkeypatch, width):
 def test_another_column_is_compared(tmp_path):
     for name, skill in (("a", 0.9), ("b", 0.1)):
         write_run(tmp_path / name, levels(skill, clips=12), system=name, columns={"remember": {"cer": 0.25}})
-    result = siq_compare(tmp_path / "a", tmp_path / "b", "--measure", "remember=cer", "-o", tmp_path / "o.json")
+    result = siq_compare(tmp_path / "a", tmp_path / "b", "--metrics", "remember=cer", "-o", tmp_path / "o.json")
     row = next(line for line in result.stdout.splitlines() if "Remember CER %" in line).split()
     assert row[3:6] == ["25.00", "25.00", "+0.00"]
     data = json.loads((tmp_path / "o.json").read_text())

@@ -1,4 +1,4 @@
-"""`siq correlate`: the ranks of people against the scores of runs, and each table of ranks that cannot be used."""
+"""`siq paper correlate`: the ranks of people against the scores of runs, and each table of ranks that cannot be used."""
 
 import csv
 import json
@@ -21,7 +21,7 @@ def runs(tmp_path):
 
 
 def siq(*arguments):
-    return CliRunner().invoke(app, ["correlate", *map(str, arguments)])
+    return CliRunner().invoke(app, ["paper", "correlate", *map(str, arguments)])
 
 
 def table(folder, text):

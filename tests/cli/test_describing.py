@@ -1,4 +1,4 @@
-"""`siq systems`, `siq tasks`, `siq norms` and `siq doctor`: what exists, and what is wrong with this machine."""
+"""`siq list` and `siq doctor`: what exists, and what is wrong with this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from huggingface_hub import constants
 from typer.testing import CliRunner
 
-from speechiq.cli import probes
+from speechiq.cli.machine import probes
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.registry import KINDS, list_backends
@@ -25,18 +25,18 @@ def siq(*arguments):
 
 
 def test_every_engine_is_listed_by_kind_with_what_is_missing(monkeypatch):
-    content = json.loads(siq("systems", "--json").stdout)
+    content = json.loads(siq("list", "systems", "--json").stdout)
     found = {(row["kind"], row["engine"]) for row in content["engines"]}
     assert found == {(kind, engine) for kind in KINDS for engine in list_backends(kind)}
     assert {row["model"] for row in content["demo_models"]} == {f"demo:{name}" for name in MODELS}
     monkeypatch.setattr("speechiq.engines.registry.find_spec", lambda package: None)
-    shown = siq("systems").stdout
+    shown = siq("list", "systems").stdout
     assert "no: pocketsphinx missing, pip install '.[demo]'" in shown and "letter:B" in shown
 
 
 def test_systems_are_listed_without_torch():
     code = (
-        "import sys; from speechiq.cli.main import app; app(['systems', '--json'], standalone_mode=False); "
+        "import sys; from speechiq.cli.main import app; app(['list', 'systems', '--json'], standalone_mode=False); "
         "assert not {'torch', 'lm_eval', 'transformers'} & sys.modules.keys()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -44,45 +44,45 @@ def test_systems_are_listed_without_torch():
 
 
 def test_one_engine_is_shown_with_its_options():
-    shown = siq("systems", "faster-whisper").stdout
+    shown = siq("list", "systems", "faster-whisper").stdout
     assert "asr engine faster-whisper" in shown and "written with asr_ before the name" in shown
-    (row,) = json.loads(siq("systems", "faster-whisper", "--json").stdout)
+    (row,) = json.loads(siq("list", "systems", "faster-whisper", "--json").stdout)
     backend = list_backends("asr")["faster-whisper"]
     assert [option["name"] for option in row["options"]] == [option.name for option in backend.list_options()]
     assert all(option["description"] and option["type"] for option in row["options"])
-    assert "options: none" in siq("systems", "gold").stdout
+    assert "options: none" in siq("list", "systems", "gold").stdout
 
 
 def test_tasks_are_listed_and_shown():
-    tasks, table = list_tasks(), siq("tasks", "list").stdout
-    assert json.loads(siq("tasks", "list", "--json").stdout) == [task._asdict() for task in tasks]
+    tasks, table = list_tasks(), siq("list", "tasks").stdout
+    assert json.loads(siq("list", "tasks", "--json").stdout) == [task._asdict() for task in tasks]
     assert all(task.name in table for task in tasks)
-    content = json.loads(siq("tasks", "show", "siq_demo", "--json").stdout)
+    content = json.loads(siq("list", "tasks", "siq_demo", "--json").stdout)
     assert [task["name"] for task in content["tasks"]] == [
         f"siq_demo_{level}" for level in ("remember", "understand", "apply")
     ]
     assert "clips: 14, 416.3 s" in content["data_sets"]["demo"]
-    shown = siq("tasks", "show", "siq_demo_apply").stdout
+    shown = siq("list", "tasks", "siq_demo_apply").stdout
     assert "siq_demo_apply" in shown and "demo/austen" in shown
 
 
 def test_norms_are_listed_and_shown():
     demo = norms.read("demo")
-    (listed,) = json.loads(siq("norms", "list", "--json").stdout)
-    shown = json.loads(siq("norms", "show", "demo", "--json").stdout)
+    (listed,) = json.loads(siq("list", "norms", "--json").stdout)
+    shown = json.loads(siq("list", "norms", "demo", "--json").stdout)
     assert listed == shown and shown["sha256"] == demo.sha256 and shown["systems"] == demo.systems
     for level, each in demo.levels.items():
         assert shown["levels"][level] | {"mean": each.mean, "weight": each.weight} == shown["levels"][level]
         assert shown["levels"][level]["clips"] == len(each.clips)
-    table = siq("norms", "show", "demo").stdout
+    table = siq("list", "norms", "demo").stdout
     assert demo.sha256 in table and all(system in table for system in demo.systems) and "openai-whisper" in table
 
 
 def test_norms_of_a_file_are_shown_and_others_refused(tmp_path):
     copy = tmp_path / "mine.json"
     copy.write_bytes(norms.SHIPPED["demo"].read_bytes())
-    assert json.loads(siq("norms", "show", copy, "--json").stdout)["name"] == "demo"
-    refused = siq("norms", "show", "nowhere").exception
+    assert json.loads(siq("list", "norms", copy, "--json").stdout)["name"] == "demo"
+    refused = siq("list", "norms", "nowhere").exception
     assert isinstance(refused, SpeechIQError) and "no norms 'nowhere'" in str(refused)
 
 

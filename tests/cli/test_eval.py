@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from speechiq.cli import evaluation, evaluation_inputs
-from speechiq.cli.evaluation_record import describe_run, read_record, write_record
+from speechiq.cli.evaluation import command as evaluation
+from speechiq.cli.evaluation import inputs as evaluation_inputs
+from speechiq.cli.evaluation.record import describe_run, read_record, write_record
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import VARIABLE, Progress, progress_bar
@@ -306,8 +307,8 @@ def test_a_run_under_a_condition_leaves_the_clean_one_finished(demo_models, tmp_
     noisy = run(*command, "--metadata", "condition=white@10dB")
     assert noisy.returncode == 0 and "letter:A [white@10dB]" in noisy.stdout, noisy.stderr
     assert "also has 2 runs with others" in noisy.stderr
-    assert f"hint: siq robustness {tmp_path} shows what" in noisy.stderr
-    assert run("siq", "robustness", str(tmp_path)).returncode == 0
+    assert f"hint: siq study robustness {tmp_path} shows what" in noisy.stderr
+    assert run("siq", "study", "robustness", str(tmp_path)).returncode == 0
     again = run(*command)
     assert "2 of 2 systems are finished" in again.stderr and "white" not in again.stdout
 

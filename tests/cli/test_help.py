@@ -10,9 +10,9 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from speechiq.cli.commands import COMMANDS as TABLE
+from speechiq.cli.commands import PROMPT
 from speechiq.cli.completion import complete_norms, complete_system, complete_tasks
-from speechiq.cli.examples import PROMPT
-from speechiq.cli.judge import JudgeGroup
 from speechiq.cli.main import app
 from tests.conftest import run
 
@@ -54,14 +54,14 @@ def test_an_example_is_a_command_that_parses(example):
     command, context = get_command(app), None
     assert program == "siq"
     while hasattr(command, "commands"):
-        name, *arguments = command.name_command(arguments) if isinstance(command, JudgeGroup) else arguments
+        name, *arguments = arguments
         command = command.commands[name]
     command.make_context(command.name, arguments, parent=context)
 
 
 def test_commands_are_grouped_by_purpose():
     shown = siq("-h").stdout
-    panels = ["Run", "Score", "Compare", "Publish", "Prepare data", "Machine"]
+    panels = ["Run", "Score", "Prepare", "Machine"]
     places = [shown.index(f" {panel} ─") for panel in panels]
     assert places == sorted(places)
 
@@ -86,14 +86,14 @@ def test_versions_are_printed_without_torch():
     "arguments, near",
     [
         (["scor"], "score"),
-        (["norms", "lst"], "list"),
+        (["list", "norm"], "norms"),
         (["score", ".", "--weigths", "equal"], "--weights"),
-        (["systems", "faster-whispr"], "did you mean faster-whisper?"),
-        (["tasks", "show", "siq_demo_aply"], "did you mean siq_demo_apply?"),
-        (["tasks", "show", "earnings2"], "did you mean earnings22?"),
+        (["list", "systems", "faster-whispr"], "did you mean faster-whisper?"),
+        (["list", "tasks", "siq_demo_aply"], "did you mean siq_demo_apply?"),
+        (["list", "tasks", "earnings2"], "did you mean earnings22?"),
         (["score", ".", "--weights", "equl"], "did you mean equal?"),
-        (["norms", "show", "dmeo"], "did you mean demo?"),
-        (["questions", "check", "q.jsonl", "--dataset", "medasrr"], "did you mean medasr?"),
+        (["list", "norms", "dmeo"], "did you mean demo?"),
+        (["data", "check", "q.jsonl", "--dataset", "medasrr"], "did you mean medasr?"),
     ],
 )
 def test_a_near_miss_is_answered_with_the_name_that_exists(arguments, near):
@@ -116,3 +116,27 @@ def test_a_shell_can_be_given_completion():
         "siq", "--show-completion", "bash", env=os.environ | {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
     )
     assert shown.returncode == 0 and "_SIQ_COMPLETE" in shown.stdout
+
+
+def test_the_table_of_commands_has_the_first_sentence_of_each_help():
+    for words, command in LEAVES.items():
+        assert command.help.partition("\n")[0] == TABLE[" ".join(words[1:])].help
+
+
+def test_the_first_page_is_short_and_imports_no_command():
+    assert len([name for name in TABLE if " " not in name]) <= 12
+    code = (
+        "import sys; from speechiq.cli.main import app; app(['--help'], standalone_mode=False); "
+        "assert not {'numpy', 'scipy', 'speechiq.reducer'} & sys.modules.keys()"
+    )
+    done = run("python", "-c", code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_option_has_one_meaning_in_all_commands():
+    meanings = {}
+    for command in LEAVES.values():
+        for option in command.params:
+            if option.opts[0] in ("--seed", "--bootstrap", "--allow-mismatch", "--judge-option", "--norms"):
+                meanings.setdefault(option.opts[0], set()).add(option.help.partition(";")[0].rstrip("."))
+    assert {name: len(texts) for name, texts in meanings.items()} == dict.fromkeys(meanings, 1)

@@ -1,4 +1,4 @@
-"""`siq predict`, `siq labels` and `siq compare --metrics` on small runs, and each input that they refuse."""
+"""`siq study predict`, `siq study labels` and `siq compare --metrics` on small runs, and each input that they refuse."""
 
 import csv
 import json
@@ -82,7 +82,7 @@ def runs(tmp_path):
 @pytest.fixture
 def labels(runs, tmp_path):
     file = tmp_path / "labels.jsonl"
-    done = siq("labels", "make", runs, "--output", file)
+    done = siq("study", "labels", runs, "--output", file)
     assert done.exit_code == 0, done.output
     return file
 
@@ -93,7 +93,7 @@ def expected_items():
 
 def test_every_metric_has_its_auc_and_the_first_question_is_answered(runs, tmp_path):
     out, table = tmp_path / "out.json", tmp_path / "out.csv"
-    done = siq("predict", runs, "-o", out, "-o", table)
+    done = siq("study", "predict", runs, "-o", out, "-o", table)
     assert done.exit_code == 0, done.output
     found = json.loads(out.read_text())
     items = expected_items()
@@ -120,7 +120,7 @@ def test_every_metric_has_its_auc_and_the_first_question_is_answered(runs, tmp_p
 def test_items_can_be_split_by_whether_a_metric_is_defined(runs, tmp_path):
     out = tmp_path / "out.json"
     for option, counts, metrics in (("--defined", 24, 3), ("--undefined", 24, 2)):
-        done = siq("predict", runs, option, "entity_wer", "--bootstrap", 0, "-o", out, "--force")
+        done = siq("study", "predict", runs, option, "entity_wer", "--bootstrap", 0, "-o", out, "--force")
         assert done.exit_code == 0, done.output
         found = json.loads(out.read_text())
         assert (found["items"], len(found["predictors"])) == (counts, metrics)
@@ -129,7 +129,7 @@ def test_items_can_be_split_by_whether_a_metric_is_defined(runs, tmp_path):
 def test_a_combination_is_given_in_sample_and_on_clips_that_its_weights_have_not_seen(runs, tmp_path):
     out = tmp_path / "out.json"
     form = "semdist + 0.1*entity_wer"
-    done = siq("predict", runs, "--combine", form, "-o", out)
+    done = siq("study", "predict", runs, "--combine", form, "-o", out)
     assert done.exit_code == 0, done.output
     found = json.loads(out.read_text())
     items = expected_items()
@@ -148,7 +148,7 @@ def test_separated_items_are_said_to_be_separated(runs, tmp_path, labels):
         row["success"] = rows_of(row["system"])[row["id"]]["semdist"] < 0.01
     labels.write_text("".join(json.dumps(row) + "\n" for row in rows))
     out, table = tmp_path / "out.json", tmp_path / "out.csv"
-    done = siq("predict", runs, "--labels", labels, "--metrics", "wer,semdist", "-o", out, "-o", table)
+    done = siq("study", "predict", runs, "--labels", labels, "--metrics", "wer,semdist", "-o", out, "-o", table)
     assert done.exit_code == 0 and "separated" in done.output, done.output
     (_, of) = json.loads(out.read_text())["predictors"]
     assert of["in_sample"] == pytest.approx({"auc": 1.0, "efron": 1.0, "mcfadden": 1.0}, abs=1e-12)
@@ -164,7 +164,7 @@ def test_a_column_recorded_with_the_opposite_direction_is_named(runs, tmp_path, 
         row["success"] = rows_of(row["system"])[row["id"]]["semdist"] >= 0.01
     labels.write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = tmp_path / "out.json"
-    done = siq("predict", runs, "--labels", labels, "--metrics", "semdist", "--bootstrap", draws, "-o", out)
+    done = siq("study", "predict", runs, "--labels", labels, "--metrics", "semdist", "--bootstrap", draws, "-o", out)
     assert done.exit_code == 0 and "opposite direction, separated" in done.output, done.output
     assert "semdist: failures have better values than successes, although in the runs lower is better" in done.output
     (of,) = json.loads(out.read_text())["predictors"]
@@ -174,7 +174,7 @@ def test_a_column_recorded_with_the_opposite_direction_is_named(runs, tmp_path, 
 
 def test_labels_leave_out_what_the_paper_leaves_out(runs, tmp_path):
     file = tmp_path / "kept.jsonl"
-    done = siq("labels", "make", runs, "--only-errors", "--only-answerable", "-o", file)
+    done = siq("study", "labels", runs, "--only-errors", "--only-answerable", "-o", file)
     assert done.exit_code == 0, done.output
     made = [json.loads(line) for line in file.read_text().splitlines()]
     kept = {(row["system"], row["id"]): row["success"] for row in made}
@@ -211,7 +211,7 @@ def test_labels_of_clips_are_compared_with_all_answers_to_their_questions(runs, 
     file.write_text("".join(json.dumps(row) + "\n" for row in labels))
     for option, items, done in ((None, 48, "kept"), ("--only-answerable", 46, "left out")):
         options = [option] if option else []
-        found = siq("predict", runs, "--labels", file, "--allow-mismatch", "-o", out, "--force", *options)
+        found = siq("study", "predict", runs, "--labels", file, "--allow-mismatch", "-o", out, "--force", *options)
         assert found.exit_code == 0, found.output
         assert json.loads(out.read_text())["items"] == items
         assert f"2 of 48 items are answered wrong even from the reference: {done}" in found.output
@@ -224,11 +224,9 @@ def test_agreement_of_two_authors_is_cohens_kappa(runs, labels, tmp_path):
     changed = [row | {"by": "ann", "success": row["success"] ^ (i % 7 == 0)} for i, row in enumerate(rows)]
     people.write_text("".join(json.dumps(row | {"id": row["id"].partition("/")[2]}) + "\n" for row in changed))
     expected = cohen_kappa_score(*([row["success"] for row in of] for of in (rows, changed)))
-    done = siq("labels", "agree", runs, "--labels", labels, "--labels", people)
-    assert done.exit_code == 0 and f"{expected:.3f}" in done.output, done.output
     out = tmp_path / "out.json"
-    done = siq("predict", runs, "--labels", labels, "--labels", people, "-o", out)
-    assert done.exit_code == 0 and "people.jsonl (ann)" in done.output
+    done = siq("study", "predict", runs, "--labels", labels, "--labels", people, "-o", out)
+    assert done.exit_code == 0 and "people.jsonl (ann)" in done.output and f"{expected:.3f}" in done.output
     assert json.loads(out.read_text())["agreement"][0]["kappa"]["value"] == pytest.approx(expected, abs=1e-12)
 
 
@@ -252,9 +250,9 @@ def test_a_judge_compares_both_answers_in_both_orders_and_equal_ones_by_rule(run
             row["doc"]["question"] = f"What about {row['doc']['id']}?"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     file = tmp_path / "judged.jsonl"
-    options = ["--by", "judge", "--judge", "openai:m"]
+    options = ["--judge", "openai:m"]
     with serving(reply) as server:
-        done = siq("labels", "make", runs, *options, "--judge-option", f"base_url={server.url}", "-o", file)
+        done = siq("study", "labels", runs, *options, "--judge-option", f"base_url={server.url}", "-o", file)
         assert done.exit_code == 0, (done.output, done.exception)
         asked = [str(request) for request in server.requests if "<first>" in str(request)]
     made = {(row["system"], row["id"]): row for row in map(json.loads, file.read_text().splitlines())}
@@ -273,21 +271,18 @@ def test_a_judge_compares_both_answers_in_both_orders_and_equal_ones_by_rule(run
     assert f"{inconsistent} of 48 items are judged differently in the two orders: failures" in done.output
     assert f"{48 - len(different)} of 48 items have equal answers" in done.output
     assert f"position bias over {len(different)} pairs: the order changes" in done.output
-    assert siq("predict", runs, "--labels", file).exit_code == 0
+    assert siq("study", "predict", runs, "--labels", file).exit_code == 0
 
 
 @pytest.mark.parametrize(
     ("options", "refusal"),
     [
-        (["--by", "people"], "--by people: choose from answers, judge"),
-        (["--by", "judge"], "--by judge: name the judge"),
-        (["--judge", "openai:m"], "--by answers: leave --judge openai:m out"),
-        (["--by", "judge", "--judge", "exact_match"], "judge=exact_match: cannot compare two answers"),
-        (["--by", "judge", "--judge", "openai:m", "--judge-option", "draws"], "not of the form NAME=VALUE"),
+        (["--judge", "exact_match"], "judge=exact_match: cannot compare two answers"),
+        (["--judge", "openai:m", "--judge-option", "draws"], "not a name with a value; write NAME=VALUE"),
     ],
 )
 def test_labels_that_cannot_be_made_are_refused_in_one_line(runs, tmp_path, options, refusal):
-    assert refusal in message(siq("labels", "make", runs, *options, "-o", tmp_path / "x.jsonl"))
+    assert refusal in message(siq("study", "labels", runs, *options, "-o", tmp_path / "x.jsonl"))
     assert not (tmp_path / "x.jsonl").exists()
 
 
@@ -312,7 +307,7 @@ def test_labels_that_cannot_be_made_are_refused_in_one_line(runs, tmp_path, opti
 def test_labels_that_cannot_be_used_are_refused_in_one_line(runs, tmp_path, line, refusal):
     file = tmp_path / "bad.jsonl"
     file.write_text(line)
-    assert refusal in message(siq("predict", runs, "--labels", file))
+    assert refusal in message(siq("study", "predict", runs, "--labels", file))
 
 
 @pytest.mark.parametrize(
@@ -328,31 +323,28 @@ def test_labels_that_cannot_be_used_are_refused_in_one_line(runs, tmp_path, line
         (["--combine", "wer"], "one metric is not a combination"),
         (["--combine", ""], "is not a term"),
         (["--against", "cer"], "--against cer: not among the metrics"),
-        (["--column", "exact_match"], "--column exact_match: no task has it"),
         (["--bootstrap", "5"], "5 draws are too few"),
         (["--defined", "cer"], "no metric 'cer'"),
     ],
 )
 def test_options_that_cannot_be_used_are_refused_in_one_line(runs, options, refusal):
-    assert refusal in message(siq("predict", runs, *options))
+    assert refusal in message(siq("study", "predict", runs, *options))
 
 
 def test_runs_that_cannot_be_used_are_refused_in_one_line(runs, tmp_path):
     for folder in ("tiny", "base"):
         for path in (runs / folder).iterdir():
             path.unlink()
-    assert "only controls (gold) answered" in message(siq("predict", runs))
+    assert "only controls (gold) answered" in message(siq("study", "predict", runs))
     same = {clip: row | {"failed": False} for clip, row in rows_of("tiny").items()}
     write_system(tmp_path / "same", "tiny", same)
-    assert "all labels are successes (24)" in message(siq("predict", tmp_path / "same"))
-    assert "no run of the control gold" in message(siq("predict", tmp_path / "same", "--only-answerable"))
-    assert "no run of the control gold" in message(
-        siq("labels", "review", tmp_path / "same", "-o", tmp_path / "r.html")
-    )
+    assert "all labels are successes (24)" in message(siq("study", "predict", tmp_path / "same"))
+    assert "no run of the control gold" in message(siq("study", "predict", tmp_path / "same", "--only-answerable"))
+    assert "no run of the control gold" in message(siq("study", "labels", tmp_path / "same", "-o", tmp_path / "r.html"))
     write_run(tmp_path / "half", {"apply": {"demo/00": {"q": 1.0}}}, "half")
-    assert "no metric of transcripts" in message(siq("predict", tmp_path / "half"))
+    assert "no metric of transcripts" in message(siq("study", "predict", tmp_path / "half"))
     write_run(tmp_path / "other", {"remember": {"demo/00": 1.0}}, "other")
-    assert "these runs have no answers" in message(siq("predict", tmp_path / "other"))
+    assert "these runs have no answers" in message(siq("study", "predict", tmp_path / "other"))
 
 
 @pytest.mark.parametrize("answer", [1, None, True, ["A"], {"A": 1}])
@@ -360,7 +352,7 @@ def test_an_answer_key_of_another_type_is_no_answer_on_the_page(runs, tmp_path, 
     for path in runs.rglob("samples_demo_1_*.jsonl"):
         rows = [json.loads(line) for line in path.read_text().splitlines()]
         path.write_text("".join(json.dumps(row | {"doc": row["doc"] | {"answer": answer}}) + "\n" for row in rows))
-    done = siq("labels", "review", runs, "-o", tmp_path / "r.html")
+    done = siq("study", "labels", runs, "-o", tmp_path / "r.html")
     assert done.exit_code == 0 and "wrote" in done.output
 
 
@@ -401,7 +393,7 @@ def test_errors_of_long_references_count_more_in_a_pooled_rate(tmp_path):
     [
         (["--metrics", "bleu"], "no column 'bleu'"),
         (["--metrics", "wer,wer"], "named twice"),
-        (["--metrics", "wer", "--levels", "remember"], "--levels remember: --metrics compares columns"),
+        (["--metrics", "wer", "--levels", "remember"], "--levels remember: --metrics wer compares columns"),
         (["--metrics", "wer", "--bootstrap", "5"], "5 draws are too few"),
     ],
 )
@@ -413,7 +405,7 @@ def test_the_page_has_the_curves_and_asks_nothing_of_the_network(runs, tmp_path,
     from tests.reducer.browser import Visit
 
     page = tmp_path / "predict.html"
-    assert siq("predict", runs, "--combine", "semdist + 0.1*wer", "-o", page).exit_code == 0
+    assert siq("study", "predict", runs, "--combine", "semdist + 0.1*wer", "-o", page).exit_code == 0
     visit = Visit(chromium, page)
     for place in visit.tab.locator(".chart").all():
         place.scroll_into_view_if_needed()
@@ -428,7 +420,7 @@ def test_a_person_labels_by_keys_and_saves_a_file_that_predict_reads(runs, tmp_p
     from tests.reducer.browser import Visit
 
     page = tmp_path / "review.html"
-    done = siq("labels", "review", runs, "-o", page)
+    done = siq("study", "labels", runs, "-o", page)
     assert done.exit_code == 0, done.output
     visit = Visit(chromium, page)
     card = visit.tab.locator("#review .card")
@@ -450,7 +442,7 @@ def test_a_person_labels_by_keys_and_saves_a_file_that_predict_reads(runs, tmp_p
     assert len(rows) == 47 and {row["by"] for row in rows} == {"ann"}
     assert sum(not row["success"] for row in rows) == cards - 2
     assert not visit.errors and not visit.requests
-    done = siq("predict", runs, "--labels", file)
+    done = siq("study", "predict", runs, "--labels", file)
     assert done.exit_code == 0 and "labels.jsonl (ann)" in done.output, done.output
     visit.context.close()
 
@@ -474,6 +466,10 @@ def test_a_clip_that_was_answered_in_two_ways_counts_once(runs, tmp_path):
         for file in [path, *path.parent.glob("samples_*")]:
             file.write_text(file.read_text().replace('"acc"', '"contains_answer"'))
     out = tmp_path / "out.json"
-    done = siq("predict", runs, "-o", out)
+    done = siq("study", "predict", runs, "-o", out)
     assert done.exit_code == 0 and json.loads(out.read_text())["items"] == 48, done.output
-    assert "are successes" in message(siq("predict", runs, "--column", "contains_answer"))
+
+
+def test_a_page_takes_no_options_of_labels_that_a_program_makes(runs, tmp_path):
+    refused = siq("study", "labels", runs, "--only-errors", "-o", tmp_path / "r.html")
+    assert "--only-errors: on the page a person labels all pairs of answers" in message(refused)

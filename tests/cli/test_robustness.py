@@ -1,4 +1,4 @@
-"""`siq robustness`: tables, files and the page of curves."""
+"""`siq study robustness`: tables, files and the page of curves."""
 
 import base64
 import csv
@@ -30,7 +30,7 @@ def made(tmp_path_factory):
     write_study(folder / "runs", strengths=STRENGTHS[:-1], systems=("weak",))
     files = [folder / name for name in ("out.json", "out.csv", "out.html")]
     options = [option for file in files for option in ("-o", str(file))]
-    done = CliRunner().invoke(app, ["robustness", str(folder / "runs"), "--bootstrap", "100", *options])
+    done = CliRunner().invoke(app, ["study", "robustness", str(folder / "runs"), "--bootstrap", "100", *options])
     assert done.exit_code == 0, done.output
     return done.output, *files
 

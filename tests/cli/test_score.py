@@ -58,7 +58,7 @@ def test_warning_goes_to_stderr(two_runs):
 
 def test_a_system_on_the_scale_of_norms(two_runs):
     write_run(two_runs / "middle", levels(0.5), system="middle")
-    built = CliRunner().invoke(app, ["norms", "build", str(two_runs), "-o", str(two_runs / "norms.json")])
+    built = CliRunner().invoke(app, ["score", str(two_runs), "--save-norms", str(two_runs / "norms.json")])
     assert (
         built.exit_code == 0
         and "norms.json: norms 'norms' (" in built.stderr
@@ -128,7 +128,7 @@ def test_nothing_is_overwritten_unless_forced(two_runs):
         assert "exists; name another file, or add --force" in str(refused.exception)
         assert path.read_text() == "mine" and refused.stdout == ""
         assert siq(two_runs, "-o", path, "--force").exit_code == 0 and "good" in path.read_text()
-    arguments = ["norms", "build", str(two_runs), "-o", str(two_runs / "kept.json")]
+    arguments = ["score", str(two_runs), "--save-norms", str(two_runs / "kept.json")]
     assert "add --force" in str(CliRunner().invoke(app, arguments).exception)
     assert CliRunner().invoke(app, [*arguments, "--force"]).exit_code == 0
 
@@ -184,7 +184,7 @@ def test_systems_without_a_scale_have_raw_scores_and_the_reason(two_runs, spoil,
     result = siq(two_runs)
     shown = " ".join(result.stdout.split())
     assert result.exit_code == 0 and reason in shown and "without Speech IQ" in shown
-    page = CliRunner().invoke(app, ["report", str(two_runs), "-o", str(two_runs / "page.html"), "--bootstrap", "50"])
+    page = CliRunner().invoke(app, ["score", str(two_runs), "-o", str(two_runs / "page.html"), "--bootstrap", "50"])
     assert page.exit_code == 0 and reason in (two_runs / "page.html").read_text(encoding="utf-8")
 
 
@@ -233,7 +233,7 @@ def test_bad_input_is_one_line(two_runs, monkeypatch, capsys, spoil, message):
         (["{root}", "-o", "x" * 300 + ".json"], "cannot write"),
         (["{root}", "--norms", "x" * 300], "no norms"),
         (["nowhere", "-o", "{root}/o.csv", "-o", "{root}/empty/../o.csv"], "is named for two outputs"),
-        (["nowhere", "-o", "{root}/o.tex", "--harness-json", "{root}/o.tex"], "is named for two outputs"),
+        (["nowhere", "-o", "{root}/o.tex", "-o", "{root}/o.tex"], "is named for two outputs"),
         (["{root}", "--weights", "1e308,1e308,1e308"], "finite"),
     ],
 )
@@ -269,8 +269,8 @@ def test_needs_neither_torch_nor_lm_eval():
         ("-o", "folder.csv"),
         ("-o", "file/o.md"),
         ("-o", "x" * 300 + ".tex"),
-        ("--harness-json", "file"),
-        ("--harness-json", "file/below"),
+        ("-o", "file"),
+        ("-o", "file/below"),
     ],
 )
 def test_outputs_are_checked_before_the_runs_are_read(tmp_path, option, place):
@@ -282,11 +282,9 @@ def test_outputs_are_checked_before_the_runs_are_read(tmp_path, option, place):
     assert sorted(tmp_path.iterdir()) == before and (tmp_path / "file").read_text() == "kept"
 
 
-@pytest.mark.parametrize("command", ["score", "report"])
 @pytest.mark.parametrize("draws", ["99999999999999999999", "1000001", "-1"])
-def test_draws_have_a_limit(command, draws):
-    page = ["-o", "page.html"] * (command == "report")
-    refused = CliRunner().invoke(app, [command, "nowhere", *page, "--bootstrap", draws])
+def test_draws_have_a_limit(draws):
+    refused = CliRunner().invoke(app, ["score", "nowhere", "--bootstrap", draws])
     assert refused.exit_code == 2 and "bootstrap" in refused.stderr
 
 
@@ -317,13 +315,13 @@ def test_a_closed_stream_does_not_end_a_command_nor_become_a_file_of_it(two_runs
 COMMANDS = [
     ["score"],
     ["compare", "good", "bad"],
-    ["report", "-o", "page.html"],
-    ["norms", "build", "-o", "norms.json"],
-    ["unanswerable", "find", "-o", "review.jsonl"],
+    ["score", "-o", "page.html"],
+    ["score", "--save-norms", "norms.json"],
+    ["study", "unanswerable", "find", "-o", "review.jsonl"],
 ]
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command[:2]))
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command))
 def test_a_run_that_lost_its_results_file_ends_every_command_unless_allowed(two_runs, monkeypatch, command):
     monkeypatch.chdir(two_runs)
     for number in range(2):
@@ -331,14 +329,14 @@ def test_a_run_that_lost_its_results_file_ends_every_command_unless_allowed(two_
     write_run(two_runs / "lost", levels(0.6), system="lost").unlink()
     refused = CliRunner().invoke(app, [*command, str(two_runs)])
     assert refused.exit_code == 1 and "describes its task" in str(refused.exception), refused.output
-    allowed = CliRunner().invoke(app, [*command, str(two_runs), "--allow-missing"])
-    if command[0] == "unanswerable":  # whose rows these are not
+    allowed = CliRunner().invoke(app, [*command, str(two_runs), "--allow-mismatch"])
+    if command[0] == "study":  # whose rows these are not
         assert "needs id, question_id" in str(allowed.exception)
     else:
         assert allowed.exit_code == 0 and "describes its task: left out" in allowed.stderr, allowed.output
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command[:2]))
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command))
 def test_an_empty_path_is_not_the_current_folder(two_runs, monkeypatch, command):
     monkeypatch.chdir(two_runs)
     refused = CliRunner().invoke(app, [*command, ""])
@@ -352,7 +350,7 @@ def test_small_sets_are_marked_in_every_output(two_runs):
     files = {ending: out / f"siq.{ending}" for ending in ("json", "csv", "md", "tex")}
     options = [part for path in files.values() for part in ("-o", path)]
     runs = [two_runs / name for name in ("good", "middle", "bad")]
-    done = siq(*runs, *options, "--harness-json", out / "harness")
+    done = siq(*runs, *options, "-o", out / "harness")
     marked = "95 % intervals of SIQ covered"
     assert done.exit_code == 0 and marked in done.stdout
     assert marked in json.loads(files["json"].read_text())["bootstrap"]["caution"]

@@ -1,4 +1,4 @@
-"""`siq voices`: texts of several forms become a data set that the loader reads; what cannot be spoken is refused."""
+"""`siq data speak`: texts of several forms become a data set that the loader reads; what cannot be spoken is refused."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import json
 import shutil
 
 import numpy as np
-import pyarrow
-import pyarrow.parquet
 import pytest
 import soundfile
 from typer.testing import CliRunner
@@ -46,7 +44,7 @@ def texts(tmp_path):
 
 
 def siq(*arguments):
-    return CliRunner().invoke(app, ["voices", *map(str, arguments)])
+    return CliRunner().invoke(app, ["data", *map(str, arguments)])
 
 
 def read(folder):
@@ -141,7 +139,7 @@ def test_a_row_that_cannot_be_spoken_is_named_before_anything_is_spoken(tmp_path
     [
         (["--voice", "flit:slt"], "flit: no engine that speaks; did you mean flite"),
         (["--voice", "piper"], "--voice piper: no model; write ENGINE:MODEL, such as piper:VOICE.onnx"),
-        (["--voice", "flite:slt", "--option", "speed"], "--option speed: has no value; write NAME=VALUE"),
+        (["--voice", "flite:slt", "--option", "speed"], "--option speed: not a name with a value; write NAME=VALUE"),
         (["--voice", "flite:slt", "--option", "piper.speed=1"], "no --voice is of the engine 'piper'"),
         (["--voice", "flite:slt", "--option", "speed=1"], "speed: no such option of the flite engine"),
         (["--voice", "flite:slt", "--option", "program=/no"], "flite: no program '/no'; `apt install flite`"),
@@ -179,31 +177,8 @@ def test_speech_that_is_too_long_is_refused_and_silence_is_said(texts, tmp_path,
         assert (str(done.exception) == message) if message else "3 clips, 'peru' among them" in done.stderr
 
 
-def test_voices_are_listed_with_what_is_missing(monkeypatch):
-    rows = json.loads(siq("list", "--json").stdout)
-    assert {row["engine"] for row in rows} == {"hf", "openai", "piper", "espeak-ng", "flite"}
-    monkeypatch.setattr("speechiq.engines.registry.which", lambda program: None)
-    shown = siq("list").stdout
-    assert "no: espeak-ng missing, apt install espeak-ng" in shown and "pip install piper-tts" in shown
-    assert "duration_stretch" in siq("list", "flite").stdout
-
-
-def test_short_english_queries_of_people_are_taken_from_openassistant(tmp_path):
-    rows = {
-        "message_id": ["a", "b", "c", "d", "e", "f"],
-        "text": ["What is love? ", "x" * 100, "Was ist Liebe?", "An answer.", "What is love?", "Two\nlines"],
-        "role": ["prompter", "prompter", "prompter", "assistant", "prompter", "prompter"],
-        "lang": ["en", "en", "de", "en", "en", "en"],
-    }
-    folder = tmp_path / "oasst"
-    folder.mkdir()
-    pyarrow.parquet.write_table(pyarrow.table(rows), folder / "train-00000-of-00001.parquet")
-    output = tmp_path / "queries.jsonl"
-    assert siq("texts", "oasst1", "--source", folder, "-o", output).exit_code == 0
-    assert output.read_text() == '{"id": "a", "text": "What is love?"}\n'
-    fault = siq("texts", "oasst1", "--source", folder, "-o", output).exception
-    assert isinstance(fault, SpeechIQError) and "exists; name another file, or add --force" in str(fault)
-    fault = siq("texts", "oasst1", "--source", tmp_path / "empty", "-o", tmp_path / "none.jsonl").exception
-    assert isinstance(fault, SpeechIQError) and str(fault).endswith("give a local copy with --source FOLDER")
-    fault = siq("texts", "oasst1", "--source", folder, "--limit", 5, "-o", tmp_path / "none.jsonl").exception
-    assert isinstance(fault, SpeechIQError) and "give a larger --limit" in str(fault)
+def test_voices_are_listed_with_their_options():
+    (row,) = json.loads(CliRunner().invoke(app, ["list", "systems", "flite", "--json"]).stdout)
+    assert row["kind"] == "speech" and isinstance(row["voices"], list)
+    shown = CliRunner().invoke(app, ["list", "systems", "flite"]).stdout
+    assert "voices here: " in shown and "duration_stretch" in shown

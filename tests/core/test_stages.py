@@ -74,11 +74,11 @@ def test_one_that_cannot_be_removed_keeps_no_other(tmp_path):
 def test_the_command_lists_and_removes(tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path))
     fill(tmp_path, "a\x1b[2Jmodel")
-    listed = CliRunner().invoke(app, ["store", "info"])
+    listed = CliRunner().invoke(app, ["store"])
     assert listed.exit_code == 0 and "\x1b[2J" not in listed.stdout and "model" in listed.stdout
-    assert CliRunner().invoke(app, ["store", "prune", "--older-than", "0"], input="n\n").exit_code == 1
+    assert CliRunner().invoke(app, ["store", "--remove-older-than", "0"], input="n\n").exit_code == 1
     assert list_stages(tmp_path)
-    assert CliRunner().invoke(app, ["store", "prune", "--older-than", "0", "--yes"]).exit_code == 0
+    assert CliRunner().invoke(app, ["store", "--remove-older-than", "0", "--yes"]).exit_code == 0
     assert not list_stages(tmp_path)
 
 
@@ -103,11 +103,11 @@ def test_drafts_of_killed_runs_are_counted_and_removed_and_those_of_active_runs_
             folder.joinpath(name).write_bytes(b"x" * 100)
             os.utime(folder / name, (time.time() - age, time.time() - age))
         folder.joinpath("clip.wav").touch()
-    listed = CliRunner().invoke(app, ["store", "info"])
+    listed = CliRunner().invoke(app, ["store"])
     assert "6 drafts of killed runs, 600 bytes" in listed.stderr
-    assert CliRunner().invoke(app, ["store", "prune", "--older-than", "9", "--yes"]).exit_code == 0
+    assert CliRunner().invoke(app, ["store", "--remove-older-than", "9", "--yes"]).exit_code == 0
     assert [len(list(folder.glob(".*"))) for folder in folders] == [1, 1, 1, 3]
-    assert "drafts" not in CliRunner().invoke(app, ["store", "info"]).stderr
+    assert "drafts" not in CliRunner().invoke(app, ["store"]).stderr
 
 
 def test_files_of_ended_runs_are_merged_without_damaged_and_duplicate_lines(tmp_path, monkeypatch):
@@ -120,14 +120,14 @@ def test_files_of_ended_runs_are_merged_without_damaged_and_duplicate_lines(tmp_
         os.utime(file, (stage.used, stage.used))
     keep_loaded = StageCache({"stage": "llm", "model": "llm"}, tmp_path)
     keep_loaded.add({"c": 3})
-    listed = CliRunner().invoke(app, ["store", "prune", "--older-than", "30", "--yes"])
+    listed = CliRunner().invoke(app, ["store", "--remove-older-than", "30", "--yes"])
     assert listed.exit_code == 0 and "3 files of ended runs merged" in listed.stderr
     assert len(list(stage.folder.glob("*.jsonl"))) == 2 and len(list(tmp_path.rglob("*.jsonl"))) == 3
     (merged,) = stage.folder.glob("*-merged-*.jsonl")
     assert merged.read_bytes().count(b"\n") == 2 and merged.stat().st_mtime <= list_stages(tmp_path)[0].used
     keep_loaded.fetch(["a", "b"])
     assert keep_loaded.rows == {"a": 1, "b": 2, "c": 3}
-    assert "merged" not in CliRunner().invoke(app, ["store", "prune", "--older-than", "30", "--yes"]).stderr
+    assert "merged" not in CliRunner().invoke(app, ["store", "--remove-older-than", "30", "--yes"]).stderr
 
 
 def test_a_file_that_grew_while_it_was_merged_is_left(tmp_path, monkeypatch):
@@ -166,8 +166,8 @@ def test_stages_of_another_format_are_listed_left_unread_and_removed(tmp_path, m
     cache = StageCache({"stage": "llm", "model": "old"}, tmp_path)
     cache.fetch(["a"])
     assert not cache.rows
-    listed = CliRunner().invoke(app, ["store", "info"])
-    expected = "1 stage in the format of another version, not used; `siq store prune` removes such stages"
+    listed = CliRunner().invoke(app, ["store"])
+    expected = "1 stage in the format of another version, not used; `siq store --remove-older-than` removes such stages"
     assert expected in listed.stderr
     assert [found.folder for found in prune(tmp_path, 1)] == [stage.folder]
 

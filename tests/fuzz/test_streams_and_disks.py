@@ -63,15 +63,14 @@ for command in json.loads(sys.argv[2]):
     print(json.dumps([code, errors, len(new)]))
 """
 #: Options that name a file or a folder to write.
-WRITES = {"-o", "--output", "--harness-json"}
+WRITES = {"-o", "--output", "--save-norms"}
 #: Of the ways that concern no command in particular, the step between the commands that are tried; `make fuzz` tries
 #: more of them.
 FEWER = {"closed stderr": 9, "closed stdin": 9, "full stdout": 6} | ({} if SECONDS else {"closed stdout": 3})
 LISTS: list[Command] = [
-    ["tasks", "list"],
-    ["systems"],
-    ["store", "info"],
-    ["voices", "list"],
+    ["list", "tasks"],
+    ["store"],
+    ["list", "systems"],
     ["--version"],
     ["--help"],
 ]
@@ -90,14 +89,14 @@ def prepare_all(folder: Path) -> list[Command]:
         folder.joinpath(name).mkdir()
         prepare(folder / name)
     table = folder / "table"
-    make = ["tasks", "new", "calls", "--audio", table / "audio", "--text", table / "calls.jsonl"]
+    make = ["data", "new", "calls", "--audio", table / "audio", "--text", table / "calls.jsonl"]
     return [
         *runs.commands_of_runs(folder / "runs"),
         *studies.commands_of_labels(folder / "labels"),
         *studies.commands_of_judged(folder / "judged"),
         *studies.commands_of_conditions(folder / "conditions"),
         [*make, "--embedder", clip_sets.EMBEDDER, "-o", table / "made"],
-        ["questions", "check", folder / "questions" / "questions.jsonl"],
+        ["data", "check", folder / "questions" / "questions.jsonl"],
         *LISTS,
     ]
 

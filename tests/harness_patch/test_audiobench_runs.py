@@ -78,7 +78,7 @@ def runs(sets, tmp_path_factory):
 
 def test_the_family_has_a_table_with_floors_and_judges(runs, tmp_path):
     file = tmp_path / "scores.json"
-    done = run("siq", "score", str(runs), "--bootstrap", "0", "--by-dataset", "-o", str(file))
+    done = run("siq", "score", str(runs), "--bootstrap", "0", "--group-by", "dataset", "-o", str(file))
     assert "the most frequent answer of each data set alone scores 66.67 %" in " ".join(done.stdout.split())
     board = json.loads(file.read_text())["suites"]["audiobench"]
     scores = {row["control"]: row["categories"] for row in board["systems"]}
@@ -93,7 +93,7 @@ def test_the_family_has_a_table_with_floors_and_judges(runs, tmp_path):
 def test_the_report_and_a_comparison_need_no_code_of_the_family(runs, tmp_path):
     done = run("siq", "compare", str(runs / "a"), str(runs / "b"), "--bootstrap", "0")
     assert "sqa_choice" in done.stdout.lower().replace(" ", "_")
-    run("siq", "report", str(runs), "-o", str(tmp_path / "report.html"), "--bootstrap", "0")
+    run("siq", "score", str(runs), "-o", str(tmp_path / "report.html"), "--bootstrap", "0")
     page = (tmp_path / "report.html").read_text()
     assert "Suite audiobench" in page and "the most frequent answer of each data set alone scores 66.67 %" in page
 

@@ -214,7 +214,7 @@ def test_a_run_that_saves_no_rows_says_so_before_it_computes_and_after_it(
     given, missing = UNSAVED[lost]
     lm_eval(*QUICK, *given)
     out, printed = capfd.readouterr()
-    before = f"siq: this run saves {lost}, and siq score, siq compare and siq report will have nothing to read; "
+    before = f"siq: this run saves {lost}, and siq score and siq compare will have nothing to read; "
     assert printed.index(f"{before}stop and add {missing}\n") < printed.index("siq: no model had to run")
     cost = "it computes everything again" if store == "off" else "its answers come from the response cache"
     assert printed.endswith(f"siq: next: run the same command with {missing} ({cost}), then siq score\n")

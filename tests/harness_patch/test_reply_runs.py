@@ -84,11 +84,11 @@ def test_a_stored_run_is_judged_again_without_speaking_transcribing_or_rating(ru
     monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
     before = snapshot()
     done = CliRunner().invoke(
-        app, ["judge", str(folder), "--judge", "exact_match", "-o", str(tmp_path / "exact_match")]
+        app, ["judge", "run", str(folder), "--judge", "exact_match", "-o", str(tmp_path / "exact_match")]
     )
     assert done.exit_code == 0 and not since(before).usage, done.output
-    likelihood = ["--judge", JUDGE["judge"], "--by", JUDGE["judge_by"], "-o", str(tmp_path / "again")]
-    done = CliRunner().invoke(app, ["judge", str(folder), *likelihood])
+    likelihood = ["--judge", JUDGE["judge"], "--judge-option", f"by={JUDGE['judge_by']}", "-o", str(tmp_path / "again")]
+    done = CliRunner().invoke(app, ["judge", "run", str(folder), *likelihood])
     again = since(before).usage
     assert done.exit_code == 0 and again["judgments"] == 4 and not again.keys() & WORK, done.output
     for of, changed in (("exact_match", True), ("again", False)):

@@ -169,7 +169,7 @@ def test_a_ranking_without_siq_is_drawn_by_level_alone(runs):
 def test_norms_and_weights_are_read_or_refused(runs, tmp_path):
     found = speechiq.read_systems(runs)
     path = tmp_path / "norms.json"
-    siq("norms", "build", "runs", "--output", str(path), "--name", "mine")
+    siq("score", "runs", "--save-norms", str(path))
     ranked = speechiq.rank(found, norms=path, draws=0)
     assert ranked.to_frame()["siq"].to_dict() == speechiq.rank(found, draws=0).to_frame()["siq"].to_dict()
     assert speechiq.rank(found, norms=ranked.context.norms, draws=0).to_frame().equals(ranked.to_frame())

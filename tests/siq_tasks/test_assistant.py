@@ -50,7 +50,7 @@ def test_a_clip_that_is_a_query_has_no_question_in_words():
 
 @pytest.fixture
 def spoken(tmp_path, own_cache):
-    """A folder as `siq voices speak` writes it."""
+    """A folder as `siq data speak` writes it."""
     folder = tmp_path / "oasst"
     folder.mkdir()
     for name in ("a.wav", "b.wav"):
@@ -113,7 +113,7 @@ def test_a_set_without_references_is_refused(spoken):
 
 
 def test_texts_that_were_not_spoken_yet_are_a_missing_table(own_cache):
-    with pytest.raises(SpeechIQError, match=r"oasst/metadata\.jsonl: no such file; .*`siq voices speak`"):
+    with pytest.raises(SpeechIQError, match=r"oasst/metadata\.jsonl: no such file; .*`siq data speak`"):
         load("siq_oasst_distance")
 
 

@@ -101,7 +101,7 @@ def test_from_released_questions_to_siq(authors, tiny_cascade, tmp_path, monkeyp
     for dataset in SETS:
         given = ["--metadata", f"dataset_path={authors / dataset}", "--metadata", "subset=all"]
         done = CliRunner().invoke(
-            app, ["questions", "import", str(authors / f"{dataset}.json"), "--dataset", dataset, *given]
+            app, ["paper", "questions", str(authors / f"{dataset}.json"), "--dataset", dataset, *given]
         )
         assert done.exit_code == 0, (done.output, done.exception)
         assert "4 entries: 4 joined" in done.output
@@ -114,7 +114,19 @@ def test_from_released_questions_to_siq(authors, tiny_cascade, tmp_path, monkeyp
         "the recognizer and the language model have speeds"
     )
     out = tmp_path / "siq.json"
-    scored = CliRunner().invoke(app, ["score", str(tmp_path / "runs"), "--preset", "paper", "-o", str(out)])
+    scored = CliRunner().invoke(
+        app,
+        [
+            "score",
+            str(tmp_path / "runs"),
+            "--weights",
+            "inverse-variance",
+            "--metrics",
+            "remember=wer_basic,apply=acc_strict",
+            "-o",
+            str(out),
+        ],
+    )
     assert scored.exit_code == 0, (scored.output, scored.exception)
     content = json.loads(out.read_text())
     assert content["systems"][0]["system"].startswith("gold+")

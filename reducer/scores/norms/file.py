@@ -20,7 +20,7 @@ SHIPPED = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.json
 ADVICE_FILE = "name a file in a folder that exists and is yours"
 #: Limits of the numbers in norms: squares of scores are the largest; eq. 5 divides by nothing below the smallest.
 LARGEST, SMALLEST = max(abs(end) for of in LEVELS.values() for end in of.measure.bounds) ** 2, 1e-30
-ADVICE_NORMS = "make norms with `siq norms build`"
+ADVICE_NORMS = "make norms with `siq score --save-norms`"
 
 
 def write(norms: Norms, path: Path) -> None:
@@ -42,7 +42,7 @@ def read(place: str | Path) -> Norms:
     if not exists(path):
         raise SpeechIQError(
             f"no norms {str(place)!r}: {did_you_mean(str(place), SHIPPED)}give a file of "
-            f"`siq norms build`, or the name of norms that come with speechiq ({', '.join(SHIPPED)})"
+            f"`siq score --save-norms`, or the name of norms that come with speechiq ({', '.join(SHIPPED)})"
         )
     content = read_checksummed(path, SCHEMA, VERSION, ADVICE_NORMS)
     try:

@@ -45,7 +45,7 @@ def _refuse_other_measures(norms: Norms, systems: Sequence[System]) -> None:
         if category.column != (theirs := norms.levels[level].metric):
             raise SpeechIQError(
                 f"norms {norms.name!r} score {level} by {theirs!r} and these runs are scored by {category.column!r}: "
-                f"give --measure {level}={theirs}, or build norms with --measure {level}={category.column}"
+                f"give --metrics {level}={theirs}, or build norms with --metrics {level}={category.column}"
             )
 
 

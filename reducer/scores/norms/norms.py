@@ -130,7 +130,7 @@ def build(systems: Iterable[System], name: str, rule: str = DEFAULT_RULE) -> Nor
             scale.
     """
     if not (name.strip() and name.isprintable()):
-        raise SpeechIQError(f"norms need a printable name, not {name!r}; give --name")
+        raise SpeechIQError(f"norms need a printable name, not {name!r}; give the file another name")
     systems = list(systems)
     measured = levels_of(systems)
     if mismatches := compare_systems(systems):

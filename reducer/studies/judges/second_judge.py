@@ -22,7 +22,7 @@ from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import Column, Grid
 
 ALL = "all systems"
-FIX = "judge the stored answers of one run again: `siq judge RUNS --judge ENGINE:MODEL`"
+FIX = "judge the stored answers of one run again: `siq judge run RUNS --judge ENGINE:MODEL`"
 
 
 class JudgeAgreement(NamedTuple):

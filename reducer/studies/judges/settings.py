@@ -47,7 +47,7 @@ def read_settings(tasks: Sequence[TaskRun]) -> JudgeSettings:
         for key, (one, other) in _differences(first, task).items():
             raise SpeechIQError(
                 f"{task.results!r}, task {task.task!r}: {key} is {other!r:.80}, but {one!r:.80} in {first.results!r}; "
-                "give runs of one judge, or judge all of them again with `siq judge RUNS --judge ...`"
+                "give runs of one judge, or judge all of them again with `siq judge run RUNS --judge ...`"
             )
     settings = {key: first.metadata.get(key) for key in KEYS}
     rubrics = {_key(task): _read_rubric(task) for task in tasks}

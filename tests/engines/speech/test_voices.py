@@ -122,7 +122,7 @@ def test_a_program_that_fails_is_one_line_with_its_own_words(tmp_path, monkeypat
         (Flite, "", "flite: no voice; write flite:VOICE"),
         (Flite, "sly", "flite:sly: no such voice; did you mean slt"),
         (Flite, "http://127.0.0.1:9/a.flitevox", "no such voice"),
-        (Espeak, "xx", r"espeak-ng:xx: cannot speak 'one' \(.*does not exist.*siq voices list espeak-ng"),
+        (Espeak, "xx", r"espeak-ng:xx: cannot speak 'one' \(.*does not exist.*siq list systems espeak-ng"),
         (Espeak, "en+nobody", "espeak-ng:en[+]nobody: no variant 'nobody'"),
     ],
 )

@@ -13,7 +13,7 @@ from tests.fuzz.targets.target import Target
 def prepare_norms(folder: Path) -> list[Path]:
     """Freeze the norms of the three systems."""
     runs.prepare(folder)
-    assert run_siq(["norms", "build", folder / "runs", "-o", folder / "norms.json"]) is None
+    assert run_siq(["score", folder / "runs", "--save-norms", folder / "norms.json"]) is None
     return [folder / "norms.json"]
 
 
@@ -22,7 +22,7 @@ def use_norms(folder: Path, rng: random.Random) -> str | None:
     out, page = folder / "out.json", folder / "out.html"
     commands = (
         ["score", folder / "runs", "-o", out],
-        ["report", folder / "runs", "-o", page],
+        ["score", folder / "runs", "-o", page],
         ["compare", "good", "bad", folder / "runs", "-o", out],
     )
     loose = rng.choice(([], ["--allow-mismatch"]))
@@ -39,10 +39,10 @@ def use_sets(folder: Path, rng: random.Random) -> str | None:
     """Confirm reviews, count hallucinations and leave questions out by a damaged set."""
     out = folder / "out.json"
     commands = (
-        ["unanswerable", "confirm", folder / "review.jsonl", "-o", out],
-        ["hallucination", folder / "runs", "--set", folder / "set.json", "-o", out],
+        ["study", "unanswerable", "confirm", folder / "review.jsonl", "-o", out],
+        ["study", "unanswerable", "count", folder / "runs", "--set", folder / "set.json", "-o", out],
         ["score", folder / "runs", "--exclude", folder / "set.json", "--bootstrap", "0", "-o", out],
-        ["norms", "build", folder / "runs", "--exclude", folder / "set.json", "-o", out],
+        ["score", folder / "runs", "--exclude", folder / "set.json", "--save-norms", out],
     )
     return run_siq(rng.choice(commands), [out])
 

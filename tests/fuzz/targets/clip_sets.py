@@ -44,7 +44,7 @@ def prepare_table(folder: Path) -> list[Path]:
 def make_tasks(folder: Path, rng: random.Random) -> str | None:
     """Make a folder of tasks."""
     text = folder / rng.choice(("calls.jsonl", "calls.csv"))
-    command = ["tasks", "new", "calls", "--audio", folder / "audio", "--text", text, "--embedder", EMBEDDER]
+    command = ["data", "new", "calls", "--audio", folder / "audio", "--text", text, "--embedder", EMBEDDER]
     return run_siq([*command, "--output", folder / "made"])
 
 
@@ -59,7 +59,7 @@ def prepare_tasks(folder: Path) -> list[Path]:
 def ask_for_clips(folder: Path, rng: random.Random) -> str | None:
     """Ask for the clips of the set; `--dry-run` reads its tasks and clips, and asks nobody."""
     author = "openai:model"
-    command = ["questions", "write", "--dataset", folder / "made", "--writer", author, "--checker", author]
+    command = ["data", "questions", "--dataset", folder / "made", "--writer", author, "--checker", author]
     return run_siq([*command, "--output", folder / "new.jsonl", "--base-url", "http://127.0.0.1:9/v1", "--dry-run"])
 
 

@@ -24,7 +24,7 @@ def prepare(folder: Path, clips: tuple[str, ...] = ("0", "1", "2")) -> list[Path
 
 def use(folder: Path, rng: random.Random) -> str | None:
     """Check the file."""
-    return run_siq(["questions", "check", folder / "questions.jsonl"])
+    return run_siq(["data", "check", folder / "questions.jsonl"])
 
 
 QUESTIONS = Target(prepare, use, cases=150)

@@ -64,7 +64,7 @@ def use(folder: Path, rng: random.Random) -> str | None:
 
 def _answer_questions(folder: Path, url: str) -> str | None:
     reader = f"openai:model,base_url={url},max_retries=0,timeout=5"
-    return run_siq(["questions", "check", folder / "questions.jsonl", "--reader", reader])
+    return run_siq(["data", "check", folder / "questions.jsonl", "--reader", reader])
 
 
 def _engine(engine: type, ask: Callable[[Any], list]) -> Callable[[Path, str], str | None]:

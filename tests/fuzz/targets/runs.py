@@ -14,10 +14,10 @@ from tests.reducer.conftest import levels, write_run
 SKILLS = {"good": 0.9, "fair": 0.6, "bad": 0.3}
 VERDICTS = ("unanswerable", "answerable")
 LOOSE = (
-    ["--allow-missing"],
     ["--allow-mismatch"],
-    ["--allow-missing", "--allow-mismatch"],
-    ["--measure", "remember=cer"],
+    ["--allow-mismatch"],
+    ["--allow-mismatch", "--allow-mismatch"],
+    ["--metrics", "remember=cer"],
 )
 
 
@@ -33,10 +33,10 @@ def prepare(folder: Path) -> list[Path]:
 def _review(folder: Path) -> None:
     """Write a file of reviews, `review.jsonl`, and the set that is confirmed by it, `set.json`."""
     review = folder / "review.jsonl"
-    assert run_siq(["unanswerable", "find", folder / "runs", "-o", review]) is None
+    assert run_siq(["study", "unanswerable", "find", folder / "runs", "-o", review]) is None
     rows = [json.loads(line) for line in review.read_text(encoding="utf-8").splitlines()]
     write_lines(review, (row | {"verdict": VERDICTS[number > 1]} for number, row in enumerate(rows)))
-    assert run_siq(["unanswerable", "confirm", review, "-o", folder / "set.json"]) is None
+    assert run_siq(["study", "unanswerable", "confirm", review, "-o", folder / "set.json"]) is None
 
 
 def _write(folder: Path, name: str, skill: float, date: float) -> None:
@@ -64,27 +64,27 @@ def commands_of_runs(folder: Path) -> list[Command]:
     excluded = ["--exclude", folder / "set.json"]
     return [
         ["score", runs, "--bootstrap", "60", "-o", out, "-o", folder / "out.csv"],
-        ["score", runs, "--bootstrap", "0", "--harness-json", folder / "harness", "-o", folder / "out.md"],
-        ["score", runs, "--bootstrap", "0", "--by-dataset", "-o", out, "-o", folder / "out.tex"],
+        ["score", runs, "--bootstrap", "0", "-o", folder / "harness", "-o", folder / "out.md"],
+        ["score", runs, "--bootstrap", "0", "--group-by", "dataset", "-o", out, "-o", folder / "out.tex"],
         ["score", runs, "--bootstrap", "0", "--levels", "remember,apply", "-o", out],
         ["score", runs, "--bootstrap", "0", *excluded, "-o", out],
         ["compare", "good", "bad", runs, "--bootstrap", "60", "-o", out],
         ["compare", "good", "fair", runs, "--bootstrap", "0", "--levels", "apply", "-o", out],
         ["compare", "good", "fair", runs, "--bootstrap", "0", *excluded, "-o", out],
-        ["report", runs, "--bootstrap", "0", "-o", folder / "out.html"],
-        ["report", runs, "--bootstrap", "60", *excluded, "-o", folder / "out.html"],
-        ["norms", "build", runs, "-o", out],
-        ["norms", "build", runs, *excluded, "-o", out],
-        ["unanswerable", "find", runs, "-o", folder / "found.jsonl", "--share", "0"],
-        ["unanswerable", "confirm", folder / "review.jsonl", "-o", out],
-        ["hallucination", runs, "--set", folder / "set.json", "-o", out],
+        ["score", runs, "--bootstrap", "0", "-o", folder / "out.html"],
+        ["score", runs, "--bootstrap", "60", *excluded, "-o", folder / "out.html"],
+        ["score", runs, "--save-norms", out],
+        ["score", runs, *excluded, "--save-norms", out],
+        ["study", "unanswerable", "find", runs, "-o", folder / "found.jsonl", "--share", "0"],
+        ["study", "unanswerable", "confirm", folder / "review.jsonl", "-o", out],
+        ["study", "unanswerable", "count", runs, "--set", folder / "set.json", "-o", out],
     ]
 
 
 def use(folder: Path, rng: random.Random) -> str | None:
     """Run one of the commands that read runs, sometimes with one of the options that allow more."""
     command = rng.choice(commands_of_runs(folder))
-    if command[0] in ("score", "compare", "report"):
+    if command[0] in ("score", "compare"):
         command += rng.choice([[], [], *LOOSE])
     return run_siq(command, [folder / name for name in ("out.json", "out.csv", "harness")])
 

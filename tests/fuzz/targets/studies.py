@@ -18,7 +18,7 @@ def prepare_labels(folder: Path) -> list[Path]:
     for system in (*SYSTEMS, "gold"):
         control = {"control": "gold"} if system == "gold" else None
         write_system(folder / "runs", system, rows_of(SYSTEMS[0] if system == "gold" else system), control)
-    assert run_siq(["labels", "make", folder / "runs", "-o", folder / "labels.jsonl"]) is None
+    assert run_siq(["study", "labels", folder / "runs", "-o", folder / "labels.jsonl"]) is None
     ranks = "".join(f'{{"system": "{system}", "people": {i}}}\n' for i, system in enumerate((*SYSTEMS, "gold"), 1))
     folder.joinpath("ranks.jsonl").write_text(ranks, encoding="utf-8")
     return [folder / "labels.jsonl", folder / "ranks.jsonl", *sorted(folder.glob("runs/*/*.json*"))]
@@ -27,17 +27,16 @@ def prepare_labels(folder: Path) -> list[Path]:
 def commands_of_labels(folder: Path) -> list[Command]:
     """Return the commands that read them."""
     runs, given = folder / "runs", ["--labels", folder / "labels.jsonl"]
-    predict = ["predict", runs, "--bootstrap", "60"]
+    predict = ["study", "predict", runs, "--bootstrap", "60"]
     return [
         [*predict, *given, "-o", folder / "out.json", "-o", folder / "out.csv", "-o", folder / "out.html"],
         [*predict, "--combine", "wer + semdist", "-o", folder / "out.json"],
         [*predict, "--only-errors", "--only-answerable", "-o", folder / "out.csv"],
-        ["labels", "make", runs, "-o", folder / "made.jsonl"],
-        ["labels", "review", runs, "-o", folder / "out.html"],
-        ["labels", "agree", runs, *given, *given, "--bootstrap", "60"],
-        ["correlate", runs, "--ranks", folder / "ranks.jsonl", "-o", folder / "out.json"],
+        ["study", "labels", runs, "-o", folder / "made.jsonl"],
+        ["study", "labels", runs, "-o", folder / "out.html"],
+        ["paper", "correlate", runs, "--ranks", folder / "ranks.jsonl", "-o", folder / "out.json"],
         ["compare", "tiny", "base", runs, "--metrics", "wer,semdist", "--bootstrap", "60", "-o", folder / "out.json"],
-        ["report", runs, "--bootstrap", "0", "-o", folder / "out.html"],
+        ["score", runs, "--bootstrap", "0", "-o", folder / "out.html"],
         ["score", runs, "--bootstrap", "0", "--speed", "-o", folder / "out.json"],
     ]
 
@@ -56,14 +55,14 @@ def commands_of_judged(folder: Path) -> list[Command]:
     """Return the commands that read them."""
     runs = folder / "runs"
     return [
-        ["judge", runs, "--judge", "exact_match", "-o", folder / "again"],
+        ["judge", "run", runs, "--judge", "exact_match", "-o", folder / "again"],
         ["judge", "agree", runs, folder / "others", "--bootstrap", "60", "-o", folder / "out.json"],
         ["judge", "check", runs, "-n", "5", "-o", folder / "out.html"],
         ["judge", "check", runs, "--scores", folder / "scores.jsonl", "-o", folder / "out.json"],
         ["score", runs, "--bootstrap", "60", "-o", folder / "out.json", "-o", folder / "out.csv"],
-        ["score", runs, "--bootstrap", "0", "--harness-json", folder / "harness"],
+        ["score", runs, "--bootstrap", "0", "-o", folder / "harness"],
         ["compare", "good", "bad", runs, "--bootstrap", "60", "-o", folder / "out.json"],
-        ["report", runs, "--bootstrap", "0", "-o", folder / "out.html"],
+        ["score", runs, "--bootstrap", "0", "-o", folder / "out.html"],
     ]
 
 
@@ -77,7 +76,7 @@ def commands_of_conditions(folder: Path) -> list[Command]:
     """Return the commands that read them."""
     files = [word for ending in ("json", "csv", "html") for word in ("-o", folder / f"out.{ending}")]
     return [
-        ["robustness", folder / "runs", "--bootstrap", "60", *files],
+        ["study", "robustness", folder / "runs", "--bootstrap", "60", *files],
         ["score", folder / "runs", "--bootstrap", "0", "--allow-mismatch", "-o", folder / "out.json"],
     ]
 

@@ -24,7 +24,7 @@ def page(tmp_path_factory) -> Path:
             rows[5] |= {"refusal": 1.0}
             rows[6] |= {"exact_match": 1.0, "judge": 0.0}
         write_judged(place / system, rows, system)
-    result = CliRunner().invoke(app, ["report", str(place), "-o", str(place / "r.html"), "--bootstrap", "100"])
+    result = CliRunner().invoke(app, ["score", str(place), "-o", str(place / "r.html"), "--bootstrap", "100"])
     assert result.exit_code == 0, (result.exception, result.output)
     return place / "r.html"
 

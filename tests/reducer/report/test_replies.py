@@ -47,7 +47,7 @@ def page(tmp_path_factory):
         for system, audio in systems.items():
             rows = [reply_row(query, audio) for query in QUERIES]
             write_judged(place / system, rows, system, JUDGE | {"judge_rubric": "points_1_10"}, measure=MEASURE)
-        result = CliRunner().invoke(app, ["report", str(place), "-o", str(place / "r.html"), "--bootstrap", "0"])
+        result = CliRunner().invoke(app, ["score", str(place), "-o", str(place / "r.html"), "--bootstrap", "0"])
     assert result.exit_code == 0, (result.exception, result.output)
     return Path(place, "r.html")
 

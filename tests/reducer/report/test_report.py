@@ -1,4 +1,4 @@
-"""`siq report`: from runs to a file, and what it finds in the data."""
+"""`siq score -o report.html`: from runs to a file, and what it finds in the data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 
 def siq_report(*arguments: object):
-    return CliRunner().invoke(app, ["report", *map(str, arguments)])
+    return CliRunner().invoke(app, ["score", *map(str, arguments)])
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_one_system_has_a_page_with_norms_and_without(study, tmp_path):
     alone = siq_report(study / "a", "-o", tmp_path / "alone.html", "--bootstrap", 50)
     assert alone.exit_code == 0, alone.output
     assert "one system alone has no scale" in (tmp_path / "alone.html").read_text(encoding="utf-8")
-    assert CliRunner().invoke(app, ["norms", "build", str(study), "-o", str(norms)]).exit_code == 0
+    assert CliRunner().invoke(app, ["score", str(study), "--save-norms", str(norms)]).exit_code == 0
     done = siq_report(study / "a", "-o", file, "--norms", norms, "--bootstrap", 50)
     assert done.exit_code == 0, done.output
     text = file.read_text(encoding="utf-8")

@@ -71,9 +71,9 @@ def test_one_set_has_no_section_of_its_own(two_runs: Path):
 
 def test_norms_have_one_scale_for_all_sets(runs: Path, tmp_path: Path):
     norms, file = tmp_path / "norms.json", tmp_path / "report.html"
-    assert CliRunner().invoke(app, ["norms", "build", str(runs), "-o", str(norms)]).exit_code == 0
+    assert CliRunner().invoke(app, ["score", str(runs), "--save-norms", str(norms)]).exit_code == 0
     done = CliRunner().invoke(
-        app, ["report", str(runs), "-o", str(file), "--norms", str(norms), "--allow-mismatch", "--bootstrap", "0"]
+        app, ["score", str(runs), "-o", str(file), "--norms", str(norms), "--allow-mismatch", "--bootstrap", "0"]
     )
     assert done.exit_code == 0, done.exception
     assert 'id="datasets"' not in file.read_text(encoding="utf-8")

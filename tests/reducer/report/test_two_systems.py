@@ -77,7 +77,7 @@ def test_some_levels_make_a_page_of_their_own(tmp_path: Path, wanted: tuple[str,
 
 def test_levels_that_ran_can_be_left_out_of_the_page(two_runs: Path, tmp_path: Path):
     file = tmp_path / "report.html"
-    command = ["report", str(two_runs), "-o", str(file), "--levels", "remember,understand", "--bootstrap", "0"]
+    command = ["score", str(two_runs), "-o", str(file), "--levels", "remember,understand", "--bootstrap", "0"]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.exception
     assert "no SIQ: it needs Apply" in file.read_text(encoding="utf-8") and "no questions are shown" not in done.stderr

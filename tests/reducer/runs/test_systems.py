@@ -316,7 +316,7 @@ def test_a_run_without_its_results_file_does_not_vanish(tmp_path):
     lost.unlink()
     message = refusal(tmp_path)
     assert message.startswith(f"{str(samples_of(lost, 'demo_0'))!r} has scores, but no results file in its folder")
-    assert "(3 such files)" in message and message.endswith("or add --allow-missing")
+    assert "(3 such files)" in message and message.endswith("or add --allow-mismatch")
     systems, warnings = read_systems([tmp_path], allow_missing=True)
     assert [system.name for system in systems] == ["a"] and len(warnings) == 3
     assert all(line.endswith(": left out") for line in warnings)
@@ -327,7 +327,7 @@ def test_a_run_whose_tasks_are_not_described_does_not_vanish(tmp_path, configs):
     write_run(tmp_path / "a", levels(0.5), system="a")
     results = write_run(tmp_path / "b", levels(0.6), system="b")
     results.write_text(json.dumps(json.loads(results.read_text()) | {"configs": configs}))
-    assert "--allow-missing" in refusal(tmp_path) and "--allow-missing" in refusal(tmp_path / "a", results)
+    assert "--allow-mismatch" in refusal(tmp_path) and "--allow-mismatch" in refusal(tmp_path / "a", results)
     assert [of.name for of in read_systems([tmp_path], allow_missing=True).systems] == ["a"]
 
 

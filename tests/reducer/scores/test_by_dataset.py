@@ -79,7 +79,7 @@ def test_the_macro_average_counts_each_set_once(two_sets):
 
 def test_tables_json_and_csv_agree(two_sets):
     out, sheet, page = two_sets / "siq.json", two_sets / "siq.csv", two_sets / "siq.md"
-    result = siq(two_sets, "--by-dataset", "-o", out, "-o", sheet, "-o", page)
+    result = siq(two_sets, "--group-by", "dataset", "-o", out, "-o", sheet, "-o", page)
     assert result.exit_code == 0, result.exception
     titles = ["Speech IQ", "Speech IQ: large", "Speech IQ: small", "Speech IQ: macro-average"]
     assert [line for line in result.stdout.splitlines() if line.startswith("Speech IQ")] == titles
@@ -102,7 +102,7 @@ def test_tables_json_and_csv_agree(two_sets):
 
 def test_two_systems_have_raw_means_alone(two_sets):
     out = two_sets / "siq.json"
-    assert siq(two_sets / "one", two_sets / "two", "--by-dataset", "-o", out).exit_code == 0
+    assert siq(two_sets / "one", two_sets / "two", "--group-by", "dataset", "-o", out).exit_code == 0
     data = json.loads(out.read_text())
     assert all(row["siq"] is None and row["categories"]["apply"]["score"] >= 0 for row in data["macro_average"])
 
@@ -116,12 +116,12 @@ def test_a_set_without_apply_leaves_the_mean_of_the_other_levels(two_sets):
             samples.unlink()
     rows = rows_of(from_ranking(macro_average(rank_by_dataset(read_systems([two_sets]).systems))))
     assert all(row["siq"] is None and list(row["categories"]) == ["remember", "understand"] for row in rows)
-    result = siq(two_sets, "--by-dataset")
+    result = siq(two_sets, "--group-by", "dataset")
     assert result.exit_code == 0 and "Levels, without Speech IQ: small" in result.stdout
 
 
 def test_norms_have_one_scale_for_all_sets(two_sets):
-    result = siq(two_sets, "--by-dataset", "--norms", "demo")
+    result = siq(two_sets, "--group-by", "dataset", "--norms", "demo")
     assert isinstance(result.exception, SpeechIQError)
     assert "norms have one scale for all their data sets" in str(result.exception)
 
@@ -136,7 +136,7 @@ def test_a_set_that_cannot_be_scored_is_named(two_sets):
             date=5.0,
             metadata={key: {"dataset": "small"} for key in levels(0.5)},
         )
-    refused = str(siq(two_sets, "--by-dataset").exception)
+    refused = str(siq(two_sets, "--group-by", "dataset").exception)
     assert refused.startswith("data set 'small': no SIQ: level remember: all 3 systems have the same score")
 
 

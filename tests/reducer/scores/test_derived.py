@@ -167,16 +167,16 @@ def test_a_column_that_no_row_has_is_left_out(tmp_path):
 
 
 def test_categories_with_different_measures_are_not_pooled(runs):
-    found = scores(runs, "--measure", "tc=text_score")
+    found = scores(runs, "--metrics", "tc=text_score")
     assert "average" not in found["further"] and "pf" in found["further"]
-    shown = siq("score", runs, "--measure", "tc=text_score")
+    shown = siq("score", runs, "--metrics", "tc=text_score")
     assert "Average: not shown, since its categories are scored by different measures" in shown
 
 
 def test_every_output_has_them(runs, tmp_path):
     files = {ending: tmp_path / f"o.{ending}" for ending in ("csv", "md", "tex")}
     outputs = [part for file in files.values() for part in ("-o", file)]
-    shown = siq("score", runs, *outputs, "--by", "noise", "--harness-json", tmp_path / "out")
+    shown = siq("score", runs, *outputs, "--group-by", "noise", "-o", tmp_path / "out")
     assert "Average" in shown and "mean of the 23 items of all categories, not part of the mean rank" in shown
     rows = list(csv.DictReader(files["csv"].read_text().splitlines()))
     assert [row["by"] for row in rows] == ["", "", "noise", "noise"]
@@ -205,7 +205,7 @@ def test_a_wide_table_is_printed_in_parts_that_fit(runs, width):
 
 
 def test_each_kind_has_its_scores_and_its_number_of_items(runs):
-    found = scores(runs, "--by", "noise")
+    found = scores(runs, "--group-by", "noise")
     assert scores(runs)["by_kind"] is None
     kinds = found["by_kind"]["noise"]
     assert kinds["items"] == {"clean": 9, "human_noise": 6, "natural_noise": 8}
@@ -214,17 +214,21 @@ def test_each_kind_has_its_scores_and_its_number_of_items(runs):
         values = [value for of in POINTS.values() for value in of[place::3]]
         assert speaker[kind]["score"] == pytest.approx(np.nanmean(values)) and speaker[kind]["interval"]
     assert speaker["natural_noise"]["undefined"] == 1
-    shown = siq("score", runs, "--by", "noise")
+    shown = siq("score", runs, "--group-by", "noise")
     assert "Suite wildspeech by noise" in shown and "Clean 9, Human Noise 6, Natural Noise 8" in shown
-    assert "each item has one kind" in shown and "siq robustness compares the same items" in shown
-    assert scores(runs, "--by", "noise", "--levels", "ii")["by_kind"]["noise"]["items"]["clean"] == 2
+    assert "each item has one kind" in shown and "siq study robustness compares the same items" in shown
+    assert scores(runs, "--group-by", "noise", "--levels", "ii")["by_kind"]["noise"]["items"]["clean"] == 2
 
 
 def test_kinds_that_do_not_exist_or_have_no_mean_are_refused(runs):
-    message = refusal("score", runs, "--by", "noize")
-    assert message == "--by noize: no task of these runs has kinds by it; did you mean noise? choose from noise"
-    message = refusal("score", runs, "--by", "noise", "--measure", "tc=speech_quality")
-    assert message.startswith("--by noise: the categories are scored by different measures (tc: speech_quality, ii:")
+    message = refusal("score", runs, "--group-by", "noize")
+    assert message == (
+        "--group-by noize: no task of these runs has groups by it; did you mean noise? choose from noise"
+    )
+    message = refusal("score", runs, "--group-by", "noise", "--metrics", "tc=speech_quality")
+    assert message.startswith(
+        "--group-by noise: the categories are scored by different measures (tc: speech_quality, ii:"
+    )
     (file,) = (runs / "speaker").glob("samples_siq_wildspeech_tc_*.jsonl")
     file.write_text(file.read_text().replace('"noise"', '"sound"'))
     assert "needs doc.id, doc.noise and the number 'judge_points', by metadata.item" in refusal("score", runs)
@@ -237,7 +241,7 @@ def test_a_further_column_with_the_name_of_a_category_is_refused(runs):
 
 
 def test_the_page_has_them(runs, tmp_path):
-    siq("report", runs, "-o", tmp_path / "page.html", "--bootstrap", "100")
+    siq("score", runs, "-o", tmp_path / "page.html", "--bootstrap", "100")
     page = (tmp_path / "page.html").read_text()
     for text in ("<span>Average</span>", "<span>Speech Quality</span>", 'id="suite-wildspeech-by-noise"'):
         assert text in page

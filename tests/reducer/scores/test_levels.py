@@ -51,8 +51,8 @@ def test_guessing_five_times_is_rarely_right_three_times():
 
 def test_another_column_is_scored_and_recorded(runs):
     out = runs / "siq.json"
-    asked = ["--measure", "remember=cer", "--measure", "understand=similarity_summary"]
-    result = siq("score", runs, *asked, "-o", out, "--harness-json", runs / "harness")
+    asked = ["--metrics", "remember=cer,understand=similarity_summary"]
+    result = siq("score", runs, *asked, "-o", out, "-o", runs / "harness")
     assert result.exit_code == 0, result.exception
     assert all(word in result.stdout for word in ("CER %", "summary", "sim. %"))
     assert "measures: remember=cer, understand=similarity_summary" in result.stdout
@@ -74,20 +74,20 @@ def test_another_column_is_scored_and_recorded(runs):
 
 def test_chance_is_that_of_the_column(runs):
     write_run(runs / "s9", levels(0.4, clips=6), system="s9", columns={"apply": {"acc_strict": 0.0}})
-    shown = siq("score", runs, "--measure", "apply=acc_strict").stdout
+    shown = siq("score", runs, "--metrics", "apply=acc_strict").stdout
     assert "strict acc. %" in shown and "Apply by chance: 6 %" in shown
 
 
 def test_norms_keep_to_their_measure(runs):
     file = runs / "norms.json"
-    assert siq("norms", "build", runs, "-o", file, "--measure", "remember=cer").exit_code == 0
+    assert siq("score", runs, "--save-norms", file, "--metrics", "remember=cer").exit_code == 0
     assert norms.read(file).levels["remember"].metric == "cer"
     taken = siq("score", runs / "s0", "--norms", file)
     assert taken.exit_code == 0 and "CER %" in taken.stdout
-    refused = siq("score", runs / "s0", "--norms", file, "--measure", "remember=wer")
+    refused = siq("score", runs / "s0", "--norms", file, "--metrics", "remember=wer")
     assert str(refused.exception) == (
         "norms 'norms' score remember by 'cer' and these runs are scored by 'wer': "
-        "give --measure remember=cer, or build norms with --measure remember=wer"
+        "give --metrics remember=cer, or build norms with --metrics remember=wer"
     )
     with pytest.raises(SpeechIQError, match="score remember by 'cer'"):
         rank(read_systems([runs / "s0"]).systems, norms=norms.read(file), allow_mismatch=True)
@@ -103,7 +103,7 @@ def test_norms_keep_to_their_measure(runs):
         ),
         (["rember=wer"], None, "unknown level 'rember'; did you mean remember?"),
         (["apply"], None, "unknown column ''; choose from acc, acc_strict"),
-        (["apply=acc", "apply=acc_strict"], None, "--measure names acc and acc_strict for level apply: choose one"),
+        (["apply=acc", "apply=acc_strict"], None, "--metrics names acc and acc_strict for level apply: choose one"),
         (["apply=acc"], "remember", "level apply is not among --levels remember"),
         ([], "", "unknown level ''; choose from remember, understand, apply"),
     ],
@@ -116,5 +116,5 @@ def test_what_is_unknown_is_refused(measures, asked, message):
 
 def test_a_column_that_rows_lack_is_refused_by_file(tmp_path):
     write_run(tmp_path, levels(0.5), system="s")
-    refused = siq("score", tmp_path, "--measure", "remember=wer_oracle")
+    refused = siq("score", tmp_path, "--metrics", "remember=wer_oracle")
     assert "line 1 needs doc.id and the number 'wer_oracle'" in str(refused.exception)

@@ -309,7 +309,7 @@ def test_norms_that_leave_a_set_out_want_scores_that_do(tmp_path):
     def siq(*arguments: object):
         return CliRunner().invoke(app, [str(argument) for argument in (*arguments, "--force")])
 
-    made = siq("norms", "build", tmp_path / "pool", "-o", file, "--exclude", left[0])
+    made = siq("score", tmp_path / "pool", "--save-norms", file, "--exclude", left[0])
     assert made.exit_code == 0, made.exception
     assert f"on 4 clips, without 1 question of set {sets.read(left[0]).sha256[:12]}" in made.stderr
     same = siq("score", tmp_path / "pool" / "best", "--norms", file, "--exclude", left[0], "-o", out)
@@ -325,7 +325,7 @@ def test_norms_that_leave_a_set_out_want_scores_that_do(tmp_path):
             f"level apply: --exclude left out {left_out} of system 'best' and set {short} of norms 'norms'; "
         )
         assert f"; give --exclude with set {short}, or build the norms with" in str(refused.exception)
-    assert siq("norms", "build", tmp_path / "pool", "-o", tmp_path / "whole.json").exit_code == 0
+    assert siq("score", tmp_path / "pool", "--save-norms", tmp_path / "whole.json").exit_code == 0
     refused = siq("score", tmp_path / "pool" / "best", "--norms", tmp_path / "whole.json", "--exclude", left[0])
     assert f"; leave --exclude out, or build the norms with --exclude set {short}, or " in str(refused.exception)
     assert siq("score", tmp_path / "pool" / "best", "--norms", file, "--allow-mismatch").stdout.count("≠") == 2

@@ -85,8 +85,8 @@ def test_few_systems_are_a_weak_scale(tmp_path, count, weak):
     built = norms.build(systems, "few")
     remarks = rank(systems[:1], norms=built).context.remarks
     assert bool(remarks.few) == weak and (not weak or remarks.few.startswith(f"norms of only {count} systems"))
-    printed = CliRunner().invoke(app, ["norms", "build", str(tmp_path), "-o", str(tmp_path / "norms.json")]).stderr
-    assert (f"warning: norms of only {count} systems" in printed) == weak
+    printed = CliRunner().invoke(app, ["score", str(tmp_path), "--save-norms", str(tmp_path / "norms.json")]).stdout
+    assert (f"only {count} systems: each result depends strongly" in " ".join(printed.split())) == weak
 
 
 def test_names_with_equal_rows_are_warned_of(tmp_path):
@@ -102,7 +102,7 @@ def test_a_pool_without_apply_is_scored_on_two_levels(tmp_path):
     ranking = rank(pool_of(tmp_path, 0.9, 0.5, 0.1, missing="apply"), draws=60)
     data = as_json(from_ranking(ranking))
     assert data["no_siq"].startswith("no SIQ: it needs Apply as well as Remember and Understand; ")
-    assert "siq questions write" in data["no_siq"] and data["rule"] is None
+    assert "siq data questions" in data["no_siq"] and data["rule"] is None
     for row in data["systems"]:
         assert row["siq"] is row["rank"] is None and list(row["categories"]) == ["remember", "understand"]
         assert row["categories"]["remember"]["z_interval"] is not None

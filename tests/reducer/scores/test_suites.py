@@ -117,7 +117,7 @@ def test_the_mean_is_that_of_lm_eval(keywords, tmp_path):
 
 
 def test_it_is_exported_for_lm_evals_tools_and_not_taken_for_a_run(keywords, tmp_path):
-    siq("score", keywords, "--harness-json", tmp_path / "out")
+    siq("score", keywords, "-o", tmp_path / "out")
     files = sorted((tmp_path / "out").glob("*/results_*.json"))
     assert len(files) == 3
     for path in files:
@@ -143,7 +143,7 @@ def test_two_systems_are_compared(keywords, tmp_path):
 
 def test_it_has_a_page(keywords, tmp_path, chromium):
     page = tmp_path / "report.html"
-    siq("report", keywords, "-o", page, "--bootstrap", "100")
+    siq("score", keywords, "-o", page, "--bootstrap", "100")
     here = Visit(chromium, page)
     assert here.tab.locator("h1").inner_text() == "Suite keywords"
     assert here.tab.locator("#suite-keywords-standings tbody tr").count() == 3
@@ -162,7 +162,7 @@ def test_it_has_a_page(keywords, tmp_path, chromium):
 
 
 def test_both_suites_have_their_table(both, tmp_path):
-    shown = siq("score", both, "-o", tmp_path / "o.json", "-o", tmp_path / "o.csv", "--by-dataset")
+    shown = siq("score", both, "-o", tmp_path / "o.json", "-o", tmp_path / "o.csv", "--group-by", "dataset")
     assert shown.index("Speech IQ") < shown.index("Suite keywords")
     data = json.loads((tmp_path / "o.json").read_text())
     assert [row["system"] for row in data["systems"]] == ["s0.9", "s0.5", "s0.1"]
@@ -184,7 +184,7 @@ def test_siq_beside_another_suite_is_what_it_is_alone(both, tmp_path):
 
 def test_a_page_has_both(both, tmp_path, chromium):
     page = tmp_path / "report.html"
-    siq("report", both, "-o", page, "--bootstrap", "100")
+    siq("score", both, "-o", page, "--bootstrap", "100")
     here = Visit(chromium, page)
     assert here.tab.locator("#standings tbody tr").count() == 3
     assert here.tab.locator("#suite-keywords-standings tbody tr").count() == 3
@@ -197,13 +197,13 @@ def test_a_page_has_both(both, tmp_path, chromium):
     ("arguments", "message"),
     [
         (["--levels", "nombres"], "--levels nombres: unknown level 'nombres'; did you mean numbers?"),
-        (["--measure", "names=hit"], "--measure names=hit: unknown column 'hit'; choose from missed"),
+        (["--metrics", "names=hit"], "--metrics names=hit: unknown column 'hit'; choose from missed"),
         (["--weights", "equal"], "--weights equal: only SIQ has this option, and these runs have only suite keywords"),
         (["--norms", "demo"], "--norms demo: only SIQ has this option"),
     ],
 )
 def test_what_a_suite_lacks_is_refused(keywords, arguments, message):
-    for command in (["score", keywords], ["report", keywords, "-o", keywords / "no.html"]):
+    for command in (["score", keywords], ["score", keywords, "-o", keywords / "no.html"]):
         assert message in refusal(*command, *arguments)
 
 

@@ -121,7 +121,7 @@ def test_a_system_without_any_score_is_named(runs, tmp_path):
 
 def test_lm_evals_files_leave_them_out(runs, tmp_path):
     write_judged(runs / "mute", graded([[None]] * 10), "mute")
-    siq("score", runs, "--harness-json", tmp_path / "out", "--bootstrap", "100")
+    siq("score", runs, "-o", tmp_path / "out", "--bootstrap", "100")
     found = {path.parent.name: json.loads(path.read_text()) for path in (tmp_path / "out").glob("*/results_*.json")}
     assert found["good"]["results"]["listening_answers"]["undefined,none"] == 1.0
     mute = found["mute"]["results"]["listening_answers"]

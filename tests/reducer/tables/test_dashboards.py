@@ -217,7 +217,7 @@ def test_the_command_writes_every_kind_of_file(two_runs):
     write_run(two_runs / "hostile", levels(0.5), system="=../<b>|\\input&_%")
     files = {ending: two_runs / f"siq.{ending}" for ending in ("json", "csv", "md", "tex")}
     options = [part for file in files.values() for part in ("-o", str(file))]
-    command = ["score", str(two_runs), *options, "--harness-json", str(two_runs / "siq"), "--bootstrap", "40"]
+    command = ["score", str(two_runs), *options, "-o", str(two_runs / "siq"), "--bootstrap", "40"]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.exception
     assert "=../&lt;b&gt;\\|\\\\input&amp;\\_%" in files["md"].read_text()

@@ -30,7 +30,7 @@ def written(tmp_path: Path) -> tuple[dict, list[dict]]:
     for name, skill in (("a", 0.9), ("b", 0.5), ("c", 0.1)):
         write_run(tmp_path / name, levels(skill), system=name, lm_eval_version="0.4.13")
     files = tmp_path / "siq.json", tmp_path / "siq.csv"
-    given = ["score", str(tmp_path), "-o", str(files[0]), "-o", str(files[1]), "--by-dataset"]
+    given = ["score", str(tmp_path), "-o", str(files[0]), "-o", str(files[1]), "--group-by", "dataset"]
     assert CliRunner().invoke(app, given).exit_code == 0
     return json.loads(files[0].read_text()), list(csv.DictReader(files[1].read_text().splitlines()))
 

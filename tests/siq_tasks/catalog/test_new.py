@@ -38,10 +38,10 @@ def mine(tmp_path, own_cache):
 def test_three_tasks_from_an_empty_folder(mine, tmp_path, demo_models):
     audio, text = mine
     options = ("--audio", str(audio), "--text", str(text), "--embedder", str(demo_models[-1]))
-    done = run("siq", "tasks", "new", "harbour", *options, cwd=tmp_path)
+    done = run("siq", "data", "new", "harbour", *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "siq questions write --dataset harbour" in done.stdout
-    assert "Ids of the clips: harbour/a, harbour/b; `siq tasks show harbour` lists all" in done.stdout
+    assert "siq data questions --dataset harbour" in done.stdout
+    assert "Ids of the clips: harbour/a, harbour/b; `siq list tasks harbour` lists all" in done.stdout
     for level in ("remember", "understand", "apply"):
         ours = join_metadata(load_yaml(HERE / "templates" / f"_{level}.yaml", resolve_func=True))
         description = ours.pop("metadata")
@@ -151,7 +151,7 @@ def test_show_lists_tasks_columns_questions_and_clips(mine, tmp_path):
     shown = "\n".join(describe(str(tmp_path / "harbour")))
     assert "siq_harbour_remember, siq_harbour_understand, siq_harbour_apply" in shown
     assert "columns read: audio (audio), text (text), id (id)\n" in shown and "number of rows: 2" in shown
-    assert "questions.jsonl; write it with `siq questions write --dataset" in shown
+    assert "questions.jsonl; write it with `siq data questions --dataset" in shown
     assert "  harbour/b  2.00 s, 0 questions\n  harbour/a  1.00 s, 0 questions" in shown
     questions = [{"id": key, "question_id": f"{key}{n}", **QUESTION, **WRITTEN} for key in ("a", "c") for n in range(3)]
     write_lines(tmp_path / "harbour" / "questions.jsonl", *questions)
@@ -184,7 +184,7 @@ def test_folders_of_earlier_versions_keep_their_ids(mine, tmp_path):
         (
             "  dataset_path: .*",
             "  dataset_path: /nowhere/clips.jsonl",
-            "correct the path, or make it: tasks by `siq tasks new`",
+            "correct the path, or make it: tasks by `siq data new`",
         ),
         ("  subset: .*", "  subset: {a: 1}", "subset={'a': 1}: neither"),
         ("  questions: .*", "  questions: 5", r"metadata\.questions: 5 is not the name of a file"),

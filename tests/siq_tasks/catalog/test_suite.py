@@ -88,7 +88,7 @@ def test_the_command_line_validates_the_suite():
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda lines: None, r"earnings22: no question file .*siq questions write --dataset earnings22"),
+        (lambda lines: None, r"earnings22: no question file .*siq data questions --dataset earnings22"),
         (lambda lines: lines[:-1], "earnings22: 1 of 2 clips have too few questions, .*complete the file with"),
         (
             lambda lines: [*lines, lines[0].replace("earnings-1", "stranger")],

@@ -65,7 +65,7 @@ def test_the_demo_is_there_under_four_conditions():
         assert each | {"task": clean["task"], "tag": clean["tag"]} == clean
 
 
-@pytest.mark.parametrize(("written", "state"), [(True, "present"), (False, "missing: `siq questions write`")])
+@pytest.mark.parametrize(("written", "state"), [(True, "present"), (False, "missing: `siq data questions`")])
 def test_a_question_file_is_searched_for(tmp_path, monkeypatch, written, state):
     monkeypatch.setenv("SIQ_QUESTIONS", str(tmp_path))
     if written:

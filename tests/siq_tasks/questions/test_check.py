@@ -1,4 +1,4 @@
-"""What `siq questions check` says of files whose worth is known."""
+"""What `siq data check` says of files whose worth is known."""
 
 import pytest
 from typer.testing import CliRunner
@@ -79,7 +79,7 @@ def test_the_command_checks_the_demo_and_names_a_bad_line(tmp_path):
 def test_metadata_do_not_name_another_data_set():
     refused = (
         CliRunner()
-        .invoke(app, ["questions", "check", str(QUESTIONS), "--dataset", "demo", "--metadata", "dataset=demo"])
+        .invoke(app, ["data", "check", str(QUESTIONS), "--dataset", "demo", "--metadata", "dataset=demo"])
         .exception
     )
     assert isinstance(refused, SpeechIQError) and "dataset=demo: the clips are those of demo" in str(refused)

@@ -105,7 +105,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch):
 def test_locate_prefers_the_file_named_then_the_users(tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_QUESTIONS", str(tmp_path))
     with pytest.raises(
-        SpeechIQError, match=r"nowhere\.jsonl; write it with `siq questions write --dataset nowhere --wr"
+        SpeechIQError, match=r"nowhere\.jsonl; write it with `siq data questions --dataset nowhere --wr"
     ):
         locate("nowhere")
     mine, other = tmp_path / "nowhere.jsonl", tmp_path / "other.jsonl"
@@ -120,7 +120,7 @@ def test_locate_prefers_the_file_named_then_the_users(tmp_path, monkeypatch):
 
 def test_a_set_of_ones_own_is_named_by_its_folder_in_the_error(tmp_path):
     (tmp_path / "siq_calls_remember.yaml").touch()
-    with pytest.raises(SpeechIQError, match=f"siq questions write --dataset {tmp_path} --writer"):
+    with pytest.raises(SpeechIQError, match=f"siq data questions --dataset {tmp_path} --writer"):
         locate("calls", tmp_path / "questions.jsonl")
 
 

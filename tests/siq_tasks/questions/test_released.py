@@ -141,7 +141,7 @@ def test_the_command_writes_a_question_file_that_the_tasks_read(tmp_path):
     clips = demo.list_clips()
     made = [entry(clip["text"]) for clip in clips]
     file, out = released(tmp_path, made), tmp_path / "demo.jsonl"
-    done = siq("questions", "import", file, "--dataset", "demo", "--output", out)
+    done = siq("paper", "questions", file, "--dataset", "demo", "--output", out)
     assert done.exit_code == 0, done.output
     assert f"{len(clips)} entries: {len(clips)} joined, 0 near matches, 0 strangers" in done.output
     assert "right letters: A 0, B 0, C" in done.output
@@ -151,6 +151,6 @@ def test_the_command_writes_a_question_file_that_the_tasks_read(tmp_path):
 
 def test_questions_of_another_data_set_are_refused_and_nothing_is_written(tmp_path, entries):
     out = tmp_path / "demo.jsonl"
-    done = siq("questions", "import", released(tmp_path, entries), "--dataset", "demo", "--output", out)
+    done = siq("paper", "questions", released(tmp_path, entries), "--dataset", "demo", "--output", out)
     assert isinstance(done.exception, SpeechIQError) and "0 of 4 entries are about clips of demo" in str(done.exception)
     assert "stranger: 'good morning" in done.output and not out.exists()

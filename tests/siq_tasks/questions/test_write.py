@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("endpoint_key")]
 HANGS, AT_ONCE = 120, 60  # seconds; a busy machine needs some to end a Python process
 CLIPS = demo.list_clips()
 IDS = [clip["id"] for clip in CLIPS]
-COMMAND = "from speechiq.cli import main; from speechiq.cli.questions import app; main.app = app; main.main()"
+COMMAND = "import sys; from speechiq.cli.main import main; sys.argv.insert(1, 'data'); main()"
 
 
 def run(script, output, clips=CLIPS, workers=4, **settings):
@@ -146,7 +146,7 @@ def test_a_run_killed_at_once_goes_on_without_paying_twice(tmp_path):
         return good_author(prompt)
 
     with serving(slow) as server:
-        arguments = f"write --dataset demo --writer openai:good --checker openai:good --base-url {server.url} --yes"
+        arguments = f"questions --dataset demo --writer openai:good --checker openai:good --base-url {server.url} --yes"
         command = [sys.executable, "-c", COMMAND, *arguments.split(), "--output", output, "--workers", str(workers)]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         while len(server.requests) < 30 and process.poll() is None:
@@ -192,7 +192,7 @@ def test_the_key_is_nowhere_but_in_the_request(tmp_path):
 
 def test_the_estimate_comes_first_and_alone_with_a_dry_run_that_needs_no_key(tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY")
-    arguments = "write --dataset demo --writer openai:m --checker openai:m --checker openai:n --dry-run"
+    arguments = "questions --dataset demo --writer openai:m --checker openai:m --checker openai:n --dry-run"
     command = [sys.executable, "-c", COMMAND, *arguments.split(), "--output", tmp_path / "q"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0 and "siq: about 182 requests, " in done.stderr and "at most" in done.stderr
@@ -203,7 +203,7 @@ def test_writer_and_checkers_may_each_have_an_address_and_a_key(tmp_path, monkey
     monkeypatch.setenv("OTHER_KEY", "sk-other-0815")
     with serving(good_author) as one, serving(good_author) as other:
         more = f"openai:better,base_url={other.url},key_variable=OTHER_KEY,timeout=60"
-        arguments = f"write --dataset demo --writer openai:good --checker openai:good --checker {more} --yes"
+        arguments = f"questions --dataset demo --writer openai:good --checker openai:good --checker {more} --yes"
         command = [sys.executable, "-c", COMMAND, *arguments.split(), "--base-url", one.url, "--output", tmp_path / "q"]
         done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -261,8 +261,8 @@ def test_one_ctrl_c_ends_writing_at_once_and_keeps_what_was_answered(answered, t
         return "late"
 
     with serving(hanging) as server:
-        errors, took, status = interrupt(enough, "write", "--dataset", "demo", "--writer", "openai:good", "--checker",
-            "openai:good", "--base-url", server.url, "--output", str(tmp_path / "q"), "--yes")  # fmt: skip
+        errors, took, status = interrupt(enough, "questions", "--dataset", "demo", "--writer", "openai:good",
+            "--checker", "openai:good", "--base-url", server.url, "--output", str(tmp_path / "q"), "--yes")  # fmt: skip
         held.set()
     assert took < AT_ONCE and status == 130 and "Traceback" not in errors
     last = errors.splitlines()[-1]
@@ -301,12 +301,12 @@ def interrupt(enough, *arguments):
 def test_an_output_that_is_no_file_is_refused_before_anything_is_asked(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for place in (tmp_path, tmp_path / "pipe"):
-        arguments = f"write --dataset demo --writer openai:m --checker openai:m --output {place} --dry-run"
+        arguments = f"questions --dataset demo --writer openai:m --checker openai:m --output {place} --dry-run"
         done = subprocess.run([sys.executable, "-c", COMMAND, *arguments.split()], capture_output=True, text=True)
         assert done.returncode == 1 and "is a folder, a pipe or a device; name a file" in done.stderr
 
 
 def test_the_command_can_be_listed_without_heavy_imports():
     heavy = "{'torch', 'lm_eval', 'datasets', 'openai', 'transformers'}"
-    code = f"import sys, speechiq.cli.questions; print({heavy} & set(sys.modules))"
+    code = f"import sys, speechiq.cli.data.questions; print({heavy} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"

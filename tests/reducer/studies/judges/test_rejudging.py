@@ -1,4 +1,4 @@
-"""`siq judge RUNS`: stored answers, a new judge, new files of lm-eval beside the old ones."""
+"""`siq judge run RUNS`: stored answers, a new judge, new files of lm-eval beside the old ones."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def judged(judged_runs):
 
 
 def again(runs: Path, server, *options):
-    return siq("judge", runs, "--judge", "openai:m", "--judge-option", f"base_url={server.url}", *options)
+    return siq("judge", "run", runs, "--judge", "openai:m", "--judge-option", f"base_url={server.url}", *options)
 
 
 def test_stored_answers_get_new_judgments_in_the_form_of_lm_eval(judged):
@@ -104,11 +104,11 @@ def test_a_second_call_asks_and_writes_nothing_and_another_judge_needs_a_folder(
     done = again(runs, server)
     assert done.exit_code == 0 and "wrote 0 runs, 2 unchanged" in done.stderr and "nothing to ask" in done.stderr
     assert len(server.requests) == asked and files(new) == written
-    refused = again(runs, server, "--rubric", "points_1_10")
+    refused = again(runs, server, "--judge-option", "rubric=points_1_10")
     assert "exists and was not made from" in str(refused.exception) and len(server.requests) == asked
     assert "--force" in str(refused.exception) and files(new) == written
-    assert again(runs, server, "--draws", 2, "-o", new.with_name("other")).exit_code == 0
-    assert again(runs, server, "--draws", 2, "--force").exit_code == 0
+    assert again(runs, server, "--judge-option", "draws=2", "-o", new.with_name("other")).exit_code == 0
+    assert again(runs, server, "--judge-option", "draws=2", "--force").exit_code == 0
     assert {len(json.loads(row["filtered_resps"][0])["scores"]) for row in rows_of(new)} == {2}
 
 
@@ -132,7 +132,7 @@ def test_new_runs_are_scored_compared_and_judged_like_any_other(tmp_path):
     runs = tmp_path / "runs"
     for name, shift in (("one", 0), ("two", 1)):
         write_judged(runs / name, name, [float(i % 5 + shift) for i in range(12)])
-    assert siq("judge", runs, "--judge", "exact_match").exit_code == 0
+    assert siq("judge", "run", runs, "--judge", "exact_match").exit_code == 0
     new = tmp_path / "runs-judged-by-exact_match"
     scored = siq("score", new, "--bootstrap", 100)
     assert scored.exit_code == 0 and "exact_match" in scored.stdout, scored.output
@@ -140,14 +140,14 @@ def test_new_runs_are_scored_compared_and_judged_like_any_other(tmp_path):
     assert mixed.exit_code != 0 and "judged by 'exact_match'" in str(mixed.exception)
     newest = siq("score", runs, new, "--bootstrap", 100)
     assert newest.exit_code == 0 and "taking the newest" in newest.stderr
-    assert siq("report", new, "-o", tmp_path / "report.html", "--bootstrap", 100).exit_code == 0
-    assert siq("judge", new, "--judge", "exact_match", "-o", tmp_path / "third").exit_code == 0
+    assert siq("score", new, "-o", tmp_path / "report.html", "--bootstrap", 100).exit_code == 0
+    assert siq("judge", "run", new, "--judge", "exact_match", "-o", tmp_path / "third").exit_code == 0
 
 
 def test_several_folders_and_rubrics_go_in_one_call(tmp_path):
     write_judged(tmp_path / "a" / "x", "x", [1.0] * 12)
     right = write_judged(tmp_path / "b" / "x", "x", [1.0] * 12, rubric="right_wrong", task="right")
-    done = siq("judge", tmp_path / "a", right, "--judge", "exact_match", "-o", tmp_path / "new")
+    done = siq("judge", "run", tmp_path / "a", right, "--judge", "exact_match", "-o", tmp_path / "new")
     assert done.exit_code == 0 and "24 answers of 1 system judged by" in done.stderr, done.output
     written = sorted(path.parent.relative_to(tmp_path / "new").as_posix() for path in tmp_path.glob("new/**/*.json"))
     assert written == ["a/x", "x"]
@@ -155,7 +155,7 @@ def test_several_folders_and_rubrics_go_in_one_call(tmp_path):
     rubrics = {task.task: task.metadata["judge_rubric"] for task in tasks}
     assert rubrics == {"judged": "grade_0_5", "right": "right_wrong"}
     assert {row.stored.scores[0] for task in tasks for row in read_judged(task)[1]} == {0.0}
-    assert siq("judge", tmp_path / "a", tmp_path / "b", "--judge", "exact_match").exit_code == 0
+    assert siq("judge", "run", tmp_path / "a", tmp_path / "b", "--judge", "exact_match").exit_code == 0
     assert (tmp_path / "b-judged-by-exact_match" / "x").is_dir()
 
 
@@ -166,7 +166,7 @@ def test_rows_of_other_filters_and_columns_of_other_metrics_stay(tmp_path):
     beside = [row | {"filter": "letter", "filtered_resps": ["A"], "judge": 0.25} for row in rows]
     kept = [{name: value for name, value in row.items() if name != "f1"} | {"acc": 0.5} for row in rows]
     path.write_text("".join(json.dumps(row) + "\n" for row in [*kept, *beside]))
-    assert siq("judge", results, "--judge", "exact_match").exit_code == 0
+    assert siq("judge", "run", results, "--judge", "exact_match").exit_code == 0
     new = rows_of(tmp_path / "runs-judged-by-exact_match")
     assert [row["judge"] for row in new] == [0.0] * 12 + [0.25] * 12 and new[0]["acc"] == 0.5
     assert "f1" not in new[0]
@@ -193,7 +193,7 @@ def test_the_spread_over_wordings_is_that_of_the_new_judge(tmp_path):
     content = json.loads(results.read_text())
     content["results"]["judged"]["instruction_spread,judgment"] = 0.0
     results.write_text(json.dumps(content))
-    assert siq("judge", results, "--judge", "exact_match").exit_code == 0
+    assert siq("judge", "run", results, "--judge", "exact_match").exit_code == 0
     new = tmp_path / "runs-judged-by-exact_match"
     assert [row["instruction_spread"] for row in rows_of(new)] == [1.0, 0.0, 1.0, 0.0]
     (written,) = new.glob("*.json")
@@ -207,20 +207,20 @@ def test_the_spread_over_wordings_is_that_of_the_new_judge(tmp_path):
     [
         (["--judge", "openai"], "judge=openai: not of the form"),
         (["--judge", "faster-whisper:tiny"], "is an engine for speech"),
-        (["--judge", "exact_match", "--draws", "2"], "judge_draws=2"),
-        (["--judge", "exact_match", "--rubric", "pairwise"], "a pairwise rubric"),
-        (["--judge", "exact_match", "--judge-option", "temperature"], "not of the form NAME=VALUE"),
+        (["--judge", "exact_match", "--judge-option", "draws=2"], "judge_draws=2"),
+        (["--judge", "exact_match", "--judge-option", "rubric=pairwise"], "a pairwise rubric"),
+        (["--judge", "exact_match", "--judge-option", "temperature"], "not a name with a value; write NAME=VALUE"),
         (["--judge", "openai:m", "--judge-option", "no_such=1"], "no_such"),
     ],
 )
 def test_a_judge_that_cannot_be_used_is_refused_in_one_line(options, message, judged_runs):
-    done = siq("judge", judged_runs, *options)
+    done = siq("judge", "run", judged_runs, *options)
     assert message in str(done.exception) and "\n" not in str(done.exception)
     assert not judged_runs.with_name("runs-judged-by-exact_match").exists()
 
 
 def test_runs_that_cannot_be_judged_are_refused_in_one_line(two_runs, tmp_path):
-    assert "no judged task in" in str(siq("judge", two_runs / "good", "--judge", "exact_match").exception)
+    assert "no judged task in" in str(siq("judge", "run", two_runs / "good", "--judge", "exact_match").exception)
     results = write_judged(tmp_path / "run", "one", [1.0] * 3)
     (path,) = (tmp_path / "run").glob("*.jsonl")
     rows = [json.loads(line) for line in path.read_text().splitlines()]
@@ -230,11 +230,11 @@ def test_runs_that_cannot_be_judged_are_refused_in_one_line(two_runs, tmp_path):
         ({"doc": rows[0]["doc"] | {"question": " "}}, "the question of 'toy/0' is empty"),
     ):
         path.write_text("".join(json.dumps(row | change) + "\n" for row in rows))
-        assert message in str(siq("judge", results, "--judge", "exact_match").exception)
+        assert message in str(siq("judge", "run", results, "--judge", "exact_match").exception)
     path.write_text(json.dumps(rows[0])[:-9])
-    assert "not a whole JSON object" in str(siq("judge", results, "--judge", "exact_match").exception)
+    assert "not a whole JSON object" in str(siq("judge", "run", results, "--judge", "exact_match").exception)
     shutil.rmtree(tmp_path / "run")
-    assert "cannot be read" in str(siq("judge", tmp_path / "run", "--judge", "exact_match").exception)
+    assert "cannot be read" in str(siq("judge", "run", tmp_path / "run", "--judge", "exact_match").exception)
 
 
 @pytest.mark.slow
@@ -250,7 +250,7 @@ def test_ctrl_c_ends_in_one_line_and_the_same_command_goes_on(judged_runs):
         return grade(prompt)
 
     with serving(interrupt) as server:
-        command = ["-m", "speechiq.cli.main", "judge", str(judged_runs), "--judge", "openai:m"]
+        command = ["-m", "speechiq.cli.main", "judge", "run", str(judged_runs), "--judge", "openai:m"]
         command += ["--judge-option", f"base_url={server.url}"]
         running.append(subprocess.Popen([sys.executable, *command], stderr=subprocess.PIPE, text=True))
         _, told = running[0].communicate(timeout=120)

@@ -123,7 +123,7 @@ def test_one_judge_of_several_categories_has_a_row_over_all_answers(tmp_path):
     assert found["equal"] == pytest.approx(np.mean(ratings[:, 0] == ratings[:, 1]))
     line, _ = csv.DictReader(files[1].read_text().splitlines())
     assert float(line["reliability_alpha_value"]) == found["alpha"]["value"]
-    siq("report", tmp_path, "-o", files[2])
+    siq("score", tmp_path, "-o", files[2])
     assert files[2].read_text().count("Reliability of the judge, every category") == 1
 
 
@@ -140,7 +140,7 @@ def test_runs_of_two_judges_are_refused_by_their_names(tmp_path):
     for command in (
         ["score", tmp_path],
         ["compare", "a", "b", tmp_path],
-        ["report", tmp_path, "-o", tmp_path / "r.html"],
+        ["score", tmp_path, "-o", tmp_path / "r.html"],
     ):
         error = CliRunner().invoke(app, [*map(str, command)]).exception
         assert isinstance(error, SpeechIQError)

@@ -1,0 +1,163 @@
+"""List the commands of `siq`, and import each one when it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import Any, NamedTuple, TypeVar
+
+import typer
+from rich.markup import escape
+from typer.core import TyperCommand, TyperGroup
+
+HEADING = "[bold]Examples[/bold]"
+PROMPT = "$ "
+Function = TypeVar("Function", bound=Callable[..., None])
+
+
+class Entry(NamedTuple):
+    """A command.
+
+    Attributes:
+        place: `MODULE:FUNCTION` below `speechiq.cli`; empty for a group of commands.
+        help: First sentence of the function's docstring, or the help of the group.
+    """
+
+    place: str
+    help: str
+
+
+#: Words after `siq` -> the command; those of a group follow it.
+COMMANDS = {
+    "eval": Entry("evaluation.command:evaluate", "Run systems, print their ranking and write a report."),
+    "run": Entry("run:run", "Run lm_eval with this suite; takes all options of `lm_eval run`."),
+    "demo": Entry("", "Fetch the models of the demo, and run it."),
+    "demo fetch": Entry("demo:fetch", "Fetch the demo's models (370 MB, once) and convert them."),
+    "demo run": Entry("demo:run", "Run five systems on the demo set, print their SIQ and write a report."),
+    "score": Entry("scoring.score:score", "Score the systems in RUNS, print the ranking, and write files or a page."),
+    "compare": Entry("scoring.compare:compare", "Compare two systems, and show the clips that decide."),
+    "judge": Entry("", "Judge stored answers again, and check how far a judge is right."),
+    "judge run": Entry("judging.run:judge", "Judge the stored answers of RUNS again; no system runs."),
+    "judge check": Entry("judging.check:check", "Check the judge of RUNS by scores of persons."),
+    "judge agree": Entry("judging.agree:agree", "Measure how far two judges of the same answers agree."),
+    "study": Entry("", "Study conditions, failed tasks, and questions without an answer."),
+    "study robustness": Entry("study.robustness:robustness", "Show how scores change with a condition."),
+    "study predict": Entry("study.predict:predict", "Measure how well each metric predicts failed tasks."),
+    "study labels": Entry("study.labels:labels", "Label each answer in RUNS as a success or a failure."),
+    "study unanswerable": Entry("", "Find questions without an answer, and count who answers them all the same."),
+    "study unanswerable find": Entry("study.unanswerable:find", "Write questions that most systems fail to a file."),
+    "study unanswerable confirm": Entry("study.unanswerable:confirm", "Store the confirmed questions as a set."),
+    "study unanswerable count": Entry("study.unanswerable:count", "Count how often each system answers them."),
+    "list": Entry("", "List systems, tasks and norms, or show one of them."),
+    "list systems": Entry("listing.systems:systems", "List engines, demo models, controls and voices."),
+    "list tasks": Entry("listing.tasks:tasks", "List the tasks of the suite, or show tasks and their data sets."),
+    "list norms": Entry("listing.norms:norms", "List the norms of the package, or show some norms."),
+    "data": Entry("", "Make data sets of recordings or texts, and questions about them."),
+    "data new": Entry("data.new:new", "Make three tasks, one per level, of your own clips and references."),
+    "data speak": Entry("data.speak:speak", "Speak texts and write a data set of them."),
+    "data questions": Entry("data.questions:write", "Write three questions per clip from its reference."),
+    "data check": Entry("data.questions:check", "Check a question file for faults and leaks."),
+    "paper": Entry("", "Reproduce analyses of the SpeechIQ paper."),
+    "paper questions": Entry("paper.questions:questions", "Join released questions to the clips of a data set."),
+    "paper correlate": Entry("paper.correlate:correlate", "Correlate SIQ and metrics with ranks by people."),
+    "paper references": Entry("paper.references:references", "Compare error rates on original and cleaned references."),
+    "doctor": Entry("machine.doctor:doctor", "Examine this machine; exit code 1 if nothing can run."),
+    "store": Entry("machine.store:store", "List what runs have stored, or remove what is old."),
+}  # fmt: skip
+#: Heading in `siq --help` -> the commands below it.
+PANELS = {
+    "Run": ("eval", "run", "demo"),
+    "Score": ("score", "compare", "judge", "study"),
+    "Prepare": ("list", "data", "paper"),
+    "Machine": ("doctor", "store"),
+}
+PANEL_OF = {command: panel for panel, commands in PANELS.items() for command in commands}
+#: Settings of commands; options that `siq run` does not know are those of lm_eval.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "run:run": {
+        "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+        "add_help_option": False,
+    }
+}
+
+
+def write_examples(*commands: str) -> str:
+    """Return the foot of a help: complete command lines, which a test parses, one per line."""
+    return "\n".join([HEADING, *(PROMPT + escape(command) for command in commands)])
+
+
+def examples(*commands: str) -> Callable[[Function], Function]:
+    """Return a decorator that gives the function of a command its examples."""
+
+    def mark(function: Function) -> Function:
+        function.__dict__["epilog"] = write_examples(*commands)
+        return function
+
+    return mark
+
+
+class Command(TyperCommand):
+    """A command whose help has no column of types."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the parameters."""
+        return _without_types(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """A group whose commands are imported when they are called.
+
+    Args:
+        words: Words after `siq` that name the group; without them, `siq` itself.
+    """
+
+    def __init__(self, *, words: tuple[str, ...] = (), **settings: Any) -> None:
+        super().__init__(**settings)
+        commands = {tuple(name.split()): entry for name, entry in COMMANDS.items()}
+        self.entries = {name[-1]: entry for name, entry in commands.items() if name[:-1] == words}
+        self.commands = _Commands(words, self.entries)  # type: ignore[assignment]  # typer only reads it
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the parameters."""
+        return _without_types(super().get_params(ctx))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help, from the sentences in the table."""
+        commands = self.commands
+        self.commands = {
+            name: TyperCommand(name, help=entry.help, rich_help_panel=PANEL_OF.get(name))
+            for name, entry in self.entries.items()
+        }
+        super().format_help(ctx, formatter)
+        self.commands = commands
+
+
+class _Commands(Mapping[str, Any]):
+    """Name -> command, which is imported when it is read."""
+
+    def __init__(self, words: tuple[str, ...], entries: Mapping[str, Entry]) -> None:
+        self.words, self.entries = words, entries
+
+    def __getitem__(self, name: str) -> Any:
+        place, text = self.entries[name]
+        if not place:
+            return Group(name=name, words=(*self.words, name), help=text, no_args_is_help=True)
+        module, _, name_in_module = place.partition(":")
+        function = getattr(import_module(f"speechiq.cli.{module}"), name_in_module)
+        app = typer.Typer(add_completion=False)
+        app.command(name, cls=Command, epilog=getattr(function, "epilog", None), **SETTINGS.get(place, {}))(function)
+        return typer.main.get_command(app)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+
+def _without_types(parameters: Any) -> Any:
+    """Return parameters whose help shows no types and ranges; the texts state them where they are needed."""
+    for parameter in parameters:
+        parameter.display_type_rich = lambda ctx: None
+        parameter._get_number_range_help_str = lambda: None  # noqa: SLF001 (typer has no switch for it)
+    return parameters

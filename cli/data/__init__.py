@@ -1,0 +1,1 @@
+"""Make data sets: tasks of recordings, spoken texts, questions."""

@@ -1,0 +1,123 @@
+"""Define `siq data questions` and `siq data check`: write and check the questions of a data set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from speechiq.cli.commands import examples
+from speechiq.cli.data.clips import list_clips
+from speechiq.cli.options import EXPERT, Metadata, Seed, Yes, output_option
+from speechiq.cli.stopping import stop_in_one_line
+from speechiq.core.console import count_of, say, show
+from speechiq.core.files.plain import check_output_folder
+
+BaseURL = Annotated[
+    str | None,
+    typer.Option(help="Set the URL of openai: authors that name none; the key is read from OPENAI_API_KEY."),
+]
+
+
+@examples(
+    "siq data questions --dataset medasr --writer openai:gpt-4o --checker openai:gpt-4o-mini --dry-run",
+    "siq data questions --dataset calls --writer openai:gpt-4o --checker hf:Qwen/Qwen2-7B-Instruct --yes",
+)
+def write(
+    dataset: Annotated[str, typer.Option(help="Data set of the suite, or a folder of `siq data new`.")],
+    writer: Annotated[
+        str,
+        typer.Option(help="Author as ENGINE:MODEL, such as hf:NAME or openai:gpt-4o,base_url=URL,key_variable=NAME."),
+    ],
+    checker: Annotated[
+        list[str],
+        typer.Option(help="Model as ENGINE:MODEL that must answer every question right; give it once per model."),
+    ],
+    base_url: BaseURL = None,
+    output: Annotated[Path | None, output_option("File to write; by default the one that the tasks read.")] = None,
+    metadata: Metadata = None,
+    yes: Yes = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cost, and stop.")] = False,
+    tries: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Set how often each checker answers; more than half must be right.",
+            rich_help_panel=EXPERT,
+        ),
+    ] = 3,
+    rewrites: Annotated[
+        int,
+        typer.Option(min=0, help="Set how often a question that failed is written again.", rich_help_panel=EXPERT),
+    ] = 3,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Set how many clips are worked on at the same time.", rich_help_panel=EXPERT)
+    ] = 8,
+    seed: Seed = 0,
+) -> None:
+    """Write three questions per clip from its reference.
+
+    A partial file is completed, and a stopped run goes on.
+    """
+    from speechiq.siq_tasks.catalog.suite import metadata as about
+    from speechiq.siq_tasks.questions import file, location
+    from speechiq.siq_tasks.questions import write as writing
+    from speechiq.siq_tasks.questions.answers import Answers
+    from speechiq.siq_tasks.questions.endpoints import parse_authors
+
+    authors: dict[str, Any] = parse_authors([writer, *checker])
+    clips = list_clips(dataset, metadata)
+    if not dry_run:
+        authors = {name: spec.open(base_url) for name, spec in authors.items()}
+    plan = writing.Plan(authors[writer], [authors[name] for name in checker], tries, rewrites, seed)
+    if output is None:
+        output = Path(about(dataset).get("questions") or location.questions_folder() / f"{dataset}.jsonl")
+    file.refuse_special(output)
+    check_output_folder(output.parent, "name a file in a folder that is yours, with --output")
+    todo = writing.list_unfinished(clips, file.read_questions(output) if output.is_file() else [])
+    say(f"{len(todo)} of {len(clips)} clips have no or too few questions in {output}")
+    say(str(writing.Estimate(todo, plan)))
+    if (folder := writing.answers_of(output)).is_dir() and (paid := len(Answers(folder))):
+        say(f"{count_of(paid, 'answer')} of an earlier run in {folder}: not paid again")
+    if dry_run:
+        return
+    if not yes:
+        typer.confirm("start?", abort=True, err=True)
+    with stop_in_one_line():
+        outcome = writing.write(clips, plan, output, dataset, workers)
+    letters = writing.count_letters(outcome.rows)
+    left_out = sum("left_out" in row for row in outcome.rows)
+    say(
+        f"wrote {output}: {count_of(sum(letters.values()), 'question')}, {left_out} left out; "
+        f"{count_of(outcome.asked, 'request')}; "
+        f"right letters: {', '.join(f'{letter} {count}' for letter, count in letters.items())}"
+    )
+    for reason, times in outcome.failures.most_common():
+        say(f"failed attempts: {times} x {reason}")
+
+
+@examples("siq data check calls/questions.jsonl --dataset calls")
+def check(
+    file: Annotated[Path, typer.Argument(help="Question file.")],
+    dataset: Annotated[
+        str | None, typer.Option(help="Check that the questions fit the clips of this data set.")
+    ] = None,
+    reader: Annotated[str | None, typer.Option(help="Let a model, ENGINE:MODEL, answer without the speech.")] = None,
+    base_url: BaseURL = None,
+    metadata: Metadata = None,
+) -> None:
+    """Check a question file for faults and leaks.
+
+    Schema, balance and duplicates are checked, and guesses without audio are scored. Exit code 1 if a question leaks.
+    """
+    from speechiq.siq_tasks.questions.check import check_file, describe
+    from speechiq.siq_tasks.questions.endpoints import parse_author
+
+    references = {clip["id"]: clip["text"] for clip in list_clips(dataset, metadata)} if dataset else None
+    author = parse_author(reader).open(base_url) if reader else None
+    with stop_in_one_line():
+        report = check_file(file, references, author, dataset or "")
+    show(*describe(report))
+    if report.faults:
+        raise typer.Exit(1)

@@ -1,0 +1,1 @@
+"""Run systems, score them and write a report, in one command: `siq eval`."""

@@ -1,0 +1,122 @@
+"""Record the finished systems of an evaluation; the same command then runs only the others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from speechiq.cli.evaluation.inputs import hash_inputs
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import exists, hash_file, read_plain, refuse_to_overwrite, write_whole
+from speechiq.harness_patch.processes import Settings
+
+NAME = "eval.json"
+SCHEMA = "speechiq-evaluation"
+#: Settings that change no score.
+NEUTRAL = ("output", "batch_size", "device", "samples")
+FIX = "choose another folder with --output"
+
+
+class Run(msgspec.Struct, frozen=True):
+    """A finished run.
+
+    Attributes:
+        name: Name of its system in results.
+        system: Its spec and options, as the user wrote them.
+        settings: Those that scores depend on.
+        speechiq: Version that ran it.
+        results: Its results files, below the folder of the evaluation.
+        inputs: Path -> sha256 of the transcript and question files that it read.
+    """
+
+    name: str
+    system: str
+    settings: dict[str, Any]
+    speechiq: str
+    results: list[str]
+    inputs: dict[str, str] = {}
+
+
+class Record(msgspec.Struct):
+    """Record the finished runs of a folder, one per system and settings.
+
+    Attributes:
+        schema: Kind of content.
+        runs: The runs, the last one last.
+        outputs: Name of a file that was written -> its sha256.
+    """
+
+    schema: str = SCHEMA
+    runs: list[Run] = []
+    outputs: dict[str, str] = {}
+
+    def with_settings(self, settings: Settings) -> list[Run]:
+        """Return the runs that have these settings."""
+        wanted = describe(settings)
+        return [run for run in self.runs if run.settings == wanted]
+
+    def add(self, run: Run) -> None:
+        """Add a run in the place of an earlier one of the same system and settings."""
+        self.runs = [old for old in self.runs if (old.name, old.settings) != (run.name, run.settings)] + [run]
+
+
+def read_record(folder: Path) -> Record:
+    """Return the record of a folder, empty if it has none.
+
+    Raises:
+        SpeechIQError: The file is not one that `write_record` wrote.
+    """
+    file = folder / NAME
+    if not exists(file):
+        return Record()
+    try:
+        record = msgspec.json.decode(read_plain(file), type=Record)
+    except (OSError, ValueError) as error:
+        raise SpeechIQError(f"{file}: cannot be read ({error}); delete it, or {FIX}") from error
+    if record.schema != SCHEMA:
+        raise SpeechIQError(f"{file}: not a record of `siq eval`; {FIX}")
+    return record
+
+
+def write_record(record: Record, folder: Path) -> None:
+    """Write the record of a folder."""
+    write_whole(folder / NAME, msgspec.json.format(msgspec.json.encode(record), indent=1), FIX)
+
+
+def describe(settings: Settings) -> dict[str, Any]:
+    """Return the settings that scores depend on, as they are recorded."""
+    kept: dict[str, Any] = msgspec.json.decode(
+        msgspec.json.encode(
+            {key: value for key, value in settings._asdict().items() if key not in NEUTRAL}, enc_hook=str
+        )
+    )
+    return kept
+
+
+def describe_run(name: str, system: str, settings: Settings, results: Iterable[Path]) -> Run:
+    """Return what is recorded of a run that has just ended."""
+    files = [os.path.relpath(file, settings.output) for file in results]
+    return Run(name, system, describe(settings), version("speechiq"), sorted(files), hash_inputs(system, settings))
+
+
+def is_finished(run: Run, settings: Settings) -> bool:
+    """Return whether a recorded run has these settings and inputs, and its files still exist."""
+    same = run.settings == describe(settings) and run.speechiq == version("speechiq")
+    same = same and run.inputs == hash_inputs(run.system, settings)
+    return same and bool(run.results) and all(exists(settings.output / file) for file in run.results)
+
+
+def check_replaceable(record: Record, path: Path, force: bool) -> None:
+    """Refuse to replace a file, unless this record says that it is ours and unchanged.
+
+    Raises:
+        SpeechIQError: The file exists and has another content than the one that was written.
+    """
+    if path.is_file() and record.outputs.get(path.name) == hash_file(path):
+        return
+    refuse_to_overwrite(path, force)

@@ -1,0 +1,108 @@
+"""Print the table of an evaluation, write its scores and report, and say which command comes next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from speechiq.cli.evaluation.record import Record, Run, describe, write_record
+from speechiq.cli.scoring.score import score
+from speechiq.core.console import count_of, say
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import hash_file
+from speechiq.harness_patch.processes import Settings
+from speechiq.reducer.runs.results_file import CONDITION
+
+SCORES, PAGE = "siq.json", "report.html"
+#: Fewer systems than these give a scale that says little, or none.
+FEW = 3
+#: Names whose tasks the bundled norms fit.
+DEMO_TASKS = ("siq_demo",)
+
+
+def publish(settings: Settings, record: Record, norms_file: str | None, allow_mismatch: bool) -> None:
+    """Print the ranking of the runs with these settings, write scores and report, and print a hint.
+
+    Runs with other settings stay in the folder. If there are too few clips for error bars, there are none.
+
+    Raises:
+        SpeechIQError: The runs cannot be scored.
+    """
+    output, runs = settings.output, record.with_settings(settings)
+    sources = _find_sources(settings, record, runs)
+    scores, page = output / SCORES, output / PAGE
+    options: dict[str, Any] = {"norms_file": norms_file, "allow_mismatch": allow_mismatch, "force": True}
+    try:
+        has_bars = _score_with_error_bars(sources, [scores, page], **options)
+    except SpeechIQError as error:
+        raise SpeechIQError(f"{error}; the runs are in {output}") from error
+    finally:
+        record.outputs = {path.name: hash_file(path) for path in (scores, page) if path.is_file()}
+        write_record(record, output)
+    if len(runs) < len(record.runs):
+        others = len(record.runs) - len(runs)
+        say(f"scores and report are of these settings; {output} also has {count_of(others, 'run')} with others")
+    if (hint := _advise(settings, record, runs, sources, norms_file, has_bars)) is not None:
+        say(f"hint: {hint}")
+
+
+def _find_sources(settings: Settings, record: Record, runs: Sequence[Run]) -> list[Path]:
+    """Return the folder of the evaluation; if it has runs with other settings, the results files of those to score."""
+    if len(runs) == len(record.runs):
+        return [settings.output]
+    return [settings.output / file for run in runs for file in run.results]
+
+
+def _score_with_error_bars(sources: list[Path], outputs: list[Path], **options: Any) -> bool:
+    """Score runs, and once more without error bars if it fails with them.
+
+    Returns:
+        Whether there are error bars.
+
+    Raises:
+        SpeechIQError: It fails without them too; this is the error of the first call.
+    """
+    try:
+        score(sources, outputs, **options)
+    except SpeechIQError as error:
+        try:
+            score(sources, outputs, **options, bootstrap=0)
+        except SpeechIQError:
+            raise error from None
+        say(f"{error}; so there are none here")
+        return False
+    return True
+
+
+def _advise(
+    settings: Settings,
+    record: Record,
+    runs: Sequence[Run],
+    sources: Sequence[Path],
+    norms_file: str | None,
+    has_bars: bool,
+) -> str | None:
+    """Return what to do next, with a command; None if the scores are complete."""
+    conditions = [item for item in settings.metadata if item.partition("=")[0].rpartition(".")[2] == CONDITION]
+    if conditions:
+        clean = [run for run in record.runs if _is_clean(run, settings, conditions)]
+        place = shlex.quote(str(settings.output))
+        if clean:
+            return f"siq study robustness {place} shows what the condition costs"
+        return (
+            f"the same command without --metadata {conditions[0]} runs clean audio; siq study robustness {place} "
+            "compares"
+        )
+    if norms_file is None and len(runs) < FEW and settings.tasks == DEMO_TASKS and not settings.metadata:
+        places = shlex.join(map(str, sources))
+        more = " --allow-mismatch" * (settings.limit is not None) + " --bootstrap 0" * (not has_bars)
+        return f"siq score {places} --norms demo{more} scores on the demo's scale"
+    return None
+
+
+def _is_clean(run: Run, settings: Settings, conditions: Sequence[str]) -> bool:
+    """Return whether a run has these settings but for the conditions."""
+    others = [item for item in settings.metadata if item not in conditions]
+    return run.settings == describe(settings) | {"metadata": others}

@@ -1,0 +1,1 @@
+"""List what exists: systems, tasks and norms."""

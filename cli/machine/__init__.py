@@ -1,0 +1,1 @@
+"""Examine this machine, and clean up what runs have stored."""

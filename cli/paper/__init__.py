@@ -1,0 +1,1 @@
+"""Reproduce the analyses of the SpeechIQ paper."""

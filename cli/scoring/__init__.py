@@ -1,0 +1,1 @@
+"""Score and compare the systems in folders of runs."""

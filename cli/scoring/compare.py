@@ -1,0 +1,147 @@
+"""Define `siq compare`: test whether one system is better than another, and show the clips that decide it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from speechiq.cli.commands import examples
+from speechiq.cli.options import (
+    AllowMismatch,
+    Force,
+    Samples,
+    Seed,
+    output_option,
+    read_path,
+    split_names,
+)
+from speechiq.cli.scoring.options import Exclude, NormsFile, Weights, read_norms, read_set
+from speechiq.core.console import say
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.scores import suites
+from speechiq.reducer.scores.draws import DRAWS
+from speechiq.reducer.scores.levels import LEVELS
+from speechiq.reducer.scores.scale import DEFAULT_RULE, check_rule
+from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.stats.grid import Grid
+from speechiq.reducer.studies.comparison import SIQ
+from speechiq.reducer.studies.metric_comparison import METRICS, compare_metrics
+from speechiq.reducer.studies.pair_comparison import compare as compare_pair
+from speechiq.reducer.studies.pairs import Held, choose, pair_up
+from speechiq.reducer.tables import side_by_side
+from speechiq.reducer.tables.publish import Publication, list_outputs, publish
+from speechiq.reducer.tables.scoreboard_records import join
+
+SCHEMA = "speechiq-comparison"
+
+
+@examples(
+    "siq compare runs/one runs/other",
+    "siq compare whisper-base whisper-tiny.en runs/demo",
+    "siq compare whisper-base whisper-tiny.en runs/demo --levels remember --output comparison.json",
+    "siq compare whisper-base whisper-tiny.en runs/demo --metrics wer,similarity",
+)
+def compare(
+    a: Annotated[
+        str,
+        typer.Argument(
+            metavar="A", help="Folder or results file of one system, or a part of its name if RUNS are given."
+        ),
+    ],
+    b: Annotated[str, typer.Argument(metavar="B", help="The same for the other system.")],
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Folders or results files with the named systems and the other systems that set the SIQ scale.",
+            parser=read_path,
+            metavar="RUNS",
+        ),
+    ] = None,
+    output: Annotated[list[Path] | None, output_option("File to write: the comparison as .json.")] = None,
+    norms_file: NormsFile = None,
+    levels: Annotated[
+        str | None,
+        typer.Option(help=f"Use only some of {','.join([*LEVELS, SIQ])} in the verdict: all of them must agree."),
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            help="Use other columns of the sample rows, with commas between them: LEVEL=COLUMN scores a level by it, "
+            "such as remember=cer; names alone, such as wer,similarity, are compared as they are, and a system is "
+            "better only if it is on all of them."
+        ),
+    ] = None,
+    clips: Annotated[
+        int, typer.Option(min=0, help="Set how many of the clips that drive the difference are shown.")
+    ] = 5,
+    exclude: Exclude = None,
+    allow_mismatch: AllowMismatch = False,
+    force: Force = False,
+    weights: Weights = None,
+    bootstrap: Samples = DRAWS,
+    seed: Seed = 0,
+) -> None:
+    """Compare two systems, and show the clips that decide.
+
+    `siq compare RUN_A RUN_B`, or `siq compare NAME_A NAME_B RUNS`.
+    """
+    outputs = list_outputs(output, ["json"], force)
+    measures, columns = _split_metrics(metrics)
+    check_rule(weights or DEFAULT_RULE)
+    norms = read_norms(norms_file, weights)
+
+    options = Options(weights, norms, read_set(exclude), allow_mismatch, draws=bootstrap, seed=seed)
+
+    def find(paths: Sequence[Path]) -> Held:
+        found = suites.find(paths, allow_mismatch, options, measures=measures)
+        return Held(found, {suite: found.read(suite) for suite in found.levels})
+
+    named = find(runs) if runs else None
+    one, other = (choose(given, named, find) for given in (a, b))
+    held = [*filter(None, [named]), one.held, other.held]
+    for warning in dict.fromkeys(chain.from_iterable(each.found.warnings for each in held)):
+        say(f"warning: {warning}")
+    for each in held:
+        suites.refuse_options_of_siq(each.found, weights=weights, norms=norms_file, exclude=exclude)
+    if columns:
+        for option, value in {"levels": levels, "weights": weights, "norms": norms_file, "exclude": exclude}.items():
+            if value is not None:
+                raise SpeechIQError(
+                    f"--{option} {value}: --metrics {metrics} compares columns as they are; leave one of the two out"
+                )
+    required = None if levels is None else split_names(levels)
+    pairs = list(pair_up(one, other, named, required, (a, b)))
+    if columns:
+        comparisons = {METRICS: compare_metrics(pairs, columns, options)}
+    else:
+        comparisons = {pair.suite: compare_pair(pair, options) for pair in pairs}
+    grids: list[Grid] = []
+    for compared in comparisons.values():
+        for warning in compared.warnings:
+            say(f"warning: {warning}")
+        grid = side_by_side.as_grid(compared)
+        notes = [*grid.notes, *[side_by_side.BRACKETS] * bool(clips)]
+        grids += [grid._replace(notes=notes), *side_by_side.clip_grids(compared, clips)]
+    contents = {suite: compared.content for suite, compared in comparisons.items()}
+    tasks = [task for of in held for tasks in of.found.tasks.values() for task in tasks]
+    places = [Path(a), Path(b), *(runs or [])]
+    publish(Publication(SCHEMA, grids, join(contents, SIQ)), outputs, places, tasks)
+
+
+def _split_metrics(metrics: str | None) -> tuple[list[str], list[str]]:
+    """Return the columns of levels, `LEVEL=COLUMN`, and the columns to compare as they are; one of the two is empty.
+
+    Raises:
+        SpeechIQError: Both kinds are named.
+    """
+    names = split_names(metrics)
+    measures = [name for name in names if "=" in name]
+    if measures and len(measures) < len(names):
+        raise SpeechIQError(
+            f"--metrics {metrics}: columns of levels and columns alone; write LEVEL=COLUMN for all of them or for none"
+        )
+    return measures, [] if measures else names

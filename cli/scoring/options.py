@@ -1,0 +1,86 @@
+"""Define the options of commands that score runs, and read their values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from speechiq.cli.options import EXPERT
+from speechiq.core.console import say
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.runs.measure import Category
+from speechiq.reducer.runs.systems import System
+from speechiq.reducer.scores import norms
+from speechiq.reducer.scores import scale as siq
+from speechiq.reducer.scores.levels import LEVELS
+from speechiq.reducer.scores.norms import Norms
+from speechiq.reducer.scores.siq_systems import read_systems
+from speechiq.reducer.studies import unanswerable
+from speechiq.reducer.studies.unanswerable import ConfirmedSet
+
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        help=f"Choose the rule of the level weights: {', '.join(siq.RULES)}, or three numbers for Remember, Understand "
+        f"and Apply such as 0.04,0.75,0.21; {siq.DEFAULT_RULE} (the paper's eq. 6) by default.",
+        rich_help_panel=EXPERT,
+    ),
+]
+NormsFile = Annotated[
+    str | None,
+    typer.Option(
+        "--norms",
+        help="Score on the scale of norms: a file of `siq score --save-norms`, or a name that `siq list norms` shows.",
+    ),
+]
+Exclude = Annotated[
+    Path | None,
+    typer.Option(help="Leave out of Apply the questions of a set, a file of `siq study unanswerable confirm`."),
+]
+Levels = Annotated[
+    str | None, typer.Option("--levels", help=f"Use only some of {','.join(LEVELS)}; SIQ needs all of them.")
+]
+Metrics = Annotated[
+    str | None,
+    typer.Option(
+        "--metrics",
+        help="Score levels by other columns of the sample rows: LEVEL=COLUMN, with commas between them. "
+        + "; ".join(f"{level}: {', '.join(each.measure.columns)}" for level, each in LEVELS.items())
+        + ".",
+    ),
+]
+
+
+def read_norms(norms_file: str | None, weights: str | None) -> Norms | None:
+    """Return the norms that `--norms` names, or None without it.
+
+    Raises:
+        SpeechIQError: The norms cannot be read, or were built with other level weights than `weights`.
+    """
+    if norms_file is None:
+        return None
+    scale = norms.read(norms_file)
+    if weights is not None and weights != scale.rule:
+        raise SpeechIQError(
+            f"--weights {weights} and --norms {norms_file}: these norms were built with {scale.rule}; "
+            "leave --weights out, or build norms with them"
+        )
+    return scale
+
+
+def read_set(exclude: Path | None) -> ConfirmedSet:
+    """Return the set that `--exclude` names, or an empty one without it."""
+    return unanswerable.read(exclude) if exclude else unanswerable.NOTHING
+
+
+def read(
+    runs: list[Path], excluded: ConfirmedSet, allow_missing: bool = False, *, levels: Mapping[str, Category] = LEVELS
+) -> list[System]:
+    """Return the systems without the questions of a set, after printing the warnings about the runs."""
+    systems, warnings = read_systems(runs, allow_missing, levels=levels)
+    for warning in warnings:
+        say(f"warning: {warning}")
+    return unanswerable.leave_out(systems, excluded)

@@ -1,0 +1,153 @@
+"""Define `siq score`: rank the systems in folders of runs, and write scores, a page or norms."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from speechiq.cli.commands import examples
+from speechiq.cli.options import AllowMismatch, Force, Runs, Samples, Seed, output_option, split_names
+from speechiq.cli.scoring.options import Exclude, Levels, Metrics, NormsFile, Weights, read_norms, read_set
+from speechiq.core.console import count_of, say
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.checksummed import shorten
+from speechiq.core.files.plain import check_output, refuse_same
+from speechiq.reducer.runs.speeds import read_speeds
+from speechiq.reducer.scores import scale as siq
+from speechiq.reducer.scores import suites
+from speechiq.reducer.scores.levels import SUITE
+from speechiq.reducer.scores.norms import build, write
+from speechiq.reducer.scores.norms.file import ADVICE_FILE
+from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.studies import unanswerable
+from speechiq.reducer.tables import dashboards, speed_table
+from speechiq.reducer.tables.origin import command_line
+from speechiq.reducer.tables.publish import HARNESS, Publication, list_outputs, publish
+from speechiq.reducer.tables.scoreboard_records import join
+from speechiq.reducer.tables.suite_scores import score_suite
+
+SCHEMA = "speechiq-scores"
+FORMATS = ("json", "csv", "markdown", "latex", "page", HARNESS)
+#: The field of `--group-by` that every suite has.
+DATASET = "dataset"
+
+
+@examples(
+    "siq score runs",
+    "siq score runs --output report.html --output siq.json --output siq.csv",
+    "siq score runs/my_system --norms demo",
+    "siq score runs --metrics remember=cer --group-by dataset",
+    "siq score runs --save-norms norms.json",
+)
+def score(
+    runs: Runs,
+    output: Annotated[
+        list[Path] | None,
+        output_option(
+            "File to write; its ending chooses the format: .html (a page with charts and every clip), .json (scores), "
+            ".csv (a row per system), .md or .tex (the table); a folder, or a name without an ending, gets results "
+            "files of lm-eval. Give it once per file.",
+        ),
+    ] = None,
+    norms_file: NormsFile = None,
+    levels: Levels = None,
+    metrics: Metrics = None,
+    group_by: Annotated[
+        str | None,
+        typer.Option(
+            help="Add a table of the scores by group: dataset, or a field of the suite's items such as noise."
+        ),
+    ] = None,
+    speed: Annotated[
+        bool, typer.Option("--speed", help="Add a table of speeds: seconds of audio per second of work (RTFx).")
+    ] = False,
+    save_norms: Annotated[
+        Path | None,
+        typer.Option(help="Store the scale of these systems as norms, a JSON file that --norms takes."),
+    ] = None,
+    exclude: Exclude = None,
+    allow_mismatch: AllowMismatch = False,
+    force: Force = False,
+    weights: Weights = None,
+    bootstrap: Samples = 1000,
+    seed: Seed = 0,
+) -> None:
+    """Score the systems in RUNS, print the ranking, and write files or a page.
+
+    The systems are scored against each other, or on the scale of norms.
+    """
+    outputs = list_outputs(output, FORMATS, force)
+    if save_norms is not None:
+        refuse_same([save_norms, *(file.path for file in outputs)])
+        check_output(save_norms, force, ADVICE_FILE)
+    siq.check_rule(weights or siq.DEFAULT_RULE)
+    norms = read_norms(norms_file, weights)
+    _refuse_pairs(norms_file, group_by, save_norms, levels)
+    by_dataset = group_by == DATASET
+    field = None if by_dataset else group_by
+    options = Options(weights, norms, read_set(exclude), allow_mismatch, bootstrap, seed, by_dataset, field)
+    found = suites.find(runs, allow_mismatch, options, measures=split_names(metrics), levels=levels)
+    suites.refuse_unknown_field(found, field)
+    suites.refuse_options_of_siq(
+        found, weights=weights, norms=norms_file, exclude=exclude, **{"save-norms": save_norms}
+    )
+    systems = {suite: found.read(suite) for suite in found.levels}
+    scale = save_norms and build(unanswerable.leave_out(systems[SUITE], options.exclude), save_norms.stem, options.rule)
+    scored = {suite: score_suite(suite, systems[suite], options) for suite in found.levels}
+    warnings = [*found.warnings, *chain.from_iterable(each.warnings for each in scored.values())]
+    page = ""
+    if any(file.format == "page" for file in outputs):
+        from speechiq.reducer.report import compose
+
+        page, more = compose(found, options, command_line())
+        warnings += more
+    for warning in dict.fromkeys(warnings):
+        say(f"warning: {warning}")
+    content = join({suite: each.content for suite, each in scored.items()}, SUITE)
+    grids = [grid for each in scored.values() for grid in each.grids]
+    tasks = list(chain.from_iterable(found.tasks.values()))
+    if speed:
+        speeds = read_speeds(tasks)
+        grids.append(speed_table.as_grid(speeds))
+        content["speeds"] = speeds
+    rows = [
+        ({} if [*scored] == [SUITE] else {"suite": suite}) | row for suite, each in scored.items() for row in each.rows
+    ]
+
+    def write_folder(folder: Path) -> None:
+        for each in scored.values():
+            dashboards.write_harness(each.scoreboard, folder)
+
+    publication = Publication(SCHEMA, grids, content, rows, page=lambda: page, write_folder=write_folder)
+    publish(publication, outputs, runs, tasks)
+    if save_norms and scale:
+        write(scale, save_norms)
+        clips = max(len(level.clips) for level in scale.levels.values())
+        left_out = count_of(len(options.exclude), "question")
+        say(
+            f"wrote {save_norms}: norms {scale.name!r} ({shorten(scale.sha256)}) of "
+            f"{count_of(len(scale.systems), 'system')} on {count_of(clips, 'clip')}"
+            + (f", without {left_out} of set {shorten(scale.excluded)}" if scale.excluded else "")
+        )
+
+
+def _refuse_pairs(norms_file: str | None, group_by: str | None, save_norms: Path | None, levels: str | None) -> None:
+    """Refuse options that exclude each other.
+
+    Raises:
+        SpeechIQError: Naming both options.
+    """
+    if norms_file and group_by == DATASET:
+        raise SpeechIQError(
+            f"--group-by {DATASET} and --norms {norms_file}: norms have one scale for all their data sets; leave one "
+            "of the two out, or save norms of each data set and score each by itself"
+        )
+    for option, value in {"norms": norms_file, "levels": levels}.items():
+        if save_norms and value:
+            raise SpeechIQError(
+                f"--save-norms {save_norms} and --{option} {value}: norms are the scale of these systems on all "
+                "levels; leave one of the two out"
+            )
