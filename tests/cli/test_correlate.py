@@ -1,4 +1,4 @@
-"""`siq paper correlate`: the ranks of people against the scores of runs, and each table of ranks that cannot be used."""
+"""`siq paper correlate`: ranks of people against scores of runs, and each table of ranks that cannot be used."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""`siq study predict`, `siq study labels` and `siq compare --metrics` on small runs, and each input that they refuse."""
+"""`siq study predict`, `siq study labels` and `siq compare --metrics` on small runs, and input that they refuse."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""`siq data speak`: texts of several forms become a data set that the loader reads; what cannot be spoken is refused."""
+"""`siq data speak`: texts of several forms become a data set that the loader reads; some are refused."""
 
 from __future__ import annotations
 
