@@ -3,9 +3,9 @@
 ```python
 import speechiq
 
-ranking = speechiq.rank(speechiq.read_systems("runs"))
-ranking.to_frame()
-speechiq.plot.scores(ranking).show()
+scoreboard = speechiq.rank(speechiq.read_systems("runs"))
+scoreboard.to_frame()
+speechiq.plot.scores(scoreboard).show()
 speechiq.compare("whisper-base", "whisper-tiny.en", "runs").to_frame()
 ```
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from speechiq import plot
     from speechiq.core.errors import SpeechIQError
     from speechiq.reducer.api import compare, predict, rank, read_systems
-    from speechiq.reducer.scores.ranking import Ranking
+    from speechiq.reducer.scores.scoreboard import Scoreboard
     from speechiq.reducer.studies.comparison import Comparison
 
     __version__: str
 
 __all__ = [
     "Comparison",
-    "Ranking",
+    "Scoreboard",
     "SpeechIQError",
     "__version__",
     "compare",
@@ -39,7 +39,7 @@ __all__ = [
 
 _MODULES = {
     "Comparison": "speechiq.reducer.studies.comparison",
-    "Ranking": "speechiq.reducer.scores.ranking",
+    "Scoreboard": "speechiq.reducer.scores.scoreboard",
     "SpeechIQError": "speechiq.core.errors",
     "compare": "speechiq.reducer.api",
     "predict": "speechiq.reducer.api",

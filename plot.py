@@ -1,4 +1,4 @@
-"""Draw rankings and comparisons as plotly figures."""
+"""Draw scoreboards and comparisons as plotly figures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plotly.subplots import make_subplots
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.report import figures
-from speechiq.reducer.scores.ranking import Ranking
+from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.studies.comparison import Comparison
 
 #: The colors of the report's light theme, by the names that its charts use.
@@ -25,39 +25,39 @@ COLORS = {
 MARGIN, PER_ROW = 92, 34
 
 
-def scores(ranking: Ranking) -> go.Figure:
+def scores(scoreboard: Scoreboard) -> go.Figure:
     """Draw the SIQ of each system with its 95 % interval, the best system at the top.
 
     Args:
-        ranking: What `speechiq.rank` returned.
+        scoreboard: What `speechiq.rank` returned.
 
     Raises:
-        SpeechIQError: The ranking has no SIQ.
+        SpeechIQError: There is no SIQ.
 
     Example:
         ```python
-        speechiq.plot.scores(ranking).show()
+        speechiq.plot.scores(scoreboard).show()
         ```
     """
-    if reason := ranking.context.remarks.no_siq:
-        raise SpeechIQError(f"{reason}; or draw speechiq.plot.levels(ranking)")
-    frame = ranking.to_frame()[::-1]
+    if reason := scoreboard.remarks.no_siq:
+        raise SpeechIQError(f"{reason}; or draw speechiq.plot.levels(scoreboard)")
+    frame = scoreboard.to_frame()[::-1]
     ends = frame[["siq_low", "siq_high"]].T.fillna(frame["siq"]).T
     return _painted(_row_chart(frame.index, frame["siq"], ends, frame["control"], "Speech IQ"))
 
 
-def levels(ranking: Ranking) -> go.Figure:
+def levels(scoreboard: Scoreboard) -> go.Figure:
     """Draw the mean score of each system at each level, in the level's unit, with its 95 % interval.
 
     Args:
-        ranking: What `speechiq.rank` returned.
+        scoreboard: What `speechiq.rank` returned.
 
     Example:
         ```python
-        speechiq.plot.levels(ranking).write_html("levels.html")
+        speechiq.plot.levels(scoreboard).write_html("levels.html")
         ```
     """
-    frame = ranking.to_frame()[::-1]
+    frame = scoreboard.to_frame()[::-1]
     units = frame.attrs["units"]
     figure = make_subplots(cols=len(units), shared_yaxes=True, horizontal_spacing=0.05)
     figure.update_layout(template=figures.STYLE, height=MARGIN + PER_ROW * len(frame))

@@ -3,11 +3,11 @@
 from speechiq.reducer.runs.flags import Flags
 from speechiq.reducer.runs.measure import Category, Measure
 from speechiq.reducer.runs.systems import Runs, System
-from speechiq.reducer.scores.bootstrap import Bootstrap, leave_one_out, resample
+from speechiq.reducer.scores.bootstrap import Bars, leave_one_out, resample
 from speechiq.reducer.scores.by_dataset import macro_average, rank_by_dataset
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.ranking import Context, Ranking, rank
+from speechiq.reducer.scores.ranking import rank
 from speechiq.reducer.scores.scale import (
     RULES,
     LevelScale,
@@ -21,7 +21,7 @@ from speechiq.reducer.scores.scale import (
     sensitivity,
 )
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
-from speechiq.reducer.scores.scoreboard import Scoreboard, from_ranking
+from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.siq_systems import read_systems
 from speechiq.reducer.stats.interval import Interval
 from speechiq.reducer.studies.comparison import Comparison
@@ -31,17 +31,15 @@ from speechiq.reducer.tables.scoreboard_table import as_grid
 __all__ = [
     "LEVELS",
     "RULES",
-    "Bootstrap",
+    "Bars",
     "Category",
     "Comparison",
-    "Context",
     "Flags",
     "Interval",
     "LevelScale",
     "LevelScores",
     "Measure",
     "Norms",
-    "Ranking",
     "Runs",
     "Scale",
     "ScoreMatrix",
@@ -54,7 +52,6 @@ __all__ = [
     "calibrate",
     "combine",
     "competition_ranks",
-    "from_ranking",
     "leave_one_out",
     "macro_average",
     "rank",

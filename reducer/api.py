@@ -13,8 +13,8 @@ from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import SUITE, choose_levels
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.ranking import Ranking
 from speechiq.reducer.scores.scale import DEFAULT_RULE, check_rule
+from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.scores.siq_systems import read_systems as read_siq_systems
 from speechiq.reducer.scores.suites import Found
@@ -76,7 +76,7 @@ def rank(
     allow_mismatch: bool = False,
     draws: int = DRAWS,
     seed: int = 0,
-) -> Ranking:
+) -> Scoreboard:
     """Rank systems by SIQ, against each other or on the scale of norms; see `siq score`.
 
     Args:
@@ -95,12 +95,12 @@ def rank(
 
     Example:
         ```python
-        ranking = speechiq.rank(speechiq.read_systems("runs"))
-        ranking.to_frame()[["rank", "siq", "siq_low", "siq_high"]]
+        scoreboard = speechiq.rank(speechiq.read_systems("runs"))
+        scoreboard.to_frame()[["rank", "siq", "siq_low", "siq_high"]]
         ```
     """
     options = _options(weights, norms, exclude, allow_mismatch, draws, seed)
-    return rank_systems(_listed(systems), options)
+    return rank_systems(SUITE, _listed(systems), options)
 
 
 def compare(

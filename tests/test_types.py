@@ -15,18 +15,17 @@ from speechiq.reducer.stats.grid import Grid
 
 import speechiq
 from speechiq.core.clip import Clip
-from speechiq import Ranking, rank, read_systems
+from speechiq import Scoreboard, rank, read_systems
 from speechiq.metrics.words.wer import wer
-from speechiq.reducer import Scores, as_grid, from_ranking
+from speechiq.reducer import as_grid
 
 runs = read_systems([Path("runs"), "more"])
-ranking: Ranking = rank(runs, draws=200)
+ranking: Scoreboard = rank(runs, draws=200)
 ranking = speechiq.rank(runs.systems)
 version: str = speechiq.__version__
 better: str | None = speechiq.compare("base", "tiny", runs).better
-scores: Scores = ranking.scores
-grid: Grid = as_grid(from_ranking(ranking))
-best: str = scores.systems[int(scores.ranks.argmin())]
+grid: Grid = as_grid(ranking)
+best: str = ranking.pool.systems[int(ranking.places.argmin())]
 rate: float = wer("so it goes on", "so it goes")
 
 
@@ -44,7 +43,7 @@ from speechiq.reducer import as_grid
 runs = read_systems(7)  # arg-type
 ranking = rank(["runs"], draws=200)  # list-item
 ranking = rank(runs.systems, draws="many")  # arg-type
-as_grid(ranking)  # arg-type
+as_grid(runs)  # arg-type
 ranking.winner  # attr-defined
 speechiq.winner  # attr-defined
 compare("base", "tiny", ranking)  # arg-type

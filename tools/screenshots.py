@@ -35,10 +35,10 @@ SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", 
 
 def addresses(study: Study) -> dict[str, str]:
     """Return picture -> address on the page: the best systems that are not controls, and the clip they do worst on."""
-    best = sorted(study.listening, key=lambda row: study.ranking.scores.ranks[row])[:2]
+    best = sorted(study.listening, key=lambda row: study.scoreboard.places[row])[:2]
     systems = [quote(study.names[row], safe="") for row in best]
-    level, raw = next(iter(study.ranking.pool.raw.items()))
-    clip = study.ranking.pool.clips[level][int(raw[best[0]].argmin())]
+    level, raw = next(iter(study.scoreboard.pool.raw.items()))
+    clip = study.scoreboard.pool.clips[level][int(raw[best[0]].argmin())]
     pages = {"report": "", "system": f"#system/{systems[0]}", "clip": f"#clip/{quote(clip, safe='')}"}
     return pages | ({"compare": f"#compare/{'/'.join(systems)}"} if len(best) > 1 else {})
 

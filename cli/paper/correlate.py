@@ -50,10 +50,10 @@ def correlate(
     siq.check_rule(weights or siq.DEFAULT_RULE)
     systems = read(runs, read_set(exclude), allow_mismatch, levels=choose_levels(split_names(metrics), None))
     given = read_ranks(ranks, [system.name for system in systems])
-    ranking = rank(systems, rule=weights or siq.DEFAULT_RULE, allow_mismatch=allow_mismatch)
-    if ranking.context.remarks.no_siq:
-        say(f"warning: {ranking.context.remarks.no_siq}")
-    rows = correlate_ranks(ranking, given)
+    scoreboard = rank(systems, rule=weights or siq.DEFAULT_RULE, allow_mismatch=allow_mismatch)
+    if scoreboard.remarks.no_siq:
+        say(f"warning: {scoreboard.remarks.no_siq}")
+    rows = correlate_ranks(scoreboard, given)
     first = next(iter(given))
     correlations = as_records(rows)
     content = {"ranks": first, "correlations": correlations}

@@ -67,7 +67,7 @@ def compose(found: Found, options: Options, command: str = "") -> tuple[str, lis
     if SIQ not in found.levels:
         return render_suites(others, command), found.warnings
     study = read_study(found.tasks[SIQ], found.levels[SIQ], options, found.warnings)
-    return render(study, command, others), [*study.warnings, *study.ranking.context.remarks.warnings()]
+    return render(study, command, others), [*study.warnings, *study.scoreboard.remarks.warnings()]
 
 
 def render(study: Study, command: str = "", suites: Sequence[SuitePage] = ()) -> str:
@@ -107,7 +107,7 @@ def _render(
 
 def content(study: Study) -> dict[str, Any]:
     """Return the values of the template's variables; `data` is that of the scripts."""
-    rows, pool, context = data.standings(study), study.ranking.pool, study.ranking.context
+    rows, scoreboard = data.standings(study), study.scoreboard
     listening = {study.names[row] for row in study.listening}
     encoders = {
         name: identity.encoder or name
@@ -131,26 +131,26 @@ def content(study: Study) -> dict[str, Any]:
             "clips": data.browser_data(study, rows),
         },
         "level_names": [level.title() for level in study.levels],
-        "no_siq": context.remarks.no_siq,
+        "no_siq": scoreboard.remarks.no_siq,
         "sections": sections,
         "left_out": [title for id, title in SECTIONS.items() if id not in sections and id != "datasets"],
         "rows": rows,
-        "context": context,
-        "measures": others_than_usual(context.levels),
-        "scale": study.ranking.scores.scale,
+        "scoreboard": scoreboard,
+        "measures": others_than_usual(scoreboard.levels),
+        "scale": study.scale,
         "warnings": study.warnings,
         "flags": {flag: of for flag, of in FLAGS.items() if any(row.flags[flag] is not None for row in rows)},
         "range": data.siq_range(rows),
-        "chance": data.chance(context.levels),
+        "chance": data.chance(scoreboard.levels),
         "labels": dict(zip(study.names, study.labels, strict=True)),
         "charts": charts,
-        "weights": weights_by_rule(study.ranking),
+        "weights": weights_by_rule(scoreboard),
         "firm": data.firmness(study, rows),
         "set_tables": set_tables,
         "system_pages": systems.pages(study, rows, set_tables),
         "set_cautions": sets.cautions(study),
-        "deciding": items.deciding(pool, study.ranking.scores.scale if study.has_z else None, study.listening),
-        "rank_gaps": items.rank_gaps(pool, study.listening),
+        "deciding": items.deciding(scoreboard.pool, study.scale if study.has_z else None, study.listening),
+        "rank_gaps": items.rank_gaps(scoreboard.pool, study.listening),
         "disagreements": suspects.disagreements(study.clips, encoders),
         "failed": suspects.failed_with_reference(study.answers, listening),
         "has_gold": any(identity.control == "gold" for identity in study.identities),
@@ -158,7 +158,7 @@ def content(study: Study) -> dict[str, Any]:
         "review": review,
         "clip_count": len(study.clips),
         "clip_columns": data.clip_columns(study),
-        "asked": provenance.tasks(context.systems),
+        "asked": provenance.tasks(scoreboard.systems),
     }
 
 
@@ -168,7 +168,7 @@ def _lead(study: Study) -> str:
     asked = ", ".join(MEANINGS[level] for level in study.levels)
     if not study.has_siq:
         return f"{counts}: {asked}, each level on its own."
-    norms = study.ranking.context.norms
+    norms = study.scoreboard.norms
     mean = f"the norms {norms.title}" if norms else "these systems"
     return f"{counts}: {asked}, on one scale where 100 is the mean of {mean}."
 

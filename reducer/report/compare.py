@@ -46,27 +46,27 @@ def browser_data(study: Study, rows: Sequence[Standing]) -> dict[str, Any]:
 
 def _pairs(study: Study, rows: Sequence[Standing]) -> list[tuple[int, int]]:
     """Return the pairs to compute, neighbors of the leaderboard first; none without draws."""
-    if not study.ranking.context.bootstrap:
+    if not study.scoreboard.bars:
         return []
-    clips = max(len(of) for of in study.ranking.pool.clips.values())
+    clips = max(len(of) for of in study.scoreboard.pool.clips.values())
     most = min(MOST_PAIRS, MOST_WORK // clips)
     every = [(a, a + apart) for apart in range(1, len(rows)) for a in range(len(rows) - apart)]
     return every[:most]
 
 
 def _compare(study: Study, a: str, b: str) -> Comparison:
-    ranking, bootstrap = study.ranking, study.ranking.context.bootstrap
-    norms = ranking.context.norms
-    tied = has_scale(ranking.pool, norms) and not study.has_z
+    scoreboard = study.scoreboard
+    bars, norms = scoreboard.bars, scoreboard.norms
+    tied = has_scale(scoreboard.pool, norms) and not study.has_z
     return coupled.compare(
-        ranking.pool,
+        scoreboard.pool,
         a,
         b,
-        scale=norms.scale_of(ranking.pool.clips) if norms else None,
-        rule=ranking.scores.scale.rule,
-        draws=bootstrap.draws if bootstrap else 0,
-        seed=bootstrap.seed if bootstrap else 0,
-        raw_only=ranking.context.remarks.no_siq if tied else None,
+        scale=norms.scale_of(scoreboard.pool.clips) if norms else None,
+        rule=study.scale.rule,
+        draws=bars.draws if bars else 0,
+        seed=bars.seed if bars else 0,
+        raw_only=scoreboard.remarks.no_siq if tied else None,
     )
 
 
@@ -85,7 +85,7 @@ def _scores(study: Study, row: Standing) -> list[tuple[str, str, float | None]]:
 
 def _each_score(study: Study, row: Standing) -> Iterator[tuple[str, str, float | None]]:
     for level, cell in row.levels.items():
-        yield level.title(), study.ranking.context.levels[level].unit, known(cell.shown)
+        yield level.title(), study.scoreboard.levels[level].unit, known(cell.shown)
         if not math.isnan(cell.z):
             yield level.title(), "Z", known(cell.z)
     if not math.isnan(row.siq):
@@ -94,13 +94,13 @@ def _each_score(study: Study, row: Standing) -> Iterator[tuple[str, str, float |
 
 def _parts(study: Study) -> dict[str, dict[str, Any]]:
     """Return each level's column -> its title and how much a clip's difference counts (`comparison.Share`)."""
-    pool, columns = study.ranking.pool, {"remember": "wer", "understand": "sim", "apply": "acc"}
-    scale = study.ranking.scores.scale if study.has_siq else flat(pool)
+    pool, columns = study.scoreboard.pool, {"remember": "wer", "understand": "sim", "apply": "acc"}
+    scale = study.scale if study.has_siq else flat(pool)
     unit = POINTS if study.has_siq else 100.0
     found = {}
     for level, of in scale.levels.items():
         per_z = np.asarray(of.discrimination / (of.discrimination.sum() * of.std))
-        worth = unit * of.weight * per_z / study.ranking.context.levels[level].show(1.0)
+        worth = unit * of.weight * per_z / study.scoreboard.levels[level].show(1.0)
         found[columns[level]] = {
             "title": level.title(),
             "parts": {clip: known(float(part), 9) for clip, part in zip(pool.clips[level], worth, strict=True)},

@@ -14,7 +14,7 @@ from speechiq.reducer.report.identity import Identity
 from speechiq.reducer.report.items import shares
 from speechiq.reducer.report.study import Study, ranks_by_rule
 from speechiq.reducer.runs.measure import Category, Measure
-from speechiq.reducer.scores.bootstrap import Bootstrap
+from speechiq.reducer.scores.bootstrap import Bars
 
 TAILS = (0.025, 0.975)
 MEAN = 100.0
@@ -63,31 +63,29 @@ class Firm(NamedTuple):
 
 def standings(study: Study) -> list[Standing]:
     """Return the leaderboard, best system first; without SIQ by name, SIQ NaN."""
-    scores, context = study.ranking.scores, study.ranking.context
-    bootstrap = None if context.remarks.no_siq else context.bootstrap
+    scoreboard = study.scoreboard
+    bars = scoreboard.bars if study.has_siq else None
     rows = [
         Standing(
-            rank=int(scores.ranks[row]),
-            ranks=_likely(bootstrap.ranks[row]) if bootstrap else None,
+            rank=int(scoreboard.places[row]),
+            ranks=_likely(bars.ranks[row]) if bars else None,
             name=name,
             label=study.labels[row],
             identity=study.identities[row],
-            siq=float(scores.siq[row]),
-            interval=(float(bootstrap.siq.low[row]), float(bootstrap.siq.high[row])) if bootstrap else None,
+            siq=float(scoreboard.siq[row]),
+            interval=(float(bars.siq.low[row]), float(bars.siq.high[row])) if bars else None,
             levels={
                 level: Cell(
-                    context.levels[level].show(float(of.raw[row])),
-                    _interval(level, context.levels[level].measure, context.bootstrap, row)
-                    if context.bootstrap
-                    else None,
-                    float(of.z[row]),
+                    category.show(float(scoreboard.means[level][row])),
+                    _interval(level, category.measure, scoreboard.bars, row) if scoreboard.bars else None,
+                    float(scoreboard.z[level][row]),
                 )
-                for level, of in scores.levels.items()
+                for level, category in scoreboard.levels.items()
             },
-            flags=context.systems[row].flags._asdict(),
-            mismatched=any(of.system == name for of in context.mismatches),
+            flags=scoreboard.systems[row].flags._asdict(),
+            mismatched=any(of.system == name for of in scoreboard.mismatches),
         )
-        for row, name in enumerate(scores.systems)
+        for row, name in enumerate(study.names)
     ]
     return sorted(rows, key=lambda row: (row.rank, row.name))
 
@@ -100,9 +98,8 @@ def siq_range(rows: Sequence[Standing]) -> tuple[float, float]:
 
 def firmness(study: Study, rows: Sequence[Standing]) -> list[Firm]:
     """Return the stability of each rank, in the order of the leaderboard."""
-    context = study.ranking.context
-    bootstrap, shifts = None if context.remarks.no_siq else context.bootstrap, context.shifts
-    ranks = ranks_by_rule(study.ranking)
+    bars, shifts = study.scoreboard.bars if study.has_siq else None, study.scoreboard.shifts
+    ranks = ranks_by_rule(study.scoreboard)
     found = []
     for row in rows:
         at = study.names.index(row.name)
@@ -114,7 +111,7 @@ def firmness(study: Study, rows: Sequence[Standing]) -> list[Firm]:
                 row.label,
                 row.identity,
                 {rule: int(of[at]) for rule, of in ranks.items()},
-                float(bootstrap.ranks[at, 0]) if bootstrap else None,
+                float(bars.ranks[at, 0]) if bars else None,
                 None if furthest is None else (float(moves[furthest]), study.labels[furthest]),
             )
         )
@@ -141,7 +138,7 @@ def charts(study: Study, rows: Sequence[Standing]) -> dict[str, Any]:
             [f"{row.name}\nSpeech IQ {row.siq:.1f}" for row in placed],
         )
     if profiled := [row for row in rows if not any(math.isnan(cell.z) for cell in row.levels.values())]:
-        units = {level: of.unit for level, of in study.ranking.context.levels.items()}
+        units = {level: of.unit for level, of in study.scoreboard.levels.items()}
         drawn["profiles"] = figures.profiles(
             [row.label for row in profiled],
             {level: np.array([row.levels[level].z for row in profiled]) for level in study.levels},
@@ -160,7 +157,7 @@ def charts(study: Study, rows: Sequence[Standing]) -> dict[str, Any]:
             "\n".join([row.name, *(f"{SCORES[level]} {cell.shown:.1f} %" for level, cell in row.levels.items())])
             for row in rows
         ]
-        guessed = chance(study.ranking.context.levels)
+        guessed = chance(study.scoreboard.levels)
         for level in against:
             drawn[SCORES[level]] = figures.against_wer(
                 shown["remember"],
@@ -192,7 +189,7 @@ def browser_data(study: Study, rows: Sequence[Standing]) -> dict[str, Any]:
     names = [row.name for row in rows]
     order = [study.names.index(name) for name in names]
     measured = {
-        level: dict(zip(study.ranking.pool.clips[level], _columns(study, level, order), strict=True))
+        level: dict(zip(study.scoreboard.pool.clips[level], _columns(study, level, order), strict=True))
         for level in study.levels
     }
     questions: dict[str, list[dict[str, Any]]] = {}
@@ -252,9 +249,9 @@ def known(value: float | None, digits: int = 6) -> float | None:
     return None if value is None or not math.isfinite(value) else round(value, digits)
 
 
-def _interval(level: str, measure: Measure, bootstrap: Bootstrap, row: int) -> tuple[float, float]:
+def _interval(level: str, measure: Measure, bars: Bars, row: int) -> tuple[float, float]:
     """Return the interval of a level's raw mean, per cent, low end first."""
-    raw = bootstrap.raw[level]
+    raw = bars.intervals[level]
     low, high = sorted(measure.show(float(end[row])) for end in (raw.low, raw.high))
     return low, high
 
@@ -267,16 +264,16 @@ def _likely(probabilities: np.ndarray) -> tuple[int, int]:
 
 def _columns(study: Study, level: str, order: Sequence[int]) -> list[list[float]]:
     """Return a list per clip: the values of all systems, per cent, in the order of the ranks."""
-    values = study.ranking.context.levels[level].show(study.ranking.pool.raw[level][order].T)
+    values = study.scoreboard.levels[level].show(study.scoreboard.pool.raw[level][order].T)
     shown: list[list[float]] = (np.round(values, 2) + 0.0).tolist()
     return shown
 
 
 def _weights(study: Study) -> Mapping[str, float]:
     """Return each clip's share of the SIQ: level weight times the clip's share of the level, summed; per cent."""
-    scale = study.ranking.scores.scale
+    scale = study.scale
     total: dict[str, float] = {}
     for level, of in scale.levels.items():
-        for clip, share in zip(study.ranking.pool.clips[level], shares(scale, level).tolist(), strict=True):
+        for clip, share in zip(study.scoreboard.pool.clips[level], shares(scale, level).tolist(), strict=True):
             total[clip] = total.get(clip, 0.0) + 100 * of.weight * share
     return total

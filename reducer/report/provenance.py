@@ -40,7 +40,7 @@ def made(study: Study, command: str) -> dict[str, str]:
         command: The command that makes the page; "" leaves it out.
     """
     clips = Counter(clip.dataset or "unnamed" for clip in study.clips)
-    return made_of(tasks_of(study.ranking.context.systems), command, clips)
+    return made_of(tasks_of(study.scoreboard.systems), command, clips)
 
 
 def tasks_of(systems: Iterable[System]) -> list[TaskRun]:

@@ -10,7 +10,6 @@ from speechiq.reducer.report.study import Study
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.scores.by_dataset import macro_average
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
-from speechiq.reducer.scores.scoreboard import from_ranking
 from speechiq.reducer.tables.scoreboard_records import rows_of
 
 Rows = Mapping[str, Mapping[str, Any]]
@@ -48,12 +47,11 @@ def tables(study: Study) -> list[SetTable]:
     """Return a table of SIQ, if there is one, and a table of each level; none if there is one data set only."""
     if not study.sets:
         return []
-    rankings = [*study.sets.values(), macro_average(study.sets), study.ranking]
-    sources = [rows_of(from_ranking(ranking)) for ranking in rankings]
-    rows: list[Rows] = [{row["system"]: row for row in source} for source in sources]
-    measures = study.ranking.context.levels
+    boards = [*study.sets.values(), macro_average(study.scoreboard, study.sets), study.scoreboard]
+    rows: list[Rows] = [{row["system"]: row for row in rows_of(board)} for board in boards if board]
+    measures = study.scoreboard.levels
     columns = {name: _count(of.pool) for name, of in study.sets.items()}
-    columns |= {"Macro average": "each set once", "All clips": _count(study.ranking.pool)}
+    columns |= {"Macro average": "each set once", "All clips": _count(study.scoreboard.pool)}
     return [
         SetTable(name, columns, {system: [_cell(name, of[system], measures) for of in rows] for system in study.names})
         for name in [*["siq"] * study.has_siq, *study.levels]
@@ -62,8 +60,9 @@ def tables(study: Study) -> list[SetTable]:
 
 def cautions(study: Study) -> dict[str, str]:
     """Return data set -> the caution about its intervals, for small data sets."""
-    drawn = {name: of.context.bootstrap for name, of in study.sets.items()}
-    return {name: of.caution for name, of in drawn.items() if of and of.caution} if study.has_siq else {}
+    if not study.has_siq:
+        return {}
+    return {name: caution for name, scoreboard in study.sets.items() if (caution := scoreboard.caution)}
 
 
 def _count(pool: ScoreMatrix) -> str:

@@ -20,8 +20,9 @@ from speechiq.reducer.scores.by_dataset import rank_by_dataset, split
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.ranking import Ranking, rank
-from speechiq.reducer.scores.scale import DEFAULT_RULE
+from speechiq.reducer.scores.ranking import rank
+from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale
+from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.scores.siq_systems import find_levels
 from speechiq.reducer.studies import unanswerable
@@ -31,45 +32,50 @@ NO_ANSWERS = Answers({}, {}, {}, [])
 
 
 class Study(NamedTuple):
-    """The content of a report. Lists with one entry per system are in the order of `ranking.pool.systems`.
+    """The content of a report. Lists with one entry per system are in the order of `scoreboard.pool.systems`.
 
     Attributes:
-        ranking: The systems, their raw scores, scores and error bars.
+        scoreboard: The systems, their raw scores, scores and error bars.
         warnings: One line for every choice made between runs.
         identities: Kind, encoder and control of each system.
         labels: Short names for the charts.
         clips: The clips, with references and transcripts.
         answers: The level Apply, question by question; empty if it is not scored, or its rows have no questions.
-        sets: Data set -> its own ranking; empty with one data set, or with norms.
+        sets: Data set -> its own scoreboard; empty with one data set, or with norms.
     """
 
-    ranking: Ranking
+    scoreboard: Scoreboard
     warnings: list[str]
     identities: list[Identity]
     labels: list[str]
     clips: list[Clip]
     answers: Answers
-    sets: dict[str, Ranking]
+    sets: dict[str, Scoreboard]
 
     @property
     def levels(self) -> list[str]:
         """Return the levels that are scored."""
-        return list(self.ranking.scores.levels)
+        return list(self.scoreboard.pool.raw)
+
+    @property
+    def scale(self) -> Scale:
+        """Return the scale; a flat one without Z."""
+        return self.scoreboard.scale or siq.flat(self.scoreboard.pool)
 
     @property
     def has_siq(self) -> bool:
         """Return whether the levels are combined; the remarks say why not."""
-        return self.ranking.context.remarks.no_siq is None
+        return self.scoreboard.has_siq
 
     @property
     def has_z(self) -> bool:
         """Return whether there is a scale that gives the levels a Z."""
-        return self.ranking.scores.scale.rule != siq.FLAT
+        return self.scoreboard.has_z
 
     @property
     def names(self) -> tuple[str, ...]:
         """Return the names of the systems."""
-        return self.ranking.pool.systems
+        return self.scoreboard.pool.systems
 
     @property
     def listening(self) -> list[int]:
@@ -123,20 +129,20 @@ def read_study(
         SpeechIQError: The runs cannot be read, aligned or scored.
     """
     systems = read_tasks(tasks, levels)
-    ranking = rank(
+    scoreboard = rank(
         unanswerable.leave_out(systems, options.exclude),
         rule=options.rule,
         norms=options.norms,
         allow_mismatch=options.allow_mismatch,
         draws=options.draws,
     )
-    answers = _read_answers(tasks) if "apply" in ranking.pool.raw else NO_ANSWERS
-    sets, unscored = ({}, []) if options.norms else _rank_sets(ranking, rule=options.rule, draws=options.draws)
+    answers = _read_answers(tasks) if "apply" in scoreboard.pool.raw else NO_ANSWERS
+    sets, unscored = ({}, []) if options.norms else _rank_sets(scoreboard, rule=options.rule, draws=options.draws)
     return Study(
-        ranking=ranking._replace(context=ranking.context._replace(excluded=len(options.exclude))),
+        scoreboard=scoreboard._replace(excluded=len(options.exclude)),
         warnings=[*dict.fromkeys([*warnings, *answers.warnings, *unscored])],
-        identities=[identify(system) for system in ranking.context.systems],
-        labels=short_names(ranking.pool.systems),
+        identities=[identify(system) for system in scoreboard.systems],
+        labels=short_names(scoreboard.pool.systems),
         clips=read_clips(tasks),
         answers=answers,
         sets=sets,
@@ -151,30 +157,29 @@ def _read_answers(tasks: Iterable[TaskRun]) -> Answers:
         return NO_ANSWERS._replace(warnings=[f"no questions are shown: {error}"])
 
 
-def _rank_sets(ranking: Ranking, **options: Any) -> tuple[dict[str, Ranking], list[str]]:
-    """Return the ranking on each data set if there are several; none, and why, if one of them cannot be scored."""
-    systems = ranking.context.systems
-    if len(split(systems)) < 2:
+def _rank_sets(scoreboard: Scoreboard, **options: Any) -> tuple[dict[str, Scoreboard], list[str]]:
+    """Return the scores on each data set if there are several; none, and why, if one of them cannot be scored."""
+    if len(split(scoreboard.systems)) < 2:
         return {}, []
     try:
-        return rank_by_dataset(systems, allow_mismatch=bool(ranking.context.mismatches), **options), []
+        return rank_by_dataset(scoreboard.systems, allow_mismatch=bool(scoreboard.mismatches), **options), []
     except SpeechIQError as error:
         return {}, [f"no scores per data set are shown: {error}"]
 
 
-def weights_by_rule(ranking: Ranking) -> dict[str, dict[str, float]]:
-    """Return rule -> level -> weight, on the systems of the ranking's scale; the ranking's own rule comes first.
+def weights_by_rule(scoreboard: Scoreboard) -> dict[str, dict[str, float]]:
+    """Return rule -> level -> weight, on the systems of the scale; the rule of the scale comes first.
 
     Empty without SIQ.
     """
-    if ranking.context.remarks.no_siq:
+    if not scoreboard.scale or not scoreboard.has_siq:
         return {}
-    scale = ranking.scores.scale
+    scale = scoreboard.scale
     spread = {level: of.spread for level, of in scale.levels.items()}
     return {rule: siq.share_out(spread, rule) for rule in dict.fromkeys((scale.rule, *siq.RULES))}
 
 
-def ranks_by_rule(ranking: Ranking) -> dict[str, np.ndarray]:
+def ranks_by_rule(scoreboard: Scoreboard) -> dict[str, np.ndarray]:
     """Return rule -> rank of each system; Z does not change."""
-    z = {level: of.z for level, of in ranking.scores.levels.items()}
-    return {rule: siq.competition_ranks(siq.combine(z, weights)) for rule, weights in weights_by_rule(ranking).items()}
+    rules = weights_by_rule(scoreboard)
+    return {rule: siq.competition_ranks(siq.combine(scoreboard.z, weights)) for rule, weights in rules.items()}

@@ -22,8 +22,9 @@ from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.rows import Item, first_of, read_rows, show_item
 from speechiq.reducer.scores.derived import share_measure
+from speechiq.reducer.scores.ranking import rank, rank_groups
 from speechiq.reducer.scores.remarks import title
-from speechiq.reducer.scores.scoreboard import Scoreboard, rate, rate_groups
+from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.studies.judges.reliability import POOLED, add_reliability, part_most
@@ -361,9 +362,9 @@ def gather(found: Found, suite: str, options: Options) -> SuitePage:
         for name, category in found.levels[suite].items()
     }
     systems = found.read(suite)
-    scoreboard = add_reliability(rate(suite, systems, allow_mismatch=options.allow_mismatch, draws=options.draws))
+    scoreboard = add_reliability(rank(systems, suite, allow_mismatch=options.allow_mismatch, draws=options.draws))
     kinds = {
-        field: rate_groups(scoreboard, field, draws=options.draws)
+        field: rank_groups(scoreboard, field)
         for field in scoreboard.fields
         if share_measure(of for of in scoreboard.pool.levels.values() if field in of.group_by)
     }

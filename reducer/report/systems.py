@@ -70,7 +70,7 @@ def pages(study: Study, rows: Sequence[Standing], tables: Sequence[SetTable]) ->
     Raises:
         SpeechIQError: A results file cannot be read.
     """
-    systems = {system.name: system for system in study.ranking.context.systems}
+    systems = {system.name: system for system in study.scoreboard.systems}
     return [
         SystemPage(
             row,
@@ -125,7 +125,7 @@ def _flatten(described: Any, name: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _worst(study: Study, level: str, row: int) -> list[WorstClip]:
-    pool, show = study.ranking.pool, study.ranking.context.levels[level].show
+    pool, show = study.scoreboard.pool, study.scoreboard.levels[level].show
     raw, names = pool.raw[level], pool.clips[level]
     mean, best = raw[study.listening].mean(axis=0), raw.max()
     return [

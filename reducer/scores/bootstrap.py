@@ -8,7 +8,9 @@ the pool's own scale it is used in both directions, and the loss of Z to noise i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -17,48 +19,48 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores.draws import DRAWS, Draws, PerLevel, draw
 from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale, calibrate, competition_ranks, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
-from speechiq.reducer.stats.coverage import caution
 from speechiq.reducer.stats.interval import Interval, StudentizedDraws
 from speechiq.reducer.stats.proportion import wilson
 
+NOTHING = np.empty(0)
 
-class Bootstrap(NamedTuple):
-    """Error bars of a pool, systems in the pool's order.
+
+class Bars(NamedTuple):
+    """Error bars of a scoreboard; arrays of shape (systems,) are in the order of the pool.
 
     Attributes:
         draws: Number of draws.
-        left_out: Number of draws that could not be scored; they do not count.
+        left_out: Number of draws that could not be scored; they do not count. It is that of the systems with most of
+            them, if systems have scores on different clips.
         seed: Seed of the draws.
-        raw: Level -> interval of the mean raw score, a fraction that grows with ability.
-        raw_std: Level -> its standard error, shape (systems,).
-        z: Level -> interval of Z_j.
-        siq: Interval of SIQ.
+        intervals: Column -> 95 % interval of the mean raw score, which grows with ability; NaN for a system with fewer
+            than two clips.
+        std: Column -> its standard error, shape (systems,).
+        z: Level -> interval of Z_j; empty without a scale.
+        siq: Interval of SIQ; this and what follows is empty without a scale.
         siq_std: Its standard error, shape (systems,).
         ranks: Probability of each rank, shape (systems, systems): one row per system, one column per rank from 1. Equal
             systems share the best rank of their group, so that rows sum to 1 and columns need not.
-        clips: Number of clips of the smallest level.
     """
 
     draws: int
     left_out: int
     seed: int
-    raw: dict[str, Interval]
-    raw_std: PerLevel
-    z: dict[str, Interval]
-    siq: Interval
-    siq_std: np.ndarray
-    ranks: np.ndarray
-    clips: int
+    intervals: dict[str, Interval]
+    std: PerLevel
+    z: Mapping[str, Interval] = MappingProxyType({})
+    siq: Interval = Interval(NOTHING, NOTHING)
+    siq_std: np.ndarray = NOTHING
+    ranks: np.ndarray = NOTHING
 
-    @property
-    def caution(self) -> str | None:
-        """Return the caution about intervals from few clips; None from 50 clips on (`coverage.caution`)."""
-        return caution(self.clips)
+    def join(self, further: Bars) -> Bars:
+        """Return the error bars with the intervals and standard errors of further columns."""
+        return self._replace(intervals=self.intervals | further.intervals, std=self.std | further.std)
 
 
 def resample(
     pool: ScoreMatrix, *, scale: Scale | None = None, rule: str = DEFAULT_RULE, draws: int = DRAWS, seed: int = 0
-) -> Bootstrap:
+) -> Bars:
     """Return the error bars of all systems from one set of draws.
 
     Args:
@@ -73,32 +75,26 @@ def resample(
     """
     drawn = draw(pool, scale=scale, rule=rule, draws=draws, seed=seed)
     ranks = np.array([competition_ranks(siq) for siq in drawn.siq])
-    return Bootstrap(
+    return Bars(
         draws=draws,
         left_out=drawn.left_out,
         seed=seed,
-        raw=_intervals_of_raw(pool, drawn),
-        raw_std=_std_of_raw(drawn),
+        intervals=_intervals_of_raw(pool, drawn),
+        std=_std_of_raw(drawn),
         z={level: cloud.interval for level, cloud in drawn.z_clouds.items()},
         siq=drawn.siq_cloud.interval,
         siq_std=drawn.siq.std(axis=0, ddof=1),
         ranks=(ranks[..., None] == np.arange(1, len(pool.systems) + 1)).mean(axis=0),
-        clips=min(map(len, pool.clips.values())),
     )
 
 
-def resample_raw(
-    pool: ScoreMatrix, *, draws: int = DRAWS, seed: int = 0
-) -> tuple[int, int, dict[str, Interval], PerLevel]:
+def resample_raw(pool: ScoreMatrix, *, draws: int = DRAWS, seed: int = 0) -> Bars:
     """Return the error bars of mean raw scores only; NaN for a system with fewer than two clips with a score.
 
     Args:
         pool: The systems.
         draws: Number of draws.
         seed: Equal seeds give equal draws.
-
-    Returns:
-        (the largest number of draws that could not be scored, the seed, level -> interval, level -> standard error).
 
     Raises:
         SpeechIQError: As for `draws.draw`.
@@ -113,12 +109,10 @@ def resample_raw(
             low[level][rows], high[level][rows] = interval
         for level, of in _std_of_raw(drawn).items():
             std[level][rows] = of
-    return left_out, seed, {level: Interval(low[level], high[level]) for level in nothing}, std
+    return Bars(draws, left_out, seed, {level: Interval(low[level], high[level]) for level in nothing}, std)
 
 
-def resample_alone(
-    pool: ScoreMatrix, clips: ScoreMatrix, *, draws: int = DRAWS, seed: int = 0
-) -> tuple[dict[str, Interval], PerLevel]:
+def resample_alone(pool: ScoreMatrix, clips: ScoreMatrix, *, draws: int = DRAWS, seed: int = 0) -> Bars:
     """Return the error bars of mean raw scores, each level by itself on the draws of another pool's clips.
 
     A draw without any clip of a level is left out for this level alone, so that a level with few clips does not affect
@@ -130,17 +124,14 @@ def resample_alone(
         draws: As for `resample_raw`.
         seed: As for `resample_raw`; with equal seeds, both draw the same clips.
 
-    Returns:
-        (level -> interval, level -> standard error).
-
     Raises:
         SpeechIQError: As for `draws.draw`.
     """
-    intervals, std = dict[str, Interval](), dict[str, np.ndarray]()
+    bars = Bars(draws, 0, seed, {}, {})
     for level in pool.raw:
-        _, _, found, its_std = resample_raw(pool.alone(level, clips), draws=draws, seed=seed)
-        intervals[level], std[level] = found[level], its_std[level]
-    return intervals, std
+        alone = resample_raw(pool.alone(level, clips), draws=draws, seed=seed)
+        bars.intervals[level], bars.std[level] = alone.intervals[level], alone.std[level]
+    return bars
 
 
 def _intervals_of_raw(pool: ScoreMatrix, drawn: Draws) -> dict[str, Interval]:

@@ -1,4 +1,4 @@
-"""Rank systems on each data set, and average over data sets, each with the same weight."""
+"""Score systems on each data set, and average over data sets, each with the same weight."""
 
 from __future__ import annotations
 
@@ -11,36 +11,39 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.flags import Flags
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.scores.ranking import NO_CONTEXT, Ranking, rank
-from speechiq.reducer.scores.remarks import has_scale
-from speechiq.reducer.scores.scale import FLAT, LevelScores, competition_ranks
+from speechiq.reducer.scores.levels import SUITE as SIQ
+from speechiq.reducer.scores.ranking import rank, rank_means
+from speechiq.reducer.scores.remarks import NO_REMARKS, has_scale
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
+from speechiq.reducer.scores.scoreboard import Scoreboard
 
 MACRO = "macro-average"
 
 
-def rank_by_dataset(systems: Iterable[System], **options: Any) -> dict[str, Ranking]:
-    """Rank systems on the clips of each data set, with a scale per data set.
+def rank_by_dataset(systems: Iterable[System], suite: str = SIQ, **options: Any) -> dict[str, Scoreboard]:
+    """Score systems on the clips of each data set; each has a scale of its own.
 
     Args:
         systems: As for `ranking.rank`.
+        suite: As for `ranking.rank`.
         **options: As for `ranking.rank`, without `norms`, which have one scale for all their data sets.
 
     Returns:
-        Data set -> its ranking, sorted by name.
+        Data set -> its scoreboard, sorted by name.
 
     Raises:
         SpeechIQError: A data set cannot be scored; the message names it.
     """
-    found = {}
+    scoreboards = {}
     for dataset, members in split(systems).items():
         try:
-            found[dataset] = rank(members, **options)
+            scoreboard = rank(members, suite, **options)
         except SpeechIQError as error:
             raise SpeechIQError(f"data set {dataset!r}: {error}") from error
-        if found[dataset].scores.scale.rule == FLAT and has_scale(found[dataset].pool):
-            raise SpeechIQError(f"data set {dataset!r}: {found[dataset].context.remarks.no_siq}")
-    return found
+        if scoreboard.scale and not scoreboard.has_z and has_scale(scoreboard.pool):
+            raise SpeechIQError(f"data set {dataset!r}: {scoreboard.remarks.no_siq}")
+        scoreboards[dataset] = scoreboard
+    return scoreboards
 
 
 def split(systems: Iterable[System]) -> dict[str, list[System]]:
@@ -51,25 +54,40 @@ def split(systems: Iterable[System]) -> dict[str, list[System]]:
     return {name: [_part(system, name) for system in systems] for name in names}
 
 
-def macro_average(rankings: Mapping[str, Ranking]) -> Ranking:
-    """Return the mean of each number over data sets.
+def macro_average(scoreboard: Scoreboard, parts: Mapping[str, Scoreboard]) -> Scoreboard | None:
+    """Return the mean of each number over data sets; None if no category has items of all data sets.
 
     The mean is not weighted. A number that is missing on one data set is missing in the mean. There are neither
     intervals nor flags.
+
+    Args:
+        scoreboard: The scores of all items.
+        parts: Data set -> its scores (`rank_by_dataset`).
     """
-    first = next(iter(rankings.values()))
-    sets = [ranking.scores.levels for ranking in rankings.values()]
-    shared = [level for level in first.scores.levels if all(level in levels for levels in sets)]
-    mean = {level: LevelScores(*np.mean([levels[level] for levels in sets], axis=0)) for level in shared}
-    siq = np.mean([ranking.scores.siq for ranking in rankings.values()], axis=0)
-    scores = first.scores._replace(levels=mean, siq=siq, ranks=competition_ranks(siq))
-    systems = tuple(system._replace(flags=Flags()) for system in first.context.systems)
-    pool = first.pool._replace(
-        raw={level: first.pool.raw[level] for level in shared},
-        clips={level: first.pool.clips[level] for level in shared},
-        levels={level: first.pool.levels[level] for level in shared},
+    boards = list(parts.values())
+    columns = [column for column in scoreboard.columns if all(column in board.columns for board in boards)]
+    pool, further = scoreboard.pool.restrict(columns), scoreboard.further
+    if not pool.raw:
+        return None
+    means = {column: np.mean([board.means[column] for board in boards], axis=0) for column in columns}
+    macro = scoreboard._replace(
+        pool=pool,
+        systems=tuple(system._replace(flags=Flags()) for system in scoreboard.systems),
+        further=further._replace(pool=further.pool.restrict(columns), left_out=()),
+        means=means,
+        ranks={category: rank_means(means[category]) for category in pool.raw},
+        remarks=NO_REMARKS,
+        bars=None,
+        reliability={},
+        shifts=None,
     )
-    return Ranking(pool, scores, NO_CONTEXT._replace(systems=systems))
+    if scoreboard.scale is None:
+        return macro
+    return macro._replace(
+        weighted={level: np.mean([board.weighted[level] for board in boards], axis=0) for level in pool.raw},
+        z={level: np.mean([board.z[level] for board in boards], axis=0) for level in pool.raw},
+        siq=np.mean([board.siq for board in boards], axis=0),
+    )
 
 
 def macro_caption(pools: Mapping[str, ScoreMatrix]) -> list[str]:

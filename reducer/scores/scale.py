@@ -257,20 +257,6 @@ def flat(pool: ScoreMatrix) -> Scale:
     return Scale(FLAT, levels)
 
 
-def without_siq(scores: Scores, *, keep_z: bool) -> Scores:
-    """Return the scores without SIQ: it is NaN, and all ranks are 1.
-
-    Args:
-        scores: Scores of a pool.
-        keep_z: Whether the levels keep X_j and Z_j; else these are NaN too, and only the raw means are left.
-    """
-    nothing = np.full(len(scores.systems), np.nan)
-    levels = scores.levels
-    if not keep_z:
-        levels = {level: level_scores._replace(weighted=nothing, z=nothing) for level, level_scores in levels.items()}
-    return scores._replace(levels=levels, siq=nothing, ranks=competition_ranks(nothing))
-
-
 def sensitivity(pool: ScoreMatrix, rules: Iterable[str] = RULES) -> dict[str, np.ndarray]:
     """Return the ranks by several rules of level weights.
 

@@ -53,6 +53,15 @@ class ScoreMatrix(NamedTuple):
         """
         return {level: _mean_defined(raw) for level, raw in self.raw.items()}
 
+    def restrict(self, levels: Collection[str]) -> ScoreMatrix:
+        """Return the pool with only some of its levels."""
+        kept = [level for level in self.raw if level in levels]
+        return self._replace(
+            clips={level: self.clips[level] for level in kept},
+            raw={level: self.raw[level] for level in kept},
+            levels={level: self.levels[level] for level in kept},
+        )
+
     def alone(self, level: str, clips: ScoreMatrix) -> ScoreMatrix:
         """Return one level, so that a draw takes the clips of all levels of another pool of the same systems.
 

@@ -1,55 +1,33 @@
-"""Score the systems of a suite: mean, interval and rank per category, and SIQ if the suite has a scale."""
+"""Hold the scores of the systems of a suite: a column per category, and Z and SIQ if the suite has a scale."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import html
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from speechiq.reducer.runs.conditions import Mismatch
 from speechiq.reducer.runs.measure import Category
-from speechiq.reducer.runs.samples import FLOOR
+from speechiq.reducer.runs.samples import FLAGS, FLOOR
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.scores.bootstrap import resample_alone, resample_raw
-from speechiq.reducer.scores.comparability import intersect
-from speechiq.reducer.scores.derived import DerivedColumns, pool_columns
-from speechiq.reducer.scores.groups import split_groups
-from speechiq.reducer.scores.levels import SUITE as SIQ
-from speechiq.reducer.scores.ranking import Ranking
-from speechiq.reducer.scores.remarks import Remarks, observe
-from speechiq.reducer.scores.scale import competition_ranks
-from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
+from speechiq.reducer.scores.bootstrap import NOTHING, Bars
+from speechiq.reducer.scores.derived import DerivedColumns
+from speechiq.reducer.scores.norms import Norms
+from speechiq.reducer.scores.remarks import Remarks
+from speechiq.reducer.scores.scale import FLAT, Scale, competition_ranks
+from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.coverage import caution, caution_of_raw
 from speechiq.reducer.stats.interval import Interval
 
-
-class Bars(NamedTuple):
-    """Error bars of mean raw scores.
-
-    Attributes:
-        draws: Number of draws.
-        left_out: Number of draws without any clip of some category; they do not count. It is that of the systems with
-            most of them, if systems have scores on different clips.
-        seed: Seed of the draws.
-        intervals: Column -> 95 % interval of the mean raw score; NaN for a system with fewer than two clips.
-        std: Column -> its standard error, shape (systems,).
-    """
-
-    draws: int
-    left_out: int
-    seed: int
-    intervals: dict[str, Interval]
-    std: dict[str, np.ndarray]
-
-    def join(self, intervals: Mapping[str, Interval], std: Mapping[str, np.ndarray]) -> Bars:
-        """Return the error bars with those of further columns."""
-        return self._replace(intervals={**self.intervals, **intervals}, std={**self.std, **std})
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Scoreboard(NamedTuple):
-    """The scores of a suite; arrays of shape (systems,) are in the order of the pool.
+    """The scores of a suite; arrays of shape (systems,) are in the order of the pool. A notebook shows it as a table.
 
     A column is a category, or one of `further`, which do not count for ranks.
 
@@ -57,28 +35,45 @@ class Scoreboard(NamedTuple):
         suite: Name of the suite.
         pool: The systems, aligned.
         systems: The same systems, with the items that are scored.
-        mismatches: How they differ, if that was allowed.
         further: The further columns.
         means: Column -> mean raw score, which grows with ability; NaN for a system without any score.
         ranks: Category -> rank from 1; equal systems share the best rank of their group. NaN without a score.
-        bars: Error bars; None without draws.
         remarks: The size of the categories, and which numbers say little.
+        mismatches: How systems differ from each other or from the norms, if that was allowed.
+        bars: Error bars; None without draws.
         reliability: Category with a judge -> the reliability of its judge on each system's answers, in the order of
             the pool (`judges.reliability.add_reliability`).
-        ranking: What the scale of SIQ adds: Z and SIQ; None for a suite without a scale.
+        scale: The scale of SIQ; that of `flat` if no scale can be set, and None for a suite without a scale.
+        weighted: Level -> X_j of eq. 4; NaN on a flat scale.
+        z: Level -> Z_j of eq. 5, in standard deviations of the scale's pool; NaN on a flat scale.
+        siq: SIQ; NaN if `remarks.no_siq` says why there is none, and empty for a suite without a scale.
+        norms: The norms whose scale is used; None if the systems are their own reference population.
+        shifts: The change of each SIQ when one system leaves the pool (`bootstrap.leave_one_out`).
+        excluded: Number of questions that were left out of Apply before scoring (`unanswerable.leave_out`).
     """
 
     suite: str
     pool: ScoreMatrix
     systems: tuple[System, ...]
-    mismatches: tuple[Mismatch, ...]
     further: DerivedColumns
     means: dict[str, np.ndarray]
     ranks: dict[str, np.ndarray]
-    bars: Bars | None
     remarks: Remarks
+    mismatches: tuple[Mismatch, ...] = ()
+    bars: Bars | None = None
     reliability: Mapping[str, Sequence[Any]] = MappingProxyType({})
-    ranking: Ranking | None = None
+    scale: Scale | None = None
+    weighted: Mapping[str, np.ndarray] = MappingProxyType({})
+    z: Mapping[str, np.ndarray] = MappingProxyType({})
+    siq: np.ndarray = NOTHING
+    norms: Norms | None = None
+    shifts: np.ndarray | None = None
+    excluded: int = 0
+
+    @property
+    def levels(self) -> Mapping[str, Category]:
+        """Return category -> how it is scored."""
+        return self.pool.levels
 
     @property
     def columns(self) -> dict[str, Category]:
@@ -87,131 +82,178 @@ class Scoreboard(NamedTuple):
 
     @property
     def fields(self) -> list[str]:
-        """Return the fields by which the items of some category have kinds (`group_by`)."""
-        return list(dict.fromkeys(field for of in self.pool.levels.values() for field in of.group_by))
+        """Return the fields by which the items of some category have groups (`group_by`)."""
+        return list(dict.fromkeys(field for category in self.levels.values() for field in category.group_by))
 
     def holder(self, column: str, row: int) -> System:
         """Return the system of a row, with the items of a column in its scores."""
         return (self.further.systems if column in self.further.levels else self.systems)[row]
 
     @property
-    def mean_ranks(self) -> np.ndarray:
-        """Return the mean of each system's ranks over the categories, NaN if one is NaN, shape (systems,)."""
-        mean: np.ndarray = np.mean(list(self.ranks.values()), axis=0)
-        return mean
-
-    @property
     def has_siq(self) -> bool:
         """Return whether the categories are combined to SIQ."""
-        return self.ranking is not None and not bool(np.isnan(self.ranking.scores.siq).all())
+        return not bool(np.isnan(self.siq).all())
+
+    @property
+    def has_z(self) -> bool:
+        """Return whether a scale gives the categories a Z."""
+        return self.scale is not None and self.scale.rule != FLAT
+
+    @property
+    def places(self) -> np.ndarray:
+        """Return the rank of each system from 1, shape (systems,).
+
+        It is that of SIQ if the suite has a scale (1 for all without SIQ), else the mean of the ranks over the
+        categories, NaN if one of them is NaN.
+        """
+        if self.scale:
+            return competition_ranks(self.siq)
+        return np.asarray(np.mean(list(self.ranks.values()), axis=0))
 
     @property
     def order(self) -> list[int]:
-        """Return the rows of the systems by rank, then by name; those without a rank are last.
-
-        The rank is that of SIQ if the suite has a scale (equal for all without SIQ), else the mean rank.
-        """
-        ranks = self.ranking.scores.ranks if self.ranking else self.mean_ranks
-        return [int(row) for row in np.lexsort((np.array(self.pool.systems), ranks))]
+        """Return the rows of the systems by rank, then by name; those without a rank are last."""
+        return [int(row) for row in np.lexsort((np.array(self.pool.systems), self.places))]
 
     def list_mismatches(self, row: int) -> list[str]:
         """Return how the system of a row differs from the others or from norms, in words."""
         return [mismatch.text for mismatch in self.mismatches if mismatch.system == self.pool.systems[row]]
 
     @property
+    def excluded_set(self) -> str | None:
+        """Return the sha256 of the unanswerable set that the excluded questions come from."""
+        return next((system.excluded for system in self.systems if system.excluded), None)
+
+    @property
     def floors(self) -> dict[str, float]:
         """Return category -> mean score of a constant answer, for usual columns whose rows have a floor."""
-        first, found = self.systems[0], dict[str, list[float]]()
-        usual = [level for level, of in self.pool.levels.items() if of.usual is None]
+        first, floors = self.systems[0], dict[str, list[float]]()
+        usual = [level for level, category in self.levels.items() if category.usual is None]
         for table in first.tables:
             if (level := table.level) in usual:
                 rows = table.column(FLOOR).items()
-                found.setdefault(level, []).extend(value for item, value in rows if item in first.scores[level])
-        return {level: sum(values) / len(values) for level, values in found.items() if values}
+                floors.setdefault(level, []).extend(value for item, value in rows if item in first.scores[level])
+        return {level: sum(values) / len(values) for level, values in floors.items() if values}
 
     @property
     def caution(self) -> str | None:
         """Return the caution about intervals from few clips; None from 50 clips on, or without intervals."""
-        words = caution if self.ranking else caution_of_raw
+        words = caution if self.scale else caution_of_raw
         return words(min(map(len, self.pool.clips.values()))) if self.bars else None
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return the scores as a pandas frame, one row per system, best first.
 
-def from_ranking(ranking: Ranking) -> Scoreboard:
-    """Return the scoreboard of SIQ: that of its levels, with what the scale adds."""
-    context, bootstrap = ranking.context, ranking.context.bootstrap
-    bars = None
-    if bootstrap:
-        bars = Bars(bootstrap.draws, bootstrap.left_out, bootstrap.seed, bootstrap.raw, bootstrap.raw_std)
-    derived = pool_columns(context.systems)
-    board = _build(SIQ, ranking.pool, context.systems, context.mismatches, derived, bars, context.remarks)
-    means = {level: scores.raw for level, scores in ranking.scores.levels.items()}
-    return board._replace(means=board.means | means, ranking=ranking)
+        Returns:
+            Index `system`; columns `rank`, `siq`, `siq_low`, `siq_high` (ends of the 95 % interval), or `mean_rank` for
+            a suite without a scale; for each column its mean in the unit of `frame.attrs["units"][column]` (such as
+            WER %), and its Z if the suite has a scale, each with the ends of its interval (`remember`, `remember_low`,
+            `remember_high`, `remember_z`, `remember_z_low`, `remember_z_high`); the flags, shares from 0 to 1
+            (`unparsed`, `none_of_the_above`, `incomplete_audio`, `repetition`); `control`, which is empty for a system
+            that listens. Unknown values are missing (NaN, or NA for `rank`).
+
+        Example:
+            ```python
+            frame = scoreboard.to_frame()
+            frame.loc[frame["control"] == "", ["siq", "remember", "apply"]]
+            ```
+        """
+        import pandas as pd
+
+        bars = self.bars
+        columns: dict[str, Any] = {"mean_rank": self.places}
+        if self.scale:
+            places = self.places if self.has_siq else [None] * len(self.siq)
+            columns = {"rank": pd.array(places, dtype="Int64"), "siq": self.siq}
+            columns |= _ends("siq", bars.siq if bars and self.has_siq else None, self.siq)
+        for column, category in self.columns.items():
+            show, mean = category.show, self.means[column]
+            columns[column] = show(mean) + 0.0  # no negative zero
+            columns |= _ends(column, bars and Interval(*map(show, bars.intervals[column])), mean)
+            if column in self.z:
+                columns[f"{column}_z"] = self.z[column]
+                columns |= _ends(f"{column}_z", bars.z[column] if bars and self.has_z else None, mean)
+        for flag in self.systems[0].flags._fields:
+            columns[flag] = np.array([getattr(system.flags, flag) for system in self.systems], dtype=float)
+        columns["control"] = [system.control for system in self.systems]
+        frame = pd.DataFrame(columns, index=pd.Index(self.pool.systems, name="system"))
+        frame.columns.name = "score"
+        frame.attrs["units"] = {column: category.unit for column, category in self.columns.items()}
+        return frame.iloc[self.order]
+
+    def samples(self) -> pd.DataFrame:
+        """Return the scores of all items as a pandas frame, one row per system, level and clip or question.
+
+        Returns:
+            Columns `system`, `level`, `clip`, `question` (missing if an item of the level is a clip), `dataset`,
+            `score` in its `unit` (such as WER %), and the flags of the row: `audio_coverage`, `repetition`, `unparsed`,
+            `none_of_the_above`, missing if the run does not record them.
+
+        Example:
+            ```python
+            samples = scoreboard.samples()
+            hardest = samples[samples["level"] == "remember"].groupby("clip")["score"].mean().nlargest(3)
+            ```
+        """
+        import pandas as pd
+
+        rows = []
+        for system in self.systems:
+            flags = {
+                flag: {
+                    (table.level, item): value for table in system.tables for item, value in table.column(flag).items()
+                }
+                for flag in FLAGS
+            }
+            for level, scores in system.scores.items():
+                category = system.levels[level]
+                rows += [
+                    {
+                        "system": system.name,
+                        "level": level,
+                        "clip": item[0],
+                        "question": item[1] if len(item) > 1 else None,
+                        "dataset": system.datasets.get(item[0]),
+                        "score": category.show(value) + 0.0,
+                        "unit": category.unit,
+                        **{flag: values.get((level, item), np.nan) for flag, values in flags.items()},
+                    }
+                    for item, value in scores.items()
+                ]
+        columns = ["system", "level", "clip", "question", "dataset", "score", "unit", *FLAGS]
+        return pd.DataFrame(rows, columns=columns)
+
+    def __repr__(self) -> str:
+        shown = self.places if self.scale is None else self.siq
+        measure = "mean rank" if self.scale is None else "SIQ"
+        systems = (f"{self.pool.systems[row]} {shown[row]:.1f}" for row in self.order)
+        return f"<Scoreboard by {measure}: {', '.join(systems)}>"
+
+    def _repr_html_(self) -> str:
+        """Return an HTML table with the remarks below; all texts are escaped."""
+        import pandas as pd
+
+        frame = self.to_frame()
+        if self.scale is None:
+            shown = pd.DataFrame({"mean rank": frame["mean_rank"].map("{:.3g}".format, na_action="ignore")})
+        else:
+            siq = frame["siq"].map("{:.2f}".format, na_action="ignore")
+            shown = pd.DataFrame({"rank": frame["rank"], "SIQ": siq})
+        if self.scale and self.bars:
+            ends = zip(frame["siq_low"], frame["siq_high"], strict=True)
+            shown["95 % interval"] = ["" if np.isnan(low) else f"{low:.1f} to {high:.1f}" for low, high in ends]
+        for column, unit in frame.attrs["units"].items():
+            shown[f"{column.title()} {unit}"] = frame[column].map("{:.2f}".format, na_action="ignore")
+            if column in self.z:
+                shown[f"{column.title()} Z"] = frame[f"{column}_z"].map("{:+.2f}".format, na_action="ignore")
+        shown["control"] = frame["control"]
+        remarks = [*self.remarks.lines(self.levels), *self.remarks.warnings()]
+        notes = "".join(f"<li>{html.escape(line)}</li>" for line in remarks)
+        return f"{shown.to_html(na_rep='')}<ul>{notes}</ul>"
 
 
-def rate(
-    suite: str, systems: Iterable[System], *, allow_mismatch: bool = False, draws: int = 0, seed: int = 0
-) -> Scoreboard:
-    """Score the systems of one suite, category by category.
-
-    Args:
-        suite: Name of the suite.
-        systems: As `read_tasks` returns them.
-        allow_mismatch: Whether systems may have been run on different clips, questions or task versions. What they
-            share is scored then, and the scoreboard names the mismatches.
-        draws: Number of bootstrap draws; 0 leaves out the error bars.
-        seed: Seed of the draws.
-
-    Raises:
-        SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or cannot be scored.
-    """
-    kept, mismatches = intersect(sorted(systems, key=lambda system: system.name), allow_mismatch)
-    pool, further = align(kept), pool_columns(kept)
-    bars = None
-    if draws:
-        of_further = resample_alone(further.pool, pool, draws=draws, seed=seed)
-        bars = Bars(draws, *resample_raw(pool, draws=draws, seed=seed)).join(*of_further)
-    return _build(suite, pool, kept, mismatches, further, bars, observe(pool, kept))
-
-
-def rate_groups(scoreboard: Scoreboard, field: str, *, draws: int = 0, seed: int = 0) -> Scoreboard:
-    """Score the items of each kind by itself; the kinds are the categories of the scoreboard.
-
-    Args:
-        scoreboard: The scores of all items.
-        field: One of `group_by` of the categories.
-        draws: As for `rate`.
-        seed: As for `rate`; with equal seeds, the draws are of the same clips.
-
-    Raises:
-        SpeechIQError: As for `kinds.split_groups`.
-    """
-    kept = split_groups(scoreboard.systems, field)
-    pool = align(kept)
-    bars = Bars(draws, 0, seed, *resample_alone(pool, scoreboard.pool, draws=draws, seed=seed)) if draws else None
-    return _build(scoreboard.suite, pool, kept, scoreboard.mismatches, pool_columns(kept), bars, observe(pool, kept))
-
-
-def _build(
-    suite: str,
-    pool: ScoreMatrix,
-    systems: Sequence[System],
-    mismatches: Sequence[Mismatch],
-    further: DerivedColumns,
-    bars: Bars | None,
-    remarks: Remarks,
-) -> Scoreboard:
-    return Scoreboard(
-        suite,
-        pool,
-        tuple(systems),
-        tuple(mismatches),
-        further,
-        pool.means | further.pool.means,
-        {category: _ranks(scores) for category, scores in pool.means.items()},
-        bars,
-        remarks,
-    )
-
-
-def _ranks(scores: np.ndarray) -> np.ndarray:
-    return np.where(np.isnan(scores), np.nan, competition_ranks(np.nan_to_num(scores, nan=-np.inf)))
+def _ends(name: str, interval: Interval | None, like: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the two columns of an interval, the lower end first; NaN without one."""
+    if interval is None:
+        return dict.fromkeys((f"{name}_low", f"{name}_high"), np.full(len(like), np.nan))
+    return {f"{name}_low": np.minimum(*interval) + 0.0, f"{name}_high": np.maximum(*interval) + 0.0}

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from speechiq.reducer.scores.ranking import Ranking
+from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.correlation import FEWEST, Correlation, correlate
 from speechiq.reducer.stats.estimate import plain
 from speechiq.reducer.stats.grid import Column, Grid
@@ -25,30 +25,30 @@ class Row(NamedTuple):
     correlation: Correlation
 
 
-def correlate_ranks(ranking: Ranking, ranks: Mapping[str, Mapping[str, float]]) -> list[Row]:
+def correlate_ranks(scoreboard: Scoreboard, ranks: Mapping[str, Mapping[str, float]]) -> list[Row]:
     """Return each metric with its correlation with the first column of ranks (paper, Table 3).
 
-    Systems without a rank are left out. SIQ is left out if the ranking has none.
+    Systems without a rank are left out. SIQ is left out if there is none.
 
     Args:
-        ranking: The scored systems.
+        scoreboard: The scored systems.
         ranks: Column -> system -> rank, 1 for the best; as `read.ranks.read_ranks` returns them.
     """
     first, *others = ranks
-    systems = [name for name in ranking.scores.systems if name in ranks[first]]
-    places = [ranking.scores.systems.index(name) for name in systems]
+    systems = [name for name in scoreboard.pool.systems if name in ranks[first]]
+    places = [scoreboard.pool.systems.index(name) for name in systems]
     truth = [-ranks[first][name] for name in systems]
-    return [Row(name, correlate(truth, scores[places].tolist())) for name, scores in _metrics(ranking)] + [
+    return [Row(name, correlate(truth, scores[places].tolist())) for name, scores in _metrics(scoreboard)] + [
         Row(name, correlate(truth, [-ranks[name][system] for system in systems])) for name in others
     ]
 
 
-def _metrics(ranking: Ranking) -> Iterator[tuple[str, np.ndarray]]:
+def _metrics(scoreboard: Scoreboard) -> Iterator[tuple[str, np.ndarray]]:
     """Yield the name and the scores of each metric; in all of them more is better."""
-    if not np.isnan(ranking.scores.siq).all():
-        yield "SIQ", ranking.scores.siq
-    for level, category in ranking.pool.levels.items():
-        yield f"{level} {category.column}", ranking.scores.levels[level].raw
+    if scoreboard.has_siq:
+        yield "SIQ", scoreboard.siq
+    for level, category in scoreboard.levels.items():
+        yield f"{level} {category.column}", scoreboard.means[level]
 
 
 def as_grid(rows: Sequence[Row], ranks: str) -> Grid:

@@ -82,7 +82,7 @@ def as_harness(scoreboard: Scoreboard, j: int) -> dict[str, Any]:
         standard error, and for the group SIQ or the mean rank, the further columns, and the shares of failures that
         scores hide (`flags.Flags`). Clips without a score are in no sample file; `n-samples` has them under `original`.
     """
-    pool, group, ranking = scoreboard.pool, scoreboard.suite, scoreboard.ranking
+    pool, group = scoreboard.pool, scoreboard.suite
     names = {category: _task(scoreboard, category) for category in pool.raw}
     scored = {category: int((~np.isnan(raw[j])).sum()) for category, raw in pool.raw.items()}
     of_group = {"name": group, "alias": group, "sample_len": sum(scored.values()), **_of_group(scoreboard, j)}
@@ -92,12 +92,12 @@ def as_harness(scoreboard: Scoreboard, j: int) -> dict[str, Any]:
         measure = pool.levels[category].measure
         tasks[name] = {"name": name, "alias": name, "sample_len": scored[category], **_column(scoreboard, category, j)}
         higher[name] = {measure.column: measure.direction == "higher"}
-        if ranking:
-            tasks[name] |= {"z,none": as_value(ranking.scores.levels[category].z[j]), "z_stderr,none": UNKNOWN}
+        if category in scoreboard.z:
+            tasks[name] |= {"z,none": as_value(scoreboard.z[category][j]), "z_stderr,none": UNKNOWN}
             higher[name] |= {"z": True}
         if measure.may_be_undefined:
             tasks[name] |= {"undefined,none": float(scoreboard.systems[j].count_undefined(category))}
-    higher[group] = {"siq": True} if ranking else {"mean_rank": False}
+    higher[group] = {"siq": True} if scoreboard.scale else {"mean_rank": False}
     higher[group] |= {column: of.measure.direction == "higher" for column, of in scoreboard.further.levels.items()}
     higher[group] |= dict.fromkeys(FAILURES, False)
     return {
@@ -131,13 +131,11 @@ def _task(scoreboard: Scoreboard, category: str) -> str:
 
 def _of_group(scoreboard: Scoreboard, j: int) -> dict[str, float | str]:
     """Return SIQ or the mean rank of a system, its further columns, and its failures."""
-    ranking, values = scoreboard.ranking, dict[str, float | str]()
-    if ranking:
-        siq, drawn = ranking.scores.siq[j], ranking.context.bootstrap
-        error = drawn.siq_std[j] if drawn and not math.isnan(siq) else None
+    values: dict[str, float | str] = {"mean_rank,none": as_value(scoreboard.places[j])}
+    if scoreboard.scale:
+        siq, bars = scoreboard.siq[j], scoreboard.bars
+        error = bars.siq_std[j] if bars and not math.isnan(siq) else None
         values = {"siq,none": as_value(siq), "siq_stderr,none": as_value(error)}
-    else:
-        values = {"mean_rank,none": as_value(scoreboard.mean_ranks[j])}
     for column in scoreboard.further.levels:
         values |= _column(scoreboard, column, j, column)
     return values | {f"{flag},none": as_value(of) for flag, of in scoreboard.systems[j].flags._asdict().items()}
@@ -195,24 +193,23 @@ def as_value(number: Any) -> float | str:
 
 def _config(scoreboard: Scoreboard, category: str, j: int) -> dict[str, Any]:
     """Return the task's config; its metadata name what the score depends on, and no key of a run's task."""
-    measure, ranking = scoreboard.pool.levels[category].measure, scoreboard.ranking
+    measure, scale, norms = scoreboard.levels[category].measure, scoreboard.scale, scoreboard.norms
     metric = {"metric": measure.column, "aggregation": "mean", "higher_is_better": measure.direction == "higher"}
     depends: dict[str, Any] = {
         "systems": list(scoreboard.pool.systems),
         "mismatches": scoreboard.list_mismatches(j),
         "interval_caution": scoreboard.caution,
     }
-    if ranking:
-        scale, context = ranking.scores.scale, ranking.context
-        no_siq, norms = context.remarks.no_siq, context.norms
+    if scale:
+        no_siq = scoreboard.remarks.no_siq
         depends |= {
             "rule": None if no_siq else scale.rule,
             "weight": None if no_siq else scale.levels[category].weight,
             "no_siq": no_siq,
             "systems": list(norms.systems if norms else scoreboard.pool.systems),
             "norms": norms and norms.title,
-            "excluded": context.excluded,
-            "excluded_set": context.excluded_set,
+            "excluded": scoreboard.excluded,
+            "excluded_set": scoreboard.excluded_set,
         }
     return {
         "task": _task(scoreboard, category),

@@ -10,7 +10,6 @@ import numpy as np
 from speechiq.core.files.checksummed import shorten
 from speechiq.reducer.runs.conditions import ASPECTS
 from speechiq.reducer.runs.judge_name import name_judges
-from speechiq.reducer.scores.ranking import Ranking
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.estimate import plain
 from speechiq.reducer.stats.interval import CONFIDENCE, Interval
@@ -58,7 +57,7 @@ def as_json(scoreboard: Scoreboard) -> dict[str, Any]:
         "systems": rows_of(scoreboard),
         "remarks": list(remarks.lines(pool.levels)),
     }
-    scale = _describe_scale(scoreboard.ranking) if scoreboard.ranking else {}
+    scale = _describe_scale(scoreboard) if scoreboard.scale else {}
     return {key: plain(value) for key, value in (content | scale).items()}
 
 
@@ -75,11 +74,10 @@ def csv_rows(scoreboard: Scoreboard, **part: str) -> list[dict[str, Any]]:
         **part: Columns that name the part of a suite.
     """
     about = {"interval_caution": scoreboard.caution or ""}
-    if scoreboard.ranking:
-        context = scoreboard.ranking.context
+    if scoreboard.scale:
         about |= {
-            "excluded_set": shorten(context.excluded_set or ""),
-            "norms": context.norms.title if context.norms else "",
+            "excluded_set": shorten(scoreboard.excluded_set or ""),
+            "norms": scoreboard.norms.title if scoreboard.norms else "",
         }
     return [
         {
@@ -108,14 +106,14 @@ def join(contents: Mapping[str, Mapping[str, Any]], first: str) -> dict[str, Any
     return {**contents.get(first, {}), **({"suites": others} if others else {})}
 
 
-def _describe_scale(ranking: Ranking) -> dict[str, Any]:
+def _describe_scale(scoreboard: Scoreboard) -> dict[str, Any]:
     """Return the keys that the scale of SIQ adds."""
-    scores, context = ranking.scores, ranking.context
-    no_siq, norms, shifts = context.remarks.no_siq, context.norms, context.shifts
-    mismatched = {mismatch.aspect for mismatch in context.mismatches}
+    norms, shifts, names = scoreboard.norms, scoreboard.shifts, scoreboard.pool.systems
+    scale = scoreboard.scale if scoreboard.has_siq else None
+    mismatched = {mismatch.aspect for mismatch in scoreboard.mismatches}
     return {
-        "weights": None if no_siq else {level: of.weight for level, of in scores.scale.levels.items()},
-        "rule": None if no_siq else scores.scale.rule,
+        "weights": scale and {level: of.weight for level, of in scale.levels.items()},
+        "rule": scale and scale.rule,
         "norms": norms
         and {
             "name": norms.name,
@@ -123,21 +121,19 @@ def _describe_scale(ranking: Ranking) -> dict[str, Any]:
             "systems": norms.systems,
             "match": {aspect: aspect not in mismatched for aspect in ASPECTS},
         },
-        "excluded": context.excluded,
-        "excluded_set": context.excluded_set,
+        "excluded": scoreboard.excluded,
+        "excluded_set": scoreboard.excluded_set,
         "leave_one_out": None
         if shifts is None
-        else {
-            left: dict(zip(scores.systems, row, strict=True)) for left, row in zip(scores.systems, shifts, strict=True)
-        },
-        "no_siq": no_siq,
+        else {left: dict(zip(names, row, strict=True)) for left, row in zip(names, shifts, strict=True)},
+        "no_siq": scoreboard.remarks.no_siq,
     }
 
 
 def _row(scoreboard: Scoreboard, row: int) -> dict[str, Any]:
     system = scoreboard.systems[row]
     cells: dict[str, Any] = {"system": system.name}
-    cells |= _place(scoreboard.ranking, row) if scoreboard.ranking else {"mean_rank": scoreboard.mean_ranks[row]}
+    cells |= _place(scoreboard, row) if scoreboard.scale else {"mean_rank": scoreboard.places[row]}
     cells |= {
         "control": system.control or None,
         "flags": system.flags,
@@ -148,17 +144,16 @@ def _row(scoreboard: Scoreboard, row: int) -> dict[str, Any]:
     return cells | ({"reliability": scoreboard.reliability[POOLED][row]} if POOLED in scoreboard.reliability else {})
 
 
-def _place(ranking: Ranking, row: int) -> dict[str, Any]:
+def _place(scoreboard: Scoreboard, row: int) -> dict[str, Any]:
     """Return the SIQ of a system, its rank, and the error bars of both."""
-    scores, bars = ranking.scores, ranking.context.bootstrap
-    known = not np.isnan(scores.siq[row])
-    drawn = bars if known else None
+    known = not np.isnan(scoreboard.siq[row])
+    bars = scoreboard.bars if known else None
     return {
-        "siq": scores.siq[row],
-        "siq_interval": drawn and _ends(drawn.siq, row),
-        "siq_std": drawn and drawn.siq_std[row],
-        "rank": scores.ranks[row] if known else None,
-        "rank_probabilities": drawn and drawn.ranks[row],
+        "siq": scoreboard.siq[row],
+        "siq_interval": bars and _ends(bars.siq, row),
+        "siq_std": bars and bars.siq_std[row],
+        "rank": scoreboard.places[row] if known else None,
+        "rank_probabilities": bars and bars.ranks[row],
     }
 
 
@@ -170,11 +165,11 @@ def _cell(scoreboard: Scoreboard, column: str, row: int) -> Iterator[tuple[str, 
     yield "direction", measure.direction
     yield "interval", bars and _ends(bars.intervals[column], row, measure.sign)
     yield "std", bars and bars.std[column][row]
-    if scoreboard.ranking:
-        scores, drawn = scoreboard.ranking.scores.levels[column], scoreboard.ranking.context.bootstrap
-        yield "weighted", scores.weighted[row]
-        yield "z", scores.z[row]
-        yield "z_interval", None if drawn is None or np.isnan(scores.z[row]) else _ends(drawn.z[column], row)
+    if column in scoreboard.z:
+        z = scoreboard.z[column][row]
+        yield "weighted", scoreboard.weighted[column][row]
+        yield "z", z
+        yield "z_interval", None if bars is None or np.isnan(z) else _ends(bars.z[column], row)
     if column in scoreboard.ranks:
         rank = scoreboard.ranks[column][row]
         yield "rank", None if np.isnan(rank) else int(rank)

@@ -11,8 +11,8 @@ from speechiq.reducer.runs.choice import others_than_usual
 from speechiq.reducer.runs.conditions import ASPECTS, summarize
 from speechiq.reducer.runs.judge_name import name_judges
 from speechiq.reducer.runs.measure import Measure
-from speechiq.reducer.scores.ranking import Context, Ranking
 from speechiq.reducer.scores.remarks import title
+from speechiq.reducer.scores.scale import Scale
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import Cell, Column, Grid
@@ -45,7 +45,7 @@ def as_grid(scoreboard: Scoreboard, part: str = "", notes: Iterable[str] | None 
         part: The part of the suite, such as a data set, if the grid is about one.
         notes: Lines below the grid; None takes those of `caption`.
     """
-    if scoreboard.ranking:
+    if scoreboard.scale:
         heading = ": ".join(filter(None, [TITLE if scoreboard.has_siq else TITLE_WITHOUT, part]))
     else:
         heading = " ".join(filter(None, [f"Suite {scoreboard.suite}", part]))
@@ -55,7 +55,7 @@ def as_grid(scoreboard: Scoreboard, part: str = "", notes: Iterable[str] | None 
 
 
 def group_grid(scoreboard: Scoreboard, field: str) -> Grid:
-    """Return the grid of a scoreboard whose categories are the kinds of items by a field (`rate_groups`)."""
+    """Return the grid of a scoreboard whose categories are the kinds of items by a field (`rank_groups`)."""
     return as_grid(scoreboard, f"by {field}", group_caption(scoreboard, field))
 
 
@@ -66,8 +66,7 @@ def shown_flags(scoreboard: Scoreboard) -> list[str]:
 
 
 def _list_columns(scoreboard: Scoreboard) -> Iterator[Column]:
-    ranking = scoreboard.ranking
-    if ranking is None:
+    if scoreboard.scale is None:
         yield Column("rank", "Mean rank" if len(scoreboard.ranks) > 1 else "Rank", ".3g")
     elif scoreboard.has_siq:
         yield Column("rank", "Rank", ".0f")
@@ -77,7 +76,7 @@ def _list_columns(scoreboard: Scoreboard) -> Iterator[Column]:
         lines = [*_wrap(title(name)), *_wrap(category.unit), *[INTERVAL] * with_interval]
         factor = 100.0 if category.measure.in_per_cent else 1.0
         yield Column(name, "\n".join(lines), ".2f", ".1f", factor)
-        if _has_z(ranking):
+        if scoreboard.has_z:
             yield Column(f"{name}_z", "Z", "+.2f", below=name)
         yield Column(f"{name}_undefined", "", below=name)
     if scoreboard.has_siq:
@@ -86,12 +85,8 @@ def _list_columns(scoreboard: Scoreboard) -> Iterator[Column]:
         yield Column(flag, f"{FLAGS[flag][0]}\n%", ".1f", factor=100.0)
 
 
-def _has_z(ranking: Ranking | None) -> bool:
-    return ranking is not None and any(scores.z[0] == scores.z[0] for scores in ranking.scores.levels.values())
-
-
 def _row(scoreboard: Scoreboard, row: int) -> dict[str, Cell]:
-    system, bars, ranking = scoreboard.systems[row], scoreboard.bars, scoreboard.ranking
+    system, bars = scoreboard.systems[row], scoreboard.bars
     mark = f" {MISMATCH}" * bool(scoreboard.list_mismatches(row))
     name = "\n".join([system.name + mark, *[f"control: {system.control}"] * bool(system.control)])
     cells: dict[str, Cell] = {"system": name, **system.flags._asdict()}
@@ -105,47 +100,44 @@ def _row(scoreboard: Scoreboard, row: int) -> dict[str, Cell]:
         holder = scoreboard.holder(column, row)
         if category.measure.may_be_undefined and (undefined := holder.count_undefined(column)):
             cells[f"{column}_undefined"] = f"{undefined} of {len(holder.scores[column])} {category.undefined_word}"
-    if ranking is None:
-        return cells | {"rank": float(scoreboard.mean_ranks[row])}
-    scores, bootstrap = ranking.scores, ranking.context.bootstrap
-    cells |= {f"{level}_z": float(of.z[row]) for level, of in scores.levels.items()}
-    siq: Cell = float(scores.siq[row])
-    if bootstrap and scoreboard.has_siq:
-        siq = Estimate(float(scores.siq[row]), float(bootstrap.siq.low[row]), float(bootstrap.siq.high[row]))
-    return cells | {"siq": siq, "rank": int(scores.ranks[row])}
+    if scoreboard.scale is None:
+        return cells | {"rank": float(scoreboard.places[row])}
+    cells |= {f"{level}_z": float(z[row]) for level, z in scoreboard.z.items()}
+    siq: Cell = float(scoreboard.siq[row])
+    if bars and scoreboard.has_siq:
+        siq = Estimate(float(scoreboard.siq[row]), float(bars.siq.low[row]), float(bars.siq.high[row]))
+    return cells | {"siq": siq, "rank": int(scoreboard.places[row])}
 
 
 def caption(scoreboard: Scoreboard) -> Iterator[str]:
     """Yield the lines below the grid: scale, mismatches, size of the suite, and meaning of the columns."""
-    levels, bars, ranking = scoreboard.pool.levels, scoreboard.bars, scoreboard.ranking
+    levels, bars, scale = scoreboard.levels, scoreboard.bars, scoreboard.scale
     systems = count_of(len(scoreboard.systems), "system")
-    if ranking:
-        yield systems + _name_weights(ranking)
-        yield from _name_norms(ranking.context)
+    if scale:
+        yield systems + _name_weights(scale) * scoreboard.has_siq
+        yield from _name_norms(scoreboard)
     else:
         yield f"suite {scoreboard.suite}: {systems}"
     if scoreboard.mismatches:
         yield f"{MISMATCH} not asked the same, scored on shared items: {summarize(scoreboard.mismatches)}"
-    if ranking:
-        yield from _name_excluded(ranking.context)
+    if scale:
+        yield from _name_excluded(scoreboard)
     else:
         apart = not any(category.aggregate for category in levels.values())
         yield ORDER + APART * apart if len(levels) > 1 else "in the order of rank"
     yield from scoreboard.remarks.lines(levels)
     yield from _undefined_lines(scoreboard)
     if bars:
-        why = "no clip in them separates the systems" if ranking else "they have no clip of some category"
+        why = "no clip in them separates the systems" if scale else "they have no clip of some category"
         left_out = f", {bars.left_out} of them left out: {why}"
         yield f"intervals from {bars.draws} draws of clips, seed {bars.seed}" + left_out * bool(bars.left_out)
         yield from filter(None, [scoreboard.caution])
-    if ranking and ranking.context.bootstrap and scoreboard.has_siq:
-        low, high = ranking.context.bootstrap.siq
-        if (low == high).any():
-            yield "an interval of zero width means nothing: too few clips separate the systems"
+    if bars and scoreboard.has_siq and (bars.siq.low == bars.siq.high).any():
+        yield "an interval of zero width means nothing: too few clips separate the systems"
     if others := others_than_usual(levels):
         yield f"measures: {', '.join(f'{level}={column}' for level, column in others.items())}"
     yield from _join_names(_judge_lines(scoreboard))
-    if ranking:
+    if scale:
         chances = {level: of.measure.chance for level, of in levels.items() if of.measure.chance is not None}
         yield from (f"{level.title()} by chance: {100 * chance:.0f} %" for level, chance in chances.items())
     else:
@@ -166,25 +158,24 @@ def group_caption(scoreboard: Scoreboard, field: str) -> Iterator[str]:
         yield from filter(None, [scoreboard.caution])
 
 
-def _name_weights(ranking: Ranking) -> str:
-    scale = ranking.scores.scale
+def _name_weights(scale: Scale) -> str:
     weights = ", ".join(f"{level.title()} {of.weight:.3f}" for level, of in scale.levels.items())
-    return f"; level weights ({scale.rule}): {weights}" * (not ranking.context.remarks.no_siq)
+    return f"; level weights ({scale.rule}): {weights}"
 
 
-def _name_norms(context: Context) -> Iterator[str]:
-    if norms := context.norms:
-        differ = {mismatch.aspect for mismatch in context.mismatches}
+def _name_norms(scoreboard: Scoreboard) -> Iterator[str]:
+    if norms := scoreboard.norms:
+        differ = {mismatch.aspect for mismatch in scoreboard.mismatches}
         parts = {"match": [of for of in ASPECTS if of not in differ], "DIFFER": [of for of in ASPECTS if of in differ]}
         shown = "; ".join(f"{', '.join(aspects)} {word}" for word, aspects in parts.items() if aspects)
         systems = count_of(len(norms.systems), "system")
         yield f"on the scale of norms {norms.name!r} ({shorten(norms.sha256)}) of {systems}: {shown}"
 
 
-def _name_excluded(context: Context) -> Iterator[str]:
-    if context.excluded:
-        which = shorten(context.excluded_set or "")
-        yield f"left out of Apply: {count_of(context.excluded, 'question')} of the unanswerable set {which}".rstrip()
+def _name_excluded(scoreboard: Scoreboard) -> Iterator[str]:
+    if scoreboard.excluded:
+        which = shorten(scoreboard.excluded_set or "")
+        yield f"left out of Apply: {count_of(scoreboard.excluded, 'question')} of the unanswerable set {which}".rstrip()
 
 
 def _flag_lines(scoreboard: Scoreboard) -> Iterator[str]:

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.scores.by_dataset import MACRO, macro_average, macro_caption, rank_by_dataset, split
+from speechiq.reducer.scores.by_dataset import MACRO, macro_average, macro_caption, rank_by_dataset
 from speechiq.reducer.scores.levels import SUITE as SIQ
-from speechiq.reducer.scores.ranking import Ranking, rank
-from speechiq.reducer.scores.scoreboard import Scoreboard, from_ranking, rate, rate_groups
+from speechiq.reducer.scores.ranking import rank, rank_groups
+from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.stats.grid import Grid
 from speechiq.reducer.studies import unanswerable
@@ -25,7 +25,7 @@ class SuiteScores(NamedTuple):
     Attributes:
         scoreboard: The scores of all items.
         by_dataset: Data set -> the scores on that set alone.
-        macro: The mean over data sets; None without them, and for a suite without a scale.
+        macro: The mean over data sets; None without them, and if no category has items of all of them.
         by_kind: Field -> the scores of the items of each kind by it.
     """
 
@@ -37,7 +37,7 @@ class SuiteScores(NamedTuple):
     @property
     def warnings(self) -> list[str]:
         """Return possible mistakes of the user, a line each."""
-        effect = {} if self.scoreboard.ranking else {"effect": ""}
+        effect = {} if self.scoreboard.scale else {"effect": ""}
         return list(self.scoreboard.remarks.warnings(**effect))
 
     @property
@@ -85,25 +85,22 @@ def score_suite(suite: str, systems: Iterable[System], options: Options) -> Suit
     Raises:
         SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or cannot be scored.
     """
-    if suite == SIQ:
-        ranking = rank_systems(systems, options)
-        sets = rank_by_dataset(ranking.context.systems, **_how(options)) if options.by_dataset else {}
-        boards = {dataset: from_ranking(ranked) for dataset, ranked in sets.items()}
-        macro = from_ranking(macro_average(sets)) if sets else None
-        return SuiteScores(from_ranking(ranking), boards, macro, {})
-    how: dict[str, Any] = {"allow_mismatch": options.allow_mismatch, "draws": options.draws, "seed": options.seed}
-    board = add_reliability(rate(suite, systems, **how))
-    parts = split(board.systems) if options.by_dataset else {}
-    boards = {dataset: add_reliability(rate(suite, members, **how)) for dataset, members in parts.items()}
-    fields = [field for field in board.fields if field == options.by]
-    kinds = {field: rate_groups(board, field, draws=options.draws, seed=options.seed) for field in fields}
-    return SuiteScores(board, boards, None, kinds)
+    scoreboard = rank_systems(suite, systems, options)
+    parts: dict[str, Scoreboard] = {}
+    if options.by_dataset:
+        scored = rank_by_dataset(scoreboard.systems, suite, **_how(options))
+        parts = {dataset: add_reliability(board) for dataset, board in scored.items()}
+    macro = macro_average(scoreboard, parts) if parts else None
+    fields = [field for field in scoreboard.fields if field == options.by]
+    return SuiteScores(scoreboard, parts, macro, {field: rank_groups(scoreboard, field) for field in fields})
 
 
-def rank_systems(systems: Iterable[System], options: Options) -> Ranking:
-    """Rank systems that ran SIQ, without the questions that the options exclude; errors as for `score_suite`."""
-    ranking = rank(unanswerable.leave_out(systems, options.exclude), norms=options.norms, **_how(options))
-    return ranking._replace(context=ranking.context._replace(excluded=len(options.exclude)))
+def rank_systems(suite: str, systems: Iterable[System], options: Options) -> Scoreboard:
+    """Score systems without the questions that the options exclude from SIQ; errors as for `score_suite`."""
+    if suite != SIQ:
+        return add_reliability(rank(systems, suite, **_how(options)))
+    kept = unanswerable.leave_out(systems, options.exclude)
+    return rank(kept, norms=options.norms, **_how(options))._replace(excluded=len(options.exclude))
 
 
 def _how(options: Options) -> dict[str, Any]:

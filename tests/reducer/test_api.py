@@ -24,7 +24,7 @@ SYSTEMS = {
 BASE, TINY, SPHINX = SYSTEMS
 EXAMPLE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 PUBLIC = [speechiq, speechiq.read_systems, speechiq.rank, speechiq.compare]
-PUBLIC += [speechiq.Ranking.to_frame, speechiq.Ranking.samples, speechiq.Comparison.to_frame]
+PUBLIC += [speechiq.Scoreboard.to_frame, speechiq.Scoreboard.samples, speechiq.Comparison.to_frame]
 PUBLIC += [speechiq.plot.scores, speechiq.plot.levels, speechiq.plot.compare]
 
 
@@ -39,7 +39,7 @@ def runs(tmp_path, monkeypatch) -> Path:
 
 
 @pytest.fixture
-def ranking(runs) -> speechiq.Ranking:
+def scoreboard(runs) -> speechiq.Scoreboard:
     return speechiq.rank(speechiq.read_systems(runs))
 
 
@@ -48,10 +48,10 @@ def siq(*arguments: str) -> None:
     assert done.exit_code == 0, done.output
 
 
-def test_a_ranking_has_the_numbers_of_siq_score(ranking, runs):
+def test_a_ranking_has_the_numbers_of_siq_score(scoreboard, runs):
     siq("score", "runs", "-o", "siq.json")
     rows = json.loads(runs.with_name("siq.json").read_text())["systems"]
-    frame = ranking.to_frame()
+    frame = scoreboard.to_frame()
     assert list(frame.index) == [row["system"] for row in rows] == [BASE, TINY, SPHINX]
     for row, (_, scores) in zip(rows, frame.iterrows(), strict=True):
         assert (scores["rank"], scores["siq"]) == (row["rank"], row["siq"])
@@ -90,12 +90,12 @@ def test_a_level_is_scored_by_another_column(tmp_path):
     assert speechiq.rank(found, draws=0).to_frame()["apply"].to_dict() == {BASE: 100.0, TINY: 0.0, SPHINX: 0.0}
 
 
-def test_samples_have_a_row_for_each_item_of_each_system(ranking):
-    samples = ranking.samples()
+def test_samples_have_a_row_for_each_item_of_each_system(scoreboard):
+    samples = scoreboard.samples()
     assert len(samples) == 3 * (6 + 6 + 18) and list(samples.columns[-4:]) == list(FLAGS)
     assert samples.groupby("level")["question"].nunique().to_dict() == {"apply": 18, "remember": 0, "understand": 0}
     means = samples.groupby(["system", "level"])["score"].mean()
-    frame = ranking.to_frame()
+    frame = scoreboard.to_frame()
     for system in SYSTEMS:
         for level in ("remember", "understand", "apply"):
             assert means[system, level] == pytest.approx(frame.loc[system, level])
@@ -136,21 +136,20 @@ def test_names_and_notes_from_files_are_escaped(tmp_path):
     assert not re.search("<(b|script|i)>", shown)
 
 
-def test_records_have_short_texts(ranking, runs):
-    assert re.fullmatch(rf"<Ranking by SIQ: {re.escape(BASE)} \d+\.\d, .*>", repr(ranking))
+def test_records_have_short_texts(scoreboard, runs):
+    assert re.fullmatch(rf"<Scoreboard by SIQ: {re.escape(BASE)} \d+\.\d, .*>", repr(scoreboard))
     assert "better: None" in repr(speechiq.compare("base", "tiny", runs, draws=0))
     assert (
-        repr(ranking.context.systems[0])
-        == f"<System {BASE!r} with 6 remember scores, 6 understand scores, 18 apply scores>"
+        repr(scoreboard.systems[0]) == f"<System {BASE!r} with 6 remember scores, 6 understand scores, 18 apply scores>"
     )
 
 
-def test_figures_hold_the_scores_and_no_names_of_colors(ranking, runs):
-    frame = ranking.to_frame()
-    figure = speechiq.plot.scores(ranking)
+def test_figures_hold_the_scores_and_no_names_of_colors(scoreboard, runs):
+    frame = scoreboard.to_frame()
+    figure = speechiq.plot.scores(scoreboard)
     assert list(figure.data[0].y) == list(frame.index[::-1])
     assert list(figure.data[0].x) == pytest.approx(list(frame["siq"][::-1]), abs=1e-4)
-    by_level = speechiq.plot.levels(ranking)
+    by_level = speechiq.plot.levels(scoreboard)
     assert [list(trace.x) for trace in by_level.data] == [
         pytest.approx(list(frame[level][::-1]), abs=1e-4) for level in ("remember", "understand", "apply")
     ]
@@ -160,10 +159,10 @@ def test_figures_hold_the_scores_and_no_names_of_colors(ranking, runs):
 
 
 def test_a_ranking_without_siq_is_drawn_by_level_alone(runs):
-    ranking = speechiq.rank(speechiq.read_systems(runs).systems[:2])
+    scoreboard = speechiq.rank(speechiq.read_systems(runs).systems[:2])
     with pytest.raises(speechiq.SpeechIQError, match=r"no SIQ.*draw speechiq.plot.levels"):
-        speechiq.plot.scores(ranking)
-    assert len(speechiq.plot.levels(ranking).data) == 3
+        speechiq.plot.scores(scoreboard)
+    assert len(speechiq.plot.levels(scoreboard).data) == 3
 
 
 def test_norms_and_weights_are_read_or_refused(runs, tmp_path):
@@ -172,7 +171,7 @@ def test_norms_and_weights_are_read_or_refused(runs, tmp_path):
     siq("score", "runs", "--save-norms", str(path))
     ranked = speechiq.rank(found, norms=path, draws=0)
     assert ranked.to_frame()["siq"].to_dict() == speechiq.rank(found, draws=0).to_frame()["siq"].to_dict()
-    assert speechiq.rank(found, norms=ranked.context.norms, draws=0).to_frame().equals(ranked.to_frame())
+    assert speechiq.rank(found, norms=ranked.norms, draws=0).to_frame().equals(ranked.to_frame())
     with pytest.raises(speechiq.SpeechIQError, match="built with 'inverse-std'; leave weights out"):
         speechiq.rank(found, norms=path, weights="equal")
     with pytest.raises(speechiq.SpeechIQError, match="unknown rule of level weights 'heavy'"):
@@ -198,10 +197,10 @@ def test_a_mistake_is_named_in_one_line(runs, call, message):
 
 
 @pytest.mark.parametrize("documented", PUBLIC, ids=lambda of: of.__name__)
-def test_the_example_of_a_docstring_runs(documented, ranking, runs, monkeypatch):
+def test_the_example_of_a_docstring_runs(documented, scoreboard, runs, monkeypatch):
     monkeypatch.setattr("plotly.graph_objects.Figure.show", lambda figure: None)
     for system, folder in (("base", "demo:whisper-base"), ("tiny", "demo:whisper-tiny.en")):
         runs.joinpath(folder).rename(runs / system)
         runs.joinpath(f"whisper-{system}{'.en' * (system == 'tiny')}").symlink_to(system)
     (example,) = EXAMPLE.findall(inspect.getdoc(documented))
-    exec(inspect.cleandoc(example), {"speechiq": speechiq, "ranking": ranking})
+    exec(inspect.cleandoc(example), {"speechiq": speechiq, "scoreboard": scoreboard})

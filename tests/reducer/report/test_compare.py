@@ -51,10 +51,10 @@ def test_every_pair_is_that_of_the_command_in_both_directions(runs: Path, tmp_pa
 
 def test_the_parts_of_the_clips_sum_to_the_difference(runs: Path):
     study, data, names = of_page(runs, 60)
-    pool, order = study.ranking.pool, [study.names.index(name) for name in names]
+    pool, order = study.scoreboard.pool, [study.names.index(name) for name in names]
     total = 0.0
     for level, raw in pool.raw.items():
-        shown = study.ranking.context.levels[level].show(raw[order[0]] - raw[order[1]])
+        shown = study.scoreboard.levels[level].show(raw[order[0]] - raw[order[1]])
         parts = data["levels"][COLUMNS[level]]["parts"]
         total += sum(parts[clip] * gap for clip, gap in zip(pool.clips[level], shown, strict=True))
     assert total == pytest.approx(data["pairs"]["0 1"]["rows"][-1][4], abs=1e-4)

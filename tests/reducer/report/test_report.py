@@ -107,7 +107,7 @@ def test_questions_that_gold_fails_too_are_listed(gathered):
 def test_weights_of_the_clips_are_all_of_the_siq(gathered):
     clips = data.browser_data(gathered, data.standings(gathered))["clips"]
     assert sum(clip["weight"] for clip in clips) == pytest.approx(100, abs=0.01)
-    deciding = items.deciding(gathered.ranking.pool, gathered.ranking.scores.scale, gathered.listening)
+    deciding = items.deciding(gathered.scoreboard.pool, gathered.scale, gathered.listening)
     assert [level.level for level in deciding] == ["remember", "understand", "apply"]
     assert deciding[0].hardest[0].value == max(item.value for item in deciding[0].hardest)
 

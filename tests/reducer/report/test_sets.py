@@ -15,7 +15,7 @@ from speechiq.reducer import report
 from speechiq.reducer.report import provenance, sets
 from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.by_dataset import macro_average, rank_by_dataset
-from speechiq.reducer.scores.scoreboard import from_ranking
+from speechiq.reducer.scores.ranking import rank
 from speechiq.reducer.scores.siq_systems import read_systems
 from speechiq.reducer.tables.scoreboard_records import rows_of
 from tests.reducer.conftest import levels, write_run
@@ -48,13 +48,14 @@ def test_each_set_and_their_mean_are_on_the_page(runs: Path):
         "Macro average": "each set once",
         "All clips": "9 clips",
     }
-    rankings = rank_by_dataset(read_systems([runs]).systems)
-    for row in rows_of(from_ranking(macro_average(rankings))):
+    systems = read_systems([runs]).systems
+    boards = rank_by_dataset(systems)
+    for row in rows_of(macro_average(rank(systems), boards)):
         at = study.names.index(row["system"])
         first, second, macro, pooled = tables["siq"].cells[row["system"]]
-        assert [first.value, second.value] == pytest.approx([of.scores.siq[at] for of in rankings.values()])
+        assert [first.value, second.value] == pytest.approx([of.siq[at] for of in boards.values()])
         assert macro.value == pytest.approx(row["siq"]) and macro.interval is None
-        assert pooled.value == pytest.approx(study.ranking.scores.siq[at])
+        assert pooled.value == pytest.approx(study.scoreboard.siq[at])
         assert first.interval[0] <= first.interval[1]
         accuracy = tables["apply"].cells[row["system"]][2]
         assert (accuracy.value, accuracy.z) == pytest.approx(

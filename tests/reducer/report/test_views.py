@@ -61,7 +61,7 @@ def test_two_systems_are_compared_as_the_command_does(visit, study):
     rows = here.tab.locator("#compare-table tbody tr")
     rows.last.wait_for()
     found = report.gather([study], bootstrap=100)
-    comparison = compare(found.ranking.pool, "b/poor+thinker", "gold+thinker", draws=100)
+    comparison = compare(found.scoreboard.pool, "b/poor+thinker", "gold+thinker", draws=100)
     expected = [
         [f"{of.a:z.2f}", f"{of.b:z.2f}", f"{of.value:+z.2f}", f"{of.low:+z.2f} to {of.high:+z.2f}", f"{of.p:.4f}"]
         for of in (row.difference for row in comparison.rows)

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer import Flags, as_grid, as_json, from_ranking, rank, read_systems
+from speechiq.reducer import Flags, as_grid, as_json, rank, read_systems
 from speechiq.reducer.runs.samples import read_table
 from speechiq.reducer.studies.unanswerable import leave_out, read
 from speechiq.reducer.tables.scoreboard_records import csv_rows
@@ -71,19 +71,19 @@ def test_questions_that_are_not_scored_do_not_count(tmp_path):
     (left,) = leave_out([good], read(frozen_set(tmp_path / "set.json", *everything[:3])))
     assert left.flags == Flags(0.0, None, 0.75, 0.0), "demo/0 was cut at Apply alone"
     ranking = rank(read_systems([tmp_path]).systems, allow_mismatch=True)
-    assert [row["flags"]["unparsed"] for row in as_json(from_ranking(ranking))["systems"]] == [1 / 11] * 2
+    assert [row["flags"]["unparsed"] for row in as_json(ranking)["systems"]] == [1 / 11] * 2
 
 
 def test_what_rows_lack_is_not_known_and_never_0(tmp_path):
     write_run(tmp_path / "old", levels(0.1), system="old")
     write_run(tmp_path / "new", levels(0.9), system="new", columns={"remember": HEARD, "apply": {"unparsed": 0.5}})
     ranking = rank(read_systems([tmp_path]).systems)
-    known, unknown = (row["flags"] for row in as_json(from_ranking(ranking))["systems"])
+    known, unknown = (row["flags"] for row in as_json(ranking)["systems"])
     assert unknown == dict.fromkeys(Flags._fields)
     assert known == {"unparsed": 0.5, "none_of_the_above": None, "incomplete_audio": 0.0, "repetition": 0.0}
-    rows = csv_rows(from_ranking(ranking))
+    rows = csv_rows(ranking)
     assert [row["unparsed"] for row in rows] == [0.5, None] and [row["repetition"] for row in rows] == [0.0, None]
-    text = show(as_grid(from_ranking(ranking)))
+    text = show(as_grid(ranking))
     assert (
         "No letter" in text
         and "50.0" in text
@@ -95,7 +95,7 @@ def test_what_rows_lack_is_not_known_and_never_0(tmp_path):
 def test_flags_that_are_0_everywhere_are_told_in_the_caption(tmp_path):
     for name, skill in (("a", 0.1), ("b", 0.9)):
         write_run(tmp_path / name, levels(skill), system=name, columns={"understand": HEARD})
-    text = show(as_grid(from_ranking(rank(read_systems([tmp_path]).systems))))
+    text = show(as_grid(rank(read_systems([tmp_path]).systems)))
     assert "Repetition" not in text
     assert "none: clips with incomplete audio, transcripts that repeat one phrase many times" in " ".join(text.split())
 
@@ -113,9 +113,9 @@ def test_controls_are_known_by_what_ran_not_by_their_names(tmp_path, described, 
         config = {"siq": {"pretrained": name, "system": described if name == "gold+x" else {}}}
         write_run(tmp_path / name, levels(skill), system=name, config=config)
     ranking = rank(read_systems([tmp_path]).systems)
-    data = as_json(from_ranking(ranking))
+    data = as_json(ranking)
     assert [row["control"] for row in data["systems"]] == [None, control] and data["measures"]["apply"]["chance"] == 0.2
-    text = show(as_grid(from_ranking(ranking)))
+    text = show(as_grid(ranking))
     assert (f"control: {control}" in text) == bool(control) and "Apply by chance: 20 %" in text
 
 

@@ -14,7 +14,6 @@ from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import align, macro_average, rank, rank_by_dataset, read_systems
 from speechiq.reducer.scores.by_dataset import split
-from speechiq.reducer.scores.scoreboard import from_ranking
 from speechiq.reducer.tables.scoreboard_records import rows_of
 from tests.reducer.conftest import levels, write_run
 
@@ -56,25 +55,28 @@ def test_a_set_is_scored_as_if_it_were_alone(two_sets):
     systems = read_systems([two_sets]).systems
     found = rank_by_dataset(systems)
     assert list(found) == ["large", "small"]
-    for dataset, ranking in found.items():
+    for dataset, scoreboard in found.items():
         alone = rank(read_systems(sorted(two_sets.glob(f"*/{dataset}"))).systems)
-        assert ranking.scores.siq.tolist() == alone.scores.siq.tolist()
-        assert ranking.pool.clips == alone.pool.clips
+        assert scoreboard.siq.tolist() == alone.siq.tolist()
+        assert scoreboard.pool.clips == alone.pool.clips
     pooled = align(systems)
     assert len(pooled.clips["apply"]) == 16 and len(found["small"].pool.clips["apply"]) == 4
 
 
 def test_the_macro_average_counts_each_set_once(two_sets):
-    found = rank_by_dataset(read_systems([two_sets]).systems)
-    rows = {row["system"]: row for row in rows_of(from_ranking(macro_average(found)))}
-    for j, name in enumerate(found["large"].scores.systems):
-        assert rows[name]["siq"] == pytest.approx(np.mean([of.scores.siq[j] for of in found.values()]))
+    systems = read_systems([two_sets]).systems
+    found = rank_by_dataset(systems)
+    macro = macro_average(rank(systems), found)
+    rows = {row["system"]: row for row in rows_of(macro)}
+    for j, name in enumerate(found["large"].pool.systems):
+        assert rows[name]["siq"] == pytest.approx(np.mean([of.siq[j] for of in found.values()]))
         for level, of in rows[name]["categories"].items():
             sign = -1 if level == "remember" else 1
-            for part, name, factor in (("score", "raw", sign), ("z", "z", 1)):
-                sets = [getattr(ranking.scores.levels[level], name)[j] for ranking in found.values()]
+            for part, name, factor in (("score", "means", sign), ("z", "z", 1)):
+                sets = [getattr(scoreboard, name)[level][j] for scoreboard in found.values()]
                 assert of[part] == pytest.approx(factor * np.mean(sets))
-    assert next(row["rank"] for row in rows_of(from_ranking(macro_average(found)))) == 1
+            assert of["rank"] == 1 + sum(macro.means[level] > macro.means[level][j])
+    assert next(row["rank"] for row in rows_of(macro)) == 1
 
 
 def test_tables_json_and_csv_agree(two_sets):
@@ -114,7 +116,8 @@ def test_a_set_without_apply_leaves_the_mean_of_the_other_levels(two_sets):
         path.write_text(json.dumps(content))
         for samples in path.parent.glob("samples_small_2_*"):
             samples.unlink()
-    rows = rows_of(from_ranking(macro_average(rank_by_dataset(read_systems([two_sets]).systems))))
+    systems = read_systems([two_sets]).systems
+    rows = rows_of(macro_average(rank(systems), rank_by_dataset(systems)))
     assert all(row["siq"] is None and list(row["categories"]) == ["remember", "understand"] for row in rows)
     result = siq(two_sets, "--group-by", "dataset")
     assert result.exit_code == 0 and "Levels, without Speech IQ: small" in result.stdout
@@ -146,3 +149,25 @@ def test_every_item_is_in_one_set(two_sets):
     for j, system in enumerate(systems):
         for level, scores in system.scores.items():
             assert scores == {k: v for part in parts.values() for k, v in part[j].scores[level].items()}
+
+
+def test_a_suite_without_a_scale_has_a_macro_average_of_what_all_its_sets_have(two_sets):
+    for path in two_sets.glob("*/*/results*"):
+        content = json.loads(path.read_text())
+        for name in ("large_0", "small_0", "large_1", "small_1", "large_2", "small_2"):
+            content["configs"].get(name, {}).get("metadata", {})["suite"] = "mine"
+        content["configs"].pop("small_2", None)
+        path.write_text(json.dumps(content))
+    for samples in two_sets.glob("*/small/samples_small_2_*"):
+        samples.unlink()
+    out = two_sets / "mine.json"
+    result = siq(two_sets, "--group-by", "dataset", "--bootstrap", "0", "-o", out)
+    assert result.exit_code == 0, result.exception
+    assert "Suite mine macro-average" in result.stdout
+    content = json.loads(out.read_text())["suites"]["mine"]
+    sets = {dataset: {row["system"]: row for row in of["systems"]} for dataset, of in content["by_dataset"].items()}
+    for row in content["macro_average"]:
+        assert list(row["categories"]) == ["remember", "understand"] and row["mean_rank"] >= 1
+        for category, cell in row["categories"].items():
+            parts = [of[row["system"]]["categories"][category]["score"] for of in sets.values()]
+            assert cell["score"] == pytest.approx(np.mean(parts))

@@ -64,8 +64,8 @@ def test_another_column_is_scored_and_recorded(runs):
     }
     usual = rank(read_systems([runs]).systems)
     for row in data["systems"]:
-        j = usual.scores.systems.index(row["system"])
-        assert row["categories"]["remember"]["score"] == pytest.approx(-usual.scores.levels["remember"].raw[j] / 2)
+        j = usual.pool.systems.index(row["system"])
+        assert row["categories"]["remember"]["score"] == pytest.approx(-usual.means["remember"][j] / 2)
     (written,) = (runs / "harness" / "s0").glob("results*")
     harness = json.loads(written.read_text())
     assert "cer,none" in harness["results"]["siq_remember"] and "wer,none" not in harness["results"]["siq_remember"]

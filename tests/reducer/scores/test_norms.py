@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import add_checksum
-from speechiq.reducer import LEVELS, System, align, as_json, calibrate, from_ranking, rank, read_systems, score
+from speechiq.reducer import LEVELS, System, align, as_json, calibrate, rank, read_systems, score
 from speechiq.reducer.report.study import weights_by_rule
 from speechiq.reducer.scores import norms
 from speechiq.reducer.scores.norms import Norms
@@ -91,9 +91,9 @@ def test_norms_reproduce_their_pool_bit_for_bit(systems, rule, tmp_path_factory)
     read = norms.read(path)
     assert score(lined, read.scale).siq.tolist() == own.siq.tolist()
     together = rank(systems, norms=read)
-    assert [together.scores.levels[level].z.tolist() for level in LEVELS] == [own.levels[k].z.tolist() for k in LEVELS]
+    assert [together.z[level].tolist() for level in LEVELS] == [own.levels[k].z.tolist() for k in LEVELS]
     for system, siq in zip(systems, own.siq, strict=True):
-        alone = rank([system], norms=read).scores
+        alone = rank([system], norms=read)
         assert alone.siq.tolist() == [siq], "nobody moves, whoever else is scored"
 
 
@@ -121,11 +121,11 @@ def test_a_real_pool_reads_back_with_all_it_hangs_on(tmp_path, pool, built):
 
 def test_what_matches_is_said_on_every_output(tmp_path, built):
     ranking = rank(new(tmp_path), norms=built, draws=100)
-    data = as_json(from_ranking(ranking))
+    data = as_json(ranking)
     assert data["norms"]["name"] == "pool" and data["norms"]["sha256"] == built.sha256 and data["mismatches"] == []
     assert set(data["norms"]["match"].values()) == {True}
     assert data["systems"][0]["siq_interval"][0] < data["systems"][0]["siq"] < data["systems"][0]["siq_interval"][1]
-    (row,) = csv_rows(from_ranking(ranking))
+    (row,) = csv_rows(ranking)
     assert row["norms"] == f"pool ({built.sha256[:12]})" and row["interval_caution"].startswith("4 clips: with 5 clips")
 
 
@@ -136,13 +136,13 @@ def test_clips_that_all_lack_are_scored_without_them(tmp_path, built):
     with pytest.raises(SpeechIQError, match=r"1 of 4 items of norms 'pool' are not in system 'new', such as .*demo/3"):
         rank(new(tmp_path, scores), norms=built)
     ranking = rank(new(tmp_path, scores), norms=built, allow_mismatch=True)
-    data = as_json(from_ranking(ranking))
+    data = as_json(ranking)
     assert data["clips"] == {"remember": 3, "understand": 4, "apply": 4}
     assert ranking.pool.raw["apply"][0, 0] == 1.0, "of a clip with other questions, the shared ones count"
     weights = [built.levels["remember"].clips[clip] for clip in ranking.pool.clips["remember"]]
     x = np.dot(ranking.pool.raw["remember"][0], weights) / sum(weights)
     z = (x - built.levels["remember"].mean) / built.levels["remember"].std
-    assert ranking.scores.levels["remember"].z[0] == pytest.approx(z, abs=1e-12)
+    assert ranking.z["remember"][0] == pytest.approx(z, abs=1e-12)
     texts = " ".join(data["mismatches"])
     assert data["norms"]["match"] == {
         "clips": False,
@@ -152,7 +152,7 @@ def test_clips_that_all_lack_are_scored_without_them(tmp_path, built):
     }
     assert "2 of 12 items of norms 'pool' are not in system 'new'" in texts
     assert "1 of 11 items of system 'new' are not in norms 'pool', such as clip 'demo/0' question 'mine'" in texts
-    assert any("2 of 12" in str(row["mismatches"]) for row in csv_rows(from_ranking(ranking)))
+    assert any("2 of 12" in str(row["mismatches"]) for row in csv_rows(ranking))
 
 
 def test_who_loses_clips_through_another_is_marked_too(tmp_path, built):
@@ -162,9 +162,9 @@ def test_who_loses_clips_through_another_is_marked_too(tmp_path, built):
     write_run(tmp_path / "partial", scores, system="partial")
     partial = systems_below(tmp_path / "partial")
     together = rank([*new(tmp_path), *partial], norms=built, allow_mismatch=True)
-    assert together.scores.siq[0] != alone.scores.siq[0]
-    rows = {row["system"]: row["mismatches"] for row in as_json(from_ranking(together))["systems"]}
-    assert alone.context.mismatches == () and rows == {
+    assert together.siq[0] != alone.siq[0]
+    rows = {row["system"]: row["mismatches"] for row in as_json(together)["systems"]}
+    assert alone.mismatches == () and rows == {
         "new": [
             "level remember: 1 of 4 items of norms 'pool' do not count for system 'new': 'partial' misses them, "
             "such as clip 'demo/3'"
@@ -179,12 +179,12 @@ def test_other_conditions_are_refused_or_marked(tmp_path, built, level, metadata
     with pytest.raises(SpeechIQError) as refused:
         rank(systems, norms=built)
     assert message in str(refused.value) and str(refused.value).endswith("add --allow-mismatch to mark the scores")
-    context = rank(systems, norms=built, allow_mismatch=True).context
-    assert {of.aspect for of in context.mismatches} == {aspect}
+    scoreboard = rank(systems, norms=built, allow_mismatch=True)
+    assert {of.aspect for of in scoreboard.mismatches} == {aspect}
 
 
 def test_other_names_of_tasks_are_the_same_tasks(tmp_path, built):
-    assert rank(new(tmp_path, tasks="mine"), norms=built).context.mismatches == ()
+    assert rank(new(tmp_path, tasks="mine"), norms=built).mismatches == ()
 
 
 def test_nothing_is_shared(tmp_path, built):

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer import as_grid, as_json, from_ranking, rank, read_systems
+from speechiq.reducer import as_grid, as_json, rank, read_systems
 from speechiq.reducer.scores import norms
 from speechiq.reducer.stats.grid import flatten
 from speechiq.reducer.stats.separation import separates
@@ -41,7 +41,7 @@ def pool_of(folder: Path, *skills: float, missing: str = "", **options):
 
 def test_two_systems_have_levels_alone_in_every_output(tmp_path):
     ranking = rank(pool_of(tmp_path, 0.9, 0.3), draws=60)
-    data = as_json(from_ranking(ranking))
+    data = as_json(ranking)
     assert data["no_siq"].startswith(TWO) and "siq compare A B" in data["no_siq"] and "--norms" in data["no_siq"]
     assert data["weights"] is data["rule"] is data["leave_one_out"] is None
     for row in data["systems"]:
@@ -50,13 +50,13 @@ def test_two_systems_have_levels_alone_in_every_output(tmp_path):
             assert of["weighted"] is of["z"] is of["z_interval"] is None
             assert of["interval"][0] <= of["score"] <= of["interval"][1]
     json.dumps(data, allow_nan=False)
-    for row in csv.DictReader(io.StringIO(as_csv([flatten(row) for row in csv_rows(from_ranking(ranking))]))):
+    for row in csv.DictReader(io.StringIO(as_csv([flatten(row) for row in csv_rows(ranking)]))):
         assert row["siq"] == row["rank"] == row["apply_z"] == row["siq_low"] == "" != row["apply_score"]
-    grid = as_grid(from_ranking(ranking))
+    grid = as_grid(ranking)
     assert [grid.heading(column)[0] for column in grid.shown][:2] == ["System", "Remember"]
     for text in (as_markdown(grid), as_latex(grid)):
         assert "no SIQ and no Z" in text and "nan" not in text and "level weights" not in text
-    harness = as_harness(from_ranking(ranking), 0)
+    harness = as_harness(ranking, 0)
     assert harness["results"]["siq"]["siq,none"] == harness["results"]["siq_apply"]["z,none"] == "N/A"
     assert harness["configs"]["siq_apply"]["metadata"]["no_siq"].startswith(TWO)
     json.dumps(harness, allow_nan=False)
@@ -65,7 +65,7 @@ def test_two_systems_have_levels_alone_in_every_output(tmp_path):
 def test_lm_evals_own_table_shows_what_has_no_siq(tmp_path):
     lm_eval_utils = pytest.importorskip("lm_eval.utils")
     ranking = rank(pool_of(tmp_path, 0.9, 0.3), draws=60)
-    shown = lm_eval_utils.make_table(as_harness(from_ranking(ranking), 0), "groups")
+    shown = lm_eval_utils.make_table(as_harness(ranking, 0), "groups")
     (line,) = (line for line in shown.splitlines() if "|siq  " in line.replace("|siq   |", ""))
     assert line.count("N/A") == 2 and "nan" not in shown
 
@@ -73,17 +73,17 @@ def test_lm_evals_own_table_shows_what_has_no_siq(tmp_path):
 def test_two_systems_have_an_siq_on_norms(tmp_path):
     built = norms.build(pool_of(tmp_path / "pool", 0.9, 0.5, 0.4, 0.3, 0.1), "five")
     ranking = rank(pool_of(tmp_path / "two", 0.8, 0.2), norms=built)
-    assert ranking.context.remarks.no_siq is ranking.context.remarks.few is None
-    assert np.isfinite(ranking.scores.siq).all()
+    assert ranking.remarks.no_siq is ranking.remarks.few is None
+    assert np.isfinite(ranking.siq).all()
 
 
 @pytest.mark.parametrize(("count", "weak"), [(3, True), (4, True), (5, False)])
 def test_few_systems_are_a_weak_scale(tmp_path, count, weak):
     systems = pool_of(tmp_path, *np.linspace(0.1, 0.9, count))
-    lines = list(rank(systems).context.remarks.lines(systems[0].levels))
+    lines = list(rank(systems).remarks.lines(systems[0].levels))
     assert (f"only {count} systems: each result depends strongly on which systems they are" in lines[0]) == weak
     built = norms.build(systems, "few")
-    remarks = rank(systems[:1], norms=built).context.remarks
+    remarks = rank(systems[:1], norms=built).remarks
     assert bool(remarks.few) == weak and (not weak or remarks.few.startswith(f"norms of only {count} systems"))
     printed = CliRunner().invoke(app, ["score", str(tmp_path), "--save-norms", str(tmp_path / "norms.json")]).stdout
     assert (f"only {count} systems: each result depends strongly" in " ".join(printed.split())) == weak
@@ -100,7 +100,7 @@ def test_names_with_equal_rows_are_warned_of(tmp_path):
 
 def test_a_pool_without_apply_is_scored_on_two_levels(tmp_path):
     ranking = rank(pool_of(tmp_path, 0.9, 0.5, 0.1, missing="apply"), draws=60)
-    data = as_json(from_ranking(ranking))
+    data = as_json(ranking)
     assert data["no_siq"].startswith("no SIQ: it needs Apply as well as Remember and Understand; ")
     assert "siq data questions" in data["no_siq"] and data["rule"] is None
     for row in data["systems"]:
@@ -108,7 +108,7 @@ def test_a_pool_without_apply_is_scored_on_two_levels(tmp_path):
         assert row["categories"]["remember"]["z_interval"] is not None
     shown = siq(tmp_path).stdout
     assert "Levels, without Speech IQ" in shown and "SIQ" not in shown.split("no SIQ")[0]
-    assert as_harness(from_ranking(ranking), 0)["group_subtasks"] == {"siq": ["siq_remember", "siq_understand"]}
+    assert as_harness(ranking, 0)["group_subtasks"] == {"siq": ["siq_remember", "siq_understand"]}
 
 
 def test_levels_are_chosen(tmp_path):
@@ -162,7 +162,7 @@ def test_a_level_that_separates_no_systems_is_named(tmp_path):
         scores["apply"] = {clip: {f"{clip}#0": float(rng.random() < 0.65)} for clip in scores["apply"]}
         write_run(tmp_path / f"s{number}", scores, system=f"s{number}")
     ranking = rank(read_systems([tmp_path]).systems)
-    data = as_json(from_ranking(ranking))
+    data = as_json(ranking)
     assert data["separates"] == {"remember": True, "understand": True, "apply": False}
     (line,) = (line for line in data["remarks"] if line.startswith("Apply: "))
     weight = data["weights"]["apply"]
@@ -211,8 +211,8 @@ def test_a_ceiling_that_is_beaten_is_named_with_its_level_and_the_better_systems
         config = {"siq": {"pretrained": f"s{number}", "system": {"kind": "cascade", "asr": asr}}}
         write_run(tmp_path / f"s{number}", scores, system=f"s{number}", config=config)
     ranking = rank(read_systems([tmp_path]).systems)
-    (of,) = ranking.context.remarks.ceilings
+    (of,) = ranking.remarks.ceilings
     assert (of.control, of.level, [*of.better]) == ("s0", "apply", ["s4", "s3", "s2", "s1"])
-    (line,) = [line for line in as_json(from_ranking(ranking))["remarks"] if line.startswith("ceiling")]
+    (line,) = [line for line in as_json(ranking)["remarks"] if line.startswith("ceiling")]
     better = "s4 (acc. 87.5 %), s3 (acc. 75.0 %), s2 (acc. 62.5 %) and 1 other"
     assert line.startswith(f"ceiling: at Apply, s0 (acc. 37.5 %), which reads the references, is below {better}, by")

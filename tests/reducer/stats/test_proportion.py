@@ -46,7 +46,7 @@ def interval(scores: list[float], control: bool = False, **of) -> tuple[float, f
     levels = {"quality": category(**of)}
     controls = frozenset(["s"] if control else [])
     pool = ScoreMatrix(("s",), {"quality": names}, {"quality": np.array([scores])}, levels, controls)
-    low, high = resample_raw(pool, draws=100)[2]["quality"]
+    low, high = resample_raw(pool, draws=100).intervals["quality"]
     return float(low[0]), float(high[0])
 
 
@@ -151,7 +151,7 @@ def test_further_columns_keep_the_controls():
     levels = {"rate": category("rate", range=(0.0, 1_000_000.0), direction="lower", unit="WER %")}
     names = tuple("abcde")
     pool = ScoreMatrix(("s",), {"rate": names}, {"rate": np.zeros((1, 5))}, levels, frozenset("s"))
-    intervals, _ = resample_alone(pool, pool, draws=100)
+    intervals = resample_alone(pool, pool, draws=100).intervals
     assert intervals["rate"].low[0] == intervals["rate"].high[0] == 0.0
 
 

@@ -20,10 +20,9 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.bootstrap import resample
 from speechiq.reducer.scores.levels import LEVELS
-from speechiq.reducer.scores.ranking import NO_CONTEXT, Ranking, rank
+from speechiq.reducer.scores.ranking import rank
 from speechiq.reducer.scores.scale import calibrate, score
-from speechiq.reducer.scores.score_matrix import ScoreMatrix
-from speechiq.reducer.scores.scoreboard import from_ranking
+from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.siq_systems import read_systems
 from speechiq.reducer.tables.dashboards import folder_names, write_harness
 from tests.reducer.conftest import levels, write_run
@@ -33,22 +32,37 @@ SYSTEMS = ("demo:tiny+llm", "org/whisper+org/llm")
 CLIPS = 5
 
 
-def ranked(*names: str, draws: int = 0) -> Ranking:
+def ranked(*names: str, draws: int = 0) -> Scoreboard:
+    """Two systems as well have SIQ, on their own scale."""
     rng = np.random.default_rng(0)
-    clips = {level: tuple(f"demo/{number}" for number in range(CLIPS)) for level in LEVELS}
-    names = tuple(sorted(names))
-    pool = ScoreMatrix(
-        names, clips, {level: of.measure.sign * rng.random((len(names), CLIPS)) for level, of in LEVELS.items()}
+    systems = [
+        System(
+            name,
+            {
+                level: {
+                    (f"demo/{number}", "q")[: len(of.item)]: of.measure.sign * rng.random() for number in range(CLIPS)
+                }
+                for level, of in LEVELS.items()
+            },
+            levels=LEVELS,
+        )
+        for name in names
+    ]
+    scoreboard = rank(systems)
+    scores = score(scoreboard.pool, calibrate(scoreboard.pool))
+    return scoreboard._replace(
+        remarks=scoreboard.remarks._replace(no_siq=None),
+        scale=scores.scale,
+        z={level: of.z for level, of in scores.levels.items()},
+        siq=scores.siq,
+        bars=resample(scoreboard.pool, draws=draws) if draws else None,
+        excluded=3,
     )
-    pool = pool._replace(levels=LEVELS)
-    context = NO_CONTEXT._replace(systems=tuple(System(name, {}, levels=LEVELS) for name in names), excluded=3)
-    bootstrap = resample(pool, draws=draws) if draws else None
-    return Ranking(pool, score(pool, calibrate(pool)), context._replace(bootstrap=bootstrap))
 
 
 @pytest.fixture
 def written(tmp_path: Path) -> Path:
-    write_harness(from_ranking(ranked(*SYSTEMS, draws=100)), tmp_path / "siq")
+    write_harness(ranked(*SYSTEMS, draws=100), tmp_path / "siq")
     return tmp_path / "siq"
 
 
@@ -57,18 +71,18 @@ def read(path: Path) -> dict:
 
 
 def test_results_have_lm_evals_schema(written):
-    pool, scores, context = ranked(*SYSTEMS, draws=100)
-    errors = context.bootstrap
+    scoreboard = ranked(*SYSTEMS, draws=100)
+    pool, errors = scoreboard.pool, scoreboard.bars
     for name, folder in zip(SYSTEMS, ("demo__tiny+llm", "org__whisper+org__llm"), strict=True):
         (path,) = (written / folder).glob("results_*.json")
-        results, j = read(path), scores.systems.index(name)
+        results, j = read(path), pool.systems.index(name)
         assert set(results) <= set(EvalResults.__annotations__)
         assert results["model_name"] == name and results["model_name_sanitized"] == folder
         assert results["config"]["model_args"] == {"pretrained": name}
         assert list(results["results"]) == [*TASKS, "siq"] and results["group_subtasks"] == {"siq": TASKS}
-        assert results["groups"]["siq"]["siq,none"] == scores.siq[j]
+        assert results["groups"]["siq"]["siq,none"] == scoreboard.siq[j]
         assert results["groups"]["siq"]["siq_stderr,none"] == errors.siq_std[j]
-        assert results["results"]["siq_apply"]["acc_stderr,none"] == errors.raw_std["apply"][j]
+        assert results["results"]["siq_apply"]["acc_stderr,none"] == errors.std["apply"][j]
         assert results["results"]["siq_remember"]["wer,none"] == pytest.approx(-pool.raw["remember"][j].mean())
         assert results["higher_is_better"]["siq_remember"] == {"wer": False, "z": True}
         assert results["n-samples"]["siq_apply"] == {"original": CLIPS, "effective": CLIPS}
@@ -79,7 +93,7 @@ def test_results_have_lm_evals_schema(written):
 
 def test_what_the_siq_hides_is_printed_beside_it(two_runs):
     write_run(two_runs / "bad", levels(0.1), system="bad", columns={"apply": {"unparsed": 0.25}})
-    (path, _) = write_harness(from_ranking(rank(read_systems([two_runs]).systems)), two_runs / "siq")
+    (path, _) = write_harness(rank(read_systems([two_runs]).systems), two_runs / "siq")
     rows = [line.replace(" ", "").split("|") for line in utils.make_table(read(path), "groups").splitlines()[2:]]
     shown = {row[5]: row[6:8] for row in rows}
     assert shown["unparsed"] == ["↓", "0.2500"] and shown["repetition"] == ["↓", "N/A"]
@@ -88,13 +102,13 @@ def test_what_the_siq_hides_is_printed_beside_it(two_runs):
 
 def test_a_folder_stays_one_systems_over_several_exports(tmp_path):
     for systems in (("a/b", "x"), ("a:b", "x"), ("a/b", "x")):
-        write_harness(from_ranking(ranked(*systems)), tmp_path)
+        write_harness(ranked(*systems), tmp_path)
     held = {(path.parent.name.partition("-")[0], read(path)["model_name"]) for path in tmp_path.glob("*/results_*")}
     assert held == {("a__b", "a/b"), ("a__b", "a:b"), ("x", "x")} and len(list(tmp_path.iterdir())) == 3
 
 
 def test_without_a_bootstrap_errors_are_as_lm_eval_writes_none(tmp_path):
-    (path, _) = write_harness(from_ranking(ranked(*SYSTEMS)), tmp_path)
+    (path, _) = write_harness(ranked(*SYSTEMS), tmp_path)
     assert read(path)["groups"]["siq"]["siq_stderr,none"] == "N/A" and "N/A" in utils.make_table(read(path))
 
 
@@ -109,7 +123,7 @@ def test_sample_rows_have_lm_evals_schema_and_average_to_the_results(written):
 
 
 def test_lm_evals_table_printer(written):
-    scores = ranked(*SYSTEMS).scores
+    scores = ranked(*SYSTEMS)
     (path,) = written.glob("demo__tiny*/results_*")
     tasks, groups = (utils.make_table(read(path), column) for column in ("results", "groups"))
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in tasks.splitlines()[2:]]
@@ -156,7 +170,7 @@ def by_substring(file: str, task: str) -> bool:
 @pytest.mark.parametrize("matches", [by_name, by_substring])
 def test_zenos_reading_rules(written, matches):
     """Those of lm-eval's `scripts/zeno_visualize.py`, now and before task names were compared whole."""
-    write_harness(from_ranking(ranked(*SYSTEMS)), written)
+    write_harness(ranked(*SYSTEMS), written)
     asked = {}
     for folder in written.iterdir():
         files = [path.as_posix() for path in folder.iterdir()]
@@ -188,7 +202,7 @@ def test_hostile_names_stay_in_the_folder(tmp_path):
     assert len({name.casefold() for name in names.values()}) == len(HOSTILE)
     assert names["=1+1"] == utils.sanitize_model_name("=1+1") and names["<script>"] == "__script__"
     (tmp_path / "siq").mkdir()
-    write_harness(from_ranking(ranked(*HOSTILE)), tmp_path / "siq")
+    write_harness(ranked(*HOSTILE), tmp_path / "siq")
     assert [path.name for path in tmp_path.iterdir()] == ["siq"]
     assert sorted(path.name for path in (tmp_path / "siq").iterdir()) == sorted(names.values())
     assert {read(path)["model_name"] for path in tmp_path.glob("siq/*/results_*")} == set(HOSTILE)
@@ -196,19 +210,19 @@ def test_hostile_names_stay_in_the_folder(tmp_path):
 
 def test_what_was_written_is_no_run(two_runs):
     tasks, _ = find_tasks([two_runs])
-    write_harness(from_ranking(rank(read_systems([two_runs]).systems)), two_runs)
+    write_harness(rank(read_systems([two_runs]).systems), two_runs)
     assert find_tasks([two_runs]) == (tasks, [])
 
 
 def test_a_folder_that_takes_no_files(tmp_path):
     (tmp_path / "file").write_text("kept")
     with pytest.raises(SpeechIQError, match=r"cannot write '.*file.*'.*name a folder"):
-        write_harness(from_ranking(ranked("a", "b")), tmp_path / "file")
+        write_harness(ranked("a", "b"), tmp_path / "file")
 
 
 def test_a_second_export_leaves_the_first(written):
     before = {path: path.read_bytes() for path in written.rglob("*.json*")}
-    write_harness(from_ranking(ranked(*SYSTEMS)), written)
+    write_harness(ranked(*SYSTEMS), written)
     assert all(path.read_bytes() == content for path, content in before.items())
     assert len(list(written.rglob("results_*"))) == 4
 

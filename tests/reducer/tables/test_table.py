@@ -9,7 +9,7 @@ import json
 import pytest
 from rich.console import Console
 
-from speechiq.reducer import Flags, System, as_grid, as_json, from_ranking, rank
+from speechiq.reducer import Flags, System, as_grid, as_json, rank
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.stats.grid import flatten
 from speechiq.reducer.tables.publish import as_csv
@@ -32,7 +32,7 @@ def board_of(*names: str, rule: str = "inverse-std", draws: int = 0, flags: Flag
         )
         for j, name in enumerate(names)
     ]
-    board = from_ranking(rank(systems, rule=rule, draws=draws))
+    board = rank(systems, rule=rule, draws=draws)
     return board._replace(systems=tuple(system._replace(flags=flags or Flags()) for system in board.systems))
 
 
@@ -77,8 +77,7 @@ def test_json_is_exact():
     assert [row["rank"] for row in data["systems"]] == [1, 2, 3]
     middle = data["systems"][1]
     assert middle["categories"]["remember"]["score"] == 0.1875
-    scores = board.ranking.scores
-    assert middle["siq"] == scores.siq[scores.systems.index("middle")]
+    assert middle["siq"] == board.siq[board.pool.systems.index("middle")]
     for row in data["systems"]:
         parts = row["categories"]
         z = sum(data["weights"][level] * parts[level]["z"] for level in parts)
