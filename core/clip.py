@@ -179,9 +179,6 @@ def file_clip(items: Mapping[str, Any], id: str = "") -> Clip:
     """Return the clip of a doc with `path`, `sha256`, `duration` (s) and, optionally, `offset` (s) and `transforms`.
 
     `transforms` are text; see `speechiq.core.transforms.chain`.
-
-    Raises:
-        SpeechIQError: The transforms cannot be read.
     """
     source = AudioFile(items["path"], items["sha256"])
     transforms = read_transforms(items.get("transforms") or "[]")
@@ -195,9 +192,6 @@ def as_clip(audio: Any, id: str = "") -> Clip:
         audio: The items of a doc's clip (see `file_clip`), a decoded `{"array", "sampling_rate"}`, or encoded
             `{"bytes"}`. An array is shaped (samples,), or has its channels first or last.
         id: The id of the doc.
-
-    Raises:
-        SpeechIQError: Audio in none of these forms, or without samples.
     """
     try:
         if isinstance(audio, Mapping) and "sha256" in audio:

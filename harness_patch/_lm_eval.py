@@ -97,11 +97,7 @@ def find_saved_file(tracker: Any, ending: str, beginning: str = "") -> Path:
     """Return the path of the file that `EvaluationTracker` wrote last, even if the file does not exist.
 
     `save_results_aggregated` builds the names from `date_id` and `general_config_tracker` and does not return them.
-
-    Args:
-        tracker: Tracker that has saved its files.
-        ending: `.json` or `.jsonl`.
-        beginning: Beginning of the file name; empty for the results file.
+    `ending` is `.json` or `.jsonl`; `beginning` is empty for the results file.
     """
     place = Path(tracker.output_path)
     if place.suffix == ".json":

@@ -17,12 +17,7 @@ from speechiq.harness_patch.evaluation import device_was_given
 
 
 def wrap_run(execute: Callable[[argparse.Namespace], None], model_types: Sequence[str]) -> Callable:
-    """Return the function that `lm_eval run` calls instead of `execute`.
-
-    Args:
-        execute: Runs lm-eval with its command line.
-        model_types: Names under which speech systems are registered.
-    """
+    """Return the function that `lm_eval run` calls instead of `execute`; `model_types` are those of speech systems."""
     print_in_one_line()
     ending = Ending()
     # What is registered first runs last.
@@ -72,11 +67,7 @@ def _read_options(args: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def _refuse_unknown(options: Mapping[str, Any]) -> None:
-    """Refuse a run without tasks, a model type that is not registered, and a task folder that does not exist.
-
-    Raises:
-        SpeechIQError: The message has the nearest known name.
-    """
+    """Refuse a run without tasks, an unknown model type (with the nearest known name), and a missing task folder."""
     model, folder, known = options.get("model"), options.get("include_path"), _lm_eval.list_model_types()
     if not options.get("tasks"):
         raise SpeechIQError("--tasks: none given; give --tasks siq_demo, or other tasks that `lm_eval ls tasks` lists")

@@ -27,11 +27,7 @@ SEED = 1234
 
 
 def find_names(manager: Any, names: Sequence[str]) -> list[str]:
-    """Return the names of tasks and groups that match the given names.
-
-    Raises:
-        SpeechIQError: A name is unknown; names the nearest known one.
-    """
+    """Return the names of tasks and groups that match the given names; refuse an unknown one."""
     found: list[str] = []
     for name in names:
         matched = manager.match_tasks([name]) or [name] * Path(name).is_file()
@@ -45,11 +41,7 @@ def find_names(manager: Any, names: Sequence[str]) -> list[str]:
 
 
 def build_system(system: str, given: Mapping[str, Any]) -> Any:
-    """Build a system without its weights, with the seed of a run.
-
-    Raises:
-        SpeechIQError: Its spec, its options or the device are not valid.
-    """
+    """Build a system without its weights, with the seed of a run."""
     import torch
 
     from speechiq.harness_patch.hf_audio import HFAudio
@@ -63,14 +55,7 @@ def build_system(system: str, given: Mapping[str, Any]) -> Any:
 
 
 def check(given: Mapping[str, Any]) -> Inventory:
-    """Check the systems on the tasks, and return the work that a run would have.
-
-    Args:
-        given: `processes.Settings` by name, and `systems`.
-
-    Raises:
-        SpeechIQError: The first fault.
-    """
+    """Check the systems on the tasks (`processes.Settings` by name, and `systems`), and return the work of the run."""
     from lm_eval.tasks import TaskManager
 
     from speechiq.harness_patch.evaluation import choose_tasks, given_metadata
@@ -89,11 +74,7 @@ def check(given: Mapping[str, Any]) -> Inventory:
 
 
 def _count(system: str, lm: Any, tasks: Sequence[Any], metadata: Mapping[str, Any], samples: Samples) -> SystemWork:
-    """Give a system the requests of a run, and return what the response cache has of it.
-
-    Raises:
-        SpeechIQError: The system refuses a request.
-    """
+    """Give a system the requests of a run, and return what the response cache has of it."""
     from lm_eval import simple_evaluate
 
     try:

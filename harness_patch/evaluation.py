@@ -41,20 +41,11 @@ class SpeechModel(ABC):
 
     @abstractmethod
     def refuse_instruction(self, instruction: str | None) -> None:
-        """Refuse `--system_instruction` if the system cannot follow it.
-
-        Raises:
-            SpeechIQError: The message has the reason.
-        """
+        """Refuse `--system_instruction` if the system cannot follow it."""
 
 
 def guard_run(simple_evaluate: Callable, model_types: Sequence[str]) -> Callable:
-    """Return `simple_evaluate` with checks before it.
-
-    Args:
-        simple_evaluate: Function of lm-eval.
-        model_types: Names under which speech systems are registered.
-    """
+    """Return lm-eval's `simple_evaluate` with checks before it; `model_types` are those of speech systems."""
 
     @functools.wraps(simple_evaluate)
     def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -152,8 +143,7 @@ def _refuse_shared_cache(path: str | None) -> None:
 def choose_tasks(names: Any) -> Any:
     """Return the tasks of a run without the Apply tasks that have no question file, after saying so in one line.
 
-    Raises:
-        SpeechIQError: No task of the run reads a key of the metadata; found before data sets are fetched.
+    Metadata that no task of the run reads is refused here, before data sets are fetched.
     """
     if not isinstance(names, list) or not hints.names_the_suite(names) or not all(isinstance(n, str) for n in names):
         return names
@@ -178,11 +168,8 @@ def _leave_out_apply(names: Sequence[str], metadata: Mapping[str, Any]) -> tuple
     """Return the tasks of a run without the Apply tasks whose questions are not written yet, and the sets of those.
 
     The names stay as they are if no questions are missing, if one of them is not a task or group of the suite, or if
-    nothing else would be left: then the task itself says what it needs.
-
-    Args:
-        names: Tasks and groups that the user named.
-        metadata: The user's metadata, in which `questions` or `DATASET.questions` may name a question file.
+    nothing else would be left: then the task itself says what it needs. The user's metadata may name a question file
+    by `questions` or `DATASET.questions`.
     """
     from speechiq.siq_tasks.catalog.tasks import list_tasks
 
@@ -206,11 +193,7 @@ def _without_questions(tasks: Sequence[TaskInfo], metadata: Mapping[str, Any]) -
 
 @contextmanager
 def given_metadata(options: Mapping[str, Any]) -> Iterator[None]:
-    """Pass the user's metadata to the tasks inside the block, without the model arguments that lm-eval adds to it.
-
-    Args:
-        options: Arguments of `simple_evaluate`.
-    """
+    """Pass the user's metadata to the tasks inside the block, without the model arguments that lm-eval adds to it."""
     from speechiq.siq_tasks.options import Given, given
     from speechiq.siq_tasks.set_metadata import expand_sets
 

@@ -53,9 +53,6 @@ class HFAudio(SpeechModel, LM):
         max_batch_size: Not used; lm-eval passes it.
         store: Folder of the response cache, or `off`; by default `SIQ_STORE` or a folder in the cache folder.
         **options: Stage options, such as `asr_num_beams=5` or `llm_answer=likelihood`.
-
-    Raises:
-        SpeechIQError: The system cannot be built, or this machine does not have the device.
     """
 
     MULTIMODAL = True
@@ -119,11 +116,7 @@ class HFAudio(SpeechModel, LM):
             yield
 
     def refuse_instruction(self, instruction: str | None) -> None:
-        """Refuse `--system_instruction` if the prompt of the questions has no place for it.
-
-        Raises:
-            SpeechIQError: The system answers by likelihood.
-        """
+        """Refuse `--system_instruction` if the prompt of the questions has no place for it."""
         way = self.system.answering
         if instruction and isinstance(way, Likelihood):
             raise SpeechIQError(
@@ -193,11 +186,7 @@ class HFAudio(SpeechModel, LM):
         return self.system.loglikelihood([question.prompt for question in questions], continuations)
 
     def loglikelihood_rolling(self, requests: list[Instance]) -> list[float]:
-        """Refuse tasks with rolling log-likelihoods.
-
-        Raises:
-            SpeechIQError: Always.
-        """
+        """Refuse tasks with rolling log-likelihoods."""
         raise SpeechIQError(
             "hf-audio: the rolling log-likelihood of a text is not defined for a speech system; "
             "run such tasks with --model hf"
@@ -241,15 +230,9 @@ class HFAudio(SpeechModel, LM):
 
 
 def _choose_device(device: str | None, state: PartialState, count: int) -> torch.device:
-    """Return the requested device; the device of this process if none was requested or several processes run.
+    """Return the requested device; that of this process if none was requested or several processes run.
 
-    Args:
-        device: Device as the user wrote it.
-        state: State of this process.
-        count: Number of accelerators of this machine.
-
-    Raises:
-        SpeechIQError: This machine has no such device.
+    This machine has `count` accelerators.
     """
     own = state.device
     if device is None:

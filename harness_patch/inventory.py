@@ -14,14 +14,10 @@ Samples = dict[str, list[int]]
 
 
 class TaskWork(Struct, frozen=True):
-    """Count the docs of one task that are run.
+    """Count the docs of one task that are run, the different clips among them, and their seconds of audio.
 
     Attributes:
-        task: Its name.
-        docs: Number of docs.
-        clips: Number of different clips among them; 0 for a task of another package.
-        seconds: Their seconds of audio.
-        suite: Name of its suite; empty for a task of another package.
+        suite: Name of its suite; empty for a task of another package, whose clips are not counted.
         category: Its column in the suite's table, for SIQ the level; empty without a suite.
     """
 
@@ -50,14 +46,9 @@ class SystemWork(Struct, frozen=True):
 
 
 class Inventory(Struct, frozen=True):
-    """Describe the work of a run of several systems.
+    """Describe the work of a run: its tasks and systems in their order, the different clips and their seconds of audio.
 
-    Attributes:
-        tasks: The tasks, in the order in which they run.
-        systems: The systems, in the user's order.
-        clips: Number of different clips over all tasks.
-        seconds: Their seconds of audio.
-        samples: The docs of the tasks that are not run whole.
+    `samples` are the docs of the tasks that are not run whole.
     """
 
     tasks: list[TaskWork]
@@ -97,13 +88,9 @@ def list_work(
 
 
 def choose_clips(docs: Mapping[str, Sequence[Mapping[str, Any]]], limit: int | None) -> Samples:
-    """Return the docs about the first clips of each data set, so that all its tasks run the same clips.
+    """Return the docs about the first `limit` clips of each data set, so that all its tasks run the same clips.
 
     Tasks of one data set that have no clip in common take the first of their own. A doc without a clip counts as one.
-
-    Args:
-        docs: Task -> its docs.
-        limit: Number of clips per data set; None takes all.
 
     >>> a, b = ({"dataset": "x", "id": f"x/{name}"} for name in "ab")
     >>> choose_clips({"remember": [a, b], "apply": [a, a, b]}, 1)

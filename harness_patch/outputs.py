@@ -19,11 +19,7 @@ from speechiq.harness_patch.hints import output_folder
 
 
 def check_output_path(path: str | None) -> None:
-    """Refuse an output path that cannot be written to; lm-eval would report it only after the run.
-
-    Raises:
-        SpeechIQError: The message names the folder.
-    """
+    """Refuse an output path that cannot be written to; lm-eval would report it only after the run."""
     if path is None:
         return
     folder = output_folder(path)
@@ -39,11 +35,7 @@ def check_output_path(path: str | None) -> None:
 
 
 def check_results(tracker: Any, results: Mapping[str, Any], samples: Mapping[str, list] | None = None) -> None:
-    """Read back the results that lm-eval's `EvaluationTracker` has just saved, if they are of a speech run.
-
-    Raises:
-        SpeechIQError: The file is missing, damaged or incomplete, or rows of samples are missing.
-    """
+    """Read back the results that lm-eval's `EvaluationTracker` has just saved, if they are of a speech run."""
     tracker.is_of_speech = _is_of_speech(results)
     if not tracker.is_of_speech:
         return
@@ -61,11 +53,7 @@ def check_results(tracker: Any, results: Mapping[str, Any], samples: Mapping[str
 
 
 def check_samples(tracker: Any, task_name: str, samples: list) -> None:
-    """Read back the sample rows that lm-eval's `EvaluationTracker` has just saved, if they are of a speech run.
-
-    Raises:
-        SpeechIQError: The file is missing or incomplete.
-    """
+    """Read back the sample rows that lm-eval's `EvaluationTracker` has just saved, if they are of a speech run."""
     if not tracker.is_of_speech:
         return
     file = find_saved_file(tracker, ".jsonl", f"samples_{task_name}_")

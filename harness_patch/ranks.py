@@ -60,10 +60,7 @@ def warn_of_a_lone_process(ranks: int) -> None:
 
 
 def in_doc_order(parts: Sequence[Any]) -> Any:
-    """Merge the lists of all processes into the order of the docs, which lm-eval distributes in turn.
-
-    Args:
-        parts: One entry per process: lists, or dicts of lists to any depth.
+    """Merge the lists (or dicts of lists, to any depth) of all processes into the order of the docs.
 
     >>> in_doc_order([{"wer": [0, 2, 4]}, {"wer": [1, 3]}])
     {'wer': [0, 1, 2, 3, 4]}

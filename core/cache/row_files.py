@@ -75,11 +75,7 @@ class RowFile:
     """A file that only one process appends to: neither locks nor a shared clock are needed.
 
     Its name has the time, the host, the process and a random part. A new file begins after a failed write, which may
-    leave half a line, and if the file was removed.
-
-    Args:
-        folder: Where the file is made with the first rows.
-        fix: What a user can do if it cannot be written, after "free disk space, or".
+    leave half a line, and if the file was removed. Errors end with `fix`, after "free disk space, or".
     """
 
     def __init__(self, folder: Path, fix: str = FIX) -> None:
@@ -87,11 +83,7 @@ class RowFile:
         self._path: Path | None = None
 
     def append(self, lines: bytes) -> None:
-        """Add lines and flush them to the disk; if the file is removed meanwhile, write them to a new one.
-
-        Raises:
-            SpeechIQError: The folder is not writable, or the disk is full.
-        """
+        """Add lines and flush them to the disk; if the file is removed meanwhile, write them to a new one."""
         for _ in range(TRIES):
             known, self._path = self._path, None
             name = f"{time.time_ns()}-{HOST}-{os.getpid()}-{secrets.token_hex(4)}{ROWS}"
@@ -122,9 +114,6 @@ class RowIndex:
 
     Attributes:
         gone: Whether a file was removed; its rows may be in another one, which a new index finds.
-
-    Raises:
-        SpeechIQError: A file exists and cannot be read.
     """
 
     def __init__(self, fix: str = FIX) -> None:

@@ -49,9 +49,6 @@ class StageCache:
     Attributes:
         rows: Key -> row, for the rows in memory.
         added: Number of rows that this object added.
-
-    Raises:
-        SpeechIQError: The folder cannot be written.
     """
 
     def __init__(self, stage: Mapping[str, Any], folder: Path | None, fix: str = FIX) -> None:
@@ -72,12 +69,7 @@ class StageCache:
     def fetch(self, keys: Collection[str], form: Any = Any) -> None:
         """Read the rows of those `keys` that are on disk into memory.
 
-        Args:
-            keys: Keys of the rows.
-            form: Type of a row; rows of another form are left out, with one warning for all of them.
-
-        Raises:
-            SpeechIQError: A file cannot be read.
+        Rows that are not of the type `form` are left out, with one warning for all of them.
         """
         with self._lock:
             if self.folder and (missing := set(keys) - self.rows.keys()):
@@ -88,11 +80,7 @@ class StageCache:
                 self.rows |= valid
 
     def add(self, rows: Mapping[str, Any]) -> None:
-        """Add rows, key -> JSON types; they are on disk when this returns.
-
-        Raises:
-            SpeechIQError: They cannot be written.
-        """
+        """Add rows, key -> JSON types; they are on disk when this returns."""
         with self._lock:
             if self.folder:
                 self._file.append(b"".join(seal(key, row) for key, row in rows.items()))

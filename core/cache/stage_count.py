@@ -35,12 +35,7 @@ class Counter:
         self._missing: dict[str, set[str]] = {}
 
     def add(self, stage: Mapping[str, Any], keys: Collection[str], missing: Collection[str]) -> None:
-        """Add the rows that one call needs.
-
-        Args:
-            stage: The stage's description.
-            keys: Keys of the rows.
-            missing: Those that are not in the cache.
+        """Add the rows that one call needs, and those of them that are not in the cache.
 
         Raises:
             Counted: Rows are missing, so that what later stages need is unknown.

@@ -60,10 +60,8 @@ def list_stages(store: Path | None) -> list[StageFolder]:
 def prune(store: Path | None, older_than: float) -> list[StageFolder]:
     """Remove the stages that were neither read nor written for `older_than` days; 0 removes all.
 
-    A run that uses one continues, and what it adds later is cached.
-
-    Raises:
-        SpeechIQError: A stage cannot be removed; all others are.
+    A run that uses one continues, and what it adds later is cached. A stage that cannot be removed is an error, after
+    all others are removed.
     """
     removed, failures = [], []
     for stage in list_stages(store):
@@ -91,9 +89,6 @@ def merge(stage: StageFolder, quiet_for: float = DAY) -> int:
 
     Returns:
         Number of merged files.
-
-    Raises:
-        SpeechIQError: A file cannot be read, or the disk is full; all files stay unchanged.
     """
     files = list_files(stage.folder) if stage.is_read else []
     sizes = {file: file.stat().st_size for file in files if measure_age(file) > quiet_for}

@@ -26,13 +26,10 @@ NOTICE_S, LIMIT_S = 5.0, 15.0
 
 @cache
 def notice_offline() -> bool:
-    """Put huggingface_hub and datasets into their offline mode if the hub cannot be resolved or does not answer.
+    """Return whether the hub is offline, by `HF_HUB_OFFLINE` or because it does not answer; then set the offline mode.
 
-    In offline mode models and data sets in the hub's cache load at once, and others fail at once, without five retries.
-    Behind a proxy, which resolves names itself, the name is not resolved here.
-
-    Returns:
-        Whether it is offline, set here or by `HF_HUB_OFFLINE`.
+    In offline mode of huggingface_hub and datasets, what is in the hub's cache loads at once, and all else fails at
+    once, without five retries.
     """
     from huggingface_hub import constants
 
@@ -53,12 +50,9 @@ def notice_offline() -> bool:
 
 
 def find_hub_fault(patience: float) -> str | None:
-    """Return why the hub gives no answer at all; None if it answers, even with an error.
+    """Return why the hub gives no answer at all within `patience` (s); None if it answers, even with an error.
 
     After `NOTICE_S` a line is printed that says what the program waits for.
-
-    Args:
-        patience: Seconds to wait for the answer.
     """
     import httpx2
     from huggingface_hub import constants, get_session
@@ -87,15 +81,9 @@ def find_hub_fault(patience: float) -> str | None:
 def within(
     patience: float, ask: Callable[[], Answer], late: Answer, notice: Callable[[], None] | None = None
 ) -> Answer:
-    """Return the answer, or `late` if it takes longer than `patience` seconds.
+    """Return the answer, or `late` if it takes longer than `patience` (s); call `notice` after `NOTICE_S` without it.
 
     A daemon thread does not delay the end of the program, as a pool of threads would.
-
-    Args:
-        patience: Seconds to wait.
-        ask: Returns the answer.
-        late: Returned without an answer in time.
-        notice: Called after `NOTICE_S` without an answer, if `patience` is longer.
     """
     answers: Queue[Answer] = Queue()
     Thread(target=lambda: answers.put(ask()), daemon=True).start()

@@ -28,9 +28,6 @@ def check_address(url: Any, given_by: str, fix: str, example: str, secrets: Sequ
         fix: Where a key belongs instead, such as `set the environment variable OPENAI_API_KEY`.
         example: A valid address.
         secrets: Texts, such as the key itself, that must not be in the address.
-
-    Raises:
-        SpeechIQError: It is not an address, or contains a secret, which the error does not repeat.
     """
     text = str(url).strip()
     if secret := find_secret(text, secrets):
@@ -66,9 +63,6 @@ def refuse_secrets(options: Any, given_by: str, fix: str) -> None:
         options: A mapping, to any depth, or lm-eval's `name=value,name=value`.
         given_by: See `check_address`.
         fix: See `check_address`.
-
-    Raises:
-        SpeechIQError: An address contains a secret.
     """
     for name, text in _texts(options):
         for url in re.findall(r"https?://[^\s,]+", text):

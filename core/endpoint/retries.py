@@ -24,12 +24,7 @@ def is_temporary(reply: httpx2.Response) -> bool:
 
 
 def find_pause(tries: int, reply: httpx2.Response | None) -> float:
-    """Return the seconds to wait: as long as the server requests, at most `LONGEST_REQUESTED`, else longer each time.
-
-    Args:
-        tries: Number of failed tries, at least 1.
-        reply: The reply to the last of them, if there was one.
-    """
+    """Return the seconds to wait after some failed `tries`: as the last reply requests, else longer each time."""
     requested = _read_pause(reply) if reply is not None else 0.0
     if requested > 0:
         return min(requested, LONGEST_REQUESTED)

@@ -60,9 +60,6 @@ def replace_halves(text: str) -> str:
 def refuse_extremes(value: Any) -> None:
     """Refuse values on which other code fails: nesting deeper than `DEEPEST`, integers above all floats.
 
-    Args:
-        value: A value of JSON types.
-
     Raises:
         ValueError: The value is one of these.
 

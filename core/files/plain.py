@@ -65,11 +65,7 @@ def open_plain(path: str | Path) -> BufferedReader:
 
 
 def read_plain(path: str | Path, largest: int = LARGEST) -> bytes:
-    """Return the content of a plain file.
-
-    Args:
-        path: Path of the file.
-        largest: Bytes of the largest file that is read.
+    """Return the content of a plain file of at most `largest` bytes.
 
     Raises:
         OSError: It cannot be read, is not a plain file, or is larger.
@@ -83,9 +79,6 @@ def read_plain(path: str | Path, largest: int = LARGEST) -> bytes:
 def hash_file(path: str | Path) -> str:
     """Return the sha256 of the content that a plain file has now.
 
-    Args:
-        path: Path of the file.
-
     Raises:
         OSError: It cannot be read, or is not a plain file.
     """
@@ -94,11 +87,7 @@ def hash_file(path: str | Path) -> str:
 
 
 def append_plain(path: Path, *, new: bool) -> BinaryIO:
-    """Open a file for appending; a link is not followed.
-
-    Args:
-        path: Path of the file.
-        new: Whether the file is made; if not, it has to exist.
+    """Open a `new` file, or one that exists, for appending; a link is not followed.
 
     Raises:
         OSError: It cannot be opened, is missing or exists already, or is a link, a folder, a pipe or a device.
@@ -109,26 +98,14 @@ def append_plain(path: Path, *, new: bool) -> BinaryIO:
 
 
 def refuse_to_overwrite(path: Path, force: bool) -> None:
-    """Refuse to overwrite a file without `--force`.
-
-    Raises:
-        SpeechIQError: A file exists at `path`, and `force` is not set.
-    """
+    """Refuse to overwrite a file without `--force`."""
     if exists(path) and not force:
         raise SpeechIQError(f"{str(path)!r} exists; name another file, or add --force to overwrite it")
 
 
 @contextmanager
 def writing(path: Path, fix: str) -> Iterator[None]:
-    """Turn the error of a disk inside the block into one line.
-
-    Args:
-        path: File or folder that the block writes.
-        fix: What a user can do if it cannot be written.
-
-    Raises:
-        SpeechIQError: The folder is not writable, the disk is full, or the path is of another kind.
-    """
+    """Turn the error of a disk inside the block, which writes `path`, into one line that ends with `fix`."""
     try:
         yield
     except OSError as error:
@@ -136,16 +113,7 @@ def writing(path: Path, fix: str) -> Iterator[None]:
 
 
 def check_output(path: Path, force: bool, advice: str) -> None:
-    """Check before the work that a file can be written; nothing is left behind.
-
-    Args:
-        path: Path of the file.
-        force: Whether a file that exists may be replaced.
-        advice: What a user can do if it cannot be written.
-
-    Raises:
-        SpeechIQError: A file exists there, or none can be written there.
-    """
+    """Check before the work that a file can be written, replacing one only by `force`; nothing is left behind."""
     refuse_to_overwrite(path, force)
     target = Path(os.path.realpath(path))
     with writing(path, advice):
@@ -157,15 +125,7 @@ def check_output(path: Path, force: bool, advice: str) -> None:
 
 
 def check_output_folder(path: Path, advice: str) -> None:
-    """Check before the work that files can be written into a folder, which may be missing; nothing is left behind.
-
-    Args:
-        path: Path of the folder.
-        advice: What a user can do if it cannot be written to.
-
-    Raises:
-        SpeechIQError: It is not a folder, or no file can be written into it.
-    """
+    """Check before the work that files can be written into a folder, which may be missing; nothing is left behind."""
     target = Path(os.path.realpath(path))
     existing = next(folder for folder in (target, *target.parents) if exists(folder))
     with writing(path, advice), tempfile.TemporaryFile(dir=existing):
@@ -173,11 +133,7 @@ def check_output_folder(path: Path, advice: str) -> None:
 
 
 def refuse_same(paths: Iterable[Path | None]) -> None:
-    """Refuse outputs of which two are the same file, as only the last one written would remain.
-
-    Raises:
-        SpeechIQError: Two paths are the same file.
-    """
+    """Refuse outputs of which two are the same file, as only the last one written would remain."""
     places: dict[str, Path] = {}
     for path in filter(None, paths):
         if places.setdefault(os.path.realpath(path), path) is not path:
@@ -187,16 +143,8 @@ def refuse_same(paths: Iterable[Path | None]) -> None:
 def write_whole(path: Path, content: bytes | Iterable[bytes], fix: str, *, make_folders: bool = False) -> None:
     """Write next to the target, flush to the disk, then move into place: no reader ever finds half a file.
 
-    The draft has a random name and is a new file: a link that somebody placed there is not followed.
-
-    Args:
-        path: Path of the file; a link is followed.
-        content: All of it, or a part at a time.
-        fix: What a user can do if it cannot be written.
-        make_folders: Whether missing folders are made.
-
-    Raises:
-        SpeechIQError: The folder is not writable, the disk is full, or the target is a folder or a device.
+    The draft has a random name and is a new file: a link that somebody placed there is not followed; one at `path` is.
+    `fix` says what a user can do if it cannot be written.
     """
     target = Path(os.path.realpath(path))
     draft = target.with_name(f".{secrets.token_hex(8)}.draft")

@@ -46,25 +46,13 @@ class Inspected(NamedTuple):
 
 
 def inspect(source: Path | bytes, name: str) -> Inspected:
-    """Read an audio file to its end, block by block.
-
-    Args:
-        source: The file, or its bytes.
-        name: Name of the file or row, for errors.
-
-    Raises:
-        SpeechIQError: The file is not audio, cut off, damaged, without samples, or has samples that are not finite.
-    """
+    """Read an audio file to its end, block by block, or refuse it; `name` is that of the file or row, for errors."""
     with _refusing(name), open_reader(source, check_structure(source)) as reader:
         return _read_to_the_end(reader)
 
 
 def read_length(source: Path | bytes, name: str) -> float:
-    """Return the seconds of audio that a file's header gives; without a header, those of the file read to its end.
-
-    Raises:
-        SpeechIQError: As for `inspect`.
-    """
+    """Return the seconds of audio that a file's header gives; without a header, those of the file read to its end."""
     with _refusing(name), open_reader(source) as reader:
         promised = reader.promised
     return inspect(source, name).duration if promised is None else promised
@@ -126,11 +114,7 @@ def warn_once(name: str, warning: str) -> None:
 
 
 def measure(file: Path) -> float:
-    """Return the seconds of audio in a file, which is read to its end unless it has not changed since the last time.
-
-    Raises:
-        SpeechIQError: As for `inspect`, or the file is missing.
-    """
+    """Return the seconds of audio in a file, which is read to its end unless it has not changed since the last time."""
     try:
         state = file.stat()
     except OSError as error:

@@ -16,14 +16,9 @@ _MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 class Page(NamedTuple):
-    """A page of an Ogg file.
+    """A page of an Ogg file: its number in a stream, its first byte in the file, and its bytes with the header.
 
-    Attributes:
-        flags: `FIRST`, `LAST`.
-        stream: The stream that it belongs to.
-        number: Its number in the stream.
-        start: Its first byte in the file.
-        content: All of its bytes, the header included.
+    `flags` are `FIRST` and `LAST`.
     """
 
     flags: int

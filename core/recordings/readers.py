@@ -228,11 +228,7 @@ def _skip(reader: Reader, frames: int) -> None:
 
 @contextmanager
 def open_reader(source: Path | bytes, warning: str | None = None) -> Iterator[Reader]:
-    """Open an audio file with the first reader that can read it.
-
-    Args:
-        source: The file, or its bytes.
-        warning: The result of `check_structure`.
+    """Open an audio file with the first reader that can read it; `warning` is the result of `check_structure`.
 
     Raises:
         Damage: No reader can read it, or it breaks off while it is read.

@@ -31,9 +31,6 @@ BOX = struct.Struct(">I4s")
 def check_structure(source: Path | bytes) -> str | None:
     """Check that the container of an audio file is complete.
 
-    Args:
-        source: The file, or its bytes.
-
     Returns:
         None if the file gives its length and has it; else a warning: why a cut at its end would not be noticed.
 

@@ -18,12 +18,7 @@ DIRECT_DB = 0.0
 
 
 class Band(SoundTransform, frozen=True, tag="band"):
-    """Pass only a band of frequencies, by a Butterworth filter without delay.
-
-    Attributes:
-        low: Lower limit, Hz.
-        high: Upper limit, Hz.
-    """
+    """Pass only the frequencies from `low` to `high` (Hz), by a Butterworth filter without delay."""
 
     low: float
     high: float
@@ -38,13 +33,9 @@ class Band(SoundTransform, frozen=True, tag="band"):
 
 
 class Reverb(SoundTransform, frozen=True, tag="reverb"):
-    """Add the reverberation of a room: noise that decays by 60 dB in `seconds`, as loud as the direct sound.
+    """Add the reverberation of a room: noise that decays by 60 dB in `seconds` (RT60), as loud as the direct sound.
 
-    The level of the clip does not change, and what sounds after its end is cut off.
-
-    Attributes:
-        seconds: Reverberation time (RT60), s.
-        seed: Seed of the room.
+    The level of the clip does not change, and what sounds after its end is cut off. `seed` is that of the room.
     """
 
     seconds: float
@@ -69,12 +60,7 @@ CODECS: dict[str, CodecName] = {"opus": "opus", "mp3": "mp3", "gsm": "gsm", "mul
 
 
 class Codec(SoundTransform, frozen=True, tag="codec"):
-    """Encode and decode the clip: `opus` and `mp3` at a bit rate, `gsm` and `mulaw` as on the telephone (8 kHz).
-
-    Attributes:
-        name: The codec.
-        kbps: Bit rate of `opus` and `mp3`, kbit/s; 0 for the others.
-    """
+    """Encode and decode the clip: `opus` and `mp3` at a bit rate in kbit/s, `gsm` and `mulaw` as on the telephone."""
 
     name: CodecName
     kbps: float = 0.0

@@ -8,11 +8,7 @@ from speechiq.core.transforms.base import RATE, SoundTransform, as_ratio
 
 
 class Gain(SoundTransform, frozen=True, tag="gain"):
-    """Change the level.
-
-    Attributes:
-        decibels: Level after the change / level before it, dB.
-    """
+    """Change the level by `decibels`: level after the change / level before it."""
 
     decibels: float
 
@@ -22,11 +18,7 @@ class Gain(SoundTransform, frozen=True, tag="gain"):
 
 
 class Clipping(SoundTransform, frozen=True, tag="clipping"):
-    """Cut off the peaks, as an input that is set too high does.
-
-    Attributes:
-        decibels: How far below the highest peak the limit is, dB.
-    """
+    """Cut off the peaks `decibels` below the highest one, as an input that is set too high does."""
 
     decibels: float
 
@@ -37,11 +29,7 @@ class Clipping(SoundTransform, frozen=True, tag="clipping"):
 
 
 class Speed(SoundTransform, frozen=True, tag="speed"):
-    """Speak faster or slower at the same pitch (librosa's phase vocoder).
-
-    Attributes:
-        factor: Speed after the change / speed before it.
-    """
+    """Speak faster or slower at the same pitch (librosa's phase vocoder), by a `factor` of speed after / before."""
 
     factor: float
 

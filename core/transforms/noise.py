@@ -69,14 +69,7 @@ def _make_hum(length: int, generator: np.random.Generator) -> np.ndarray:
 
 
 class Span(msgspec.Struct, frozen=True):
-    """Refer to a span of a stored recording; see `speechiq.core.audio_file.AudioFile`.
-
-    Attributes:
-        path: Path, as in a doc.
-        sha256: Digest of the file.
-        offset: Start of the span, s.
-        duration: Length of the span, s.
-    """
+    """A span of a stored recording, `offset` and `duration` in s; see `speechiq.core.audio_file.AudioFile`."""
 
     path: str
     sha256: str
@@ -88,11 +81,7 @@ class Recordings(SoundTransform, frozen=True, tag="recordings"):
     """Add recordings: one as background noise, several as babble.
 
     Each is repeated to the length of the clip, from a place that the seed chooses; several are mixed at equal power.
-
-    Attributes:
-        spans: The recordings.
-        snr_db: Power of the clip / power of the mixture, dB.
-        seed: Seed of the places where the recordings begin.
+    `snr_db` is power of the clip / power of the mixture, dB.
     """
 
     spans: tuple[Span, ...]

@@ -44,11 +44,7 @@ def answer_by_settings(
 ) -> list[Answers]:
     """Return what a model generates for each question, in one call for all questions of equal settings.
 
-    Args:
-        generate: Takes prompts, per prompt one seed per answer, and the settings; returns the answers to each prompt.
-        questions: In any order.
-        n: Number of answers to each question.
-        seed: Seed of the run.
+    `generate` takes prompts, per prompt one seed per answer, and the settings; it returns the answers to each prompt.
     """
     answers: dict[int, Answers] = {}
     by_settings = sorted(range(len(questions)), key=lambda i: repr(questions[i].settings))
@@ -62,11 +58,7 @@ def answer_by_settings(
 
 @dataclass(frozen=True)
 class Generate:
-    """Answer by free text, with the task's own prompt (the paper's way).
-
-    Args:
-        option: Model argument that chose this way, for errors.
-    """
+    """Answer by free text, with the task's own prompt (the paper's way); the model argument `option` chose this way."""
 
     option: str
 
@@ -87,14 +79,11 @@ class Generate:
 
 @dataclass(frozen=True)
 class Likelihood:
-    """Answer by likelihood, for models that do not follow instructions.
+    """Answer by likelihood, for models that do not follow instructions; the model argument `option` chose this way.
 
     The score of an option is the difference that the speech makes to its log-likelihood after the question,
     log P(option | speech, question) - log P(option | question). Each answer is a letter drawn from the softmax of the
     scores. If no speech arrives, all scores are 0 and every letter is equally likely.
-
-    Args:
-        option: Model argument that chose this way, for errors.
     """
 
     option: str
@@ -153,15 +142,7 @@ WAYS: dict[str, Callable[[str], Answering]] = {"generate": Generate, "likelihood
 
 
 def way_of_answering(name: str, option: str) -> Answering:
-    """Return the way of answering called `name`.
-
-    Args:
-        name: Key of `WAYS`.
-        option: Model argument that has the name, for errors.
-
-    Raises:
-        SpeechIQError: The name is unknown.
-    """
+    """Return the way of answering called `name`, which the model argument `option` has."""
     if name not in WAYS:
         raise SpeechIQError(f"{option}={name}: unknown; known are {', '.join(WAYS)}")
     return WAYS[name](option)

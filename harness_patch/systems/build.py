@@ -63,9 +63,6 @@ def build_system(
         batch_size: Items per batch, or `auto`.
         seed: Seed of the sampled answers.
         references: References of the current clips, for an engine that needs them.
-
-    Raises:
-        SpeechIQError: The spec or an option cannot run.
     """
     spec, implied = ALIASES.get(spec, (spec, {}))
     options = {**implied, **options}

@@ -27,13 +27,8 @@ OWN = "own"
 class Speaking(SpeechSystem):
     """Speak by an engine what the system wrote, after all of it is written (`speaks=ENGINE:MODEL`).
 
-    One model is in memory at a time: that of the system is freed before a voice is loaded.
-
-    Args:
-        engine: See `SpeechSystem`.
-        answering: See `SpeechSystem`.
-        seed: Seed of the answers and of the speech.
-        voice: Speaks the answers to questions that ask for a reply.
+    One model is in memory at a time: that of the system is freed before a voice is loaded. The voice speaks the answers
+    to questions that ask for a reply.
     """
 
     def __init__(self, engine: AudioEngine, answering: Answering, seed: int, voice: SpeechEngine | ReplyEngine) -> None:
@@ -72,11 +67,9 @@ class SpeakingByItself(Speaking):
 
 
 class VoiceChoice(NamedTuple):
-    """Describe a voice that a user chose.
+    """Describe a voice that a user chose: the class of the system that speaks with it, and how it is built.
 
-    Attributes:
-        system: The class of the system that speaks with it.
-        build: Takes the options of the system's last stage, and returns the voice, whose model is not yet loaded.
+    `build` takes the options of the system's last stage; the model of the voice is not yet loaded.
     """
 
     system: type[Speaking]
@@ -86,17 +79,7 @@ class VoiceChoice(NamedTuple):
 def take_voice(
     arguments: dict[str, Any], stages: Sequence[Stage], device: Any, batch_size: BatchSize
 ) -> VoiceChoice | None:
-    """Return the voice that model arguments name, and remove it from them; None without one.
-
-    Args:
-        arguments: Model arguments.
-        stages: The stages of the system.
-        device: Device of the voice.
-        batch_size: Items per batch, or `auto`.
-
-    Raises:
-        SpeechIQError: The voice cannot be used, or options of a voice are given without it.
-    """
+    """Return the voice that model arguments name, and remove it from them; None without one."""
     options = {
         name.removeprefix(SPEAKS_PREFIX): arguments.pop(name)
         for name in sorted(arguments)
