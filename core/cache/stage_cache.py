@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from speechiq.core.cache.row_files import FIX, TRIES, RowFile, RowIndex, list_files, seal
+from speechiq.core.cache.row_files import FIX, RowFile, RowIndex, list_files, seal
 from speechiq.core.cache.stage_count import counter
 from speechiq.core.checkpoints.identity import without_places
 from speechiq.core.files.checksummed import content_sha256
@@ -73,7 +73,7 @@ class StageCache:
         """
         with self._lock:
             if self.folder and (missing := set(keys) - self.rows.keys()):
-                rows = self._read(self.folder, missing)
+                rows = self._refresh(self.folder).read(missing)
                 valid = {key: row for key, row in rows.items() if _has_form(row, form)}
                 if invalid := len(rows) - len(valid):
                     log.warning("%s: %d rows have another form and are computed again", self.folder, invalid)
@@ -88,15 +88,6 @@ class StageCache:
                     self._describe(self.folder / STAGE)
             self.rows |= json.loads(json.dumps(rows))
             self.added += len(rows)
-
-    def _read(self, folder: Path, keys: Collection[str]) -> dict[str, Any]:
-        """Return rows from the disk; if a file is removed meanwhile, search its rows in the others."""
-        for _ in range(TRIES):
-            rows = self._refresh(folder).read(keys)
-            if not self._index.gone:
-                break
-            self._index = RowIndex(self._fix)
-        return rows
 
     def _refresh(self, folder: Path) -> RowIndex:
         self._index.refresh(list_files(folder))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import socket
 import sys
 import time
 from collections.abc import Callable
@@ -11,14 +10,12 @@ from functools import cache
 from queue import Empty, Queue
 from threading import Thread
 from typing import TypeVar
-from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 from speechiq.core.console import say
 
 Answer = TypeVar("Answer")
 log = logging.getLogger(__name__)
-#: Seconds before each attempt.
+#: Seconds before each attempt: one failed connection is not believed.
 WAITS = (0.0, 1.0)
 #: Seconds without an answer of the hub after which a line is printed, and after which the hub is not asked again.
 NOTICE_S, LIMIT_S = 5.0, 15.0
@@ -35,12 +32,7 @@ def notice_offline() -> bool:
 
     if constants.HF_HUB_OFFLINE:
         return True
-    host = urlsplit(constants.ENDPOINT).hostname
-    if not getproxies() and not any(_resolves(host, wait) for wait in WAITS):
-        fault: str | None = f"{host} cannot be resolved"
-    else:
-        fault = find_hub_fault(LIMIT_S)
-    if fault is None:
+    if (fault := find_hub_fault(LIMIT_S)) is None:
         return False
     log.warning("%s: only models and data sets in the hub's cache on this machine are available", fault)
     constants.HF_HUB_OFFLINE = True
@@ -58,15 +50,20 @@ def find_hub_fault(patience: float) -> str | None:
     from huggingface_hub import constants, get_session
 
     def ask() -> str | None:
-        try:
-            get_session().head(constants.ENDPOINT, timeout=patience)
-        except httpx2.TimeoutException:
-            return late
-        except httpx2.NetworkError as error:
-            return f"the hub ({constants.ENDPOINT}) gives no connection ({error})"
-        except httpx2.HTTPError:
-            return None  # something answered, such as a proxy that wants a password
-        return None
+        fault = None
+        for wait in WAITS:
+            time.sleep(wait)
+            try:
+                get_session().head(constants.ENDPOINT, timeout=patience)
+            except httpx2.TimeoutException:
+                return late
+            except httpx2.NetworkError as error:
+                fault = f"the hub ({constants.ENDPOINT}) gives no connection ({error})"
+            except httpx2.HTTPError:
+                return None  # something answered, such as a proxy that wants a password
+            else:
+                return None
+        return fault
 
     def notice() -> None:
         say(
@@ -99,11 +96,3 @@ def within(
         return answers.get(timeout=patience - first)
     except Empty:
         return late
-
-
-def _resolves(host: str | None, wait: float) -> bool:
-    time.sleep(wait)
-    try:
-        return bool(socket.getaddrinfo(host, None))
-    except socket.gaierror:
-        return False

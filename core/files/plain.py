@@ -23,8 +23,8 @@ OWN_FILE = "name a file in a folder that exists and is yours"
 
 #: Bytes of the largest file that is read into memory at once.
 LARGEST = 2**28
-#: Names of drafts of this version and of earlier ones (target, process and thread).
-DRAFT = re.compile(r"\.[0-9a-f]{16}\.draft|\..+\.\d+-\d+")
+#: Names of drafts.
+DRAFT = re.compile(r"\.[0-9a-f]{16}\.draft")
 #: Seconds without a change after which a draft counts as left over: its writer was killed.
 LEFT_OVER = 86_400
 
@@ -168,15 +168,9 @@ def left_over(folder: Path) -> Iterator[Path]:
     """Yield the drafts directly in a folder that killed writers left; drafts of active writers are younger."""
     with suppress(OSError):
         for draft in folder.iterdir():
-            if DRAFT.fullmatch(draft.name) and measure_age(draft) > LEFT_OVER:
-                yield draft
-
-
-def measure_age(file: Path) -> float:
-    """Return the seconds since a file changed; 0 for a file that no longer exists."""
-    with suppress(FileNotFoundError):
-        return time.time() - file.lstat().st_mtime
-    return 0.0
+            with suppress(FileNotFoundError):
+                if DRAFT.fullmatch(draft.name) and time.time() - draft.lstat().st_mtime > LEFT_OVER:
+                    yield draft
 
 
 def _refuse_special(file: Opened) -> Opened:
