@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import functools
 import os
+import subprocess
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint
@@ -113,20 +114,11 @@ def ask_git_quietly() -> None:
     """
     from lm_eval.loggers import utils
 
-    original = utils.get_git_commit_hash
+    def describe_commit() -> str | None:
+        status, commit = subprocess.getstatusoutput("git describe --always")
+        return utils.get_commit_from_path(Path.cwd()) if status else commit
 
-    @functools.wraps(original)
-    def get_git_commit_hash() -> str | None:
-        import subprocess
-
-        command = ["git", "describe", "--always"]
-        try:
-            fails = subprocess.run(command, capture_output=True).returncode != 0
-        except OSError:
-            fails = True
-        return utils.get_commit_from_path(Path.cwd()) if fails else original()
-
-    utils.get_git_commit_hash = get_git_commit_hash
+    utils.get_git_commit_hash = describe_commit
 
 
 def guard_runs(evaluator: Any, guard_run: Callable, guard_tasks: Callable) -> None:

@@ -13,13 +13,12 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from speechiq.core.cache.store import store_folder
 from speechiq.core.console import count_of, say
 from speechiq.core.endpoint.addresses import refuse_secrets
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import check_output_folder
 from speechiq.engines._transformers import WHISPER_NOISE
 from speechiq.harness_patch import _lm_eval, hints
-from speechiq.harness_patch.outputs import check_output_path
 
 if TYPE_CHECKING:
     from lm_eval.api.model import LM
@@ -50,12 +49,15 @@ def guard_run(simple_evaluate: Callable, model_types: Sequence[str]) -> Callable
     @functools.wraps(simple_evaluate)
     def guarded(*args: Any, **kwargs: Any) -> Any:
         options = dict(zip(("model", "model_args", "tasks"), args, strict=False)) | kwargs
-        speech = options.get("model") in model_types or _is_speech_system(options.get("model"))
+        speech = options.get("model") in model_types or isinstance(options.get("model"), SpeechModel)
         with ExitStack() as during:
             if speech:
                 _refuse_secrets(options)
                 _refuse_shared_cache(options.get("use_cache"))
-                check_output_path(getattr(options.get("evaluation_tracker"), "output_path", None))
+                if (path := getattr(options.get("evaluation_tracker"), "output_path", None)) is not None:
+                    check_output_folder(
+                        hints.output_folder(path), "choose another --output_path, or correct its permissions"
+                    )
                 if not device_was_given.get():
                     kwargs["device"] = None
                 for name, text in NOISE.items():
@@ -87,14 +89,12 @@ def guard_tasks(evaluate: Callable) -> Callable:
         suite = {name: task for name, task in tasks.items() if _is_speech_task(task)}
         if suite:
             _check_tasks(suite, len(suite) < len(tasks), lm, kwargs)
-        speech = _is_speech_system(lm)
+        speech = isinstance(lm, SpeechModel)
         if speech and suite:
             lm.refuse_instruction(kwargs.get("system_instruction"))
         with lm.running() if speech else nullcontext():
             if (run := hints.command.get()) is not None:
                 run.evaluated = bool(speech or suite) and lm.rank == 0
-                run.cached = speech and store_folder() is not None
-                run.has_siq = any(task.config.metadata.get("suite") == "siq" for task in suite.values())
             return evaluate(lm, task_dict, *args, **kwargs)
 
     return guarded
@@ -233,7 +233,3 @@ def _is_speech_task(task: object) -> bool:
     from speechiq.siq_tasks.task import SpeechTask
 
     return isinstance(task, SpeechTask)
-
-
-def _is_speech_system(model: object) -> bool:
-    return isinstance(model, SpeechModel)

@@ -28,9 +28,8 @@ from speechiq.engines.base import BatchSize
 from speechiq.harness_patch.evaluation import SpeechModel
 from speechiq.harness_patch.jobs import CarryingText, Job, first_clip, group_questions
 from speechiq.harness_patch.ranks import AtMost, in_doc_order, share, warn_of_a_lone_process
-from speechiq.harness_patch.systems.answering import Likelihood
+from speechiq.harness_patch.systems.answering import TRANSCRIBE, Likelihood
 from speechiq.harness_patch.systems.build import build_system, name_system
-from speechiq.harness_patch.systems.question import TRANSCRIBE
 from speechiq.harness_patch.systems.spec import REFERENCE
 from speechiq.harness_patch.systems.voices import SPEAKS
 from speechiq.metrics.reply.transcript import find_audible, transcribe_replies

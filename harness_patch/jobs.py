@@ -15,7 +15,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.core.response import Response
 from speechiq.harness_patch._lm_eval import normalize_settings
-from speechiq.harness_patch.systems.question import TRANSCRIBE, Question
+from speechiq.harness_patch.systems.answering import TRANSCRIBE, Question
 
 LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
 

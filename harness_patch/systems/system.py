@@ -10,8 +10,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
 from speechiq.engines.base import AudioEngine
-from speechiq.harness_patch.systems.answering import Answering
-from speechiq.harness_patch.systems.question import Question
+from speechiq.harness_patch.systems.answering import Answering, Question
 from speechiq.metrics.letters.options import ALPHABET
 
 

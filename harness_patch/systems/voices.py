@@ -13,8 +13,7 @@ from speechiq.core.response import Response
 from speechiq.engines.base import AudioEngine, BatchSize, ReplyEngine, Setup, SpeechEngine
 from speechiq.engines.cached import with_cache
 from speechiq.engines.registry import build, list_backends
-from speechiq.harness_patch.systems.answering import Answering, answer_by_settings
-from speechiq.harness_patch.systems.question import REPLY, Question
+from speechiq.harness_patch.systems.answering import REPLY, Answering, Question, answer_by_settings
 from speechiq.harness_patch.systems.spec import Stage
 from speechiq.harness_patch.systems.system import SpeechSystem
 
