@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 
 from speechiq.core.cache.folder import cache_dir
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import hash_file
 from speechiq.core.recordings.damage import Damage
 from speechiq.core.recordings.inspection import measure, measure_peak
 from speechiq.core.recordings.readers import open_reader
@@ -79,11 +79,8 @@ class AudioFile:
             )
 
 
-@cache
-def file_sha256(file: Path) -> str:
-    """Return the sha256 of a file's bytes, in hexadecimal."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+#: Returns the sha256 of a file that does not change while the program runs.
+file_sha256 = cache(hash_file)
 
 
 def decode(source: Path | bytes, offset: float, duration: float) -> np.ndarray:

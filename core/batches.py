@@ -43,11 +43,6 @@ def drop(places: Sequence[int], results: Sequence[Any]) -> None:
     """Ignore the results."""
 
 
-def alike(item: Any) -> bool:
-    """Treat all items as one kind."""
-    return True
-
-
 def once(item: Any) -> int:
     """Count an item as one step."""
     return 1
@@ -61,7 +56,7 @@ def run_in_batches(
     batch_size: int,
     progress: tqdm[Any],
     on_result: OnResult = drop,
-    kind: Callable[[Item], bool] = alike,
+    kind: Callable[[Item], bool] = lambda item: True,
     steps: Callable[[Item], int] = once,
 ) -> list[Result]:
     """Call `run` on all items: longest first, with batches halved when memory runs out.

@@ -16,7 +16,7 @@ from speechiq.core.audio_file import AudioFile, decode
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.damage import Damage
 from speechiq.core.recordings.inspection import LOUD, TOO_LOUD, inspect, measure_peak, warn_once
-from speechiq.core.transforms.base import RATE
+from speechiq.core.transforms.base import RATE, Transform
 from speechiq.core.transforms.chain import read_transforms
 
 SAMPLING_RATE = RATE
@@ -61,22 +61,7 @@ class Samples:
         yield _cut(self.array, offset, length)
 
 
-class Transform(Protocol):
-    """A change of the decoded sound, such as added noise: a frozen, hashable record."""
-
-    @property
-    def key(self) -> str:
-        """Return everything on which the changed sound depends, in addition to the sound before."""
-
-    def apply(self, samples: np.ndarray) -> np.ndarray:
-        """Return `samples` changed; both are float32, shape (samples,), mono, 16 kHz."""
-
-    def duration(self, seconds: float) -> float:
-        """Return the seconds of a sound of `seconds` after the change."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Transform, frozen=True):
     """The transform that takes a part of a transformed sound; `start` and `length` in seconds."""
 
     start: float

@@ -175,13 +175,10 @@ def list_tasks() -> list[str]:
 
 
 def read_config_file(path: str) -> dict[str, Any]:
-    """Return the options in a file of `lm_eval run --config`.
+    """Return the options in a file of `lm_eval run --config`; raise `OSError`, `ValueError` or `TypeError` without any.
 
     Calls `EvaluatorConfig.load_yaml_config`; the public function also checks the options and needs the whole command
     line.
-
-    Raises:
-        OSError, ValueError, TypeError: The file is missing or contains no options.
     """
     from lm_eval.config.evaluate_config import EvaluatorConfig
 
@@ -230,8 +227,7 @@ def parse_metadata(items: Sequence[str]) -> dict[str, Any]:
 def normalize_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return generation settings as lm-eval's own model types read them, with its undocumented `normalize_gen_kwargs`.
 
-    Raises:
-        TypeError, ValueError: A setting is not a number.
+    A setting that is not a number is a `TypeError` or `ValueError`.
     """
     from lm_eval.models.utils import normalize_gen_kwargs
 

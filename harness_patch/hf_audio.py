@@ -27,7 +27,7 @@ from speechiq.core.usage import Work, since, snapshot, total
 from speechiq.engines.base import BatchSize
 from speechiq.harness_patch.evaluation import SpeechModel
 from speechiq.harness_patch.jobs import CarryingText, Job, first_clip, group_questions
-from speechiq.harness_patch.ranks import AtMost, in_doc_order, share, warn_of_a_lone_process
+from speechiq.harness_patch.ranks import AtMost, in_doc_order, share
 from speechiq.harness_patch.systems.answering import TRANSCRIBE, Likelihood
 from speechiq.harness_patch.systems.build import build_system, name_system
 from speechiq.harness_patch.systems.spec import REFERENCE
@@ -71,7 +71,6 @@ class HFAudio(SpeechModel, LM):
         self.pretrained = str(pretrained or REFERENCE)
         self.state = PartialState(cpu=not torch.accelerator.is_available() or str(device) == "cpu", timeout=PATIENCE)
         self.state.device = _choose_device(device, self.state, torch.accelerator.device_count())
-        warn_of_a_lone_process(self.state.num_processes)
         _check_spread(options, self.state.num_processes)
         self._store, self._before, self._voice = store, snapshot(), options.get(SPEAKS)
         self._done: tuple[Work, ...] = ()
@@ -229,10 +228,7 @@ class HFAudio(SpeechModel, LM):
 
 
 def _choose_device(device: str | None, state: PartialState, count: int) -> torch.device:
-    """Return the requested device; that of this process if none was requested or several processes run.
-
-    This machine has `count` accelerators.
-    """
+    """Return the requested one of `count` devices; that of this process by default and if several processes run."""
     own = state.device
     if device is None:
         return own

@@ -23,13 +23,9 @@ RANKS = ("RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK")
 
 @dataclass
 class Command:
-    """Describe one `lm_eval run` for the hints.
+    """Describe one `lm_eval run` for the hints: the options that save it, and whether the line before it was printed.
 
-    Attributes:
-        output_path: `--output_path`, or None.
-        log_samples: Whether sample rows are saved.
-        warned: Whether the line before the run was printed.
-        evaluated: Whether this process is the first one and has evaluated a speech system or tasks of the suite.
+    It is `evaluated` if this process is the first one and has evaluated a speech system or tasks of the suite.
     """
 
     output_path: str | None

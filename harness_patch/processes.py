@@ -116,7 +116,7 @@ def check(systems: Sequence[str], settings: Settings) -> Inventory:
     Lines for the user, such as that the process waits for the hub, are printed while it works.
     """
     given = {"systems": list(systems), **settings._asdict()}
-    command = [sys.executable, "-m", f"{__package__}.dry_run", json.dumps(given, default=str)]
+    command = [sys.executable, "-m", f"{__package__}.inventory", json.dumps(given, default=str)]
     lines: list[str] = []
     with TemporaryFile() as output:
         process = subprocess.Popen(

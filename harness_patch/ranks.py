@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, TypeVar
 
 from accelerate.utils import gather_object
 
-from speechiq.engines._transformers import is_set
-
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 _NOTHING = object()
-log = logging.getLogger(__name__)
 
 
 def share(
@@ -47,16 +42,6 @@ def share(
     results = {i: result for part in done for i, result in part.items()}
     start = sum(counts[:rank])
     return [results[i] for i in range(start, start + len(jobs))]
-
-
-def warn_of_a_lone_process(ranks: int) -> None:
-    """Warn if `accelerate launch --cpu` was to start several processes but, without an MPI, started only one."""
-    several = "MASTER_ADDR" in os.environ and "WORLD_SIZE" not in os.environ
-    if ranks == 1 and several and is_set("ACCELERATE_USE_CPU"):
-        log.warning(
-            "accelerate launch --cpu started one process only; to start several on CPUs, run "
-            "ACCELERATE_USE_CPU=true accelerate launch --multi_gpu --num_processes N"
-        )
 
 
 def in_doc_order(parts: Sequence[Any]) -> Any:

@@ -22,14 +22,10 @@ STAGES, CLIPS = re.compile("[0-9a-f]{16}"), re.compile("[0-9a-f]{2}")
 
 
 class StageFolder(NamedTuple):
-    """One stage in the response cache.
+    """One stage in the response cache, with the number of intact lines in its files, and their bytes.
 
-    Attributes:
-        folder: The folder of its rows.
-        stage: What its rows depend on, from `stage.json`; empty if that cannot be read.
-        rows: Number of intact lines in its files.
-        size: Bytes.
-        used: When it was last read or written, in seconds since 1970.
+    `stage` is what its rows depend on, from `stage.json`; empty if that cannot be read. It was last read or written at
+    the time `used`, in seconds since 1970.
     """
 
     folder: Path

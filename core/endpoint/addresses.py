@@ -57,12 +57,9 @@ def find_secret(url: str, secrets: Sequence[str] = ()) -> str | None:
 
 
 def refuse_secrets(options: Any, given_by: str, fix: str) -> None:
-    """Refuse options with an address that contains a secret, before they are logged.
+    """Refuse options with an address that contains a secret, before they are logged; see `check_address`.
 
-    Args:
-        options: A mapping, to any depth, or lm-eval's `name=value,name=value`.
-        given_by: See `check_address`.
-        fix: See `check_address`.
+    `options` are a mapping, to any depth, or lm-eval's `name=value,name=value`.
     """
     for name, text in _texts(options):
         for url in re.findall(r"https?://[^\s,]+", text):

@@ -18,9 +18,8 @@ from tqdm import tqdm
 from speechiq.core.console import printable, say
 from speechiq.core.endpoint.addresses import check_address
 from speechiq.core.endpoint.advice import UNKNOWN_KEY, Advice
-from speechiq.core.endpoint.event_loop import run
+from speechiq.core.endpoint.calls import find_pause, is_temporary, run
 from speechiq.core.endpoint.replies import CONTENT_FILTER, FILTERED, Choice, NoAnswer, Unusable, read_choices, read_json
-from speechiq.core.endpoint.retries import find_pause, is_temporary
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.files.json_text import replace_halves
@@ -241,8 +240,7 @@ class Endpoint:
     def _explain(self, error: Exception, expected: str) -> tuple[SpeechIQError, bool]:
         """Return the cause of a failed call in one line, and whether the same call may succeed later.
 
-        Raises:
-            Exception: The error itself, if neither the server nor the connection caused it.
+        An error that neither the server nor the connection caused is raised again.
         """
         import httpx2
         import openai

@@ -41,11 +41,7 @@ class Choice(NamedTuple):
 
 
 def read_json(reply: httpx2.Response, change: Callable[[str], str]) -> Any:
-    """Return the JSON in the body of a reply, with each key and text in it changed.
-
-    Raises:
-        ValueError: It is not JSON, not UTF-8, or nested too deeply.
-    """
+    """Return the JSON in the body of a reply, with each key and text in it changed; else raise `ValueError`."""
     try:
         return load(reply.content.decode(), change)
     except UnicodeDecodeError:

@@ -52,11 +52,7 @@ def expand(path: str | Path) -> Path:
 
 
 def open_plain(path: str | Path) -> BufferedReader:
-    """Open a plain file for reading, without blocking on a pipe.
-
-    Raises:
-        OSError: It cannot be opened, or is a folder, a pipe or a device.
-    """
+    """Open a plain file for reading, without blocking on a pipe; for anything else raise `OSError`."""
     try:
         file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
     except ValueError as error:  # NUL, or half of a surrogate pair
@@ -65,11 +61,7 @@ def open_plain(path: str | Path) -> BufferedReader:
 
 
 def read_plain(path: str | Path, largest: int = LARGEST) -> bytes:
-    """Return the content of a plain file of at most `largest` bytes.
-
-    Raises:
-        OSError: It cannot be read, is not a plain file, or is larger.
-    """
+    """Return the content of a plain file of at most `largest` bytes; for anything else raise `OSError`."""
     with open_plain(path) as file:
         if os.fstat(file.fileno()).st_size > largest:
             raise OSError(errno.EFBIG, f"it is larger than {largest} bytes")
@@ -77,21 +69,13 @@ def read_plain(path: str | Path, largest: int = LARGEST) -> bytes:
 
 
 def hash_file(path: str | Path) -> str:
-    """Return the sha256 of the content that a plain file has now.
-
-    Raises:
-        OSError: It cannot be read, or is not a plain file.
-    """
+    """Return the sha256 of the content that a plain file has now; for anything else raise `OSError`."""
     with open_plain(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def append_plain(path: Path, *, new: bool) -> BinaryIO:
-    """Open a `new` file, or one that exists, for appending; a link is not followed.
-
-    Raises:
-        OSError: It cannot be opened, is missing or exists already, or is a link, a folder, a pipe or a device.
-    """
+    """Open a `new` plain file, or one that exists, for appending; for anything else, also a link, raise `OSError`."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | (os.O_CREAT | os.O_EXCL if new else 0)
     file = os.fdopen(os.open(path, flags, 0o666), "ab")
     return _refuse_special(file)

@@ -32,13 +32,7 @@ BLOCK = 65_536
 
 
 class Inspected(NamedTuple):
-    """The properties of a file that was read to its end.
-
-    Attributes:
-        kind: Kind of file, such as `wav`.
-        duration: Seconds of audio, counted in decoded samples.
-        warnings: Reasons to listen to it before trusting its scores.
-    """
+    """A file that was read to its end: its kind (`wav`), the seconds of its samples, and reasons to listen to it."""
 
     kind: str
     duration: float
@@ -93,11 +87,7 @@ def _read_to_the_end(reader: Reader) -> Inspected:
 
 
 def measure_peak(samples: np.ndarray) -> float:
-    """Return the largest magnitude of samples.
-
-    Raises:
-        Damage: It is NaN, infinite or far beyond full scale.
-    """
+    """Return the largest magnitude of samples; raise `Damage` if it is NaN, infinite or far beyond full scale."""
     peak = float(np.abs(samples).max(initial=0.0))
     if not peak <= LOUDEST:
         raise Damage(

@@ -29,11 +29,7 @@ class Page(NamedTuple):
 
 
 def read_pages(data: Buffer) -> Iterator[Page]:
-    """Yield the pages of an Ogg file, with their checksums compared.
-
-    Raises:
-        Damage: A page is cut off, damaged, or something else is in its place.
-    """
+    """Yield the pages of an Ogg file, with their checksums compared; raise `Damage` if one is cut off or damaged."""
     start, ended = 0, False
     while start < len(data):
         header = bytes(data[start : start + HEADER.size])

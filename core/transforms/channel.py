@@ -7,7 +7,7 @@ from typing import Literal, cast
 
 import numpy as np
 
-from speechiq.core.transforms.base import RATE, SoundTransform, as_ratio, measure_rms
+from speechiq.core.transforms.base import RATE, Transform, as_ratio, measure_rms
 
 TELEPHONE_RATE = 8_000
 FILTER_ORDER = 8
@@ -17,7 +17,7 @@ DECAY_DB = -60.0
 DIRECT_DB = 0.0
 
 
-class Band(SoundTransform, frozen=True, tag="band"):
+class Band(Transform, frozen=True, tag="band"):
     """Pass only the frequencies from `low` to `high` (Hz), by a Butterworth filter without delay."""
 
     low: float
@@ -32,7 +32,7 @@ class Band(SoundTransform, frozen=True, tag="band"):
         return filtered.astype(np.float32)
 
 
-class Reverb(SoundTransform, frozen=True, tag="reverb"):
+class Reverb(Transform, frozen=True, tag="reverb"):
     """Add the reverberation of a room: noise that decays by 60 dB in `seconds` (RT60), as loud as the direct sound.
 
     The level of the clip does not change, and what sounds after its end is cut off. `seed` is that of the room.
@@ -59,7 +59,7 @@ CodecName = Literal["opus", "mp3", "gsm", "mulaw"]
 CODECS: dict[str, CodecName] = {"opus": "opus", "mp3": "mp3", "gsm": "gsm", "mulaw": "mulaw"}
 
 
-class Codec(SoundTransform, frozen=True, tag="codec"):
+class Codec(Transform, frozen=True, tag="codec"):
     """Encode and decode the clip: `opus` and `mp3` at a bit rate in kbit/s, `gsm` and `mulaw` as on the telephone."""
 
     name: CodecName

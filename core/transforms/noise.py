@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from speechiq.core.audio_file import AudioFile
-from speechiq.core.transforms.base import RATE, SoundTransform, as_ratio, measure_rms
+from speechiq.core.transforms.base import RATE, Transform, as_ratio, measure_rms
 
 MAINS_HZ, HARMONICS = 50.0, 20
 #: Pink noise has no energy below this frequency, so that its loudness does not depend on the length of the clip.
@@ -26,7 +26,7 @@ def add_at(samples: np.ndarray, noise: np.ndarray, snr_db: float) -> np.ndarray:
     return (samples + noise * (signal / level / as_ratio(snr_db))).astype(np.float32)
 
 
-class Noise(SoundTransform, frozen=True, tag="noise"):
+class Noise(Transform, frozen=True, tag="noise"):
     """Add noise that is made from a seed.
 
     Attributes:
@@ -77,7 +77,7 @@ class Span(msgspec.Struct, frozen=True):
     duration: float
 
 
-class Recordings(SoundTransform, frozen=True, tag="recordings"):
+class Recordings(Transform, frozen=True, tag="recordings"):
     """Add recordings: one as background noise, several as babble.
 
     Each is repeated to the length of the clip, from a place that the seed chooses; several are mixed at equal power.

@@ -1,18 +1,48 @@
-"""Decide which failed calls to a server are tried again, and when."""
+"""Run calls of several threads in one event loop, and decide which failed ones are tried again, and when."""
 
 from __future__ import annotations
 
+import asyncio
 import random
+import threading
+from collections.abc import Coroutine
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import httpx2
 
+Result = TypeVar("Result")
 #: Seconds; the last one limits what a server may request.
 SHORTEST_PAUSE, LONGEST_PAUSE, LONGEST_REQUESTED = 0.5, 8.0, 60.0
 TEMPORARY = (408, 409, 429)
+
+
+def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """Return the result of a coroutine that one thread runs for all; Ctrl-C while waiting cancels it."""
+    future = asyncio.run_coroutine_threadsafe(coroutine, _loop())
+    try:
+        return future.result()
+    except KeyboardInterrupt:
+        future.cancel()
+        raise KeyboardInterrupt("stopped by hand while waiting for a server") from None
+
+
+_starting = threading.Lock()
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    with _starting:
+        return _start()
+
+
+@cache
+def _start() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True, name="endpoints").start()
+    return loop
 
 
 def is_temporary(reply: httpx2.Response) -> bool:
