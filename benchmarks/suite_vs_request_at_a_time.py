@@ -36,7 +36,7 @@ from speechiq.engines._shared.prefill import greedy_config
 from speechiq.engines._shared.sampling import SeededSampling, processors, sampling_settings
 from speechiq.engines.asr.checkpoint import CheckpointASR
 from speechiq.engines.text.hf import TransformersLLM
-from speechiq.harness_patch.systems.question import Question
+from speechiq.harness_patch.systems.answering import Question
 from speechiq.metrics import similarity
 from speechiq.metrics.similarity import PROMPTS, cosine
 

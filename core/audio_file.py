@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 
 from speechiq.core.cache.folder import cache_dir
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import hash_file
 from speechiq.core.recordings.damage import Damage
 from speechiq.core.recordings.inspection import measure, measure_peak
 from speechiq.core.recordings.readers import open_reader
@@ -61,18 +61,10 @@ class AudioFile:
         return decode_blocks(self.file, offset, length)
 
     def check(self, offset: float, length: float) -> None:
-        """Refuse a file that cannot be decoded in full, or differs from the listed one.
+        """Refuse a file that cannot be decoded in full, or differs from the listed one, for a clip of it (both in s).
 
         It is decoded to its end, in blocks, once per process. Files in the clip folder were decoded when they were put
         there, under the sha256 of their bytes.
-
-        Args:
-            offset: Start of a clip of it, s.
-            length: Length of the clip, s.
-
-        Raises:
-            SpeechIQError: The file is missing, empty, not audio, cut off, damaged, shorter than the clip, has samples
-                that are not finite, or is not the file that the clip was made from.
         """
         end, seconds = offset + length, math.inf if self.in_clip_folder and self.file.is_file() else measure(self.file)
         if not 0 <= offset < end <= seconds + TOLERANCE_S:
@@ -87,28 +79,17 @@ class AudioFile:
             )
 
 
-@cache
-def file_sha256(file: Path) -> str:
-    """Return the sha256 of a file's bytes, in hexadecimal."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+#: Returns the sha256 of a file that does not change while the program runs.
+file_sha256 = cache(hash_file)
 
 
 def decode(source: Path | bytes, offset: float, duration: float) -> np.ndarray:
-    """Return the audio of a file from `offset` (s) on, for `duration` (s): float32, (samples,), mono, 16 kHz.
-
-    Raises:
-        SpeechIQError: As for `decode_blocks`.
-    """
+    """Return the audio of a file from `offset` (s) on, for `duration` (s): float32, (samples,), mono, 16 kHz."""
     return np.concatenate(list(decode_blocks(source, offset, duration)))
 
 
 def decode_blocks(source: Path | bytes, offset: float, duration: float) -> Iterator[np.ndarray]:
-    """Yield the audio of a file block by block, so that memory does not grow with `duration`; see `decode`.
-
-    Raises:
-        SpeechIQError: The file is missing, is not audio, has samples that are not finite, or ends before the clip does.
-    """
+    """Yield the audio of a file block by block, so that memory does not grow with `duration`; see `decode`."""
     name = "the audio" if isinstance(source, bytes) else str(source)
     try:
         with open_reader(source) as reader:

@@ -30,15 +30,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 @contextmanager
 def needing_memory(what: str, fix: str) -> Iterator[None]:
-    """Turn an out-of-memory error inside the block into an error of one line.
-
-    Args:
-        what: What does not fit, in words.
-        fix: How to run it again.
-
-    Raises:
-        SpeechIQError: Memory ran out.
-    """
+    """Turn an out-of-memory error inside the block into one line: `what` does not fit, run it again with `fix`."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:
@@ -49,11 +41,6 @@ def needing_memory(what: str, fix: str) -> Iterator[None]:
 
 def drop(places: Sequence[int], results: Sequence[Any]) -> None:
     """Ignore the results."""
-
-
-def alike(item: Any) -> bool:
-    """Treat all items as one kind."""
-    return True
 
 
 def once(item: Any) -> int:
@@ -69,7 +56,7 @@ def run_in_batches(
     batch_size: int,
     progress: tqdm[Any],
     on_result: OnResult = drop,
-    kind: Callable[[Item], bool] = alike,
+    kind: Callable[[Item], bool] = lambda item: True,
     steps: Callable[[Item], int] = once,
 ) -> list[Result]:
     """Call `run` on all items: longest first, with batches halved when memory runs out.
@@ -83,9 +70,6 @@ def run_in_batches(
         on_result: Called as soon as a batch is done, with the positions of its items and their results.
         kind: Items for which it is true come first, and never share a batch with others.
         steps: How many steps of `progress` an item is.
-
-    Raises:
-        SpeechIQError: Not even a single item fits into memory.
     """
     order = sorted(range(len(items)), key=lambda i: (kind(items[i]), length(items[i])), reverse=True)
     results: dict[int, Result] = {}

@@ -16,7 +16,7 @@ from speechiq.core.audio_file import AudioFile, decode
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.damage import Damage
 from speechiq.core.recordings.inspection import LOUD, TOO_LOUD, inspect, measure_peak, warn_once
-from speechiq.core.transforms.base import RATE
+from speechiq.core.transforms.base import RATE, Transform
 from speechiq.core.transforms.chain import read_transforms
 
 SAMPLING_RATE = RATE
@@ -61,22 +61,7 @@ class Samples:
         yield _cut(self.array, offset, length)
 
 
-class Transform(Protocol):
-    """A change of the decoded sound, such as added noise: a frozen, hashable record."""
-
-    @property
-    def key(self) -> str:
-        """Return everything on which the changed sound depends, in addition to the sound before."""
-
-    def apply(self, samples: np.ndarray) -> np.ndarray:
-        """Return `samples` changed; both are float32, shape (samples,), mono, 16 kHz."""
-
-    def duration(self, seconds: float) -> float:
-        """Return the seconds of a sound of `seconds` after the change."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Transform, frozen=True):
     """The transform that takes a part of a transformed sound; `start` and `length` in seconds."""
 
     start: float
@@ -179,9 +164,6 @@ def file_clip(items: Mapping[str, Any], id: str = "") -> Clip:
     """Return the clip of a doc with `path`, `sha256`, `duration` (s) and, optionally, `offset` (s) and `transforms`.
 
     `transforms` are text; see `speechiq.core.transforms.chain`.
-
-    Raises:
-        SpeechIQError: The transforms cannot be read.
     """
     source = AudioFile(items["path"], items["sha256"])
     transforms = read_transforms(items.get("transforms") or "[]")
@@ -195,9 +177,6 @@ def as_clip(audio: Any, id: str = "") -> Clip:
         audio: The items of a doc's clip (see `file_clip`), a decoded `{"array", "sampling_rate"}`, or encoded
             `{"bytes"}`. An array is shaped (samples,), or has its channels first or last.
         id: The id of the doc.
-
-    Raises:
-        SpeechIQError: Audio in none of these forms, or without samples.
     """
     try:
         if isinstance(audio, Mapping) and "sha256" in audio:

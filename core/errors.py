@@ -40,11 +40,7 @@ def print_in_one_line() -> None:
 
 
 class OneLine:
-    """The hook for uncaught errors that `print_in_one_line` sets.
-
-    Args:
-        previous: The hook for all other errors.
-    """
+    """The hook for uncaught errors that `print_in_one_line` sets; it leaves all other errors to the `previous` hook."""
 
     def __init__(self, previous: Hook) -> None:
         self.previous = previous

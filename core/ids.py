@@ -12,14 +12,7 @@ PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def check_plain(name: Any, where: str) -> str:
-    """Return the name of a data set, which becomes part of file names, or refuse it.
-
-    Args:
-        name: The name.
-        where: File and key, for errors.
-
-    Raises:
-        SpeechIQError: It is not a plain name.
+    """Return the name of a data set, which becomes part of file names, or refuse it; `where` is its file and key.
 
     >>> check_plain("calls-2026.v1", "metadata.dataset")
     'calls-2026.v1'
@@ -51,10 +44,6 @@ def find_listed(clip: str, listed: Collection[str]) -> str | None:
 
 def complete_ids(rows: Iterable[Mapping[str, Any]], clips: Iterable[str]) -> list[dict[str, Any]]:
     """Return rows about clips with the clips' complete ids; an `id` that names no clip stays unchanged.
-
-    Args:
-        rows: Rows with an `id`, complete or without the data set.
-        clips: Complete ids.
 
     >>> complete_ids([{"id": "monday"}, {"id": "calls/tuesday"}, {"id": "x"}], ["calls/monday", "calls/tuesday"])
     [{'id': 'calls/monday'}, {'id': 'calls/tuesday'}, {'id': 'x'}]

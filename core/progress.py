@@ -15,13 +15,9 @@ VARIABLE = "SIQ_PROGRESS"
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """The state of a bar.
+    """The state of a bar: how many items (counted in `unit`) are done.
 
-    Attributes:
-        verb: Which stage does what, such as `demo:whisper-base transcribing`.
-        done: How many items are done.
-        total: How many items there are.
-        unit: What is counted.
+    `verb` says which stage does what, such as `demo:whisper-base transcribing`.
     """
 
     verb: str
@@ -40,14 +36,7 @@ class ReportedBar(tqdm):  # type: ignore[type-arg] # it takes no type argument w
 
 
 def progress_bar(items: Iterable[Any] | None = None, *, total: int, verb: str, unit: str) -> tqdm[Any]:
-    """Return a bar over `items`, or one to be updated; shown by the first process alone.
-
-    Args:
-        items: The items to iterate over, or `None`.
-        total: How many there are.
-        verb: Which stage does what, such as `demo:whisper-base transcribing`.
-        unit: What is counted.
-    """
+    """Return a bar over `items`, or one to be updated; shown by the first process alone. See `Progress`."""
     hidden = os.environ.get("RANK", "0") != "0"
     if VARIABLE in os.environ and not hidden:
         return ReportedBar(items, total=total, desc=verb, unit=unit, file=io.StringIO())

@@ -46,9 +46,6 @@ class Prompt:
         """Return one turn of a user, with a clip in the place of each `<audio>` of the text.
 
         Clips without a place come first. Without clips `<audio>` is a word like any other.
-
-        Raises:
-            SpeechIQError: More places than clips.
         """
         without_place = len(clips) - text.count(AUDIO)
         if clips and without_place < 0:
@@ -62,11 +59,7 @@ class Prompt:
 
     @property
     def content(self) -> tuple[str | Clip, ...]:
-        """Return the texts and clips of a prompt that is one turn of a user.
-
-        Raises:
-            SpeechIQError: It is another conversation, which no engine takes.
-        """
+        """Return the texts and clips of a prompt that is one turn of a user; engines take no other conversation."""
         if [turn.role for turn in self.turns] != [USER]:
             roles = ", ".join(turn.role for turn in self.turns) or "no one"
             raise SpeechIQError(f"a prompt with turns of {roles}: engines take one turn of the user; join the turns")
@@ -79,11 +72,7 @@ class Prompt:
 
     @property
     def clip(self) -> Clip:
-        """Return the only clip.
-
-        Raises:
-            SpeechIQError: There are several, or none.
-        """
+        """Return the only clip."""
         clips = self.clips
         if len(clips) != 1:
             raise SpeechIQError(f"{self.name}: has {len(clips)} clips; give one clip per transcript")

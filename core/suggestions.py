@@ -10,14 +10,9 @@ SIMILAR = 0.6
 
 
 def find_nearest(name: str, known: Iterable[str], similar: float = SIMILAR) -> str | None:
-    """Return the known name that is closest to `name`, or None if none is close.
+    """Return the known name that is closest to what a user wrote, without regard to capitals; None if none is close.
 
-    Capital letters are not compared.
-
-    Args:
-        name: What the user wrote.
-        known: The names that exist.
-        similar: The least similarity, from 0 to 1.
+    `similar` is the least similarity, from 0 to 1.
 
     >>> find_nearest("whisper-bse", ["whisper-base", "whisper-tiny.en"])
     'whisper-base'

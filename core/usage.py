@@ -21,11 +21,7 @@ _purpose: ContextVar[str | None] = ContextVar("_purpose", default=None)
 
 @contextmanager
 def counted_as(purpose: str) -> Iterator[None]:
-    """Count the work that is measured inside the block as another kind: an engine does not know what it works for.
-
-    Args:
-        purpose: Kind of work, such as `judging`.
-    """
+    """Count the work inside the block as another kind (`judging`): an engine does not know what it works for."""
     token = _purpose.set(purpose)
     try:
         yield
@@ -35,11 +31,9 @@ def counted_as(purpose: str) -> Iterator[None]:
 
 @contextmanager
 def measured(kind: str, seconds: float = 0.0) -> Iterator[None]:
-    """Measure the work inside the block; work that fails is not counted.
+    """Measure the work inside the block on `seconds` of audio; work that fails is not counted.
 
-    Args:
-        kind: Kind of work, such as `transcribing`, unless the work is `counted_as` another one.
-        seconds: Seconds of audio that are processed inside the block; 0 for work on texts alone.
+    `kind` is that of the work, such as `transcribing`, unless it is `counted_as` another one.
     """
     kind = _purpose.get() or kind
     start = time.perf_counter()
@@ -49,13 +43,7 @@ def measured(kind: str, seconds: float = 0.0) -> Iterator[None]:
 
 
 class Work(NamedTuple):
-    """The work of one or several processes.
-
-    Attributes:
-        usage: Counts, as in `usage`.
-        audio: Kind of work -> seconds of audio.
-        work: Kind of work -> seconds of work, of all processes together.
-    """
+    """The work of one or several processes: counts as in `usage`, and seconds of audio and of work per kind of work."""
 
     usage: Counter[str]
     audio: Counter[str]

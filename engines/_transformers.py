@@ -75,17 +75,6 @@ def find_device(data: Any) -> Any:
     return find_device(data)
 
 
-def is_set(variable: str) -> bool:
-    """Return whether an environment variable is set to a word for true, as `accelerate launch` reads it.
-
-    `accelerate.utils.parse_flag_from_env` of accelerate 1.15, undocumented. `PartialState` states the device in use,
-    not the one that was requested.
-    """
-    from accelerate.utils import parse_flag_from_env
-
-    return parse_flag_from_env(variable)
-
-
 def load_with_speakers(model_class: Any, path: str, speakers: str, **options: Any) -> Any:
     """Return an omni model with the speakers of a file of its checkpoint, as `from_pretrained` returns it.
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import functools
 import os
+import subprocess
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint
@@ -97,11 +98,7 @@ def find_saved_file(tracker: Any, ending: str, beginning: str = "") -> Path:
     """Return the path of the file that `EvaluationTracker` wrote last, even if the file does not exist.
 
     `save_results_aggregated` builds the names from `date_id` and `general_config_tracker` and does not return them.
-
-    Args:
-        tracker: Tracker that has saved its files.
-        ending: `.json` or `.jsonl`.
-        beginning: Beginning of the file name; empty for the results file.
+    `ending` is `.json` or `.jsonl`; `beginning` is empty for the results file.
     """
     place = Path(tracker.output_path)
     if place.suffix == ".json":
@@ -117,20 +114,11 @@ def ask_git_quietly() -> None:
     """
     from lm_eval.loggers import utils
 
-    original = utils.get_git_commit_hash
+    def describe_commit() -> str | None:
+        status, commit = subprocess.getstatusoutput("git describe --always")
+        return utils.get_commit_from_path(Path.cwd()) if status else commit
 
-    @functools.wraps(original)
-    def get_git_commit_hash() -> str | None:
-        import subprocess
-
-        command = ["git", "describe", "--always"]
-        try:
-            fails = subprocess.run(command, capture_output=True).returncode != 0
-        except OSError:
-            fails = True
-        return utils.get_commit_from_path(Path.cwd()) if fails else original()
-
-    utils.get_git_commit_hash = get_git_commit_hash
+    utils.get_git_commit_hash = describe_commit
 
 
 def guard_runs(evaluator: Any, guard_run: Callable, guard_tasks: Callable) -> None:
@@ -187,13 +175,10 @@ def list_tasks() -> list[str]:
 
 
 def read_config_file(path: str) -> dict[str, Any]:
-    """Return the options in a file of `lm_eval run --config`.
+    """Return the options in a file of `lm_eval run --config`; raise `OSError`, `ValueError` or `TypeError` without any.
 
     Calls `EvaluatorConfig.load_yaml_config`; the public function also checks the options and needs the whole command
     line.
-
-    Raises:
-        OSError, ValueError, TypeError: The file is missing or contains no options.
     """
     from lm_eval.config.evaluate_config import EvaluatorConfig
 
@@ -242,8 +227,7 @@ def parse_metadata(items: Sequence[str]) -> dict[str, Any]:
 def normalize_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return generation settings as lm-eval's own model types read them, with its undocumented `normalize_gen_kwargs`.
 
-    Raises:
-        TypeError, ValueError: A setting is not a number.
+    A setting that is not a number is a `TypeError` or `ValueError`.
     """
     from lm_eval.models.utils import normalize_gen_kwargs
 

@@ -11,17 +11,8 @@ from speechiq.harness_patch.hf_audio import HFAudio
 class AudioAPI(HFAudio):
     """Run `hf-audio` with `pretrained=openai:MODEL`.
 
-    Args:
-        model: Name of the model at the endpoint.
-        device: Not used; lm-eval passes it.
-        batch_size: Not used; lm-eval passes it.
-        max_batch_size: Not used; lm-eval passes it.
-        **options: `store` of `HFAudio`, and the options of `AudioEndpoint`, such as
-            `base_url=http://127.0.0.1:8000/v1` or `num_concurrent=16`.
-
-    Raises:
-        SpeechIQError: No model or two models are named, the key is missing, no server answers at the address, or the
-            results could not be written.
+    Its options are `store` of `HFAudio`, and those of `AudioEndpoint`, such as `base_url=http://127.0.0.1:8000/v1` or
+    `num_concurrent=16`. lm-eval passes `device` and the batch sizes, which are not used.
     """
 
     def __init__(

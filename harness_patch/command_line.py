@@ -1,28 +1,25 @@
-"""Adapt `lm_eval run` to speech: errors in one line, defaults that exist on this machine, and hints."""
+"""Adapt `lm_eval run` to speech: errors in one line, defaults that exist on this machine, hints, and its end."""
 
 from __future__ import annotations
 
 import argparse
 import atexit
 import functools
+import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError, print_in_one_line
 from speechiq.core.suggestions import find_nearest
 from speechiq.harness_patch import _lm_eval, hints
-from speechiq.harness_patch.ending import Ending
 from speechiq.harness_patch.evaluation import device_was_given
 
 
 def wrap_run(execute: Callable[[argparse.Namespace], None], model_types: Sequence[str]) -> Callable:
-    """Return the function that `lm_eval run` calls instead of `execute`.
-
-    Args:
-        execute: Runs lm-eval with its command line.
-        model_types: Names under which speech systems are registered.
-    """
+    """Return the function that `lm_eval run` calls instead of `execute`; `model_types` are those of speech systems."""
     print_in_one_line()
     ending = Ending()
     # What is registered first runs last.
@@ -72,11 +69,7 @@ def _read_options(args: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def _refuse_unknown(options: Mapping[str, Any]) -> None:
-    """Refuse a run without tasks, a model type that is not registered, and a task folder that does not exist.
-
-    Raises:
-        SpeechIQError: The message has the nearest known name.
-    """
+    """Refuse a run without tasks, an unknown model type (with the nearest known name), and a missing task folder."""
     model, folder, known = options.get("model"), options.get("include_path"), _lm_eval.list_model_types()
     if not options.get("tasks"):
         raise SpeechIQError("--tasks: none given; give --tasks siq_demo, or other tasks that `lm_eval ls tasks` lists")
@@ -96,3 +89,48 @@ def _explain(message: str) -> str:
 def _suggest(name: str, known: Iterable[str]) -> str:
     near = find_nearest(name, known)
     return f"did you mean {near}?" if near else "`lm_eval ls tasks` and `siq run --help` list the known names"
+
+
+class Ending:
+    """End one `lm_eval run`, which is one of several processes or the only one.
+
+    A launcher stops all processes as soon as one fails. Threads of torch (2.13) can abort a process of a group while it
+    exits, after all its work is done ("terminate called without an active exception"). So a process waits until the
+    first one has written the results, and then exits without the destructors of libraries.
+    """
+
+    def __init__(self) -> None:
+        self._all_done = False
+
+    def wait_for_all(self) -> None:
+        """Wait until all processes have come here; return at once if this process is the only one."""
+        if _is_in_group():
+            from accelerate import PartialState
+
+            # The connection breaks if another process fails, which prints the reason itself.
+            with suppress(RuntimeError):
+                PartialState().wait_for_everyone()
+                self._all_done = True
+
+    def leave_group(self) -> None:
+        """Leave the process group, if there is one; a process that stays in it ends with a warning."""
+        if _is_in_group():
+            from torch import distributed
+
+            distributed.destroy_process_group()
+
+    def end(self) -> None:
+        """Exit at once if all processes of a group are done; the exit functions of libraries ran before."""
+        if self._all_done:
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
+            os._exit(0)
+
+
+def _is_in_group() -> bool:
+    """Return whether this process is one of several; torch is not imported to find out."""
+    if "torch" not in sys.modules:
+        return False
+    from torch import distributed
+
+    return distributed.is_available() and distributed.is_initialized()

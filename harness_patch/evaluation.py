@@ -13,13 +13,12 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from speechiq.core.cache.store import store_folder
 from speechiq.core.console import count_of, say
 from speechiq.core.endpoint.addresses import refuse_secrets
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import check_output_folder
 from speechiq.engines._transformers import WHISPER_NOISE
 from speechiq.harness_patch import _lm_eval, hints
-from speechiq.harness_patch.outputs import check_output_path
 
 if TYPE_CHECKING:
     from lm_eval.api.model import LM
@@ -41,30 +40,24 @@ class SpeechModel(ABC):
 
     @abstractmethod
     def refuse_instruction(self, instruction: str | None) -> None:
-        """Refuse `--system_instruction` if the system cannot follow it.
-
-        Raises:
-            SpeechIQError: The message has the reason.
-        """
+        """Refuse `--system_instruction` if the system cannot follow it."""
 
 
 def guard_run(simple_evaluate: Callable, model_types: Sequence[str]) -> Callable:
-    """Return `simple_evaluate` with checks before it.
-
-    Args:
-        simple_evaluate: Function of lm-eval.
-        model_types: Names under which speech systems are registered.
-    """
+    """Return lm-eval's `simple_evaluate` with checks before it; `model_types` are those of speech systems."""
 
     @functools.wraps(simple_evaluate)
     def guarded(*args: Any, **kwargs: Any) -> Any:
         options = dict(zip(("model", "model_args", "tasks"), args, strict=False)) | kwargs
-        speech = options.get("model") in model_types or _is_speech_system(options.get("model"))
+        speech = options.get("model") in model_types or isinstance(options.get("model"), SpeechModel)
         with ExitStack() as during:
             if speech:
                 _refuse_secrets(options)
                 _refuse_shared_cache(options.get("use_cache"))
-                check_output_path(getattr(options.get("evaluation_tracker"), "output_path", None))
+                if (path := getattr(options.get("evaluation_tracker"), "output_path", None)) is not None:
+                    check_output_folder(
+                        hints.output_folder(path), "choose another --output_path, or correct its permissions"
+                    )
                 if not device_was_given.get():
                     kwargs["device"] = None
                 for name, text in NOISE.items():
@@ -96,14 +89,12 @@ def guard_tasks(evaluate: Callable) -> Callable:
         suite = {name: task for name, task in tasks.items() if _is_speech_task(task)}
         if suite:
             _check_tasks(suite, len(suite) < len(tasks), lm, kwargs)
-        speech = _is_speech_system(lm)
+        speech = isinstance(lm, SpeechModel)
         if speech and suite:
             lm.refuse_instruction(kwargs.get("system_instruction"))
         with lm.running() if speech else nullcontext():
             if (run := hints.command.get()) is not None:
                 run.evaluated = bool(speech or suite) and lm.rank == 0
-                run.cached = speech and store_folder() is not None
-                run.has_siq = any(task.config.metadata.get("suite") == "siq" for task in suite.values())
             return evaluate(lm, task_dict, *args, **kwargs)
 
     return guarded
@@ -152,8 +143,7 @@ def _refuse_shared_cache(path: str | None) -> None:
 def choose_tasks(names: Any) -> Any:
     """Return the tasks of a run without the Apply tasks that have no question file, after saying so in one line.
 
-    Raises:
-        SpeechIQError: No task of the run reads a key of the metadata; found before data sets are fetched.
+    Metadata that no task of the run reads is refused here, before data sets are fetched.
     """
     if not isinstance(names, list) or not hints.names_the_suite(names) or not all(isinstance(n, str) for n in names):
         return names
@@ -178,11 +168,8 @@ def _leave_out_apply(names: Sequence[str], metadata: Mapping[str, Any]) -> tuple
     """Return the tasks of a run without the Apply tasks whose questions are not written yet, and the sets of those.
 
     The names stay as they are if no questions are missing, if one of them is not a task or group of the suite, or if
-    nothing else would be left: then the task itself says what it needs.
-
-    Args:
-        names: Tasks and groups that the user named.
-        metadata: The user's metadata, in which `questions` or `DATASET.questions` may name a question file.
+    nothing else would be left: then the task itself says what it needs. The user's metadata may name a question file
+    by `questions` or `DATASET.questions`.
     """
     from speechiq.siq_tasks.catalog.tasks import list_tasks
 
@@ -206,11 +193,7 @@ def _without_questions(tasks: Sequence[TaskInfo], metadata: Mapping[str, Any]) -
 
 @contextmanager
 def given_metadata(options: Mapping[str, Any]) -> Iterator[None]:
-    """Pass the user's metadata to the tasks inside the block, without the model arguments that lm-eval adds to it.
-
-    Args:
-        options: Arguments of `simple_evaluate`.
-    """
+    """Pass the user's metadata to the tasks inside the block, without the model arguments that lm-eval adds to it."""
     from speechiq.siq_tasks.options import Given, given
     from speechiq.siq_tasks.set_metadata import expand_sets
 
@@ -250,7 +233,3 @@ def _is_speech_task(task: object) -> bool:
     from speechiq.siq_tasks.task import SpeechTask
 
     return isinstance(task, SpeechTask)
-
-
-def _is_speech_system(model: object) -> bool:
-    return isinstance(model, SpeechModel)

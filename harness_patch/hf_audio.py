@@ -27,10 +27,9 @@ from speechiq.core.usage import Work, since, snapshot, total
 from speechiq.engines.base import BatchSize
 from speechiq.harness_patch.evaluation import SpeechModel
 from speechiq.harness_patch.jobs import CarryingText, Job, first_clip, group_questions
-from speechiq.harness_patch.ranks import AtMost, in_doc_order, share, warn_of_a_lone_process
-from speechiq.harness_patch.systems.answering import Likelihood
+from speechiq.harness_patch.ranks import AtMost, in_doc_order, share
+from speechiq.harness_patch.systems.answering import TRANSCRIBE, Likelihood
 from speechiq.harness_patch.systems.build import build_system, name_system
-from speechiq.harness_patch.systems.question import TRANSCRIBE
 from speechiq.harness_patch.systems.spec import REFERENCE
 from speechiq.harness_patch.systems.voices import SPEAKS
 from speechiq.metrics.reply.transcript import find_audible, transcribe_replies
@@ -53,9 +52,6 @@ class HFAudio(SpeechModel, LM):
         max_batch_size: Not used; lm-eval passes it.
         store: Folder of the response cache, or `off`; by default `SIQ_STORE` or a folder in the cache folder.
         **options: Stage options, such as `asr_num_beams=5` or `llm_answer=likelihood`.
-
-    Raises:
-        SpeechIQError: The system cannot be built, or this machine does not have the device.
     """
 
     MULTIMODAL = True
@@ -75,7 +71,6 @@ class HFAudio(SpeechModel, LM):
         self.pretrained = str(pretrained or REFERENCE)
         self.state = PartialState(cpu=not torch.accelerator.is_available() or str(device) == "cpu", timeout=PATIENCE)
         self.state.device = _choose_device(device, self.state, torch.accelerator.device_count())
-        warn_of_a_lone_process(self.state.num_processes)
         _check_spread(options, self.state.num_processes)
         self._store, self._before, self._voice = store, snapshot(), options.get(SPEAKS)
         self._done: tuple[Work, ...] = ()
@@ -119,11 +114,7 @@ class HFAudio(SpeechModel, LM):
             yield
 
     def refuse_instruction(self, instruction: str | None) -> None:
-        """Refuse `--system_instruction` if the prompt of the questions has no place for it.
-
-        Raises:
-            SpeechIQError: The system answers by likelihood.
-        """
+        """Refuse `--system_instruction` if the prompt of the questions has no place for it."""
         way = self.system.answering
         if instruction and isinstance(way, Likelihood):
             raise SpeechIQError(
@@ -193,11 +184,7 @@ class HFAudio(SpeechModel, LM):
         return self.system.loglikelihood([question.prompt for question in questions], continuations)
 
     def loglikelihood_rolling(self, requests: list[Instance]) -> list[float]:
-        """Refuse tasks with rolling log-likelihoods.
-
-        Raises:
-            SpeechIQError: Always.
-        """
+        """Refuse tasks with rolling log-likelihoods."""
         raise SpeechIQError(
             "hf-audio: the rolling log-likelihood of a text is not defined for a speech system; "
             "run such tasks with --model hf"
@@ -241,16 +228,7 @@ class HFAudio(SpeechModel, LM):
 
 
 def _choose_device(device: str | None, state: PartialState, count: int) -> torch.device:
-    """Return the requested device; the device of this process if none was requested or several processes run.
-
-    Args:
-        device: Device as the user wrote it.
-        state: State of this process.
-        count: Number of accelerators of this machine.
-
-    Raises:
-        SpeechIQError: This machine has no such device.
-    """
+    """Return the requested one of `count` devices; that of this process by default and if several processes run."""
     own = state.device
     if device is None:
         return own

@@ -23,23 +23,15 @@ RANKS = ("RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK")
 
 @dataclass
 class Command:
-    """Describe one `lm_eval run` for the hints.
+    """Describe one `lm_eval run` for the hints: the options that save it, and whether the line before it was printed.
 
-    Attributes:
-        output_path: `--output_path`, or None.
-        log_samples: Whether sample rows are saved.
-        warned: Whether the line before the run was printed.
-        evaluated: Whether this process is the first one and has evaluated a speech system or tasks of the suite.
-        cached: Whether the answers of the run are in the response cache.
-        has_siq: Whether the run has levels of SIQ, whose scale takes several systems or norms.
+    It is `evaluated` if this process is the first one and has evaluated a speech system or tasks of the suite.
     """
 
     output_path: str | None
     log_samples: bool
     warned: bool = False
     evaluated: bool = False
-    cached: bool = False
-    has_siq: bool = False
 
 
 #: The command that runs now; None in a program that calls lm-eval.
@@ -86,14 +78,9 @@ def print_next(run: Command) -> None:
         return
     sys.stdout.flush()
     if run.output_path is None or not run.log_samples:
-        cost = "its answers come from the response cache" if run.cached else "it computes everything again"
-        say(f"next: run the same command with {_missing(run)} ({cost}), then siq score")
+        say(f"next: run the same command with {_missing(run)}, then siq score")
     else:
-        folder = output_folder(run.output_path)
-        place = shlex.quote(str(folder))
-        alone = run.has_siq and len({file.parent for file in folder.glob("*/results_*.json")}) == 1
-        more = f" (SIQ compares systems: add --norms NORMS, or run others with --output_path {place})" if alone else ""
-        say(f"next: siq score {place}{more}")
+        say(f"next: siq score {shlex.quote(str(output_folder(run.output_path)))}")
 
 
 def output_folder(path: str) -> Path:

@@ -31,14 +31,6 @@ def _own_model_types() -> list[str]:
     return [entry.name for entry in find_entry_points("lm_eval.models")]
 
 
-def _register_models(module: ModuleType) -> None:
-    _lm_eval.register_models(find_entry_points("lm_eval.models"))
-
-
-def _add_task_folders(module: ModuleType) -> None:
-    _lm_eval.add_task_folders(module, find_task_folders)
-
-
 def _check_outputs(module: ModuleType) -> None:
     from speechiq.harness_patch.outputs import check_results, check_samples
 
@@ -59,8 +51,8 @@ def _wrap_command(module: ModuleType) -> None:
 
 #: Module of lm-eval -> what is called with it after its import.
 HOOKS: Mapping[str, Callable[[ModuleType], None]] = {
-    "lm_eval.models": _register_models,
-    "lm_eval.tasks.manager": _add_task_folders,
+    "lm_eval.models": lambda module: _lm_eval.register_models(find_entry_points("lm_eval.models")),
+    "lm_eval.tasks.manager": lambda module: _lm_eval.add_task_folders(module, find_task_folders),
     "lm_eval.loggers.evaluation_tracker": _check_outputs,
     "lm_eval.evaluator": _guard_runs,
     "lm_eval._cli.run": _wrap_command,

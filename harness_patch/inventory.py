@@ -1,27 +1,38 @@
-"""Describe the work of a run before it starts: tasks, clips, hours of audio, and what the response cache has."""
+"""Check systems and tasks as a run would, without loading a model: `python -m speechiq.harness_patch.inventory JSON`.
+
+It is a process of its own because the program that starts it must not occupy memory and accelerator during the runs.
+The docs of all tasks are built, and each system gets all requests of a run, which it checks. Where it would compute, it
+counts what the response cache has and ends. The result is the work of the run: tasks, clips, hours of audio, rows.
+"""
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
-from speechiq.core.cache.stage_count import StageCount
+from speechiq.core.cache.stage_count import StageCount, counting
+from speechiq.core.endpoint.addresses import refuse_secrets
+from speechiq.core.errors import SpeechIQError, print_in_one_line
+from speechiq.core.suggestions import did_you_mean
+from speechiq.harness_patch import _lm_eval, plugins
 
+#: The seed of torch in `lm_eval` without `--seed`.
+SEED = 1234
 #: Docs to run: task -> their positions in the task.
 Samples = dict[str, list[int]]
 
 
 class TaskWork(Struct, frozen=True):
-    """Count the docs of one task that are run.
+    """Count the docs of one task that are run, the different clips among them, and their seconds of audio.
 
     Attributes:
-        task: Its name.
-        docs: Number of docs.
-        clips: Number of different clips among them; 0 for a task of another package.
-        seconds: Their seconds of audio.
-        suite: Name of its suite; empty for a task of another package.
+        suite: Name of its suite; empty for a task of another package, whose clips are not counted.
         category: Its column in the suite's table, for SIQ the level; empty without a suite.
     """
 
@@ -34,13 +45,9 @@ class TaskWork(Struct, frozen=True):
 
 
 class SystemWork(Struct, frozen=True):
-    """State what the response cache has of one system.
+    """State what the response cache has of one system, which has a name in results.
 
-    Attributes:
-        system: Spec and options, as the user wrote them.
-        name: Its name in results.
-        stages: The stages up to the one with missing rows, on which later ones depend.
-        complete: Whether no row is missing.
+    `stages` are those up to the one with missing rows, on which later ones depend.
     """
 
     system: str
@@ -50,14 +57,9 @@ class SystemWork(Struct, frozen=True):
 
 
 class Inventory(Struct, frozen=True):
-    """Describe the work of a run of several systems.
+    """Describe the work of a run: its tasks and systems in their order, the different clips and their seconds of audio.
 
-    Attributes:
-        tasks: The tasks, in the order in which they run.
-        systems: The systems, in the user's order.
-        clips: Number of different clips over all tasks.
-        seconds: Their seconds of audio.
-        samples: The docs of the tasks that are not run whole.
+    `samples` are the docs of the tasks that are not run whole.
     """
 
     tasks: list[TaskWork]
@@ -73,13 +75,9 @@ def list_work(
     systems: Sequence[SystemWork],
     samples: Samples,
 ) -> Inventory:
-    """Return the inventory of a run.
+    """Return the inventory of a run; docs of tasks of other packages may have any form.
 
-    Args:
-        docs: Task -> its docs; those of other packages may have any form.
-        about: Task -> its metadata.
-        systems: What the cache has of each system.
-        samples: The docs to run; all docs of a task that is not named.
+    `about` is the metadata of each task. All docs of a task without `samples` are run.
     """
     clips = {task: _clips_of(_choose(of, samples.get(task))) for task, of in docs.items()}
     tasks = [
@@ -97,13 +95,9 @@ def list_work(
 
 
 def choose_clips(docs: Mapping[str, Sequence[Mapping[str, Any]]], limit: int | None) -> Samples:
-    """Return the docs about the first clips of each data set, so that all its tasks run the same clips.
+    """Return the docs about the first `limit` clips of each data set, so that all its tasks run the same clips.
 
     Tasks of one data set that have no clip in common take the first of their own. A doc without a clip counts as one.
-
-    Args:
-        docs: Task -> its docs.
-        limit: Number of clips per data set; None takes all.
 
     >>> a, b = ({"dataset": "x", "id": f"x/{name}"} for name in "ab")
     >>> choose_clips({"remember": [a, b], "apply": [a, a, b]}, 1)
@@ -132,3 +126,73 @@ def _clips_of(docs: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, Any], float]
     """Return the different clips of docs -> their seconds."""
     clips = [doc["audio"] for doc in docs if isinstance(doc.get("audio"), Mapping) and "sha256" in doc["audio"]]
     return {(clip["sha256"], clip.get("offset")): float(clip["duration"]) for clip in clips}
+
+
+def find_names(manager: Any, names: Sequence[str]) -> list[str]:
+    """Return the names of tasks and groups that match the given names; refuse an unknown one."""
+    found: list[str] = []
+    for name in names:
+        matched = manager.match_tasks([name]) or [name] * Path(name).is_file()
+        if not matched:
+            raise SpeechIQError(
+                f"--tasks {name}: no such task; {did_you_mean(name, manager.all_tasks)}`siq list tasks` lists those of "
+                f"the suite"
+            )
+        found += matched
+    return found
+
+
+def build_system(system: str, given: Mapping[str, Any]) -> Any:
+    """Build a system without its weights, with the seed of a run."""
+    import torch
+
+    from speechiq.harness_patch.hf_audio import HFAudio
+
+    refuse_secrets(
+        {"SYSTEM": system}, "siq eval:", "set the environment variable OPENAI_API_KEY, or name one by key_variable"
+    )
+    torch.manual_seed(SEED if given["seed"] is None else given["seed"])
+    options = _lm_eval.parse_arguments(f"pretrained={system}")
+    return HFAudio(device=given["device"], batch_size=given["batch_size"], **options)
+
+
+def check(given: Mapping[str, Any]) -> Inventory:
+    """Check the systems on the tasks (`processes.Settings` by name, and `systems`), and return the work of the run."""
+    from lm_eval.tasks import TaskManager
+
+    from speechiq.harness_patch.evaluation import choose_tasks, given_metadata
+
+    metadata = _lm_eval.parse_metadata(given["metadata"])
+    manager = TaskManager(include_path=given["include_path"], metadata=metadata)
+    names = find_names(manager, given["tasks"])
+    built = {system: build_system(system, given) for system in given["systems"]}
+    with given_metadata({"tasks": names, "metadata": metadata}):
+        tasks = _lm_eval.find_tasks(manager.load(choose_tasks(names)))
+        docs = {name: list(task.eval_docs) for name, task in tasks.items()}
+        samples = choose_clips(docs, given["limit"])
+        systems = [_count(system, lm, list(tasks.values()), metadata, samples) for system, lm in built.items()]
+    about = {name: task.config.metadata or {} for name, task in tasks.items()}
+    return list_work(docs, about, systems, samples)
+
+
+def _count(system: str, lm: Any, tasks: Sequence[Any], metadata: Mapping[str, Any], samples: Samples) -> SystemWork:
+    """Give a system the requests of a run, and return what the response cache has of it."""
+    from lm_eval import simple_evaluate
+
+    try:
+        with counting() as counter:
+            simple_evaluate(lm, tasks=list(tasks), metadata=dict(metadata), samples=samples or None, bootstrap_iters=0)
+    except SpeechIQError as error:
+        raise SpeechIQError(f"{system}: {error}") from error
+    return SystemWork(system, lm.name, counter.counts(), counter.complete)
+
+
+def main() -> None:
+    """Check what the argument describes, and print the work as JSON."""
+    print_in_one_line()
+    plugins.install()
+    print(msgspec.json.encode(check(json.loads(sys.argv[1]))).decode())
+
+
+if __name__ == "__main__":
+    main()

@@ -15,7 +15,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.core.response import Response
 from speechiq.harness_patch._lm_eval import normalize_settings
-from speechiq.harness_patch.systems.question import TRANSCRIBE, Question
+from speechiq.harness_patch.systems.answering import TRANSCRIBE, Question
 
 LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
 
@@ -35,11 +35,7 @@ class Job(NamedTuple):
 
     @classmethod
     def to_generate(cls, request: Instance) -> Job:
-        """Return the job of a request for answers.
-
-        Raises:
-            SpeechIQError: As for `normalize`.
-        """
+        """Return the job of a request for answers."""
         return cls._of(request, normalize(request.args[1]))
 
     @classmethod
@@ -82,9 +78,6 @@ def normalize(settings: Mapping[str, Any]) -> dict[str, Any]:
 
     >>> normalize({"max_new_tokens": 8, "temperature": 0.5, "until": "."})
     {'temperature': 0.5, 'until': ['.'], 'do_sample': True, 'max_gen_toks': 8}
-
-    Raises:
-        SpeechIQError: A value is not a number, a length is below 1, or two lengths are given.
     """
     given = {name: value for name, value in settings.items() if value is not None}
     lengths = [name for name in LENGTHS if name in given]

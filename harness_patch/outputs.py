@@ -1,4 +1,4 @@
-"""Check the output folder of lm-eval before a run, and the files in it after the run.
+"""Check the files that lm-eval wrote after a run.
 
 If lm-eval cannot write a file, it only logs that, prints its table and exits with 0.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,35 +14,10 @@ from typing import Any
 from speechiq.core.cache.store import VARIABLE, store_folder
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch._lm_eval import find_saved_file
-from speechiq.harness_patch.hints import output_folder
-
-
-def check_output_path(path: str | None) -> None:
-    """Refuse an output path that cannot be written to; lm-eval would report it only after the run.
-
-    Raises:
-        SpeechIQError: The message names the folder.
-    """
-    if path is None:
-        return
-    folder = output_folder(path)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise SpeechIQError(
-            f"--output_path {path}: cannot be written to ({error.strerror}); choose another "
-            f"folder or correct its permissions"
-        ) from error
 
 
 def check_results(tracker: Any, results: Mapping[str, Any], samples: Mapping[str, list] | None = None) -> None:
-    """Read back the results that lm-eval's `EvaluationTracker` has just saved, if they are of a speech run.
-
-    Raises:
-        SpeechIQError: The file is missing, damaged or incomplete, or rows of samples are missing.
-    """
+    """Read back the results that lm-eval's `EvaluationTracker` has just saved, if they are of a speech run."""
     tracker.is_of_speech = _is_of_speech(results)
     if not tracker.is_of_speech:
         return
@@ -61,11 +35,7 @@ def check_results(tracker: Any, results: Mapping[str, Any], samples: Mapping[str
 
 
 def check_samples(tracker: Any, task_name: str, samples: list) -> None:
-    """Read back the sample rows that lm-eval's `EvaluationTracker` has just saved, if they are of a speech run.
-
-    Raises:
-        SpeechIQError: The file is missing or incomplete.
-    """
+    """Read back the sample rows that lm-eval's `EvaluationTracker` has just saved, if they are of a speech run."""
     if not tracker.is_of_speech:
         return
     file = find_saved_file(tracker, ".jsonl", f"samples_{task_name}_")

@@ -56,11 +56,7 @@ class Settings(NamedTuple):
 
 
 def lm_eval_command(system: str, settings: Settings) -> list[str]:
-    """Return the command that runs one system.
-
-    Args:
-        system: Its spec, with its options after commas: `SPEC,OPTION=VALUE`.
-        settings: Those of the run.
+    """Return the command that runs one system, given as `SPEC,OPTION=VALUE`.
 
     >>> " ".join(lm_eval_command("letter:B", Settings(Path("runs"), ("siq_demo",), limit=2)))
     'lm_eval --model hf-audio --model_args pretrained=letter:B --tasks siq_demo --batch_size auto \
@@ -88,16 +84,9 @@ def run_in_view(system: str, settings: Settings) -> int:
 
 
 def run_with_log(system: str, settings: Settings, log: Path, show: Callable[[Progress], None]) -> None:
-    """Run a system with the output of lm-eval in a file.
+    """Run a system with the output of lm-eval in a file, and `show` the state of each progress bar of speechiq.
 
-    Args:
-        system: As for `lm_eval_command`.
-        settings: As for `lm_eval_command`.
-        log: File to write; its folder exists.
-        show: Called with the state of each progress bar of speechiq.
-
-    Raises:
-        SpeechIQError: The run failed; the reason is the error that it ended with.
+    A run that failed is an error with the reason that its log ends with.
     """
     reader, writer = os.pipe()
     with log.open("wb") as output, os.fdopen(reader, "rb") as reports:
@@ -122,18 +111,12 @@ def run_with_log(system: str, settings: Settings, log: Path, show: Callable[[Pro
 
 
 def check(systems: Sequence[str], settings: Settings) -> Inventory:
-    """Check tasks and systems in one process as a run would, without loading a model.
+    """Check tasks and systems in one process as a run would, without loading a model, and return the work of the run.
 
     Lines for the user, such as that the process waits for the hub, are printed while it works.
-
-    Returns:
-        The work of the run.
-
-    Raises:
-        SpeechIQError: The first fault.
     """
     given = {"systems": list(systems), **settings._asdict()}
-    command = [sys.executable, "-m", f"{__package__}.dry_run", json.dumps(given, default=str)]
+    command = [sys.executable, "-m", f"{__package__}.inventory", json.dumps(given, default=str)]
     lines: list[str] = []
     with TemporaryFile() as output:
         process = subprocess.Popen(

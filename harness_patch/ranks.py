@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, TypeVar
 
 from accelerate.utils import gather_object
 
-from speechiq.engines._transformers import is_set
-
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 _NOTHING = object()
-log = logging.getLogger(__name__)
 
 
 def share(
@@ -49,21 +44,8 @@ def share(
     return [results[i] for i in range(start, start + len(jobs))]
 
 
-def warn_of_a_lone_process(ranks: int) -> None:
-    """Warn if `accelerate launch --cpu` was to start several processes but, without an MPI, started only one."""
-    several = "MASTER_ADDR" in os.environ and "WORLD_SIZE" not in os.environ
-    if ranks == 1 and several and is_set("ACCELERATE_USE_CPU"):
-        log.warning(
-            "accelerate launch --cpu started one process only; to start several on CPUs, run "
-            "ACCELERATE_USE_CPU=true accelerate launch --multi_gpu --num_processes N"
-        )
-
-
 def in_doc_order(parts: Sequence[Any]) -> Any:
-    """Merge the lists of all processes into the order of the docs, which lm-eval distributes in turn.
-
-    Args:
-        parts: One entry per process: lists, or dicts of lists to any depth.
+    """Merge the lists (or dicts of lists, to any depth) of all processes into the order of the docs.
 
     >>> in_doc_order([{"wer": [0, 2, 4]}, {"wer": [1, 3]}])
     {'wer': [0, 1, 2, 3, 4]}

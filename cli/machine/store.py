@@ -17,7 +17,7 @@ from rich.text import Text
 from speechiq.cli.commands import examples
 from speechiq.cli.options import Yes
 from speechiq.core.cache.stage_cache import STAGE
-from speechiq.core.cache.stages import StageFolder, find_drafts, list_stages, merge, prune
+from speechiq.core.cache.stages import StageFolder, find_drafts, list_stages, prune
 from speechiq.core.cache.store import store_folder
 from speechiq.core.console import count_of, printable, say
 
@@ -32,9 +32,8 @@ def store(
 ) -> None:
     """List what runs have stored, or remove what is old.
 
-    With --remove-older-than, drafts that killed runs left more than a day ago are removed too, and in the other stages
-    the files of runs that ended more than a day ago are merged into one. Other runs may be active: one that still needs
-    removed rows computes them again.
+    With --remove-older-than, drafts that killed runs left more than a day ago are removed too. Other runs may be
+    active: one that still needs removed rows computes them again.
     """
     if remove_older_than is None:
         _list_stages()
@@ -72,8 +71,6 @@ def _remove(older_than: float, yes: bool) -> None:
         typer.confirm(f"Remove all stages in {store} that were not used for {older_than:g} days?", abort=True)
     gone = prune(store, older_than)
     say(f"{count_of(len(gone), 'stage')} removed, {decimal(sum(stage.size for stage in gone))}")
-    if merged := sum(map(merge, list_stages(store))):
-        say(f"{count_of(merged, 'file')} of ended runs merged")
     if drafts := find_drafts(store):
         say(f"{_count_drafts(drafts)} removed")
         for draft in drafts:

@@ -21,20 +21,13 @@ BLOCK = 1 << 20
 
 
 def save_audio(audio: Path | bytes, name: str) -> dict[str, Any]:
-    """Copy encoded audio into the clip folder, once and unchanged.
+    """Copy encoded audio, a file or its bytes, into the clip folder, once and unchanged.
 
-    The audio is first decoded to its end, which finds files that are cut off.
-
-    Args:
-        audio: File, or its bytes.
-        name: Name of the row, for errors.
+    The audio is first decoded to its end, which finds files that are cut off; `name` is for errors.
 
     Returns:
         The items of a clip: `path` (below the cache folder), `sha256`, `sampling_rate`, `duration` (s), and `warnings`,
         reasons to check it.
-
-    Raises:
-        SpeechIQError: The audio is missing, cut off, damaged or without samples, or the disk is full.
     """
     found = inspect(audio, name)
     with _opened(audio) as stream:
@@ -47,12 +40,7 @@ def save_audio(audio: Path | bytes, name: str) -> dict[str, Any]:
 
 
 def save_samples(samples: np.ndarray, name: str) -> dict[str, Any]:
-    """Write samples into the clip folder, as 16-bit FLAC; see `save_audio`.
-
-    Args:
-        samples: float32, shape (samples,), mono, `SAMPLING_RATE`.
-        name: Name of the sound, for errors.
-    """
+    """Write samples (float32, mono, `SAMPLING_RATE`) into the clip folder, as 16-bit FLAC; see `save_audio`."""
     import soundfile
 
     file = io.BytesIO()

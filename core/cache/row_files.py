@@ -75,11 +75,7 @@ class RowFile:
     """A file that only one process appends to: neither locks nor a shared clock are needed.
 
     Its name has the time, the host, the process and a random part. A new file begins after a failed write, which may
-    leave half a line, and if the file was removed.
-
-    Args:
-        folder: Where the file is made with the first rows.
-        fix: What a user can do if it cannot be written, after "free disk space, or".
+    leave half a line, and if the file was removed. Errors end with `fix`, after "free disk space, or".
     """
 
     def __init__(self, folder: Path, fix: str = FIX) -> None:
@@ -87,11 +83,7 @@ class RowFile:
         self._path: Path | None = None
 
     def append(self, lines: bytes) -> None:
-        """Add lines and flush them to the disk; if the file is removed meanwhile, write them to a new one.
-
-        Raises:
-            SpeechIQError: The folder is not writable, or the disk is full.
-        """
+        """Add lines and flush them to the disk; if the file is removed meanwhile, write them to a new one."""
         for _ in range(TRIES):
             known, self._path = self._path, None
             name = f"{time.time_ns()}-{HOST}-{os.getpid()}-{secrets.token_hex(4)}{ROWS}"
@@ -117,18 +109,11 @@ class RowFile:
 class RowIndex:
     """The places of the rows of some files: every line is checked once, and two numbers per row stay in memory.
 
-    Args:
-        fix: What a user can do if a file cannot be read, after "remove it,".
-
-    Attributes:
-        gone: Whether a file was removed; its rows may be in another one, which a new index finds.
-
-    Raises:
-        SpeechIQError: A file exists and cannot be read.
+    Errors about a file that cannot be read end with `fix`, after "remove it,".
     """
 
     def __init__(self, fix: str = FIX) -> None:
-        self._fix, self.gone = fix, False
+        self._fix = fix
         self._ends: dict[Path, tuple[int, int]] = {}
         self._damaged, self._unfinished = 0, set[Path]()
         self._places: dict[int, int] = {}
@@ -168,27 +153,19 @@ class RowIndex:
     def read(self, keys: Collection[str]) -> dict[str, Any]:
         """Return the rows of those keys that are in the files; for a duplicate key, the last row."""
         rows: dict[str, Any] = {}
-        for line in self._lines({hash(key.encode()) for key in keys} & self._places.keys()):
-            rows |= unseal(line)
-        return {key: rows[key] for key in keys if key in rows}
-
-    def lines(self) -> Iterator[bytes]:
-        """Yield the last intact line of each key."""
-        return filter(is_intact, self._lines(self._places))
-
-    def _lines(self, hashes: Iterable[int]) -> Iterator[bytes]:
+        hashes = {hash(key.encode()) for key in keys} & self._places.keys()
         files, places = list(self._ends), sorted(map(self._places.__getitem__, hashes))
         for number, group in groupby(places, lambda place: place // LARGEST):
             with self._reading(files[number]), open_plain(files[number]) as lines:
                 for place in group:
                     lines.seek(place % LARGEST)
-                    yield lines.readline()
+                    rows |= unseal(lines.readline())
+        return {key: rows[key] for key in keys if key in rows}
 
     @contextmanager
     def _reading(self, file: Path) -> Iterator[None]:
         try:
             yield
         except OSError as error:
-            if error.errno not in GONE:
+            if error.errno not in GONE:  # the stage was removed meanwhile, and its rows are computed again
                 raise SpeechIQError(f"cannot read '{file}': {error.strerror}; remove it, {self._fix}") from error
-            self.gone = True

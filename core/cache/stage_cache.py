@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from speechiq.core.cache.row_files import FIX, TRIES, RowFile, RowIndex, list_files, seal
+from speechiq.core.cache.row_files import FIX, RowFile, RowIndex, list_files, seal
 from speechiq.core.cache.stage_count import counter
 from speechiq.core.checkpoints.identity import without_places
 from speechiq.core.files.checksummed import content_sha256
@@ -49,9 +49,6 @@ class StageCache:
     Attributes:
         rows: Key -> row, for the rows in memory.
         added: Number of rows that this object added.
-
-    Raises:
-        SpeechIQError: The folder cannot be written.
     """
 
     def __init__(self, stage: Mapping[str, Any], folder: Path | None, fix: str = FIX) -> None:
@@ -72,27 +69,18 @@ class StageCache:
     def fetch(self, keys: Collection[str], form: Any = Any) -> None:
         """Read the rows of those `keys` that are on disk into memory.
 
-        Args:
-            keys: Keys of the rows.
-            form: Type of a row; rows of another form are left out, with one warning for all of them.
-
-        Raises:
-            SpeechIQError: A file cannot be read.
+        Rows that are not of the type `form` are left out, with one warning for all of them.
         """
         with self._lock:
             if self.folder and (missing := set(keys) - self.rows.keys()):
-                rows = self._read(self.folder, missing)
+                rows = self._refresh(self.folder).read(missing)
                 valid = {key: row for key, row in rows.items() if _has_form(row, form)}
                 if invalid := len(rows) - len(valid):
                     log.warning("%s: %d rows have another form and are computed again", self.folder, invalid)
                 self.rows |= valid
 
     def add(self, rows: Mapping[str, Any]) -> None:
-        """Add rows, key -> JSON types; they are on disk when this returns.
-
-        Raises:
-            SpeechIQError: They cannot be written.
-        """
+        """Add rows, key -> JSON types; they are on disk when this returns."""
         with self._lock:
             if self.folder:
                 self._file.append(b"".join(seal(key, row) for key, row in rows.items()))
@@ -100,15 +88,6 @@ class StageCache:
                     self._describe(self.folder / STAGE)
             self.rows |= json.loads(json.dumps(rows))
             self.added += len(rows)
-
-    def _read(self, folder: Path, keys: Collection[str]) -> dict[str, Any]:
-        """Return rows from the disk; if a file is removed meanwhile, search its rows in the others."""
-        for _ in range(TRIES):
-            rows = self._refresh(folder).read(keys)
-            if not self._index.gone:
-                break
-            self._index = RowIndex(self._fix)
-        return rows
 
     def _refresh(self, folder: Path) -> RowIndex:
         self._index.refresh(list_files(folder))

@@ -9,13 +9,7 @@ from typing import Any, NamedTuple
 
 
 class StageCount(NamedTuple):
-    """Count the rows of one stage of a system.
-
-    Attributes:
-        stage: Kind of the stage: `asr`, `text`, `audio`, `speech` or `reply`.
-        rows: Number of rows that the run needs.
-        cached: Number of these that are in the response cache.
-    """
+    """Count the rows of one kind of stage (`asr`, `text`, ...) that a run needs, and those of them that are cached."""
 
     stage: str
     rows: int
@@ -35,15 +29,9 @@ class Counter:
         self._missing: dict[str, set[str]] = {}
 
     def add(self, stage: Mapping[str, Any], keys: Collection[str], missing: Collection[str]) -> None:
-        """Add the rows that one call needs.
+        """Add the rows that one call needs, and end the count (`Counted`) if some of them are missing in the cache.
 
-        Args:
-            stage: The stage's description.
-            keys: Keys of the rows.
-            missing: Those that are not in the cache.
-
-        Raises:
-            Counted: Rows are missing, so that what later stages need is unknown.
+        What later stages need is then unknown.
         """
         name = str(stage.get("stage"))
         self._needed.setdefault(name, set()).update(keys)
@@ -74,11 +62,7 @@ def counting() -> Iterator[Counter]:
 
 
 def end_count() -> None:
-    """End the count if one is being made, because every row that the system needs is cached.
-
-    Raises:
-        Counted: A count is being made.
-    """
+    """End the count (`Counted`) if one is being made, because every row that the system needs is cached."""
     if (counts := counter.get()) is not None:
         counts.complete = True
         raise Counted

@@ -1,39 +1,31 @@
-"""List the stages in the response cache, remove unused ones, and merge the files of the others."""
+"""List the stages in the response cache, and remove unused ones."""
 
 from __future__ import annotations
 
 import errno
 import os
 import re
-import secrets
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from speechiq.core.cache.folder import cache_dir
-from speechiq.core.cache.row_files import FIX, ROWS, RowIndex, is_intact, list_files
+from speechiq.core.cache.row_files import ROWS, is_intact
 from speechiq.core.cache.stage_cache import FORMAT, STAGE, read_stage
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import left_over, measure_age, open_plain, write_whole
+from speechiq.core.files.plain import left_over, open_plain
 
 DAY = 86_400
-MERGED = ".merged"
-#: Suffixes of the files of a stage, those of format 2 included.
-ENDS = ROWS, MERGED, ".set-aside"
 #: Names of folders below the response cache, and below the clip folder, in which speechiq writes.
 STAGES, CLIPS = re.compile("[0-9a-f]{16}"), re.compile("[0-9a-f]{2}")
 
 
 class StageFolder(NamedTuple):
-    """One stage in the response cache.
+    """One stage in the response cache, with the number of intact lines in its files, and their bytes.
 
-    Attributes:
-        folder: The folder of its rows.
-        stage: What its rows depend on, from `stage.json`; empty if that cannot be read.
-        rows: Number of intact lines in its files.
-        size: Bytes.
-        used: When it was last read or written, in seconds since 1970.
+    `stage` is what its rows depend on, from `stage.json`; empty if that cannot be read. It was last read or written at
+    the time `used`, in seconds since 1970.
     """
 
     folder: Path
@@ -60,10 +52,8 @@ def list_stages(store: Path | None) -> list[StageFolder]:
 def prune(store: Path | None, older_than: float) -> list[StageFolder]:
     """Remove the stages that were neither read nor written for `older_than` days; 0 removes all.
 
-    A run that uses one continues, and what it adds later is cached.
-
-    Raises:
-        SpeechIQError: A stage cannot be removed; all others are.
+    A run that uses one continues, and what it adds later is cached. A stage that cannot be removed is an error, after
+    all others are removed.
     """
     removed, failures = [], []
     for stage in list_stages(store):
@@ -76,36 +66,6 @@ def prune(store: Path | None, older_than: float) -> list[StageFolder]:
     if failures:
         raise failures[0]
     return removed
-
-
-def merge(stage: StageFolder, quiet_for: float = DAY) -> int:
-    """Put the rows of a stage's files into one file, without damaged lines and duplicate keys.
-
-    Only files that have not changed for a day are merged, as their processes have most likely ended. They are removed
-    once the new file is on the disk, unless rows were added to one meanwhile. A process that still reads a removed file
-    finds its rows in the new one; a process that still writes to it begins another.
-
-    Args:
-        stage: A stage of the response cache.
-        quiet_for: Seconds without a change after which a file is merged.
-
-    Returns:
-        Number of merged files.
-
-    Raises:
-        SpeechIQError: A file cannot be read, or the disk is full; all files stay unchanged.
-    """
-    files = list_files(stage.folder) if stage.is_read else []
-    sizes = {file: file.stat().st_size for file in files if measure_age(file) > quiet_for}
-    index = RowIndex()
-    index.refresh(sizes)
-    if len(sizes) < 2 and not index.skipped:
-        return 0
-    if len(index):
-        merged = stage.folder / f"{max(sizes).name.partition('-')[0]}-merged-{secrets.token_hex(4)}{ROWS}"
-        write_whole(merged, index.lines(), f"free disk space, or {FIX}")
-        os.utime(merged, (stage.used, stage.used))
-    return 0 if index.gone else sum(map(_remove_unchanged, sizes, sizes.values()))
 
 
 def find_drafts(store: Path | None) -> list[Path]:
@@ -122,7 +82,7 @@ def _folders(root: Path | None, name: re.Pattern[str]) -> list[Path]:
 
 def _measure_stage(folder: Path) -> StageFolder | None:
     with suppress(FileNotFoundError):
-        files = [file for file in folder.iterdir() if file.name == STAGE or file.suffix in ENDS]
+        files = [file for file in folder.iterdir() if file.name == STAGE or file.suffix == ROWS]
         times, sizes, rows = zip(*map(_measure, files), strict=True)
         return StageFolder(folder, read_stage(folder / STAGE), sum(rows), sum(sizes), max(times))
     return None
@@ -134,18 +94,6 @@ def _measure(file: Path) -> tuple[float, int, int]:
         state = os.fstat(lines.fileno())
         return state.st_mtime, state.st_size, sum(map(is_intact, lines)) if file.suffix == ROWS else 0
     return 0.0, 0, 0
-
-
-def _remove_unchanged(file: Path, size: int) -> bool:
-    """Remove a file unless it has grown; renaming it first keeps others from adding rows after its size is read."""
-    renamed = file.with_suffix(MERGED)
-    with suppress(FileNotFoundError):
-        file.rename(renamed)
-        if renamed.stat().st_size == size:
-            renamed.unlink()
-            return True
-        renamed.rename(file)
-    return False
 
 
 def _remove(folder: Path) -> None:

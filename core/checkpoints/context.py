@@ -27,11 +27,8 @@ def count_by_bytes(text: str) -> int:
 def read_context(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase | None = None) -> int | None:
     """Return the context in tokens, by the config, else by the tokenizer; None if neither has a limit.
 
-    A sliding window is not a limit: the model takes more tokens and drops the oldest.
-
-    Args:
-        config: Of `transformers`; of a model with several parts, the config of its text decoder counts.
-        tokenizer: Of the same checkpoint.
+    A sliding window is not a limit: the model takes more tokens and drops the oldest. Of several parts of a model, the
+    config of its text decoder counts.
 
     >>> from transformers import LlamaConfig, MambaConfig
     >>> read_context(LlamaConfig(max_position_embeddings=8192)), read_context(MambaConfig())
@@ -53,19 +50,7 @@ def _stretch(positions: int, rope: Any) -> int:
 
 
 def check_tokens(model: str, item: str, ids: Sized, more: int, context: int | None, fix: str) -> None:
-    """Refuse a text that does not fit into the context of a model.
-
-    Args:
-        model: Name of the model.
-        item: Name of the text, in words.
-        ids: Tokens of the text.
-        more: Number of tokens that the model may write after it.
-        context: See `read_context`.
-        fix: What the user can do.
-
-    Raises:
-        SpeechIQError: There are more tokens than the model takes.
-    """
+    """Refuse a text whose tokens, and `more` that the model may write after them, do not fit into the context."""
     if context is not None and len(ids) + more > context:
         answer = f" and {more:,} for the answer" if more else ""
         raise SpeechIQError(f"{model}: {item} has {len(ids):,} tokens{answer}, but the model takes {context:,}; {fix}")

@@ -26,32 +26,20 @@ SETTINGS = (
 
 
 def find_damaged_weights(place: str | Path) -> str | None:
-    """Return the damage of the weights in a folder, by the headers of its safetensors files; None if there is none.
-
-    Args:
-        place: The folder; a hub id has no damage.
-    """
+    """Return the damage of the weights in a folder, by the headers of its safetensors files; None for a hub id."""
     folder = Path(place)
     return next(_damage(folder, INDEX, _read_index), None) or next(_damage(folder, WEIGHTS, _read_header), None)
 
 
 def find_damage(place: str | Path) -> str | None:
-    """Return the damage of any file of a checkpoint; None if there is none.
-
-    Args:
-        place: See `find_damaged_weights`.
-    """
+    """Return the damage of any file of a checkpoint; None if there is none, and for a hub id."""
     folder = Path(place)
     found = (_damage(folder, SETTINGS, _read_object), _damage(folder, PICKLED, _read_pickle))
     return find_damaged_weights(place) or next((damage for damages in found for damage in damages), None)
 
 
 def find_special(place: str | Path) -> str | None:
-    """Return what in a folder is neither a file nor a folder, such as a pipe, on which a library would block.
-
-    Args:
-        place: See `find_damaged_weights`.
-    """
+    """Return what in a folder is neither a file nor a folder, such as a pipe, on which a library would block."""
     for path in sorted(Path(place).rglob("*") if is_folder(place) else ()):
         with suppress(OSError):
             mode = path.stat().st_mode
@@ -63,15 +51,7 @@ def find_special(place: str | Path) -> str | None:
 def check_filled(name: str, model: Module, missing: Iterable[str]) -> None:
     """Refuse a model that transformers filled with random numbers because its checkpoint misses weights.
 
-    Vectors may be missing: some checkpoints leave out those that only training needs.
-
-    Args:
-        name: Name of the checkpoint, for the error.
-        model: The loaded model.
-        missing: The weights that `from_pretrained` did not find.
-
-    Raises:
-        SpeechIQError: Matrices are missing.
+    Vectors may be `missing`: some checkpoints leave out those that only training needs.
     """
     weights = dict(model.named_parameters())
     matrices = sorted(key for key in missing if key in weights and weights[key].ndim > 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import socket
 import sys
 import time
 from collections.abc import Callable
@@ -11,14 +10,12 @@ from functools import cache
 from queue import Empty, Queue
 from threading import Thread
 from typing import TypeVar
-from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 from speechiq.core.console import say
 
 Answer = TypeVar("Answer")
 log = logging.getLogger(__name__)
-#: Seconds before each attempt.
+#: Seconds before each attempt: one failed connection is not believed.
 WAITS = (0.0, 1.0)
 #: Seconds without an answer of the hub after which a line is printed, and after which the hub is not asked again.
 NOTICE_S, LIMIT_S = 5.0, 15.0
@@ -26,24 +23,16 @@ NOTICE_S, LIMIT_S = 5.0, 15.0
 
 @cache
 def notice_offline() -> bool:
-    """Put huggingface_hub and datasets into their offline mode if the hub cannot be resolved or does not answer.
+    """Return whether the hub is offline, by `HF_HUB_OFFLINE` or because it does not answer; then set the offline mode.
 
-    In offline mode models and data sets in the hub's cache load at once, and others fail at once, without five retries.
-    Behind a proxy, which resolves names itself, the name is not resolved here.
-
-    Returns:
-        Whether it is offline, set here or by `HF_HUB_OFFLINE`.
+    In offline mode of huggingface_hub and datasets, what is in the hub's cache loads at once, and all else fails at
+    once, without five retries.
     """
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE:
         return True
-    host = urlsplit(constants.ENDPOINT).hostname
-    if not getproxies() and not any(_resolves(host, wait) for wait in WAITS):
-        fault: str | None = f"{host} cannot be resolved"
-    else:
-        fault = find_hub_fault(LIMIT_S)
-    if fault is None:
+    if (fault := find_hub_fault(LIMIT_S)) is None:
         return False
     log.warning("%s: only models and data sets in the hub's cache on this machine are available", fault)
     constants.HF_HUB_OFFLINE = True
@@ -53,26 +42,28 @@ def notice_offline() -> bool:
 
 
 def find_hub_fault(patience: float) -> str | None:
-    """Return why the hub gives no answer at all; None if it answers, even with an error.
+    """Return why the hub gives no answer at all within `patience` (s); None if it answers, even with an error.
 
     After `NOTICE_S` a line is printed that says what the program waits for.
-
-    Args:
-        patience: Seconds to wait for the answer.
     """
     import httpx2
     from huggingface_hub import constants, get_session
 
     def ask() -> str | None:
-        try:
-            get_session().head(constants.ENDPOINT, timeout=patience)
-        except httpx2.TimeoutException:
-            return late
-        except httpx2.NetworkError as error:
-            return f"the hub ({constants.ENDPOINT}) gives no connection ({error})"
-        except httpx2.HTTPError:
-            return None  # something answered, such as a proxy that wants a password
-        return None
+        fault = None
+        for wait in WAITS:
+            time.sleep(wait)
+            try:
+                get_session().head(constants.ENDPOINT, timeout=patience)
+            except httpx2.TimeoutException:
+                return late
+            except httpx2.NetworkError as error:
+                fault = f"the hub ({constants.ENDPOINT}) gives no connection ({error})"
+            except httpx2.HTTPError:
+                return None  # something answered, such as a proxy that wants a password
+            else:
+                return None
+        return fault
 
     def notice() -> None:
         say(
@@ -87,15 +78,9 @@ def find_hub_fault(patience: float) -> str | None:
 def within(
     patience: float, ask: Callable[[], Answer], late: Answer, notice: Callable[[], None] | None = None
 ) -> Answer:
-    """Return the answer, or `late` if it takes longer than `patience` seconds.
+    """Return the answer, or `late` if it takes longer than `patience` (s); call `notice` after `NOTICE_S` without it.
 
     A daemon thread does not delay the end of the program, as a pool of threads would.
-
-    Args:
-        patience: Seconds to wait.
-        ask: Returns the answer.
-        late: Returned without an answer in time.
-        notice: Called after `NOTICE_S` without an answer, if `patience` is longer.
     """
     answers: Queue[Answer] = Queue()
     Thread(target=lambda: answers.put(ask()), daemon=True).start()
@@ -111,11 +96,3 @@ def within(
         return answers.get(timeout=patience - first)
     except Empty:
         return late
-
-
-def _resolves(host: str | None, wait: float) -> bool:
-    time.sleep(wait)
-    try:
-        return bool(socket.getaddrinfo(host, None))
-    except socket.gaierror:
-        return False

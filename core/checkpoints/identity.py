@@ -20,12 +20,7 @@ def identity(name: str, revision: str | None = None, file: str = "config.json") 
     """Return `{"model", "commit"}` of a hub id, or `{"files"}` of a folder, which does not depend on its path.
 
     Files up to 64 MiB count by their bytes, larger ones by size and time of change in seconds. Folders whose names
-    begin with a dot, where git and downloaders keep notes, do not count.
-
-    Args:
-        name: Hub id, folder, or `demo:NAME`.
-        revision: Branch, tag or commit of a hub id.
-        file: A file that the checkpoint has.
+    begin with a dot, where git and downloaders keep notes, do not count. `file` is one that the checkpoint has.
     """
     place = name if is_file(Path(name, file)) else resolve(name)
     if is_folder(place):
@@ -34,12 +29,7 @@ def identity(name: str, revision: str | None = None, file: str = "config.json") 
 
 
 def find_commit(name: str, revision: str | None = None) -> str | None:
-    """Return the commit of a checkpoint from the hub, or None for one in a folder.
-
-    Args:
-        name: Hub id, folder, or `demo:NAME`.
-        revision: Branch, tag or commit of a hub id.
-    """
+    """Return the commit of a checkpoint from the hub, or None for one in a folder."""
     place = resolve(name)
     return None if is_folder(place) else _read_commit(place, revision, "config.json")
 

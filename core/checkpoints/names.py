@@ -38,11 +38,7 @@ def demo_folder(name: str) -> Path:
 
 
 def resolve(name: str) -> str:
-    """Return what `from_pretrained` takes for `name`: a folder that exists, or the hub id.
-
-    Raises:
-        SpeechIQError: A demo model was not fetched, or a folder does not exist.
-    """
+    """Return what `from_pretrained` takes for `name`: a folder that exists, or the hub id."""
     if name.startswith(DEMO):
         folder = demo_folder(name.removeprefix(DEMO))
         if not is_file(folder / "config.json"):
@@ -85,9 +81,6 @@ def read_config(
         trusting: See `opening`.
         **options: `revision` and `trust_remote_code`, passed to `AutoConfig.from_pretrained`. The config of a
             checkpoint that is not trusted has no `auto_map`, which lists classes of the checkpoint's own code.
-
-    Raises:
-        SpeechIQError: No config is available under that name.
     """
     from transformers import AutoConfig
 
@@ -127,11 +120,7 @@ def _brings(auto: str, config: PreTrainedConfig) -> bool:
 
 
 def find_recognizer(config: PreTrainedConfig) -> type[Any] | None:
-    """Return the class that loads this config as a recognizer, by the auto mappings of transformers or by its own code.
-
-    Returns:
-        The auto class, or None for any other kind, such as an audio model.
-    """
+    """Return the auto class that loads this config as a recognizer; None for any other kind, such as an audio model."""
     import transformers
 
     for auto, mapping in RECOGNIZERS.items():
@@ -148,12 +137,9 @@ def is_speech_recognizer(config: PreTrainedConfig) -> bool:
 
 
 def find_audio_language_model(config: PreTrainedConfig) -> tuple[type[Any], PreTrainedConfig] | None:
-    """Return what loads this config as an audio model, by the auto mappings of transformers.
+    """Return the auto class that loads this config as an audio model, and the config to load; None for any other kind.
 
     A model that also generates speech is loaded without that part.
-
-    Returns:
-        The auto class and the config to load, or None for any other kind: text alone, images alone, a recognizer.
     """
     import transformers
 

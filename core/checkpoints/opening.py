@@ -16,19 +16,11 @@ LONGEST = 300
 
 @contextmanager
 def opening(what: str, fix: str, *places: str, trusting: str = TRUSTING) -> Iterator[None]:
-    """Turn any error inside the block into one line that names the damaged file, if there is one.
+    """Turn any error inside the block into one line: what cannot be done, the damaged file if there is one, the fix.
 
     Libraries raise errors of any type for files that are cut off, nested or of another kind; tokenizers raise one that
-    is not an `Exception`.
-
-    Args:
-        what: What cannot be done, in words.
-        fix: What to do about it.
-        places: Folders whose files are checked; hub ids are not.
-        trusting: What to do if the checkpoint has Python code that is not trusted.
-
-    Raises:
-        SpeechIQError: The block failed.
+    is not an `Exception`. Files in those `places` that are folders are checked. `trusting` is the fix if the checkpoint
+    has Python code that is not trusted.
     """
     if special := next(filter(None, map(find_special, places)), None):
         raise SpeechIQError(f"{what} ({special}); {fix}")

@@ -1,1 +1,1 @@
-"""Call models behind an endpoint: client, transport, retries, addresses and replies."""
+"""Call models behind an endpoint: client, transport, calls, addresses and replies."""

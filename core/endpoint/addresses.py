@@ -28,9 +28,6 @@ def check_address(url: Any, given_by: str, fix: str, example: str, secrets: Sequ
         fix: Where a key belongs instead, such as `set the environment variable OPENAI_API_KEY`.
         example: A valid address.
         secrets: Texts, such as the key itself, that must not be in the address.
-
-    Raises:
-        SpeechIQError: It is not an address, or contains a secret, which the error does not repeat.
     """
     text = str(url).strip()
     if secret := find_secret(text, secrets):
@@ -60,15 +57,9 @@ def find_secret(url: str, secrets: Sequence[str] = ()) -> str | None:
 
 
 def refuse_secrets(options: Any, given_by: str, fix: str) -> None:
-    """Refuse options with an address that contains a secret, before they are logged.
+    """Refuse options with an address that contains a secret, before they are logged; see `check_address`.
 
-    Args:
-        options: A mapping, to any depth, or lm-eval's `name=value,name=value`.
-        given_by: See `check_address`.
-        fix: See `check_address`.
-
-    Raises:
-        SpeechIQError: An address contains a secret.
+    `options` are a mapping, to any depth, or lm-eval's `name=value,name=value`.
     """
     for name, text in _texts(options):
         for url in re.findall(r"https?://[^\s,]+", text):

@@ -18,9 +18,8 @@ from tqdm import tqdm
 from speechiq.core.console import printable, say
 from speechiq.core.endpoint.addresses import check_address
 from speechiq.core.endpoint.advice import UNKNOWN_KEY, Advice
-from speechiq.core.endpoint.event_loop import run
+from speechiq.core.endpoint.calls import find_pause, is_temporary, run
 from speechiq.core.endpoint.replies import CONTENT_FILTER, FILTERED, Choice, NoAnswer, Unusable, read_choices, read_json
-from speechiq.core.endpoint.retries import find_pause, is_temporary
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.files.json_text import replace_halves
@@ -48,9 +47,7 @@ Send = Callable[[], Awaitable["httpx2.Response"]]
 class Refusal(SpeechIQError):
     """An HTTP error that the server answered, after all retries.
 
-    Attributes:
-        status: The HTTP status.
-        code: The endpoint's own name for the reason, such as `content_filter`.
+    `code` is the endpoint's own name for the reason, such as `content_filter`.
     """
 
     def __init__(self, message: str, status: int, code: str | None) -> None:
@@ -78,10 +75,6 @@ class Endpoint:
         max_retries: How often a call is retried after a 408, 409, 429, 5xx, a lost connection, or a reply that is late
             or has no answer. Pauses grow, or last as long as the server requests.
         advice: For the errors.
-
-    Raises:
-        SpeechIQError: The key is missing, the address is invalid or contains a secret, the key does not fit into a
-            header, the proxy is unusable, or the package openai is not installed.
     """
 
     def __init__(
@@ -135,11 +128,7 @@ class Endpoint:
         )
 
     def check(self) -> None:
-        """Refuse an endpoint that does not answer or refuses the key; any other answer is accepted.
-
-        Raises:
-            SpeechIQError: The connection fails, or the key is refused.
-        """
+        """Refuse an endpoint that does not answer or refuses the key; any other answer is accepted."""
         options = self._options({})
         try:
             limits = min(PROBE_TIMEOUT, self._timeout), min(1, self._max_retries)
@@ -160,7 +149,6 @@ class Endpoint:
 
         Raises:
             Refusal: The server answered with an HTTP error.
-            SpeechIQError: It gave no answer, or something other than a chat completion.
         """
         body = {"model": self.model, "messages": [{"role": "user", "content": content}], **parameters}
 
@@ -193,7 +181,6 @@ class Endpoint:
 
         Raises:
             Refusal: The server answered with an HTTP error.
-            SpeechIQError: It gave no answer, or another kind of reply.
         """
         return self._post(path, expected, lambda reply: read(read_json(reply, self._clean)), body, file)
 
@@ -253,8 +240,7 @@ class Endpoint:
     def _explain(self, error: Exception, expected: str) -> tuple[SpeechIQError, bool]:
         """Return the cause of a failed call in one line, and whether the same call may succeed later.
 
-        Raises:
-            Exception: The error itself, if neither the server nor the connection caused it.
+        An error that neither the server nor the connection caused is raised again.
         """
         import httpx2
         import openai

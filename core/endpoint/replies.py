@@ -41,11 +41,7 @@ class Choice(NamedTuple):
 
 
 def read_json(reply: httpx2.Response, change: Callable[[str], str]) -> Any:
-    """Return the JSON in the body of a reply, with each key and text in it changed.
-
-    Raises:
-        ValueError: It is not JSON, not UTF-8, or nested too deeply.
-    """
+    """Return the JSON in the body of a reply, with each key and text in it changed; else raise `ValueError`."""
     try:
         return load(reply.content.decode(), change)
     except UnicodeDecodeError:
@@ -56,18 +52,11 @@ def read_json(reply: httpx2.Response, change: Callable[[str], str]) -> Any:
 
 
 def read_choices(reply: Any, name: str, length: str, may_be_empty: bool = True) -> list[Choice]:
-    """Return the answers in a chat completion.
-
-    Args:
-        reply: The JSON of the completion.
-        name: Name of the model, for errors.
-        length: The option that limits the tokens of an answer, for errors.
-        may_be_empty: Whether an answer without text counts.
+    """Return the answers in a chat completion; `length` names the option that limits their tokens, for errors.
 
     Raises:
         NoAnswer: The completion has no answer, one has neither content nor refusal, one has speech without its text, or
             one is empty and may not be.
-        SpeechIQError: An answer ended at the token limit before it had any text.
         ValueError, TypeError, LookupError: It is not a chat completion.
     """
     choices = reply["choices"]

@@ -31,11 +31,7 @@ def open_transport() -> httpx2.AsyncClient:
 
 
 async def _check(response: httpx2.Response) -> None:
-    """Refuse a reply by its headers, or later when it becomes too large.
-
-    Raises:
-        Unusable: It is compressed, or a redirect that is not followed.
-    """
+    """Raise `Unusable` for a compressed reply or a redirect that is not followed, and later for one that is too large."""
     encoding = response.headers.get("Content-Encoding", "identity")
     if encoding != "identity":
         raise Unusable(f"sent a compressed reply ({encoding[:20]}), although the request excluded that")

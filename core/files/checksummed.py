@@ -43,16 +43,9 @@ def shorten(sha256: str) -> str:
 
 
 def read_checksummed(path: Path, schema: str, version: int, fix: str) -> dict[str, Any]:
-    """Read a checksummed file; return its content without `sha256`.
+    """Return the content of a checksummed file without `sha256`; refuse another schema or version, and a changed file.
 
-    Args:
-        path: The file.
-        schema: The schema that it must have.
-        version: The one version that is read.
-        fix: The command that makes such a file.
-
-    Raises:
-        SpeechIQError: The file cannot be read, is another kind or version, or was changed after it was made.
+    `fix` is the command that makes such a file.
     """
     try:
         content = decode(read_plain(path), _CONTENT, strict=True)

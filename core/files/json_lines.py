@@ -17,13 +17,7 @@ _ANY = msgspec.json.Decoder()
 
 
 class Line(NamedTuple):
-    """A line with an object.
-
-    Attributes:
-        number: Number of the line, from 1.
-        where: File and line, for errors.
-        row: The object.
-    """
+    """A line with an object: its number from 1, file and line for errors, and the object."""
 
     number: int
     where: str
@@ -31,14 +25,9 @@ class Line(NamedTuple):
 
 
 def read_objects(path: Path, fix: str) -> Iterator[Line]:
-    """Yield the lines of a file; empty ones are skipped.
+    """Yield the lines of a file in UTF-8 with or without a byte order mark; empty ones are skipped.
 
-    Args:
-        path: A file in UTF-8, with or without a byte order mark.
-        fix: What to do about a line that is not an object.
-
-    Raises:
-        SpeechIQError: The file cannot be read, or a line is not a JSON object.
+    `fix` says what to do about a line that is not an object.
     """
     try:
         lines = read_plain(path).decode("utf-8-sig").split("\n")

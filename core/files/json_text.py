@@ -58,13 +58,7 @@ def replace_halves(text: str) -> str:
 
 
 def refuse_extremes(value: Any) -> None:
-    """Refuse values on which other code fails: nesting deeper than `DEEPEST`, integers above all floats.
-
-    Args:
-        value: A value of JSON types.
-
-    Raises:
-        ValueError: The value is one of these.
+    """Raise `ValueError` for what other code fails on: nesting deeper than `DEEPEST`, integers above all floats.
 
     >>> refuse_extremes({"duration": [10**400]})
     Traceback (most recent call last):
@@ -84,11 +78,7 @@ def refuse_extremes(value: Any) -> None:
 
 
 def load(text: str, change: Callable[[str], str] | None = None) -> Any:
-    """Return the value of a JSON text of any form, with each key and text in it changed.
-
-    Raises:
-        ValueError: The text is not JSON, or is nested too deeply.
-    """
+    """Return the value of a JSON text of any form, with each key and text in it changed; else raise `ValueError`."""
     try:
         value = json.loads(text)
         return _change(value, change) if change else value

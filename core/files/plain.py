@@ -23,8 +23,8 @@ OWN_FILE = "name a file in a folder that exists and is yours"
 
 #: Bytes of the largest file that is read into memory at once.
 LARGEST = 2**28
-#: Names of drafts of this version and of earlier ones (target, process and thread).
-DRAFT = re.compile(r"\.[0-9a-f]{16}\.draft|\..+\.\d+-\d+")
+#: Names of drafts.
+DRAFT = re.compile(r"\.[0-9a-f]{16}\.draft")
 #: Seconds without a change after which a draft counts as left over: its writer was killed.
 LEFT_OVER = 86_400
 
@@ -52,11 +52,7 @@ def expand(path: str | Path) -> Path:
 
 
 def open_plain(path: str | Path) -> BufferedReader:
-    """Open a plain file for reading, without blocking on a pipe.
-
-    Raises:
-        OSError: It cannot be opened, or is a folder, a pipe or a device.
-    """
+    """Open a plain file for reading, without blocking on a pipe; for anything else raise `OSError`."""
     try:
         file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
     except ValueError as error:  # NUL, or half of a surrogate pair
@@ -65,15 +61,7 @@ def open_plain(path: str | Path) -> BufferedReader:
 
 
 def read_plain(path: str | Path, largest: int = LARGEST) -> bytes:
-    """Return the content of a plain file.
-
-    Args:
-        path: Path of the file.
-        largest: Bytes of the largest file that is read.
-
-    Raises:
-        OSError: It cannot be read, is not a plain file, or is larger.
-    """
+    """Return the content of a plain file of at most `largest` bytes; for anything else raise `OSError`."""
     with open_plain(path) as file:
         if os.fstat(file.fileno()).st_size > largest:
             raise OSError(errno.EFBIG, f"it is larger than {largest} bytes")
@@ -81,54 +69,27 @@ def read_plain(path: str | Path, largest: int = LARGEST) -> bytes:
 
 
 def hash_file(path: str | Path) -> str:
-    """Return the sha256 of the content that a plain file has now.
-
-    Args:
-        path: Path of the file.
-
-    Raises:
-        OSError: It cannot be read, or is not a plain file.
-    """
+    """Return the sha256 of the content that a plain file has now; for anything else raise `OSError`."""
     with open_plain(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def append_plain(path: Path, *, new: bool) -> BinaryIO:
-    """Open a file for appending; a link is not followed.
-
-    Args:
-        path: Path of the file.
-        new: Whether the file is made; if not, it has to exist.
-
-    Raises:
-        OSError: It cannot be opened, is missing or exists already, or is a link, a folder, a pipe or a device.
-    """
+    """Open a `new` plain file, or one that exists, for appending; for anything else, also a link, raise `OSError`."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | (os.O_CREAT | os.O_EXCL if new else 0)
     file = os.fdopen(os.open(path, flags, 0o666), "ab")
     return _refuse_special(file)
 
 
 def refuse_to_overwrite(path: Path, force: bool) -> None:
-    """Refuse to overwrite a file without `--force`.
-
-    Raises:
-        SpeechIQError: A file exists at `path`, and `force` is not set.
-    """
+    """Refuse to overwrite a file without `--force`."""
     if exists(path) and not force:
         raise SpeechIQError(f"{str(path)!r} exists; name another file, or add --force to overwrite it")
 
 
 @contextmanager
 def writing(path: Path, fix: str) -> Iterator[None]:
-    """Turn the error of a disk inside the block into one line.
-
-    Args:
-        path: File or folder that the block writes.
-        fix: What a user can do if it cannot be written.
-
-    Raises:
-        SpeechIQError: The folder is not writable, the disk is full, or the path is of another kind.
-    """
+    """Turn the error of a disk inside the block, which writes `path`, into one line that ends with `fix`."""
     try:
         yield
     except OSError as error:
@@ -136,16 +97,7 @@ def writing(path: Path, fix: str) -> Iterator[None]:
 
 
 def check_output(path: Path, force: bool, advice: str) -> None:
-    """Check before the work that a file can be written; nothing is left behind.
-
-    Args:
-        path: Path of the file.
-        force: Whether a file that exists may be replaced.
-        advice: What a user can do if it cannot be written.
-
-    Raises:
-        SpeechIQError: A file exists there, or none can be written there.
-    """
+    """Check before the work that a file can be written, replacing one only by `force`; nothing is left behind."""
     refuse_to_overwrite(path, force)
     target = Path(os.path.realpath(path))
     with writing(path, advice):
@@ -157,15 +109,7 @@ def check_output(path: Path, force: bool, advice: str) -> None:
 
 
 def check_output_folder(path: Path, advice: str) -> None:
-    """Check before the work that files can be written into a folder, which may be missing; nothing is left behind.
-
-    Args:
-        path: Path of the folder.
-        advice: What a user can do if it cannot be written to.
-
-    Raises:
-        SpeechIQError: It is not a folder, or no file can be written into it.
-    """
+    """Check before the work that files can be written into a folder, which may be missing; nothing is left behind."""
     target = Path(os.path.realpath(path))
     existing = next(folder for folder in (target, *target.parents) if exists(folder))
     with writing(path, advice), tempfile.TemporaryFile(dir=existing):
@@ -173,11 +117,7 @@ def check_output_folder(path: Path, advice: str) -> None:
 
 
 def refuse_same(paths: Iterable[Path | None]) -> None:
-    """Refuse outputs of which two are the same file, as only the last one written would remain.
-
-    Raises:
-        SpeechIQError: Two paths are the same file.
-    """
+    """Refuse outputs of which two are the same file, as only the last one written would remain."""
     places: dict[str, Path] = {}
     for path in filter(None, paths):
         if places.setdefault(os.path.realpath(path), path) is not path:
@@ -187,16 +127,8 @@ def refuse_same(paths: Iterable[Path | None]) -> None:
 def write_whole(path: Path, content: bytes | Iterable[bytes], fix: str, *, make_folders: bool = False) -> None:
     """Write next to the target, flush to the disk, then move into place: no reader ever finds half a file.
 
-    The draft has a random name and is a new file: a link that somebody placed there is not followed.
-
-    Args:
-        path: Path of the file; a link is followed.
-        content: All of it, or a part at a time.
-        fix: What a user can do if it cannot be written.
-        make_folders: Whether missing folders are made.
-
-    Raises:
-        SpeechIQError: The folder is not writable, the disk is full, or the target is a folder or a device.
+    The draft has a random name and is a new file: a link that somebody placed there is not followed; one at `path` is.
+    `fix` says what a user can do if it cannot be written.
     """
     target = Path(os.path.realpath(path))
     draft = target.with_name(f".{secrets.token_hex(8)}.draft")
@@ -220,15 +152,9 @@ def left_over(folder: Path) -> Iterator[Path]:
     """Yield the drafts directly in a folder that killed writers left; drafts of active writers are younger."""
     with suppress(OSError):
         for draft in folder.iterdir():
-            if DRAFT.fullmatch(draft.name) and measure_age(draft) > LEFT_OVER:
-                yield draft
-
-
-def measure_age(file: Path) -> float:
-    """Return the seconds since a file changed; 0 for a file that no longer exists."""
-    with suppress(FileNotFoundError):
-        return time.time() - file.lstat().st_mtime
-    return 0.0
+            with suppress(FileNotFoundError):
+                if DRAFT.fullmatch(draft.name) and time.time() - draft.lstat().st_mtime > LEFT_OVER:
+                    yield draft
 
 
 def _refuse_special(file: Opened) -> Opened:

@@ -32,13 +32,7 @@ BLOCK = 65_536
 
 
 class Inspected(NamedTuple):
-    """The properties of a file that was read to its end.
-
-    Attributes:
-        kind: Kind of file, such as `wav`.
-        duration: Seconds of audio, counted in decoded samples.
-        warnings: Reasons to listen to it before trusting its scores.
-    """
+    """A file that was read to its end: its kind (`wav`), the seconds of its samples, and reasons to listen to it."""
 
     kind: str
     duration: float
@@ -46,25 +40,13 @@ class Inspected(NamedTuple):
 
 
 def inspect(source: Path | bytes, name: str) -> Inspected:
-    """Read an audio file to its end, block by block.
-
-    Args:
-        source: The file, or its bytes.
-        name: Name of the file or row, for errors.
-
-    Raises:
-        SpeechIQError: The file is not audio, cut off, damaged, without samples, or has samples that are not finite.
-    """
+    """Read an audio file to its end, block by block, or refuse it; `name` is that of the file or row, for errors."""
     with _refusing(name), open_reader(source, check_structure(source)) as reader:
         return _read_to_the_end(reader)
 
 
 def read_length(source: Path | bytes, name: str) -> float:
-    """Return the seconds of audio that a file's header gives; without a header, those of the file read to its end.
-
-    Raises:
-        SpeechIQError: As for `inspect`.
-    """
+    """Return the seconds of audio that a file's header gives; without a header, those of the file read to its end."""
     with _refusing(name), open_reader(source) as reader:
         promised = reader.promised
     return inspect(source, name).duration if promised is None else promised
@@ -105,11 +87,7 @@ def _read_to_the_end(reader: Reader) -> Inspected:
 
 
 def measure_peak(samples: np.ndarray) -> float:
-    """Return the largest magnitude of samples.
-
-    Raises:
-        Damage: It is NaN, infinite or far beyond full scale.
-    """
+    """Return the largest magnitude of samples; raise `Damage` if it is NaN, infinite or far beyond full scale."""
     peak = float(np.abs(samples).max(initial=0.0))
     if not peak <= LOUDEST:
         raise Damage(
@@ -126,11 +104,7 @@ def warn_once(name: str, warning: str) -> None:
 
 
 def measure(file: Path) -> float:
-    """Return the seconds of audio in a file, which is read to its end unless it has not changed since the last time.
-
-    Raises:
-        SpeechIQError: As for `inspect`, or the file is missing.
-    """
+    """Return the seconds of audio in a file, which is read to its end unless it has not changed since the last time."""
     try:
         state = file.stat()
     except OSError as error:

@@ -6,15 +6,11 @@ from typing import NamedTuple
 
 from speechiq.core.recordings.damage import UNKNOWN_END, Buffer, Damage, skip_tags
 
-#: kbit/s by (MPEG-1, layer), for the values 1 to 14 of a header.
-KBITS = {
-    (True, 1): (32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448),
-    (True, 2): (32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384),
-    (True, 3): (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),
-    (False, 1): (32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256),
-    (False, 2): (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
-    (False, 3): (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
-}
+#: kbit/s of MPEG-1 and of the others, for the values 1 to 14 of a header.
+KBITS_1 = (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
+KBITS_2 = (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
+#: The bits of layer III in a header.
+LAYER_3 = 1
 RATES = (44_100, 48_000, 32_000)
 #: MPEG version in a header -> divisor of `RATES`.
 DIVISORS = {3: 1, 2: 2, 0: 4}
@@ -26,12 +22,12 @@ class Frame(NamedTuple):
     """The header of a frame: the frame's bytes, the fields that are constant in a file, and whether it is mono."""
 
     length: int
-    kind: tuple[int, int, int]
+    kind: tuple[int, int]
     mono: bool
 
 
 def is_mpeg(data: Buffer) -> bool:
-    """Return whether frames of MPEG audio begin at the start of a file, or after its tags."""
+    """Return whether frames of MP3 begin at the start of a file, or after its tags."""
     return _find_first(data) is not None
 
 
@@ -73,20 +69,16 @@ def read_frame(data: Buffer, place: int) -> Frame | None:
     """Return the frame whose header is at `place`, or None if there is none.
 
     >>> read_frame(bytes.fromhex("fff388c4"), 0)
-    Frame(length=288, kind=(2, 3, 16000), mono=True)
+    Frame(length=288, kind=(2, 16000), mono=True)
     """
     header = int.from_bytes(data[place : place + 4])
-    version, layer = header >> 19 & 3, 4 - (header >> 17 & 3)
+    version, layer = header >> 19 & 3, header >> 17 & 3
     bits, rate, padding = header >> 12 & 15, header >> 10 & 3, header >> 9 & 1
-    if header >> 21 != 0x7FF or version == 1 or layer == 4 or bits in (0, 15) or rate == 3:
+    if header >> 21 != 0x7FF or version not in DIVISORS or layer != LAYER_3 or bits in (0, 15) or rate == 3:
         return None
     hertz = RATES[rate] // DIVISORS[version]
-    bits_per_second = 1000 * KBITS[version == 3, layer][bits - 1]
-    if layer == 1:
-        length = (12 * bits_per_second // hertz + padding) * 4
-    else:
-        length = (72 if layer == 3 and version != 3 else 144) * bits_per_second // hertz + padding
-    return Frame(length, (version, layer, hertz), header >> 6 & 3 == 3)
+    kbits, bytes_per_kbit = (KBITS_1, 144_000) if version == 3 else (KBITS_2, 72_000)
+    return Frame(bytes_per_kbit * kbits[bits - 1] // hertz + padding, (version, hertz), header >> 6 & 3 == 3)
 
 
 def _find_first(data: Buffer) -> int | None:

@@ -16,14 +16,9 @@ _MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 class Page(NamedTuple):
-    """A page of an Ogg file.
+    """A page of an Ogg file: its number in a stream, its first byte in the file, and its bytes with the header.
 
-    Attributes:
-        flags: `FIRST`, `LAST`.
-        stream: The stream that it belongs to.
-        number: Its number in the stream.
-        start: Its first byte in the file.
-        content: All of its bytes, the header included.
+    `flags` are `FIRST` and `LAST`.
     """
 
     flags: int
@@ -34,11 +29,7 @@ class Page(NamedTuple):
 
 
 def read_pages(data: Buffer) -> Iterator[Page]:
-    """Yield the pages of an Ogg file, with their checksums compared.
-
-    Raises:
-        Damage: A page is cut off, damaged, or something else is in its place.
-    """
+    """Yield the pages of an Ogg file, with their checksums compared; raise `Damage` if one is cut off or damaged."""
     start, ended = 0, False
     while start < len(data):
         header = bytes(data[start : start + HEADER.size])

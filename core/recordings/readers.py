@@ -52,11 +52,7 @@ class Reader(Protocol):
         """Skip the next samples."""
 
     def finish(self, frames: int) -> None:
-        """Compare `frames`, the number of all samples that were read, with the number that the file gives.
-
-        Raises:
-            Damage: The numbers differ.
-        """
+        """Raise `Damage` unless `frames`, the number of all samples that were read, is the one that the file gives."""
 
     def close(self) -> None:
         """Close the file."""
@@ -228,15 +224,9 @@ def _skip(reader: Reader, frames: int) -> None:
 
 @contextmanager
 def open_reader(source: Path | bytes, warning: str | None = None) -> Iterator[Reader]:
-    """Open an audio file with the first reader that can read it.
+    """Open an audio file with the first reader that can read it; `warning` is the result of `check_structure`.
 
-    Args:
-        source: The file, or its bytes.
-        warning: The result of `check_structure`.
-
-    Raises:
-        Damage: No reader can read it, or it breaks off while it is read.
-        OSError: The file cannot be opened.
+    Raise `Damage` if there is none, or if the file breaks off while it is read, and `OSError` if it cannot be opened.
     """
     import av
     import soundfile

@@ -29,17 +29,10 @@ BOX = struct.Struct(">I4s")
 
 
 def check_structure(source: Path | bytes) -> str | None:
-    """Check that the container of an audio file is complete.
-
-    Args:
-        source: The file, or its bytes.
+    """Check that the container of an audio file is complete; raise `Damage`, or `OSError` if it cannot be read.
 
     Returns:
         None if the file gives its length and has it; else a warning: why a cut at its end would not be noticed.
-
-    Raises:
-        Damage: The file is of another kind, cut off, damaged, or longer than its header says.
-        OSError: The file cannot be read.
     """
     with mapped(source) as data:
         if not len(data):

@@ -9,20 +9,20 @@ import numpy as np
 RATE = 16_000
 
 
-class SoundTransform(msgspec.Struct, frozen=True, tag_field="kind", tag=str.lower):
-    """Define the base of transforms; each is a `Transform` of `speechiq.core.clip`."""
+class Transform(msgspec.Struct, frozen=True, tag_field="kind", tag=str.lower):
+    """A change of the decoded sound, such as added noise: a frozen, hashable record."""
 
     @property
     def key(self) -> str:
-        """Return the record as JSON, on which the changed sound depends; see `Transform.key`."""
+        """Return everything on which the changed sound depends, in addition to the sound before: the record as JSON."""
         return msgspec.json.encode(self, order="sorted").decode()
 
     def apply(self, samples: np.ndarray) -> np.ndarray:
-        """Return the samples changed; see `Transform.apply`."""
+        """Return `samples` changed; both are float32, shape (samples,), mono, 16 kHz."""
         raise NotImplementedError
 
     def duration(self, seconds: float) -> float:
-        """Return the seconds after the change; most changes keep the length."""
+        """Return the seconds of a sound of `seconds` after the change; most changes keep the length."""
         return seconds
 
 

@@ -27,9 +27,6 @@ def write_transforms(transforms: Sequence[AnyTransform]) -> str:
 def read_transforms(text: str) -> tuple[AnyTransform, ...]:
     """Return the transforms in a doc.
 
-    Raises:
-        SpeechIQError: The text is not a list of transforms.
-
     >>> read_transforms('[{"kind":"gain","decibels":-20.0}]')
     (Gain(decibels=-20.0),)
     """

@@ -7,7 +7,7 @@ from typing import Literal, cast
 
 import numpy as np
 
-from speechiq.core.transforms.base import RATE, SoundTransform, as_ratio, measure_rms
+from speechiq.core.transforms.base import RATE, Transform, as_ratio, measure_rms
 
 TELEPHONE_RATE = 8_000
 FILTER_ORDER = 8
@@ -17,13 +17,8 @@ DECAY_DB = -60.0
 DIRECT_DB = 0.0
 
 
-class Band(SoundTransform, frozen=True, tag="band"):
-    """Pass only a band of frequencies, by a Butterworth filter without delay.
-
-    Attributes:
-        low: Lower limit, Hz.
-        high: Upper limit, Hz.
-    """
+class Band(Transform, frozen=True, tag="band"):
+    """Pass only the frequencies from `low` to `high` (Hz), by a Butterworth filter without delay."""
 
     low: float
     high: float
@@ -37,14 +32,10 @@ class Band(SoundTransform, frozen=True, tag="band"):
         return filtered.astype(np.float32)
 
 
-class Reverb(SoundTransform, frozen=True, tag="reverb"):
-    """Add the reverberation of a room: noise that decays by 60 dB in `seconds`, as loud as the direct sound.
+class Reverb(Transform, frozen=True, tag="reverb"):
+    """Add the reverberation of a room: noise that decays by 60 dB in `seconds` (RT60), as loud as the direct sound.
 
-    The level of the clip does not change, and what sounds after its end is cut off.
-
-    Attributes:
-        seconds: Reverberation time (RT60), s.
-        seed: Seed of the room.
+    The level of the clip does not change, and what sounds after its end is cut off. `seed` is that of the room.
     """
 
     seconds: float
@@ -68,13 +59,8 @@ CodecName = Literal["opus", "mp3", "gsm", "mulaw"]
 CODECS: dict[str, CodecName] = {"opus": "opus", "mp3": "mp3", "gsm": "gsm", "mulaw": "mulaw"}
 
 
-class Codec(SoundTransform, frozen=True, tag="codec"):
-    """Encode and decode the clip: `opus` and `mp3` at a bit rate, `gsm` and `mulaw` as on the telephone (8 kHz).
-
-    Attributes:
-        name: The codec.
-        kbps: Bit rate of `opus` and `mp3`, kbit/s; 0 for the others.
-    """
+class Codec(Transform, frozen=True, tag="codec"):
+    """Encode and decode the clip: `opus` and `mp3` at a bit rate in kbit/s, `gsm` and `mulaw` as on the telephone."""
 
     name: CodecName
     kbps: float = 0.0

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from speechiq.core.transforms.base import RATE, SoundTransform, as_ratio
+from speechiq.core.transforms.base import RATE, Transform, as_ratio
 
 
-class Gain(SoundTransform, frozen=True, tag="gain"):
-    """Change the level.
-
-    Attributes:
-        decibels: Level after the change / level before it, dB.
-    """
+class Gain(Transform, frozen=True, tag="gain"):
+    """Change the level by `decibels`: level after the change / level before it."""
 
     decibels: float
 
@@ -21,12 +17,8 @@ class Gain(SoundTransform, frozen=True, tag="gain"):
         return (samples * as_ratio(self.decibels)).astype(np.float32)
 
 
-class Clipping(SoundTransform, frozen=True, tag="clipping"):
-    """Cut off the peaks, as an input that is set too high does.
-
-    Attributes:
-        decibels: How far below the highest peak the limit is, dB.
-    """
+class Clipping(Transform, frozen=True, tag="clipping"):
+    """Cut off the peaks `decibels` below the highest one, as an input that is set too high does."""
 
     decibels: float
 
@@ -36,12 +28,8 @@ class Clipping(SoundTransform, frozen=True, tag="clipping"):
         return np.clip(samples, -limit, limit).astype(np.float32)
 
 
-class Speed(SoundTransform, frozen=True, tag="speed"):
-    """Speak faster or slower at the same pitch (librosa's phase vocoder).
-
-    Attributes:
-        factor: Speed after the change / speed before it.
-    """
+class Speed(Transform, frozen=True, tag="speed"):
+    """Speak faster or slower at the same pitch (librosa's phase vocoder), by a `factor` of speed after / before."""
 
     factor: float
 

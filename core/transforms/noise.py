@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from speechiq.core.audio_file import AudioFile
-from speechiq.core.transforms.base import RATE, SoundTransform, as_ratio, measure_rms
+from speechiq.core.transforms.base import RATE, Transform, as_ratio, measure_rms
 
 MAINS_HZ, HARMONICS = 50.0, 20
 #: Pink noise has no energy below this frequency, so that its loudness does not depend on the length of the clip.
@@ -26,7 +26,7 @@ def add_at(samples: np.ndarray, noise: np.ndarray, snr_db: float) -> np.ndarray:
     return (samples + noise * (signal / level / as_ratio(snr_db))).astype(np.float32)
 
 
-class Noise(SoundTransform, frozen=True, tag="noise"):
+class Noise(Transform, frozen=True, tag="noise"):
     """Add noise that is made from a seed.
 
     Attributes:
@@ -69,14 +69,7 @@ def _make_hum(length: int, generator: np.random.Generator) -> np.ndarray:
 
 
 class Span(msgspec.Struct, frozen=True):
-    """Refer to a span of a stored recording; see `speechiq.core.audio_file.AudioFile`.
-
-    Attributes:
-        path: Path, as in a doc.
-        sha256: Digest of the file.
-        offset: Start of the span, s.
-        duration: Length of the span, s.
-    """
+    """A span of a stored recording, `offset` and `duration` in s; see `speechiq.core.audio_file.AudioFile`."""
 
     path: str
     sha256: str
@@ -84,15 +77,11 @@ class Span(msgspec.Struct, frozen=True):
     duration: float
 
 
-class Recordings(SoundTransform, frozen=True, tag="recordings"):
+class Recordings(Transform, frozen=True, tag="recordings"):
     """Add recordings: one as background noise, several as babble.
 
     Each is repeated to the length of the clip, from a place that the seed chooses; several are mixed at equal power.
-
-    Attributes:
-        spans: The recordings.
-        snr_db: Power of the clip / power of the mixture, dB.
-        seed: Seed of the places where the recordings begin.
+    `snr_db` is power of the clip / power of the mixture, dB.
     """
 
     spans: tuple[Span, ...]

@@ -1,7 +1,8 @@
-"""Answer questions about clips in one of three ways: generate, likelihood or argmax."""
+"""Define questions about clips, and answer them in one of three ways: generate, likelihood or argmax."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -14,13 +15,40 @@ from speechiq.core.prompt import AUDIO, Prompt
 from speechiq.engines._shared.independence import check_settings
 from speechiq.engines._shared.sampling import draw, uniforms
 from speechiq.engines.base import AudioEngine
-from speechiq.harness_patch.systems.question import Question
 from speechiq.metrics.letters.options import ALPHABET
 
 LIKELIHOOD_PROMPT = "Speech: {transcript}\n\nQuestion: {question}\nAnswer:"
 LIKELIHOOD_PROMPT_VERSION = 1
 
+#: `Question.purpose` of what asks for a transcript, and of what is answered aloud.
+TRANSCRIBE, REPLY = "transcribe", "reply"
+
 Answers = TypeVar("Answers")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Describe a question about clips.
+
+    Attributes:
+        prompt: The task's text and clips.
+        settings: The task's generation settings (`do_sample`, `max_gen_toks`, `until`, ...).
+        text: The question alone, if the task gives it; else empty.
+        options: Texts to choose from, for multiple choice; or the one continuation to score.
+        purpose: `transcribe`, `answer`, `reply` (aloud), or empty if the task does not have it.
+    """
+
+    prompt: Prompt
+    settings: Mapping[str, Any]
+    text: str = ""
+    options: tuple[str, ...] = ()
+    purpose: str = ""
+
+    def seeds(self, seed: int, n: int) -> list[int]:
+        """Return one seed per answer, which depends on prompt and audio, never on the batch or the process."""
+        text, *clips = self.prompt.key
+        key = seed, *clips, text
+        return [int.from_bytes(hashlib.sha256(repr((*key, i)).encode()).digest()[:8]) for i in range(n)]
 
 
 class Answering(Protocol):
@@ -44,11 +72,7 @@ def answer_by_settings(
 ) -> list[Answers]:
     """Return what a model generates for each question, in one call for all questions of equal settings.
 
-    Args:
-        generate: Takes prompts, per prompt one seed per answer, and the settings; returns the answers to each prompt.
-        questions: In any order.
-        n: Number of answers to each question.
-        seed: Seed of the run.
+    `generate` takes prompts, per prompt one seed per answer, and the settings; it returns the answers to each prompt.
     """
     answers: dict[int, Answers] = {}
     by_settings = sorted(range(len(questions)), key=lambda i: repr(questions[i].settings))
@@ -62,11 +86,7 @@ def answer_by_settings(
 
 @dataclass(frozen=True)
 class Generate:
-    """Answer by free text, with the task's own prompt (the paper's way).
-
-    Args:
-        option: Model argument that chose this way, for errors.
-    """
+    """Answer by free text, with the task's own prompt (the paper's way); the model argument `option` chose this way."""
 
     option: str
 
@@ -87,14 +107,11 @@ class Generate:
 
 @dataclass(frozen=True)
 class Likelihood:
-    """Answer by likelihood, for models that do not follow instructions.
+    """Answer by likelihood, for models that do not follow instructions; the model argument `option` chose this way.
 
     The score of an option is the difference that the speech makes to its log-likelihood after the question,
     log P(option | speech, question) - log P(option | question). Each answer is a letter drawn from the softmax of the
     scores. If no speech arrives, all scores are 0 and every letter is equally likely.
-
-    Args:
-        option: Model argument that chose this way, for errors.
     """
 
     option: str
@@ -153,15 +170,7 @@ WAYS: dict[str, Callable[[str], Answering]] = {"generate": Generate, "likelihood
 
 
 def way_of_answering(name: str, option: str) -> Answering:
-    """Return the way of answering called `name`.
-
-    Args:
-        name: Key of `WAYS`.
-        option: Model argument that has the name, for errors.
-
-    Raises:
-        SpeechIQError: The name is unknown.
-    """
+    """Return the way of answering called `name`, which the model argument `option` has."""
     if name not in WAYS:
         raise SpeechIQError(f"{option}={name}: unknown; known are {', '.join(WAYS)}")
     return WAYS[name](option)

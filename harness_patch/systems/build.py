@@ -24,22 +24,14 @@ from speechiq.harness_patch.systems.voices import take_voice
 ALIASES = {"demo": (DEMO_SYSTEM, {"llm_answer": "likelihood"})}
 
 
-def expand_alias(spec: str) -> str:
-    """Return the spec of an alias, so a system has one name; return any other spec unchanged.
-
-    >>> expand_alias("demo"), expand_alias("gold+org/model")
-    ('demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct', 'gold+org/model')
-    """
-    return ALIASES[spec][0] if spec in ALIASES else spec
-
-
 def name_system(spec: str, voice: Any = None) -> str:
-    """Return the name of a system in tables, in which its voice, if it has one, is the last part.
+    """Return the name of a system in tables: its spec without an alias, and its voice, if it has one.
 
     >>> name_system("demo"), name_system("gold+org/model", "flite:slt")
     ('demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct', 'gold+org/model speaks flite:slt')
     """
-    return f"{expand_alias(spec)} speaks {voice}" if voice else expand_alias(spec)
+    name = ALIASES[spec][0] if spec in ALIASES else spec
+    return f"{name} speaks {voice}" if voice else name
 
 
 def build_system(
@@ -63,9 +55,6 @@ def build_system(
         batch_size: Items per batch, or `auto`.
         seed: Seed of the sampled answers.
         references: References of the current clips, for an engine that needs them.
-
-    Raises:
-        SpeechIQError: The spec or an option cannot run.
     """
     spec, implied = ALIASES.get(spec, (spec, {}))
     options = {**implied, **options}

@@ -19,10 +19,6 @@ class Cascade(AudioEngine):
     """Run a recognizer, then a language model; each clip is transcribed once for all levels.
 
     The stages load and free their models themselves, so one model is in memory at a time.
-
-    Args:
-        asr: Recognizer.
-        llm: Language model.
     """
 
     def __init__(self, asr: ASREngine, llm: TextEngine) -> None:

@@ -37,12 +37,7 @@ class Corrected(ASREngine):
     """Replace the recognizer's first text by the corrector's text for all later stages.
 
     If the recognizer has no n-best list, its one text is corrected. If its texts have no words, the corrector is not
-    called. The recognizer and the corrector load and free their models themselves.
-
-    Args:
-        asr: Recognizer.
-        ger: Corrector; it decodes greedily.
-        max_gen_toks: See `CorrectionOptions`.
+    called. The recognizer and the corrector load and free their models themselves; the corrector decodes greedily.
     """
 
     def __init__(self, asr: ASREngine, ger: TextEngine, *, max_gen_toks: int | None = None) -> None:
@@ -50,11 +45,7 @@ class Corrected(ASREngine):
         self.max_gen_toks = max_gen_toks
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
-        """Return transcripts with the recognizer's coverage, its hypotheses, and their provenance.
-
-        Raises:
-            SpeechIQError: A transcript is so long that its correction might be cut off.
-        """
+        """Return transcripts with the recognizer's coverage, its hypotheses, and their provenance."""
         responses = self.asr.transcribe(clips)
         hypotheses = [_distinct(response.hypotheses or (response.text,)) for response in responses]
         with_words = [i for i, texts in enumerate(hypotheses) if any(map(str.split, texts))]

@@ -53,9 +53,7 @@ def ask(hypotheses: Sequence[str]) -> str:
 def read(answer: str, hypotheses: Sequence[str]) -> tuple[str, str]:
     r"""Return the transcript in a corrector's answer, and its provenance (a key of `CORRECTIONS`).
 
-    Args:
-        answer: Answer of the corrector.
-        hypotheses: The recognizer's texts, best first; at least one of them has words.
+    At least one of the hypotheses, best first, has words.
 
     >>> texts = ["the card quarter was cut", "the cod quarter was cut"]
     >>> read("The cod quota was cut.", texts)
@@ -76,12 +74,7 @@ def read(answer: str, hypotheses: Sequence[str]) -> tuple[str, str]:
 
 
 def _transcript(answer: str, known: Sequence[list[str]]) -> str:
-    """Return the transcript in an answer.
-
-    Args:
-        answer: Answer of the corrector, without reasoning.
-        known: Words of each hypothesis.
-    """
+    """Return the transcript in an answer without reasoning; `known` has the words of each hypothesis."""
     if fenced := _FENCE.search(answer):
         answer = fenced[1]
     for label in _LABEL.finditer(answer):

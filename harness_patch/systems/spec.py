@@ -59,9 +59,6 @@ Stage(role='llm', engine='hf', model='Qwen/Qwen2-7B-Instruct')]
     Stage(role='asr', engine='silence', model='')
     >>> parse("openai/whisper-large-v2+openai:gpt-4o+Qwen/Qwen2-7B-Instruct")[1]
     Stage(role='ger', engine='openai', model='gpt-4o')
-
-    Raises:
-        SpeechIQError: The number of stages is not 1 to 3, a stage is empty, or the engine is unknown for its stage.
     """
     if spec.partition(":")[0] == LETTER:
         return [Stage("control", LETTER, spec.removeprefix(LETTER).removeprefix(":"))]

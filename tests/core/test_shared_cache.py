@@ -1,10 +1,10 @@
-"""Processes and threads share the rows of a stage, also while others write, merge or remove them."""
+"""Processes and threads share the rows of a stage, also while others write or remove them."""
 
 import multiprocessing
 import os
 import signal
 import time
-from errno import ESTALE
+from errno import ENOENT, ESTALE
 from threading import Thread
 
 import pytest
@@ -12,7 +12,7 @@ import pytest
 from speechiq.core.cache import row_files
 from speechiq.core.cache.row_files import seal
 from speechiq.core.cache.stage_cache import StageCache, cached
-from speechiq.core.cache.stages import list_stages, merge, prune
+from speechiq.core.cache.stages import list_stages, prune
 from speechiq.core.files.checksummed import content_sha256
 from speechiq.core.files.plain import open_plain
 from tests.core.stage_rows import STAGE, square, stored
@@ -71,46 +71,46 @@ def test_a_stage_may_be_removed_in_the_midst_of_a_write(tmp_path, monkeypatch):
     assert stored(tmp_path, [1]) == {1: ["first"]} and list_stages(tmp_path)
 
 
-def test_rows_that_another_process_added_since_are_found_and_merged_ones_again(tmp_path):
+def test_rows_that_another_process_added_since_are_found(tmp_path):
     reader, writers = StageCache(STAGE, tmp_path), [StageCache(STAGE, tmp_path) for _ in range(2)]
     writers[0].add({"a": ["a"], "b": ["b"]})
     reader.fetch(["a"])
     writers[1].add({"c": ["c"]})
     reader.fetch(["c"])
-    (stage,) = list_stages(tmp_path)
-    assert merge(stage, quiet_for=-1) == 2 and len(list(reader.folder.glob("*.jsonl"))) == 1
     writers[0].add({"d": ["d"]})
     reader.fetch(["a", "b", "c", "d"])
     assert reader.rows == {key: [key] for key in "abcd"}
 
 
-def test_a_stale_file_handle_is_listed_once_more(tmp_path, monkeypatch):
+@pytest.mark.parametrize("number", [ESTALE, ENOENT])
+def test_a_file_that_is_removed_while_it_is_read_misses_and_the_next_look_finds_it(tmp_path, monkeypatch, number):
     cached(StageCache(STAGE, tmp_path), [1], str, square)
-    stale = [OSError(ESTALE, "stale")]
+    gone = [OSError(number, "gone")]
 
     def opened(path):
-        if stale:
-            raise stale.pop()
+        if gone:
+            raise gone.pop()
         return open_plain(path)
 
     monkeypatch.setattr(row_files, "open_plain", opened)
-    assert stored(tmp_path, [1]) and not stale
+    cache, key = StageCache(STAGE, tmp_path), content_sha256("1")
+    cache.fetch([key])
+    assert not cache.rows and not gone
+    cache.fetch([key])
+    assert list(cache.rows) == [key]
 
 
-def add_and_merge(folder, process):
+def add_rows(folder, process):
     for key in range(process, 120, 6):
         cache = StageCache(STAGE, folder)
         cache.fetch(["nothing"])
         cache.add({content_sha256(str(key)): key})
         cache.add({content_sha256(str(key + 1000)): key})
-        if not process:
-            for stage in list_stages(folder):
-                merge(stage, quiet_for=-1)
 
 
-def test_processes_that_add_rows_while_files_are_merged_lose_no_row(tmp_path):
+def test_processes_that_add_rows_at_the_same_time_lose_no_row(tmp_path):
     context = multiprocessing.get_context("fork")
-    processes = [context.Process(target=add_and_merge, args=(tmp_path, i)) for i in range(6)]
+    processes = [context.Process(target=add_rows, args=(tmp_path, i)) for i in range(6)]
     for process in processes:
         process.start()
     for process in processes:
@@ -118,7 +118,6 @@ def test_processes_that_add_rows_while_files_are_merged_lose_no_row(tmp_path):
         assert process.exitcode == 0
     wanted = [*range(120), *range(1000, 1120)]
     assert stored(tmp_path, wanted) == {key: key % 1000 for key in wanted}
-    assert len(list(tmp_path.rglob("*.jsonl"))) < 120
 
 
 def add_from_threads(cache, numbers):

@@ -6,11 +6,10 @@ import pytest
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
-from speechiq.core.cache import stage_cache, stages
+from speechiq.core.cache import stage_cache
 from speechiq.core.cache.stage_cache import StageCache
-from speechiq.core.cache.stages import list_stages, merge, prune
+from speechiq.core.cache.stages import list_stages, prune
 from speechiq.core.errors import SpeechIQError
-from tests.conftest import full_disk
 
 
 def fill(store, model, age=0.0):
@@ -97,60 +96,16 @@ def test_drafts_of_killed_runs_are_counted_and_removed_and_those_of_active_runs_
         folder.mkdir(parents=True, exist_ok=True)
         for name, age in (
             (".0123456789abcdef.draft", 90_000),
-            (".stage.json.4242-7", 90_000),
             (".f123456789abcdef.draft", 60),
         ):
             folder.joinpath(name).write_bytes(b"x" * 100)
             os.utime(folder / name, (time.time() - age, time.time() - age))
         folder.joinpath("clip.wav").touch()
     listed = CliRunner().invoke(app, ["store"])
-    assert "6 drafts of killed runs, 600 bytes" in listed.stderr
+    assert "3 drafts of killed runs, 300 bytes" in listed.stderr
     assert CliRunner().invoke(app, ["store", "--remove-older-than", "9", "--yes"]).exit_code == 0
-    assert [len(list(folder.glob(".*"))) for folder in folders] == [1, 1, 1, 3]
+    assert [len(list(folder.glob(".*"))) for folder in folders] == [1, 1, 1, 2]
     assert "drafts" not in CliRunner().invoke(app, ["store"]).stderr
-
-
-def test_files_of_ended_runs_are_merged_without_damaged_and_duplicate_lines(tmp_path, monkeypatch):
-    monkeypatch.setenv("SIQ_STORE", str(tmp_path))
-    for model in ("llm", "llm", "llm", "other"):
-        fill(tmp_path, model, age=2 * 86_400)
-    (stage,) = (stage for stage in list_stages(tmp_path) if stage.stage["model"] == "llm")
-    for file in list(stage.folder.glob("*.jsonl"))[:2]:
-        file.write_bytes(file.read_bytes() + b"torn")
-        os.utime(file, (stage.used, stage.used))
-    keep_loaded = StageCache({"stage": "llm", "model": "llm"}, tmp_path)
-    keep_loaded.add({"c": 3})
-    listed = CliRunner().invoke(app, ["store", "--remove-older-than", "30", "--yes"])
-    assert listed.exit_code == 0 and "3 files of ended runs merged" in listed.stderr
-    assert len(list(stage.folder.glob("*.jsonl"))) == 2 and len(list(tmp_path.rglob("*.jsonl"))) == 3
-    (merged,) = stage.folder.glob("*-merged-*.jsonl")
-    assert merged.read_bytes().count(b"\n") == 2 and merged.stat().st_mtime <= list_stages(tmp_path)[0].used
-    keep_loaded.fetch(["a", "b"])
-    assert keep_loaded.rows == {"a": 1, "b": 2, "c": 3}
-    assert "merged" not in CliRunner().invoke(app, ["store", "--remove-older-than", "30", "--yes"]).stderr
-
-
-def test_a_file_that_grew_while_it_was_merged_is_left(tmp_path, monkeypatch):
-    writers = [StageCache({"stage": "llm"}, tmp_path) for _ in range(2)]
-    for writer in writers:
-        writer.add({"a": 1})
-    write = stages.write_whole
-    monkeypatch.setattr(stages, "write_whole", lambda *args: (write(*args), writers[0].add({"b": 2})))
-    (stage,) = list_stages(tmp_path)
-    assert merge(stage, quiet_for=-1) == 1 and len(list(stage.folder.glob("*.jsonl"))) == 2
-    reader = StageCache({"stage": "llm"}, tmp_path)
-    reader.fetch(["a", "b"])
-    assert reader.rows == {"a": 1, "b": 2}
-
-
-def test_a_disk_that_is_full_leaves_all_files_unmerged(tmp_path):
-    for _ in range(2):
-        StageCache({"stage": "llm"}, tmp_path).add({"a": "x" * 2000})
-    (stage,) = list_stages(tmp_path)
-    fault = r"cannot write .*-merged-.*: File too large; free disk space, or"
-    with full_disk(), pytest.raises(SpeechIQError, match=fault):
-        merge(stage, quiet_for=-1)
-    assert len(list(stage.folder.glob("*.jsonl"))) == 2
 
 
 def test_stages_of_another_format_are_listed_left_unread_and_removed(tmp_path, monkeypatch):
@@ -160,9 +115,7 @@ def test_stages_of_another_format_are_listed_left_unread_and_removed(tmp_path, m
         fill(tmp_path, "old", age=2 * 86_400)
         fill(tmp_path, "old", age=2 * 86_400)
     (stage,) = list_stages(tmp_path)
-    stage.folder.joinpath("1.set-aside").touch()
-    os.utime(stage.folder / "1.set-aside", (stage.used, stage.used))
-    assert (stage.rows, stage.is_read) == (4, False) and merge(stage) == 0
+    assert (stage.rows, stage.is_read) == (4, False)
     cache = StageCache({"stage": "llm", "model": "old"}, tmp_path)
     cache.fetch(["a"])
     assert not cache.rows

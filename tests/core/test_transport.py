@@ -14,9 +14,9 @@ import httpx2
 import pytest
 
 from speechiq.core.endpoint.advice import Advice
+from speechiq.core.endpoint.calls import find_pause
 from speechiq.core.endpoint.client import Endpoint
 from speechiq.core.endpoint.replies import read_choices
-from speechiq.core.endpoint.retries import find_pause
 from speechiq.core.endpoint.transport import LARGEST
 from speechiq.core.errors import SpeechIQError
 from tests.conftest import KEY

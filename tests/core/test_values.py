@@ -12,7 +12,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, TextPrompt, Turn
 from speechiq.core.response import Response, response_of, reword
 from speechiq.harness_patch.jobs import CarryingText
-from speechiq.harness_patch.systems.question import Question
+from speechiq.harness_patch.systems.answering import Question
 from speechiq.metrics import choice
 from speechiq.metrics.words import wer
 from tests.records import named

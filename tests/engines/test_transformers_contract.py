@@ -97,14 +97,6 @@ def test_the_device_of_nested_data_is_found():
     assert private.find_device({"a": []}) is None
 
 
-@pytest.mark.parametrize(("value", "expected"), [("true", True), ("1", True), ("no", False), (None, False)])
-def test_a_flag_of_the_environment(monkeypatch, value, expected):
-    monkeypatch.delenv("SIQ_TRIAL", raising=False)
-    if value:
-        monkeypatch.setenv("SIQ_TRIAL", value)
-    assert bool(private.is_set("SIQ_TRIAL")) is expected
-
-
 def transcribe(whisper, seconds=30, **settings):
     features = torch.randn(1, 16, seconds * 100, generator=torch.Generator().manual_seed(0))
     mask = torch.ones(1, seconds * 100, dtype=torch.long)

@@ -5,9 +5,8 @@ import torch
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored
-from speechiq.harness_patch.systems.answering import way_of_answering
+from speechiq.harness_patch.systems.answering import Question, way_of_answering
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.harness_patch.systems.question import Question
 from tests.records import named
 
 OPTIONS = ["a fire", "a strike", "a fine", "a price", "None of the above"]

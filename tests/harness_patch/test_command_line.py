@@ -178,18 +178,11 @@ def test_log_lines_that_do_not_help_are_held_back_during_a_speech_run_alone(capl
 
 def test_a_run_says_what_it_did_and_what_comes_next(saved):
     folder, printed = saved
-    more = f"(SIQ compares systems: add --norms NORMS, or run others with --output_path {folder})"
-    assert printed.endswith(f"siq: next: siq score {folder} {more}\n") and printed.count("siq: next:") == 1
+    assert printed.endswith(f"siq: next: siq score {folder}\n") and printed.count("siq: next:") == 1
     assert "siq: no model had to run" in printed
     assert "chat template" not in printed and "--log_samples" not in printed
     (file,) = folder.rglob("results_*.json")
     assert json.loads(file.read_text())["config"]["device"] is None
-
-
-def test_a_suite_without_a_scale_of_systems_is_scored_at_once(lm_eval, tmp_path, capfd, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    lm_eval(*SYSTEM, "--tasks", "audiobench_demo_choice", "--limit", "1", *SAVED, "runs")
-    assert capfd.readouterr().err.endswith("siq: next: siq score runs\n")
 
 
 def test_the_next_command_of_a_second_system_can_be_typed_as_it_is(lm_eval, saved, capfd, tmp_path):
@@ -205,19 +198,14 @@ UNSAVED = {
 
 
 @pytest.mark.parametrize("lost", UNSAVED)
-@pytest.mark.parametrize("store", ["off", "store"])
-def test_a_run_that_saves_no_rows_says_so_before_it_computes_and_after_it(
-    lm_eval, capfd, monkeypatch, tmp_path, lost, store
-):
+def test_a_run_that_saves_no_rows_says_so_before_it_computes_and_after_it(lm_eval, capfd, monkeypatch, tmp_path, lost):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SIQ_STORE", store)
     given, missing = UNSAVED[lost]
     lm_eval(*QUICK, *given)
     out, printed = capfd.readouterr()
     before = f"siq: this run saves {lost}, and siq score and siq compare will have nothing to read; "
     assert printed.index(f"{before}stop and add {missing}\n") < printed.index("siq: no model had to run")
-    cost = "it computes everything again" if store == "off" else "its answers come from the response cache"
-    assert printed.endswith(f"siq: next: run the same command with {missing} ({cost}), then siq score\n")
+    assert printed.endswith(f"siq: next: run the same command with {missing}, then siq score\n")
     assert printed.count("siq: this run saves") == printed.count("siq: next:") == 1 and "|siq_demo_apply|" in out
 
 

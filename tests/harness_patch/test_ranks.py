@@ -127,7 +127,7 @@ def test_processes_wait_for_each_other_as_long_as_it_takes_and_none_spreads_a_mo
 ABORTS = """
 import atexit, ctypes, time
 from accelerate import PartialState
-from speechiq.harness_patch.ending import Ending
+from speechiq.harness_patch.command_line import Ending
 ending = Ending()
 atexit.register(ending.end)
 rank = PartialState(cpu=True).process_index

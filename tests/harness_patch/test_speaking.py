@@ -10,9 +10,8 @@ from speechiq.core.prompt import Prompt
 from speechiq.core.usage import usage
 from speechiq.engines.cached import CachedEngine
 from speechiq.engines.speech.hf import TransformersSpeech
-from speechiq.harness_patch.systems.answering import Generate
+from speechiq.harness_patch.systems.answering import REPLY, Generate, Question
 from speechiq.harness_patch.systems.build import build_system, name_system
-from speechiq.harness_patch.systems.question import REPLY, Question
 from speechiq.harness_patch.systems.voices import Speaking
 from tests.engines.opener import open_engine
 from tests.engines.speech.tiny_voice import make_voice

@@ -14,8 +14,8 @@ from speechiq.engines._shared.remote import encode
 from speechiq.engines._shared.speech import SHORTEST_S
 from speechiq.engines.reply.openai import EndpointReply
 from speechiq.engines.speech.flite import Flite
+from speechiq.harness_patch.systems.answering import REPLY, Question
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.harness_patch.systems.question import REPLY, Question
 from speechiq.siq_tasks.wildspeech.queries import list_clips
 from tests.conftest import KEY
 from tests.core.recordings import OPEN_END

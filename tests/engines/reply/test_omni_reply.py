@@ -15,8 +15,8 @@ from speechiq.core.prompt import Prompt
 from speechiq.core.usage import usage
 from speechiq.engines._shared.speech import SHORTEST_S, as_speech
 from speechiq.engines.reply.hf import OmniReply
+from speechiq.harness_patch.systems.answering import REPLY, Question
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.harness_patch.systems.question import REPLY, Question
 from speechiq.siq_tasks.wildspeech.queries import list_clips
 from tests.conftest import run
 from tests.engines import tiny
