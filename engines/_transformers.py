@@ -31,17 +31,6 @@ def default_sampling() -> Mapping[str, Any]:
     return GenerationConfig._get_default_generation_params()
 
 
-def generation_config_name() -> str:
-    """Return the name of the file in a checkpoint with its generation settings.
-
-    `transformers.utils.GENERATION_CONFIG_NAME` of transformers 5.23, undocumented. `GenerationConfig.from_pretrained`
-    raises the same error for a missing and for an unreadable file; only the name distinguishes them.
-    """
-    from transformers.utils import GENERATION_CONFIG_NAME
-
-    return GENERATION_CONFIG_NAME
-
-
 def whisper_language_codes() -> Mapping[str, str]:
     """Return the code of each language by its lower-case English name, as Whisper's `language` option accepts it.
 
@@ -64,15 +53,6 @@ def whisper_text_rules() -> tuple[Callable[[], Callable], Callable[[Mapping[str,
     return BasicTextNormalizer, EnglishTextNormalizer
 
 
-def find_device(data: Any) -> Any:
-    """Return the device of the first tensor in nested `data`.
-
-    `accelerate.utils.find_device` of accelerate 1.15, undocumented. torch has no such function for nested data, and
-    accelerate documents only the functions that move such data.
-    """
-    from accelerate.utils import find_device
-
-    return find_device(data)
 
 
 def load_with_speakers(model_class: Any, path: str, speakers: str, **options: Any) -> Any:

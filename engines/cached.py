@@ -149,13 +149,7 @@ class CachedEngine:
         return self.engine.describe() | ({"sampling": self.engine.sampling(self._settings)} if self._settings else {})
 
     def keep(self, name: str, *item: Any, result: Any) -> None:
-        """Add a result that another process computed, unless it is cached.
-
-        Args:
-            name: Method of the engine that gives such results.
-            *item: One of each of its aligned arguments.
-            result: What it returned for them.
-        """
+        """Add a result that another process computed for an item of the method `name`, unless it is cached."""
         method = METHODS[self.engine.kind, name]
 
         def compute(_: Any, on_result: OnResult) -> None:
@@ -184,11 +178,6 @@ class CachedEngine:
 
 
 def with_cache(engine: AnyEngine, folder: Path | None) -> AnyEngine:
-    """Return an engine whose results are cached, unless it has no identity.
-
-    Args:
-        engine: Engine of any kind.
-        folder: The response cache; `None` to cache within this process only.
-    """
+    """Return an engine whose results are cached, unless it has no identity; see `CachedEngine`."""
     identity = engine.identity()
     return engine if identity is None else cast(AnyEngine, CachedEngine(engine, folder, identity=identity))

@@ -105,9 +105,9 @@ BACKENDS = (
     Backend("audio", "openai", f"{AUDIO}.openai:AudioEndpoint", "gpt-4o-audio-preview", OPENAI, "endpoints"),
     Backend("speech", "hf", f"{SPEECH}.hf:TransformersSpeech", "facebook/mms-tts-eng"),
     Backend("speech", "openai", f"{SPEECH}.openai:OpenAISpeech", "gpt-4o-mini-tts", OPENAI, "endpoints"),
-    Backend("speech", "piper", f"{SPEECH}.piper:Piper", "VOICE.onnx", program="piper"),
-    Backend("speech", "espeak-ng", f"{SPEECH}.espeak:Espeak", "en-us", program="espeak-ng"),
-    Backend("speech", "flite", f"{SPEECH}.flite:Flite", "slt", program="flite"),
+    Backend("speech", "piper", f"{SPEECH}.program_voices:Piper", "VOICE.onnx", program="piper"),
+    Backend("speech", "espeak-ng", f"{SPEECH}.program_voices:Espeak", "en-us", program="espeak-ng"),
+    Backend("speech", "flite", f"{SPEECH}.program_voices:Flite", "slt", program="flite"),
     Backend("reply", "hf", f"{REPLY}.hf:OmniReply", "Qwen/Qwen2.5-Omni-7B"),
     Backend("reply", "openai", f"{REPLY}.openai:EndpointReply", "gpt-4o-audio-preview", OPENAI, "endpoints"),
 )
@@ -153,13 +153,7 @@ def find(kind: str, engine: str) -> Backend | None:
 
 
 def choose(kind: str, model: str, given: Mapping[str, Any], setup: Setup) -> type[Engine]:
-    """Return the class that runs the model, before its options are read.
-
-    Args:
-        kind: one of `KINDS`.
-        model: name of the model.
-        given: options of the stage, not yet checked.
-        setup: of this run; `setup.engine` is the name of the backend.
+    """Return the class that runs the model by the backend `setup.engine`, before its options are read.
 
     Raises:
         SpeechIQError: no such engine, or a model that it cannot run.
@@ -174,14 +168,7 @@ def choose(kind: str, model: str, given: Mapping[str, Any], setup: Setup) -> typ
 
 
 def build(kind: str, model: str, given: Mapping[str, Any], setup: Setup, *, also: Collection[str] = ()) -> Engine:
-    """Return an engine whose model is not yet loaded.
-
-    Args:
-        kind: see `choose`.
-        model: see `choose`.
-        given: see `choose`.
-        setup: see `choose`.
-        also: options of the stage that are read elsewhere, for the errors.
+    """Return an engine whose model is not yet loaded; `also` has options that are read elsewhere, for the errors.
 
     Raises:
         SpeechIQError: see `choose` and `read_options`; or a model or option that the engine itself refuses.

@@ -9,7 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
+
+from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.endpoint.client import Malformed, NoConnection, Refusal
@@ -17,7 +19,6 @@ from speechiq.core.endpoint.replies import CONTENT_FILTER, LENGTH, Choice
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored, TextPrompt, audio_seconds
 from speechiq.core.usage import measured
-from speechiq.engines._shared.independence import check_samples
 from speechiq.engines._shared.remote import RemoteModel
 from speechiq.engines.base import Writer
 
@@ -29,9 +30,17 @@ BAD_REQUEST, UNPROCESSABLE = 400, 422
 ENDING = (401, 403, 404, 405, 429)
 #: How often an answer is requested if replies are malformed.
 TRIES = 3
+#: An open question, for whose answers a model that samples needs several seeds.
+PROBE = "Write down ten words that have nothing to do with each other."
+PROBE_SEEDS = (1, 2, 3)
+#: Temperature below which equal answers prove nothing.
+WARM = 0.5
 CUT_OFF = {LENGTH: "ended at the token limit", CONTENT_FILTER: "were cut off by a content filter"}
 
 PromptType = TypeVar("PromptType", Prompt, TextPrompt)
+SeedPerCall = Annotated[
+    bool, Meta(description="Whether each answer is a call of its own with a seed; makes answers repeatable.")
+]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -49,7 +58,6 @@ class ChatEndpoint(Writer, Generic[PromptType]):
     answer; if the filter left no text, the answer is `FILTERED`.
 
     Args:
-        remote: the model.
         seed_per_call: whether each answer is a call of its own with a seed, so that an endpoint that uses seeds repeats
             its answers.
     """
@@ -61,16 +69,12 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         self._ends: list[str | None] = []
 
     @abstractmethod
-    def _text_prompt(self, text: str) -> PromptType:
-        """Return a prompt that has only this text."""
-
-    @abstractmethod
     def _message(self, prompt: PromptType) -> Any:
         """Return the prompt as the content of a message of the API."""
 
-    @abstractmethod
     def _settings(self) -> dict[str, Any]:
         """Return the model, the address and the options of the engine."""
+        return {**self.remote.describe(), "engine": "openai", "seed_per_call": self.seed_per_call}
 
     def has_loglikelihood(self) -> bool:
         """Return False: the chat API has no log-probabilities of given texts."""
@@ -83,32 +87,20 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         settings: Mapping[str, Any],
         on_result: OnResult = drop,
     ) -> list[list[str]]:
-        """Answer each prompt once per seed; without a temperature the endpoint uses its own.
-
-        Raises:
-            SpeechIQError: several answers per question are sampled, and the model does not sample.
-        """
+        """Answer each prompt once per seed; without a temperature the endpoint uses its own."""
         if settings.get("do_sample") and any(len(row) > 1 for row in seeds) and not self._samples:
             self.check_sampling(settings)
             self._samples = True
-        return self._generate(prompts, seeds, settings, on_result)
+        return self._ask(self._answer, prompts, seeds, settings, on_result)
 
     def check_sampling(self, settings: Mapping[str, Any]) -> None:
-        """Refuse a model that does not sample; a few short calls show it."""
-        check_samples(
-            self.name, settings, lambda text, row: self._generate([self._text_prompt(text)], [row], settings)[0]
-        )
-
-    def _generate(
-        self,
-        prompts: Sequence[PromptType],
-        seeds: Sequence[Sequence[int]],
-        settings: Mapping[str, Any],
-        on_result: OnResult = drop,
-    ) -> list[list[str]]:
-        rows = list(zip(prompts, seeds, strict=True))
-        with measured("answering", audio_seconds(prompts)):
-            return self._run(rows, lambda row: self._answer(row[0], row[1], settings), "answering", "prompt", on_result)
+        """Refuse a model that gives one answer for all seeds, as servers do that decode greedily, by a few calls."""
+        if settings.get("temperature", 1) >= WARM and len(set(self._answer(PROBE, PROBE_SEEDS, settings))) == 1:
+            raise SpeechIQError(
+                f"{self.name}: gives the same answer for every seed, so its answers to a question would be the same; "
+                f"let its server sample (do_sample in the model's generation_config.json), or --gen_kwargs "
+                f"do_sample=false"
+            )
 
     def attempt(
         self,
@@ -122,21 +114,29 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         Calls for which a content filter, the size of the prompt or a fault of the server is the reason fail alone. No
         connection, a refused key, an unknown model, and a limit of calls that outlasts all retries end it.
         """
+        return self._ask(self._attempt, prompts, seeds, settings, on_result)
+
+    def _ask(
+        self,
+        ask: Callable[[Any, Sequence[int], Mapping[str, Any]], Result],
+        prompts: Sequence[PromptType],
+        seeds: Sequence[Sequence[int]],
+        settings: Mapping[str, Any],
+        on_result: OnResult,
+    ) -> list[Result]:
         rows = list(zip(prompts, seeds, strict=True))
         with measured("answering", audio_seconds(prompts)):
             return self._run(
-                rows, lambda row: self._attempt(row[0], row[1], settings), "answering", "prompt", on_result
+                rows, lambda row: ask(self._message(row[0]), row[1], settings), "answering", "prompt", on_result
             )
 
-    def _attempt(
-        self, prompt: PromptType, seeds: Sequence[int], settings: Mapping[str, Any]
-    ) -> list[str | SpeechIQError]:
-        """Return the answers to a prompt; those of calls that failed alone are their failures."""
+    def _attempt(self, content: Any, seeds: Sequence[int], settings: Mapping[str, Any]) -> list[str | SpeechIQError]:
+        """Return the answers to a message; those of calls that failed alone are their failures."""
         together = [[seed] for seed in seeds] if self.seed_per_call else [seeds]
         answers: list[str | SpeechIQError] = []
         for group in together:
             try:
-                answers += self._answer(prompt, group, settings)
+                answers += self._answer(content, group, settings)
             except SpeechIQError as failure:
                 if isinstance(failure, NoConnection) or (isinstance(failure, Refusal) and failure.status in ENDING):
                     raise
@@ -146,11 +146,7 @@ class ChatEndpoint(Writer, Generic[PromptType]):
     def loglikelihood(
         self, prompts: Sequence[PromptType], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
     ) -> list[list[Scored]]:
-        """Refuse: the chat API has no log-probabilities of given texts.
-
-        Raises:
-            SpeechIQError: always.
-        """
+        """Refuse: the chat API has no log-probabilities of given texts."""
         raise SpeechIQError(f"{self.name}: an endpoint has no log-likelihoods; run it on tasks that generate")
 
     def _run(
@@ -163,9 +159,8 @@ class ChatEndpoint(Writer, Generic[PromptType]):
                 log.warning("%s %s: %s of %s replies %s", self.name, verb, count, len(self._ends), CUT_OFF[end])
         return results
 
-    def _answer(self, prompt: PromptType, seeds: Sequence[int], settings: Mapping[str, Any]) -> list[str]:
-        content = self._message(prompt)
-        parameters = _as_parameters(settings)
+    def _answer(self, content: Any, seeds: Sequence[int], settings: Mapping[str, Any]) -> list[str]:
+        parameters = {"max_completion_tokens": settings.get("max_gen_toks", 256), **sampling_parameters(settings)}
         answers: list[str] = []
         while missing := seeds[len(answers) :]:
             choices = self._complete(content, parameters, partial(self._offer, settings, missing))
@@ -184,11 +179,7 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         """Return the answers of a call, without the optional parameters that the endpoint refuses.
 
         A parameter is left out from now on only if the call without it succeeds: a prompt may be refused for itself.
-
-        Args:
-            content: the message.
-            parameters: those that the call always has.
-            offer: takes the names of parameters to leave out, returns the optional ones.
+        `offer` takes the names of parameters to leave out, and returns the optional ones.
         """
         left_out = set(self._left_out)
         while True:
@@ -232,13 +223,8 @@ def offer_temperature(settings: Mapping[str, Any], left_out: Collection[str]) ->
     return {} if settings.get("do_sample") or "temperature" in left_out else {"temperature": 0}
 
 
-def _as_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return generation settings of lm-eval as parameters of the chat API."""
-    return {"max_completion_tokens": settings.get("max_gen_toks", 256), **sampling_parameters(settings)}
-
-
 def sampling_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that are passed on under their own names."""
+    """Return the generation settings that are passed on under their own names."""
     passed_on = {name: value for name, value in settings.items() if name not in ("until", "do_sample", "max_gen_toks")}
     if not settings.get("do_sample"):
         passed_on.pop("temperature", None)

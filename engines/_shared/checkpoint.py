@@ -19,8 +19,7 @@ from speechiq.core.checkpoints.opening import opening
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.loading import ADAPTER, Loading
 from speechiq.engines._shared.model_lifetime import ModelLifetime
-from speechiq.engines._transformers import generation_config_name
-from speechiq.engines.base import Setup
+from speechiq.engines.base import Engine, Setup
 
 CPU_BATCH, ACCELERATOR_BATCH = 8, 32
 ORDER = "check the order of the stages in pretrained=ASR+LLM"
@@ -30,19 +29,12 @@ class Checkpoint:
     """Load and describe the checkpoint of one stage.
 
     Args:
-        model: hub id, folder, or `demo:NAME`.
         model_class: the auto class that loads the model.
         fits: returns from a config whether the stage can run the checkpoint.
         wanted: what the stage needs, in words, for the error.
-        loading: options of the stage.
-        setup: of this run.
         fix: what to do if the checkpoint does not fit, for the error; or returns it from the config.
         instead: what to give if no checkpoint of that name is available, for the error.
         equip: returns a block that changes the model in memory, open for as long as the model is loaded.
-
-    Raises:
-        SpeechIQError: no config of that name, a checkpoint that does not fit, damaged weights, or options that cannot
-            work.
     """
 
     def __init__(
@@ -81,9 +73,6 @@ class Checkpoint:
         """Yield the model in inference mode; inside another such block it is loaded already.
 
         When the outermost block ends, the weights are freed, even if the model is still referenced.
-
-        Raises:
-            SpeechIQError: transformers cannot load the checkpoint with these options.
         """
         with self._lifetime.loaded() as model:
             yield model
@@ -118,14 +107,7 @@ class Checkpoint:
         return (model if "device_map" in arguments else model.to(self.device)).eval()
 
     def load_processor(self, processor_class: type[Any]) -> Any:
-        """Return the tokenizer or processor of the checkpoint.
-
-        Args:
-            processor_class: the auto class that loads it.
-
-        Raises:
-            SpeechIQError: the checkpoint has none, or it cannot be loaded.
-        """
+        """Return the tokenizer or processor of the checkpoint, loaded by an auto class."""
         kind = processor_class.__name__.removeprefix("Auto").lower()
         what = f"{self.name}: its {kind} cannot be loaded"
         fix = f"save the {kind} of the model it was trained from into its folder, and install what that needs"
@@ -162,6 +144,20 @@ class Checkpoint:
         }
 
 
+class CheckpointEngine(Engine):
+    """Share what all engines have in common that run one checkpoint."""
+
+    checkpoint: Checkpoint
+
+    def identity(self) -> dict[str, Any] | None:
+        """Return the description and what identifies the weights; see `Engine.identity`."""
+        return {"stage": self.kind, **self.checkpoint.identity(), **self.describe()}
+
+    def describe(self) -> dict[str, Any]:
+        """Return the checkpoint and how it is loaded; see `Engine.describe`."""
+        return self.checkpoint.describe()
+
+
 def _free(model: PreTrainedModel) -> None:
     """Free the weights, even if the model is still referenced."""
     for module in list(model.modules()):
@@ -173,11 +169,6 @@ def _free(model: PreTrainedModel) -> None:
 def read_generation_config(model: str, config: PreTrainedConfig, **source: Any) -> GenerationConfig:
     """Return the generation settings of a checkpoint without loading its weights.
 
-    Args:
-        model: hub id, folder, or `demo:NAME`.
-        config: of the checkpoint; used if it has no generation config.
-        **source: `revision` and `trust_remote_code`, as for `from_pretrained`.
-
     Raises:
         SpeechIQError: the file is damaged; transformers itself would then generate by other settings.
     """
@@ -186,6 +177,6 @@ def read_generation_config(model: str, config: PreTrainedConfig, **source: Any) 
         try:
             return GenerationConfig.from_pretrained(path, **source)
         except OSError:
-            if Path(path, generation_config_name()).is_file():
+            if Path(path, "generation_config.json").is_file():
                 raise
             return GenerationConfig.from_model_config(config)

@@ -13,8 +13,6 @@ import torch
 from accelerate.utils import recursively_apply, send_to_device
 from transformers import PreTrainedModel
 
-from speechiq.engines._transformers import find_device
-
 #: Bytes of main memory for encodings.
 MOST_BYTES = 4 * 2**30
 
@@ -65,9 +63,11 @@ class EncodingCache:
             return send_to_device(output, device)
         self.calls += 1
         output = self._encode(*args, **kwargs)
-        if (size := _count_bytes(output)) <= self.free_bytes:
+        tensors: list[torch.Tensor] = []
+        recursively_apply(tensors.append, output)
+        if (size := sum(tensor.nbytes for tensor in tensors)) <= self.free_bytes:
             self.free_bytes -= size
-            self._stored[key] = send_to_device(output, "cpu"), find_device(output)
+            self._stored[key] = send_to_device(output, "cpu"), tensors[0].device
         return output
 
 
@@ -122,9 +122,3 @@ def arguments_digest(arguments: Any) -> bytes:
 
     update(arguments)
     return digest.digest()
-
-
-def _count_bytes(output: Any) -> int:
-    sizes: list[int] = []
-    recursively_apply(lambda tensor: sizes.append(tensor.numel() * tensor.element_size()), output)
-    return sum(sizes)

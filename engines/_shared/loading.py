@@ -52,14 +52,7 @@ class Loading(Options, frozen=True, kw_only=True):
     ] = False
 
     def check(self, prefix: str) -> None:
-        """Refuse options that cannot work, before anything is loaded.
-
-        Args:
-            prefix: prefix of the stage's options, for the errors.
-
-        Raises:
-            SpeechIQError: an option that cannot work; names it.
-        """
+        """Refuse options that cannot work, before anything is loaded; `prefix` is that of the stage, for errors."""
         if self.dtype not in (None, "auto") and not isinstance(getattr(torch, str(self.dtype), None), torch.dtype):
             raise SpeechIQError(
                 f"{prefix}dtype={self.dtype}: torch has no such dtype; give auto, float32, bfloat16, ..."

@@ -84,12 +84,7 @@ class PrefixCaches:
 
 
 def greedy_config(model: PreTrainedModel, **settings: Any) -> GenerationConfig:
-    """Return the model's own generation config, without beams, its token limit and what `write` does itself.
-
-    Args:
-        model: in memory.
-        **settings: fields of the config, which take precedence over those of the model.
-    """
+    """Return the model's own generation config with `settings`, and without what `write` does itself."""
     config = copy.deepcopy(model.generation_config)
     own = {"do_sample": False, "num_beams": 1, "max_length": None, "cache_implementation": None}
     config.update(**own, **dict.fromkeys(PROCESSORS), **settings)
@@ -152,13 +147,9 @@ def loglikelihoods(
     continuations: Sequence[Sequence[Sequence[int]]],
     on_finished: OnFinished = ignore,
 ) -> list[list[Scored]]:
-    """Return the log-probability (nats) of each continuation after its prompt.
+    """Return the log-probability (nats) of each continuation (token ids, several lists per prompt) after its prompt.
 
-    Args:
-        model: in memory.
-        prefill: the prompts; cannot be used again.
-        continuations: token ids, several lists per prompt.
-        on_finished: not called, since all continuations of a batch are done at once.
+    `prefill` cannot be used again. `on_finished` is not called, since all continuations of a batch are done at once.
     """
     rows = [i for i, group in enumerate(continuations) for _ in group]
     ids, mask, cache = prefill.expand(rows)
@@ -181,12 +172,9 @@ def loglikelihoods(
 
 
 def prefill_text(model: PreTrainedModel, prompts: Sequence[Sequence[int]], prefixes: Sequence[Cache] = ()) -> Prefill:
-    """Prefill a batch of prompts of text, or the text after their prefixes.
+    """Prefill a batch of prompts (token ids), or what follows their prefixes.
 
-    Args:
-        model: in memory.
-        prompts: token ids, with those of the prefix.
-        prefixes: per prompt the cache of its first tokens, which is not changed; empty if no prompt has one.
+    `prefixes` has per prompt the cache of its first tokens, which is not changed, or is empty if no prompt has one.
     """
     lengths = [cache.get_seq_length() for cache in prefixes] or [0] * len(prompts)
     heads = pad([row[:length] for row, length in zip(prompts, lengths, strict=True)], "left", model.device)
@@ -220,11 +208,7 @@ def can_join(cache: Cache) -> bool:
 
 
 def join(caches: Sequence[Cache]) -> Cache:
-    """Return one cache with a row per given cache, padded on the left; a copy.
-
-    Args:
-        caches: one or more; exactly one if it cannot be joined.
-    """
+    """Return one cache with a row per given cache, padded on the left; a copy. Some cannot be joined with others."""
     if not can_join(caches[0]):
         (cache,) = caches
         return copy.deepcopy(cache)

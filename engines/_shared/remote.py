@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 import soundfile
@@ -24,6 +24,10 @@ from speechiq.engines._shared.chunking import read_chunks
 from speechiq.engines.options import DAY_S, UNIT, ChunkSeconds, Count, Options
 
 CONCURRENT = 8
+Voice = Annotated[str, Meta(description="Voice of the model.")]
+AudioFormat = Annotated[
+    Literal["wav", "flac", "mp3", "opus"], Meta(description="Format of the audio that the endpoint sends.")
+]
 #: Prefix of a stage -> its own option for the most tokens of an answer.
 LENGTHS = {"ger_": "ger_max_gen_toks", "judge_": "judge_max_gen_toks"}
 
@@ -66,9 +70,6 @@ class RemoteModel:
     """Call a model from several threads; the constructor checks that the endpoint answers.
 
     Args:
-        model: its name at the endpoint.
-        options: how the endpoint is called.
-        prefix: prefix of the stage's options, for the errors.
         max_audio_s: most seconds of a chunk of audio; None sends clips undivided.
 
     Attributes:
@@ -101,25 +102,12 @@ class RemoteModel:
     def run(
         self, items: Sequence[Item], ask: Callable[[Item], Result], verb: str, unit: str, on_result: OnResult = drop
     ) -> list[Result]:
-        """Return the result of `ask` for each item, several at a time.
-
-        Args:
-            items: in any order.
-            ask: calls the endpoint for one item.
-            verb: what the progress bar says that the model does.
-            unit: what the progress bar counts.
-            on_result: see `engines.base`.
-        """
+        """Return the result of `ask` for each item, several at a time; `verb` and `unit` are for the progress bar."""
         with progress_bar(total=len(items), verb=f"{self.endpoint.name} {verb}", unit=unit) as progress:
             return run_concurrently(items, ask, workers=self.workers, progress=progress, on_result=on_result)
 
     def encode(self, clip: Clip, container: str) -> Iterator[bytes]:
-        """Yield the clip as files, split at pauses if it is longer than `max_audio_s`.
-
-        Args:
-            clip: decoded while it is encoded, so that its samples are never all in memory.
-            container: see `encode`.
-        """
+        """Yield the clip as files, split at pauses if it is longer than `max_audio_s`; it is decoded block by block."""
         if self.max_audio_s is None:
             yield encode(clip.blocks(), container)
         else:
@@ -132,8 +120,9 @@ class RemoteModel:
         return math.nan if self.max_audio_s is None else 1.0
 
     def describe(self) -> dict[str, Any]:
-        """Return the model, the address and the longest chunk."""
-        return {"model": self.model, "base_url": self.endpoint.address, "max_audio_s": self.max_audio_s}
+        """Return the model, the address and the longest chunk, if clips are split."""
+        limit = {"max_audio_s": self.max_audio_s} if self.max_audio_s else {}
+        return {"model": self.model, "base_url": self.endpoint.address, **limit}
 
 
 def encode(blocks: Iterable[np.ndarray], container: str) -> bytes:
@@ -152,10 +141,6 @@ def encode(blocks: Iterable[np.ndarray], container: str) -> bytes:
 
 def read_audio(content: bytes, name: str) -> np.ndarray:
     """Return the samples in an audio file that a server sent: float32, shape (samples,), mono, 16 kHz.
-
-    Args:
-        content: the file.
-        name: of the model, for a warning about doubtful audio, such as a stream that may have been cut off.
 
     Raises:
         NoAnswer: the file is empty, or shorter than any speech.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -46,6 +47,19 @@ DEFAULTS = default_sampling()
 KNOWN = {"do_sample", "max_gen_toks", "until", *PROCESSORS}
 #: The largest seed of torch's generators, and 1.
 SEEDS = 2**63
+
+log = logging.getLogger(__name__)
+
+
+def check_settings(settings: Mapping[str, Any], n: int) -> None:
+    """Refuse settings by which `n` answers to a question would be the same; warn if the settings ask for it."""
+    if n > 1 and not settings.get("do_sample"):
+        log.warning("do_sample is not set: the %d answers to a question will be the same", n)
+    elif n > 1 and settings.get("temperature", 1) <= 0:
+        raise SpeechIQError(
+            f"temperature={settings['temperature']}: cannot sample {n} answers to a question; give a number above 0, "
+            f"or --gen_kwargs do_sample=false to get the same answer {n} times"
+        )
 
 
 @contextmanager
@@ -101,12 +115,7 @@ class SeededSampling(LogitsProcessor):
 
 
 class Finished(StoppingCriteria):
-    """Report each row as soon as it ends; stop nothing.
-
-    Args:
-        ends: the tokens that end a text.
-        on_finished: called at each step with the number of rows that have ended.
-    """
+    """Call `on_finished` at each step with the number of rows that end with one of the tokens `ends`; stop nothing."""
 
     def __init__(self, ends: Sequence[int], on_finished: Callable[[int], object]) -> None:
         self.ends, self.on_finished = torch.tensor(list(ends), dtype=torch.long), on_finished
@@ -123,12 +132,7 @@ class Finished(StoppingCriteria):
 
 
 class RefuseNaN(LogitsProcessor):
-    """Stop a model that computes NaN, before its tokens seem to be an answer.
-
-    Args:
-        name: name of the model.
-        dtype: the type in which it computes.
-    """
+    """Stop a model that computes NaN, before its tokens seem to be an answer."""
 
     def __init__(self, name: str, dtype: torch.dtype) -> None:
         self.name, self.dtype = name, dtype
@@ -140,11 +144,7 @@ class RefuseNaN(LogitsProcessor):
 
 
 def refuse_nan(numbers: torch.Tensor, name: str, dtype: torch.dtype) -> None:
-    """Refuse numbers of a model that contain NaN.
-
-    Raises:
-        SpeechIQError: one is NaN; names the model.
-    """
+    """Refuse numbers of a model that contain NaN."""
     if numbers.isnan().any():
         type_name = str(dtype).removeprefix("torch.")
         raise SpeechIQError(f"{name}: computes NaN in {type_name}; give its stage dtype=bfloat16 or float32")
@@ -155,10 +155,6 @@ def sampling_settings(settings: Mapping[str, Any], own: GenerationConfig) -> dic
 
     A value comes from the task, else from the checkpoint, else from the defaults of the installed transformers
     (`top_k=50`, for example). Values that change nothing, such as `top_p=1`, are left out.
-
-    Args:
-        settings: generation settings of the task.
-        own: generation config of the checkpoint.
 
     Returns:
         `do_sample` and the settings that are in effect, JSON types only.
@@ -182,15 +178,7 @@ def sampling_settings(settings: Mapping[str, Any], own: GenerationConfig) -> dic
 
 
 def processors(used: Mapping[str, Any], device: str | torch.device) -> list[LogitsProcessor]:
-    """Return the processors of transformers for the given settings, in its order.
-
-    Args:
-        used: values by their names in `PROCESSORS`.
-        device: device of the model.
-
-    Raises:
-        SpeechIQError: an invalid value.
-    """
+    """Return the processors of transformers for settings by their names in `PROCESSORS`, in its order."""
     return [_processor(name, used[name], device) for name in PROCESSORS if name in used]
 
 

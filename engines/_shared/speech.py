@@ -68,12 +68,7 @@ def as_line(text: str) -> str:
 
 
 def speak_line(text: str, speak: Callable[[str], Clip]) -> Clip:
-    """Return a text as `speak` speaks it, or silence for a text without a letter or a digit.
-
-    Args:
-        text: any text.
-        speak: takes one line without control characters.
-    """
+    """Return a text as `speak` speaks it, or silence for a text without a letter or a digit."""
     line = as_line(text)
     usage["spoken_texts"] += 1
     return speak(line) if is_speakable(line) else as_speech(np.zeros(0), SAMPLING_RATE, "")

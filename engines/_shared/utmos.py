@@ -65,20 +65,12 @@ class UTMOS(nn.Module):
 
 
 def load(file: Path) -> UTMOS:
-    """Return the network with the weights of the published file, on the CPU.
-
-    Raises:
-        SpeechIQError: As for `check`.
-    """
+    """Return the network with the weights of the published file, on the CPU."""
     return _fill(file, "cpu").float().eval()
 
 
 def check(file: Path) -> None:
-    """Refuse a file that does not have the weights of this network, by their names and shapes.
-
-    Raises:
-        SpeechIQError: The file cannot be read, or its weights are missing, damaged or of another network.
-    """
+    """Refuse a file that does not have the weights of this network, by their names and shapes."""
     _fill(file, "meta")
 
 
@@ -91,7 +83,8 @@ def _fill(file: Path, device: str) -> UTMOS:
     _refuse(file, "misses", published.values() - found.keys())
     _refuse(file, "has the unknown", found.keys() - {*published.values()})
     shapes = {published[name]: weight.shape for name, weight in wanted.items()}
-    _refuse(file, "has another shape of", {name for name, shape in shapes.items() if _shape(found[name]) != shape})
+    reshaped = {name for name, shape in shapes.items() if getattr(found[name], "shape", None) != shape}
+    _refuse(file, "has another shape of", reshaped)
     network.load_state_dict({name: found[published[name]] for name in wanted}, assign=True)
     return network
 
@@ -118,10 +111,6 @@ def publish(name: str) -> str:
     for pattern, published in NAMES.items():
         name = re.sub(pattern, published, name)
     return name
-
-
-def _shape(weight: Any) -> Any:
-    return getattr(weight, "shape", None)
 
 
 def _refuse(file: Path, how: str, names: Iterable[Any]) -> None:

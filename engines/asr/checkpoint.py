@@ -19,30 +19,22 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
 from speechiq.core.usage import measured, usage
-from speechiq.engines._shared.checkpoint import Checkpoint
+from speechiq.engines._shared.checkpoint import Checkpoint, CheckpointEngine
 from speechiq.engines._shared.chunking import SPAN_S, count_chunks, read_chunks
 from speechiq.engines._shared.loading import Loading
 from speechiq.engines.asr.nbest import join_nbest
 from speechiq.engines.base import ASREngine, Setup
 
 
-class CheckpointASR(ASREngine):
+class CheckpointASR(CheckpointEngine, ASREngine):
     """Run a recognizer that `transformers` loads; there is a subclass per architecture, such as CTC.
 
     Clips longer than `SPAN_S` are split into spans at pauses of the speech, and the transcripts are joined, so that
     memory does not grow with the length of a clip.
 
-    Args:
-        model: hub id, folder, or `demo:NAME`.
-        options: the record that the class names, which extends `Loading`.
-        setup: of this run; a batch is counted in clips.
-
     Attributes:
         model_class: the auto class that loads the model.
         nbest: the most transcripts in an n-best list; None for no list.
-
-    Raises:
-        SpeechIQError: a checkpoint of another architecture, or one without a processor.
     """
 
     model_class: Any
@@ -108,10 +100,6 @@ class CheckpointASR(ASREngine):
         """Return the output of the processor for the arrays; `settings` take precedence over the usual ones."""
         arguments = {"sampling_rate": SAMPLING_RATE, "padding": True, "return_tensors": "pt"} | settings
         return self.processor(audio=list(audio), **arguments)
-
-    def identity(self) -> dict[str, Any]:
-        """Return the description and what identifies the weights; see `Engine.identity`."""
-        return {"stage": "asr", **self.describe(), **self.checkpoint.identity()}
 
     def describe(self) -> dict[str, Any]:
         """Return the checkpoint, how it is loaded, and the longest span; see `Engine.describe`."""

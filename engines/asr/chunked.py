@@ -37,27 +37,25 @@ class ChunkedOptions(Loading, frozen=True, kw_only=True):
 class ChunkedASR(CheckpointASR):
     """Split long clips at pauses of the speech and join the transcripts of the chunks.
 
-    Args:
-        model: see `CheckpointASR`.
-        options: see `ChunkedOptions`.
-        setup: see `CheckpointASR`.
+    Attributes:
+        padded: whether chunks of unequal length share a batch; None until the encoder shows what padding changes.
     """
 
     record = ChunkedOptions
+    padded: bool | None = None
 
     def __init__(self, model: str, options: ChunkedOptions, setup: Setup) -> None:
         super().__init__(model, options, setup)
         self.window_s = options.window_s
-        self._padded: bool | None = None
 
     def decode(self, model: PreTrainedModel, audio: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
         """Return the transcripts of each array, joined from those of its chunks, best first."""
         chunks_of = [[samples[start:stop] for start, stop in split(samples, self.window_s)] for samples in audio]
         chunks = [chunk for of_clip in chunks_of for chunk in of_clip]
-        if self._padded is None:
-            self._padded = not padding_changes_output(lambda batch: self.encode(model, batch), model.dtype)
+        if self.padded is None:
+            self.padded = not padding_changes_output(lambda batch: self.encode(model, batch), model.dtype)
         texts: dict[int, list[str]] = {}
-        for batch in make_batches([len(chunk) for chunk in chunks], len(audio), padded=self._padded):
+        for batch in make_batches([len(chunk) for chunk in chunks], len(audio), padded=self.padded):
             texts.update(zip(batch, self.decode_chunks(model, [chunks[i] for i in batch]), strict=True))
         transcripts = (texts[i] for i in range(len(chunks)))
         return [join_nbest([next(transcripts) for _ in of_clip], " ") for of_clip in chunks_of]

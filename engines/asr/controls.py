@@ -31,11 +31,7 @@ class Gold(ASREngine):
         self.references: Mapping[Clip, str] = {}
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
-        """Return the reference text of each clip.
-
-        Raises:
-            SpeechIQError: a clip without a reference text.
-        """
+        """Return the reference text of each clip."""
         if missing := [clip.name for clip in clips if clip not in self.references]:
             raise SpeechIQError(
                 f"pretrained=gold+...: {missing[0]} comes without a reference text; run `gold` on "

@@ -53,10 +53,7 @@ class FasterWhisperASR(ASREngine):
     Args:
         model: a size (`large-v3`), a hub id, or a folder that `ct2-transformers-converter` wrote.
         options: see `FasterWhisperOptions`.
-        setup: of this run. CTranslate2 runs on CUDA or a CPU; the batch size is not used.
-
-    Raises:
-        SpeechIQError: the package is missing, or no such model.
+        setup: CTranslate2 runs on CUDA or a CPU; the batch size is not used.
     """
 
     record = FasterWhisperOptions
@@ -71,11 +68,7 @@ class FasterWhisperASR(ASREngine):
         self.language, self.num_beams = options.language, options.num_beams
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
-        """Transcribe each clip; see `ASREngine.transcribe`.
-
-        Raises:
-            SpeechIQError: the model cannot be loaded, or does not know the language.
-        """
+        """Transcribe each clip; see `ASREngine.transcribe`."""
         model = self._load()
         verb = f"faster-whisper:{self.model} transcribing"
         with (

@@ -10,9 +10,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.checkpoint import ORDER
 from speechiq.engines._shared.loading import Loading
 from speechiq.engines.asr.checkpoint import CheckpointASR
-from speechiq.engines.asr.ctc import CTCASR
+from speechiq.engines.asr.frame_decoders import CTCASR, RNNTASR, TDTASR
 from speechiq.engines.asr.seq2seq import Seq2SeqASR
-from speechiq.engines.asr.transducer import RNNTASR, TDTASR
 from speechiq.engines.asr.whisper import WhisperASR
 from speechiq.engines.base import Engine, Setup
 from speechiq.engines.options import Options, read_options
@@ -25,16 +24,7 @@ class TransformersASR(CheckpointASR):
 
     @classmethod
     def choose(cls, model: str, given: Mapping[str, Any], setup: Setup) -> type[Engine]:
-        """Return the class for the checkpoint's architecture; an audio language model transcribes as it does alone.
-
-        Args:
-            model: hub id, folder, or `demo:NAME`.
-            given: options of the stage; only `revision` and `trust_remote_code` are read.
-            setup: of this run.
-
-        Raises:
-            SpeechIQError: no config of that name, or a checkpoint that takes no audio.
-        """
+        """Return the class for the checkpoint's architecture; an audio language model transcribes as it does alone."""
         which = {name: given[name] for name in ("revision", "trust_remote_code") if name in given}
         source = read_options(Loading, which, engine=setup.engine, prefix=setup.prefix).source
         config = read_config(model, **source)

@@ -5,12 +5,21 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from msgspec import Meta
 from transformers import GenerationConfig, GenerationMixin, LogitsProcessor, WhisperForConditionalGeneration
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.engines.options import Count
+
+Beams = Annotated[
+    Count | None, Meta(description="Beams of the search; 1 is greedy. Without it the value of nbest, or 1.")
+]
+NBest = Annotated[
+    Count | None, Meta(description="Most transcripts in the n-best list: those of the beams that differ in words.")
+]
 
 
 def count_beams(num_beams: int | None, nbest: int | None) -> int:
@@ -18,9 +27,6 @@ def count_beams(num_beams: int | None, nbest: int | None) -> int:
 
     >>> count_beams(None, 5), count_beams(None, None)
     (5, 1)
-
-    Raises:
-        SpeechIQError: fewer beams than transcripts.
     """
     beams = num_beams or nbest or 1
     if beams < (nbest or 1):
@@ -65,11 +71,7 @@ def distinct_texts(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 class OneTimestamp(LogitsProcessor):
-    """Leave only the most likely timestamp of a step, so that beams differ in words, not in hundredths of a second.
-
-    Args:
-        begin: the id of the first timestamp token; all ids from there on are timestamps.
-    """
+    """Leave only the most likely timestamp (ids from `begin` on), so that beams differ in words, not in times."""
 
     def __init__(self, begin: int) -> None:
         self.begin = begin
@@ -103,12 +105,8 @@ class WhisperWithBeams(WhisperForConditionalGeneration, _AllBeams):
 def read_windows(segments: Sequence[dict], *, eos: int, begin: int) -> list[list[list[int]]]:
     """Return, per window of a clip, the tokens of the beams that end at the same time as the best one, best first.
 
-    The next window begins at that time, so that a beam with another end would lose or repeat words.
-
-    Args:
-        segments: the segments of a clip, as `WhisperWithBeams.generate` returns them.
-        eos: id of the end of a text.
-        begin: id of the first timestamp.
+    The next window begins at that time, so that a beam with another end would lose or repeat words. `segments` are
+    those that `WhisperWithBeams.generate` returns for a clip, `eos` ends a text, `begin` is the first timestamp.
     """
     windows = []
     for _, group in groupby(segments, key=lambda segment: id(segment["result"])):

@@ -32,11 +32,6 @@ class OpenAIASR(ASREngine):
 
     The most audio per file depends on the endpoint: OpenAI takes 25 MB, about 25 minutes. Some servers of Whisper
     process only the first 30 s of a file without a warning: use `max_audio_s=30` there. Without it the coverage is NaN.
-
-    Args:
-        model: its name at the endpoint.
-        options: see `TranscriptionOptions`.
-        setup: of this run; device and batch size are not used.
     """
 
     record = TranscriptionOptions

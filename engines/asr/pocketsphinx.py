@@ -27,16 +27,7 @@ BUNDLED = "en-us"
 
 
 class PocketSphinxASR(ASREngine):
-    """Run the American English model that the package `pocketsphinx` ships, on the CPU, one clip per process.
-
-    Args:
-        model: `en-us`, or empty, which means the same.
-        options: none.
-        setup: not used.
-
-    Raises:
-        SpeechIQError: another model, or the package is not installed.
-    """
+    """Run the American English model that the package `pocketsphinx` ships, on the CPU, one clip per process."""
 
     def __init__(self, model: str, options: Options, setup: Setup) -> None:
         if model not in ("", BUNDLED):

@@ -15,10 +15,9 @@ from speechiq.core.checkpoints.opening import first_line
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.asr.chunked import TOKENS_PER_S, ChunkedASR, ChunkedOptions, TokenBudget
-from speechiq.engines.asr.nbest import count_beams
+from speechiq.engines.asr.nbest import Beams, NBest, count_beams
 from speechiq.engines.asr.whisper import WhisperASR
 from speechiq.engines.base import Setup
-from speechiq.engines.options import Count
 
 POSITIONS = ("max_target_positions", "max_text_positions", "max_position_embeddings")
 
@@ -29,26 +28,14 @@ class Seq2SeqOptions(ChunkedOptions, frozen=True, kw_only=True):
     language: Annotated[
         str | None, Meta(description="Spoken language, for checkpoints that take one; without it en.")
     ] = None
-    num_beams: Annotated[
-        Count | None, Meta(description="Beams of the search; 1 is greedy. Without it the value of nbest, or 1.")
-    ] = None
-    nbest: Annotated[
-        Count | None, Meta(description="Most transcripts in the n-best list: those of the beams that differ in words.")
-    ] = None
+    num_beams: Beams = None
+    nbest: NBest = None
 
 
 class Seq2SeqASR(ChunkedASR):
     """Decode greedily or by beam search; see `ChunkedASR` for long clips.
 
     The text of a chunk has at most `TOKENS_PER_S` tokens per second of the chunk, or the checkpoint's own limit.
-
-    Args:
-        model: see `CheckpointASR`.
-        options: see `Seq2SeqOptions`.
-        setup: see `CheckpointASR`.
-
-    Raises:
-        SpeechIQError: too few beams, or a language that the checkpoint does not know or cannot be given.
     """
 
     model_class = AutoModelForSpeechSeq2Seq

@@ -29,14 +29,6 @@ class TranscriptFile(ASREngine):
     Instead of `text` a line may have `nbest`, a list of texts, best first. The first one is the transcript; a corrector
     gets all that differ in words. `audio_coverage`, seconds that were transcribed / seconds of the clip, is optional.
     Lines about other clips are ignored.
-
-    Args:
-        model: path of the file.
-        options: none.
-        setup: not used.
-
-    Raises:
-        SpeechIQError: no such file, or a line that is not a transcript; the message gives its number.
     """
 
     def __init__(self, model: str, options: Options, setup: Setup) -> None:
@@ -52,11 +44,7 @@ class TranscriptFile(ASREngine):
         self.sha256 = hash_file(self.file)
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
-        """Return the transcript of each clip.
-
-        Raises:
-            SpeechIQError: a clip without a transcript, or an id that names two clips.
-        """
+        """Return the transcript of each clip."""
         names = {clip.id: find_listed(clip.id, self.texts) for clip in clips}
         found = {key: name for key, name in names.items() if name is not None}
         if missing := [key for key in names if key not in found]:

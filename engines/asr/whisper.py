@@ -15,21 +15,24 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.loading import Loading
 from speechiq.engines._transformers import whisper_language_codes
 from speechiq.engines.asr.checkpoint import CheckpointASR
-from speechiq.engines.asr.nbest import OneTimestamp, WhisperWithBeams, count_beams, join_nbest, read_windows
+from speechiq.engines.asr.nbest import (
+    Beams,
+    NBest,
+    OneTimestamp,
+    WhisperWithBeams,
+    count_beams,
+    join_nbest,
+    read_windows,
+)
 from speechiq.engines.base import Setup
-from speechiq.engines.options import Count
 
 
 class WhisperOptions(Loading, frozen=True, kw_only=True):
     """Define the options of `WhisperASR`."""
 
     language: Annotated[str, Meta(description="Spoken language, for checkpoints that know several.")] = "en"
-    num_beams: Annotated[
-        Count | None, Meta(description="Beams of the search; 1 is greedy. Without it the value of nbest, or 1.")
-    ] = None
-    nbest: Annotated[
-        Count | None, Meta(description="Most transcripts in the n-best list: those of the beams that differ in words.")
-    ] = None
+    num_beams: Beams = None
+    nbest: NBest = None
 
 
 class WhisperASR(CheckpointASR):
@@ -39,14 +42,6 @@ class WhisperASR(CheckpointASR):
     sentence. A clip shorter than the model's window (30 s) is padded with silence before its spectrogram is computed,
     as transformers does; OpenAI's program pads the spectrogram, so that single words may differ. A longer clip is
     decoded window by window, each from the last timestamp of the window before it, so that nothing is cut off.
-
-    Args:
-        model: see `CheckpointASR`.
-        options: see `WhisperOptions`.
-        setup: see `CheckpointASR`.
-
-    Raises:
-        SpeechIQError: a language that the checkpoint does not know, or too few beams.
     """
 
     record = WhisperOptions

@@ -16,20 +16,9 @@ from speechiq.core.endpoint.client import Refusal
 from speechiq.core.prompt import Prompt, audio_seconds
 from speechiq.core.response import Response
 from speechiq.core.usage import measured
-from speechiq.engines._shared.chat import ChatEndpoint, offer_temperature
+from speechiq.engines._shared.chat import ChatEndpoint, SeedPerCall, offer_temperature
 from speechiq.engines._shared.remote import AudioEndpointOptions, RemoteModel
 from speechiq.engines.base import AudioEngine, Setup
-
-
-def _input_audio(wav: str) -> dict[str, Any]:
-    return {"type": "input_audio", "input_audio": {"data": wav, "format": "wav"}}
-
-
-def _audio_url(wav: str) -> dict[str, Any]:
-    return {"type": "audio_url", "audio_url": {"url": f"data:audio/wav;base64,{wav}"}}
-
-
-PARTS = {"input_audio": _input_audio, "audio_url": _audio_url}
 
 
 class ChatOptions(AudioEndpointOptions, frozen=True, kw_only=True):
@@ -39,25 +28,17 @@ class ChatOptions(AudioEndpointOptions, frozen=True, kw_only=True):
         Literal["input_audio", "audio_url"],
         Meta(description="Type of the message parts with audio; some servers take only audio_url."),
     ] = "input_audio"
-    seed_per_call: Annotated[
-        bool, Meta(description="Whether each answer is a call of its own with a seed; makes answers repeatable.")
-    ] = False
+    seed_per_call: SeedPerCall = False
 
 
 class AudioEndpoint(ChatEndpoint[Prompt], AudioEngine):
     """Send prompts as text and audio (16-bit WAV) parts, in the order of the prompt.
 
-    Transcripts are requested at temperature 0; see `ChatEndpoint` for answers.
-
-    Args:
-        model: its name at the endpoint.
-        options: see `ChatOptions`. With `max_audio_s` all chunks of a question are sent in one message; without it the
-            coverage is NaN.
-        setup: of this run; device and batch size are not used.
+    Transcripts are requested at temperature 0; see `ChatEndpoint` for answers. With `max_audio_s` all chunks of a
+    question are sent in one message; without it the coverage is NaN.
     """
 
     record = ChatOptions
-    asks_in_words = True
 
     def __init__(self, model: str, options: ChatOptions, setup: Setup) -> None:
         super().__init__(RemoteModel(model, options, setup.prefix, options.max_audio_s), options.seed_per_call)
@@ -81,39 +62,29 @@ class AudioEndpoint(ChatEndpoint[Prompt], AudioEngine):
         texts: list[str] = []
         for wav in self.remote.encode(prompt.clip, "WAV"):
             parts = [[wav] if isinstance(part, Clip) else part for part in prompt.content]
-            texts.append(self._transcribe(self._content(parts)))
+            choices = self._complete(self._content(parts), {}, partial(offer_temperature, {}))
+            texts.append(choices[0].text.strip())
         return Response(" ".join(texts).strip(), coverage=self.remote.coverage)
-
-    def _transcribe(self, content: list[dict[str, Any]]) -> str:
-        return self._complete(content, {}, partial(offer_temperature, {}))[0].text.strip()
-
-    def _text_prompt(self, text: str) -> Prompt:
-        return Prompt.about(text)
 
     def _message(self, prompt: Prompt) -> list[dict[str, Any]]:
         parts = [self.remote.encode(part, "WAV") if isinstance(part, Clip) else part for part in prompt.content]
         return self._content(parts)
 
     def _content(self, parts: Sequence[str | Iterable[bytes]]) -> list[dict[str, Any]]:
-        """Return the content of a message of the API.
-
-        Args:
-            parts: texts, and for each clip its chunks as WAV files.
-        """
-        as_part = PARTS[self.audio_part]
+        """Return the content of a message of the API from texts, and from the chunks of each clip as WAV files."""
         content: list[dict[str, Any]] = []
         for part in parts:
             if isinstance(part, str):
                 content += [{"type": "text", "text": part.strip()}] if part.strip() else []
             else:
-                content += [as_part(b64encode(wav).decode()) for wav in part]
+                content += [self._as_part(b64encode(wav).decode()) for wav in part]
         return content
 
+    def _as_part(self, wav: str) -> dict[str, Any]:
+        """Return a part of a message from a WAV file in Base64."""
+        if self.audio_part == "audio_url":
+            return {"type": "audio_url", "audio_url": {"url": f"data:audio/wav;base64,{wav}"}}
+        return {"type": "input_audio", "input_audio": {"data": wav, "format": "wav"}}
+
     def _settings(self) -> dict[str, Any]:
-        return {
-            "kind": "end to end",
-            **self.remote.describe(),
-            "engine": "openai",
-            "audio_part": self.audio_part,
-            "seed_per_call": self.seed_per_call,
-        }
+        return super()._settings() | {"kind": "end to end", "audio_part": self.audio_part}

@@ -7,7 +7,7 @@ import inspect
 import io
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import soundfile
@@ -18,6 +18,7 @@ from transformers import BatchFeature, ProcessorMixin
 from speechiq.core.checkpoints.opening import first_line
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
+from speechiq.engines._shared.checkpoint_writer import ModelInputs
 from speechiq.engines._shared.encodings import LastFeatures, arguments_digest
 
 #: A prompt in parts: texts, and audio as float32 arrays, shape (samples,), 16 kHz.
@@ -30,20 +31,6 @@ REFUSALS = (
 PROBE_S = 1.0
 #: End of the names of outputs that belong to the tokens instead of the audio.
 TYPES = "token_type_ids"
-
-
-class ModelInputs(NamedTuple):
-    """The inputs of a model for one prompt.
-
-    Attributes:
-        ids: token ids; audio is a number of audio tokens.
-        features: outputs of the processor for the audio, under the model's own names.
-        prefix: number of tokens up to the end of the last audio; 0 without audio.
-    """
-
-    ids: list[int]
-    features: dict[str, torch.Tensor]
-    prefix: int
 
 
 class AudioPrompts:
@@ -59,10 +46,6 @@ class AudioPrompts:
         asked_by: the source of the prompt for transcripts: the request of the `processor`, or the `task`. By default
             the processor, if it has a request.
         system: text of a system turn before each prompt; empty for none.
-
-    Raises:
-        SpeechIQError: a processor that takes no audio, no chat template, or `asked_by="processor"` for a processor
-            without a request.
     """
 
     def __init__(
@@ -115,11 +98,7 @@ class AudioPrompts:
         return self.asked_by == "processor"
 
     def transcribe(self, samples: np.ndarray) -> ModelInputs:
-        """Return the inputs for a transcript by the processor's own request.
-
-        Args:
-            samples: float32, shape (samples,), 16 kHz.
-        """
+        """Return the inputs for a transcript by the processor's own request."""
         return self._as_inputs(self.processor.apply_transcription_request(audio=[samples], **self._request()))
 
     def _request(self) -> dict[str, Any]:
@@ -138,12 +117,6 @@ class AudioPrompts:
         offered = {"strip_prefix": True, "return_format": "transcription_only"}
         options = _select_arguments(self.processor.decode, offered) if self.has_request else {}
         return self.processor.decode(rows, skip_special_tokens=True, **options) if options else self.decode(rows)
-
-    @property
-    def pad_token_id(self) -> int:
-        """Return the id of the padding token; if the tokenizer has none, that of the end of a text."""
-        known = self.tokenizer.pad_token_id
-        return self.tokenizer.eos_token_id if known is None else known
 
     def describe(self) -> dict[str, Any]:
         """Return the source of the prompt for transcripts, and the language of the processor's own request."""
@@ -187,11 +160,11 @@ class AudioPrompts:
         (ids,) = torch.as_tensor(outputs["input_ids"]).tolist()
         features = {name: value for name, value in outputs.items() if name not in ("input_ids", "attention_mask")}
         if not features:
-            return ModelInputs(ids, {}, 0)
+            return ModelInputs(ids)
         audio = [i for i, token in enumerate(ids[:-1]) if token == self._audio_token]
         prefix = max(audio, default=len(ids) - 2) + 1
         cut = {name: value[:, :prefix] for name, value in features.items() if name.endswith(TYPES)}
-        return ModelInputs(ids, features | cut, prefix)
+        return ModelInputs(ids, prefix, features | cut)
 
     @cached_property
     def _audio_token(self) -> int | None:

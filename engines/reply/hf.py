@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import torch
 from msgspec import Meta
-from transformers import AutoProcessor, BatchFeature, GenerationConfig, PreTrainedModel
+from transformers import (
+    MODEL_FOR_MULTIMODAL_LM_MAPPING,
+    AutoProcessor,
+    BatchFeature,
+    GenerationConfig,
+    PreTrainedConfig,
+    PreTrainedModel,
+)
 
 from speechiq.core.batches import OnResult, drop, is_out_of_memory, run_in_batches
 from speechiq.core.checkpoints.context import read_context
@@ -20,15 +28,64 @@ from speechiq.core.prompt import Prompt, audio_seconds
 from speechiq.core.response import Response
 from speechiq.core.suggestions import did_you_mean
 from speechiq.core.usage import measured, usage
-from speechiq.engines._shared.checkpoint import Checkpoint
+from speechiq.engines._shared.checkpoint import Checkpoint, CheckpointEngine
+from speechiq.engines._shared.checkpoint_writer import ModelInputs
 from speechiq.engines._shared.prefill import ANSWER
 from speechiq.engines._shared.sampling import sampling_settings, seeded
 from speechiq.engines._shared.speech import as_speech
+from speechiq.engines._transformers import load_with_speakers
 from speechiq.engines.audio.hf import AudioOptions
 from speechiq.engines.audio.inputs import InputBuilder
-from speechiq.engines.audio.prompts import AudioPrompts, ModelInputs
+from speechiq.engines.audio.prompts import AudioPrompts
 from speechiq.engines.base import ReplyEngine, Setup
-from speechiq.engines.reply.talkers import TALKERS, AutoTalker
+
+
+@dataclass(frozen=True)
+class Talker:
+    """Hold what is known about a model type that speaks.
+
+    Attributes:
+        rate: sampling rate of its speech (Hz).
+        system: the text of the system turn with which it was trained to speak; empty if it needs none.
+        list_speakers: takes a loaded model, returns the names of its speakers.
+        speakers: the file of a checkpoint with its speakers; empty if they are among its weights.
+    """
+
+    rate: int
+    system: str
+    list_speakers: Callable[[Any], Sequence[str]]
+    speakers: str = ""
+
+
+#: By `model_type`; rate and system turn are those of the model cards.
+TALKERS = {
+    "qwen2_5_omni": Talker(
+        24_000,
+        "You are Qwen, a virtual human developed by the Qwen Team, Alibaba Group, capable of perceiving auditory and "
+        "visual inputs, as well as generating text and speech.",
+        lambda model: list(model.speaker_map),
+        "spk_dict.pt",
+    ),
+    "qwen3_omni_moe": Talker(24_000, "", lambda model: list(model.config.talker_config.speaker_id)),
+}
+
+
+class AutoTalker:
+    """Load an omni model with the part that speaks."""
+
+    @staticmethod
+    def fits(config: PreTrainedConfig) -> bool:
+        """Return whether a checkpoint with this config answers aloud."""
+        return config.model_type in TALKERS and config.enable_audio_output
+
+    @staticmethod
+    def from_pretrained(path: str, *, config: PreTrainedConfig, **options: Any) -> Any:
+        """Load the model by the class that transformers has for its config; see its `from_pretrained`."""
+        model_class, speakers = MODEL_FOR_MULTIMODAL_LM_MAPPING[type(config)], TALKERS[config.model_type].speakers
+        if speakers:
+            return load_with_speakers(model_class, path, speakers, config=config, **options)
+        return model_class.from_pretrained(path, config=config, **options)
+
 
 FIX = (
     f"speaks=own needs a checkpoint of type {' or '.join(TALKERS)} with audio output; give speaks=ENGINE:MODEL, or "
@@ -61,19 +118,11 @@ class Written(NamedTuple):
     samples: np.ndarray
 
 
-class OmniReply(ReplyEngine):
+class OmniReply(CheckpointEngine, ReplyEngine):
     """Answer one prompt at a time, because the random numbers of a batch depend on all its prompts.
 
     The text follows the settings of the task; the speech is sampled by the model's own settings, which
     `speaks_settings` changes. Both depend on the seed.
-
-    Args:
-        model: hub id, folder, or `demo:NAME`.
-        options: see `OmniOptions`.
-        setup: of this run; the batch size is not used.
-
-    Raises:
-        SpeechIQError: a checkpoint that does not speak.
     """
 
     record = OmniOptions
@@ -133,15 +182,7 @@ class OmniReply(ReplyEngine):
     def _answer(
         self, model: PreTrainedModel, prompt: Prompt, seeds: Sequence[int], length: int, text: Mapping[str, Any]
     ) -> list[Response]:
-        """Return the replies to a prompt.
-
-        Args:
-            model: in memory.
-            prompt: see `reply`.
-            seeds: one per reply.
-            length: most tokens of a text.
-            text: arguments of `generate` for the texts.
-        """
+        """Return a reply per seed; `length` is the most tokens of a text, `text` has arguments of `generate`."""
         inputs, coverage = self.inputs.build(prompt, length), self.inputs.coverage(prompt)
         written = [self._generate(model, inputs, seed, text) for seed in seeds]
         usage["spoken_texts"] += len(seeds)
@@ -178,10 +219,6 @@ class OmniReply(ReplyEngine):
     def _speech_settings(self) -> dict[str, Any]:
         """Return the settings of the speech: at least one token, since no audio is not defined for the models."""
         return {"talker_min_new_tokens": 1, **(self.options.settings or {})}
-
-    def identity(self) -> dict[str, Any]:
-        """Return the description and what identifies the weights; see `Engine.identity`."""
-        return {"stage": "reply", **self.checkpoint.identity(), **self.describe()}
 
     def describe(self) -> dict[str, Any]:
         """Return the checkpoint, how it is loaded, and how it speaks; see `Engine.describe`."""

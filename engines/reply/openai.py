@@ -6,7 +6,7 @@ import binascii
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from msgspec import Meta
@@ -19,7 +19,7 @@ from speechiq.core.prompt import Prompt, audio_seconds
 from speechiq.core.response import Response
 from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.chat import sampling_parameters
-from speechiq.engines._shared.remote import read_audio
+from speechiq.engines._shared.remote import AudioFormat, Voice, read_audio
 from speechiq.engines._shared.speech import as_speech
 from speechiq.engines.audio.openai import AudioEndpoint, ChatOptions
 from speechiq.engines.base import Kind, ReplyEngine, Setup
@@ -29,10 +29,8 @@ from speechiq.engines.options import Count
 class SpokenChatOptions(ChatOptions, frozen=True, kw_only=True):
     """Define the options of `EndpointReply`."""
 
-    voice: Annotated[str, Meta(description="Voice of the model.")] = "alloy"
-    response_format: Annotated[
-        Literal["wav", "flac", "mp3", "opus"], Meta(description="Format of the audio that the endpoint sends.")
-    ] = "wav"
+    voice: Voice = "alloy"
+    response_format: AudioFormat = "wav"
     max_tokens: Annotated[
         Count | None,
         Meta(description="Most tokens of a reply, text and speech together; without it the endpoint's own limit."),
@@ -43,11 +41,6 @@ class EndpointReply(AudioEndpoint, ReplyEngine):
     """Send prompts as `AudioEndpoint` does, and ask for text and audio (`modalities`).
 
     The API counts text and speech by one limit, so `max_gen_toks` of the task is not sent: it would cut off the speech.
-
-    Args:
-        model: its name at the endpoint.
-        options: see `SpokenChatOptions`.
-        setup: of this run; device and batch size are not used.
     """
 
     record = SpokenChatOptions
@@ -86,11 +79,7 @@ class EndpointReply(AudioEndpoint, ReplyEngine):
         return Response(choice.text.strip(), audio=audio, coverage=coverage)
 
     def _read_speech(self, choice: Choice) -> np.ndarray:
-        """Return what was spoken; what a content filter removed is silence.
-
-        Raises:
-            SpeechIQError: the endpoint does not speak, or sends something other than speech.
-        """
+        """Return what was spoken; what a content filter removed is silence."""
         if choice.audio:
             try:
                 return read_audio(b64decode(choice.audio, validate=True), self.name)

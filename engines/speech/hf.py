@@ -14,7 +14,6 @@ from transformers import (
     AutoModelForTextToWaveform,
     AutoProcessor,
     AutoTokenizer,
-    PreTrainedConfig,
     PreTrainedModel,
     TextToAudioPipeline,
 )
@@ -24,7 +23,7 @@ from speechiq.core.checkpoints.opening import describe
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import progress_bar
-from speechiq.engines._shared.checkpoint import Checkpoint
+from speechiq.engines._shared.checkpoint import Checkpoint, CheckpointEngine
 from speechiq.engines._shared.loading import Loading
 from speechiq.engines._shared.sampling import seeded
 from speechiq.engines._shared.speech import as_speech, speak_line
@@ -42,17 +41,8 @@ class VoiceOptions(Loading, frozen=True, kw_only=True):
     ] = None
 
 
-class TransformersSpeech(SpeechEngine):
-    """Speak one text at a time, because the random numbers of a batch depend on all its texts.
-
-    Args:
-        model: hub id, folder, or `demo:NAME`.
-        options: see `VoiceOptions`.
-        setup: of this run; the batch size is not used.
-
-    Raises:
-        SpeechIQError: a checkpoint of another kind, or one without a tokenizer.
-    """
+class TransformersSpeech(CheckpointEngine, SpeechEngine):
+    """Speak one text at a time, because the random numbers of a batch depend on all its texts."""
 
     record = VoiceOptions
     seeded = True
@@ -61,7 +51,7 @@ class TransformersSpeech(SpeechEngine):
         self.checkpoint = Checkpoint(
             model,
             AutoModelForTextToWaveform,
-            _fits,
+            lambda config: type(config) in MODEL_FOR_TEXT_TO_WAVEFORM_MAPPING,
             "a voice",
             options,
             setup,
@@ -81,11 +71,7 @@ class TransformersSpeech(SpeechEngine):
         return {"tokenizer": tokenizer, "processor": processor}
 
     def speak(self, texts: Sequence[str], seeds: Sequence[int], on_result: OnResult = drop) -> list[Clip]:
-        """Speak each text with the random numbers of its seed; see `SpeechEngine.speak`.
-
-        Raises:
-            SpeechIQError: the model fails with a text or with the given settings.
-        """
+        """Speak each text with the random numbers of its seed; see `SpeechEngine.speak`."""
         verb = f"{self.checkpoint.name} speaking"
         with (
             self.checkpoint.loaded() as model,
@@ -126,14 +112,6 @@ class TransformersSpeech(SpeechEngine):
             ) from error
         return as_speech(np.asarray(spoken["audio"]), spoken["sampling_rate"], self.checkpoint.name)
 
-    def identity(self) -> dict[str, Any]:
-        """Return the description and what identifies the weights; see `Engine.identity`."""
-        return {"stage": "speech", **self.checkpoint.identity(), **self.describe()}
-
     def describe(self) -> dict[str, Any]:
         """Return the checkpoint, how it is loaded, and the settings; see `Engine.describe`."""
         return {**self.checkpoint.describe(), "settings": self.settings}
-
-
-def _fits(config: PreTrainedConfig) -> bool:
-    return type(config) in MODEL_FOR_TEXT_TO_WAVEFORM_MAPPING

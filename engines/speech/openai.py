@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import SAMPLING_RATE, Clip
-from speechiq.engines._shared.remote import EndpointOptions, RemoteModel, read_audio
+from speechiq.engines._shared.remote import AudioFormat, EndpointOptions, RemoteModel, Voice, read_audio
 from speechiq.engines._shared.speech import as_speech, speak_line
 from speechiq.engines.base import Setup, SpeechEngine
 
@@ -19,24 +19,16 @@ PATH = "/audio/speech"
 class SpokenOptions(EndpointOptions, frozen=True, kw_only=True):
     """Define the options of `OpenAISpeech`."""
 
-    voice: Annotated[str, Meta(description="Voice of the model.")] = "alloy"
+    voice: Voice = "alloy"
     speed: Annotated[float, Meta(ge=0.25, le=4, description="Speed relative to the voice's own.")] = 1.0
     instructions: Annotated[
         str | None, Meta(description="How the voice should speak, for models that take instructions.")
     ] = None
-    response_format: Annotated[
-        Literal["wav", "flac", "mp3", "opus"], Meta(description="Format of the audio that the endpoint sends.")
-    ] = "wav"
+    response_format: AudioFormat = "wav"
 
 
 class OpenAISpeech(SpeechEngine):
-    """Send each text to the endpoint, which takes no seed: speech may differ each time, and the cache keeps the first.
-
-    Args:
-        model: its name at the endpoint.
-        options: see `SpokenOptions`.
-        setup: of this run; device and batch size are not used.
-    """
+    """Send each text to the endpoint, which takes no seed: speech may differ, and the cache keeps the first."""
 
     record = SpokenOptions
 

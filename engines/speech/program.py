@@ -43,16 +43,8 @@ class ProgramOptions(Options, frozen=True, kw_only=True):
 class ProgramSpeech(SpeechEngine):
     """Run a program once per text, as many at the same time as there are processors.
 
-    Args:
-        model: name of the voice.
-        options: the record that the class names, which extends `ProgramOptions`.
-        setup: of this run; device and batch size are not used.
-
     Attributes:
         program: name of the program.
-
-    Raises:
-        SpeechIQError: the program is not installed, it has no such voice, or it does not speak.
     """
 
     program: ClassVar[str]
@@ -74,19 +66,15 @@ class ProgramSpeech(SpeechEngine):
 
     @abstractmethod
     def check(self) -> None:
-        """Refuse a voice that the program does not have.
-
-        Raises:
-            SpeechIQError: the voice does not exist.
-        """
+        """Refuse a voice that the program does not have."""
 
     @abstractmethod
     def command(self, text: Path, wav: Path) -> list[str]:
         """Return the arguments with which the program speaks a file of text into a WAV file."""
 
-    @abstractmethod
     def version(self) -> str:
         """Return the name of the program and its version, if it states one."""
+        return self.program
 
     def list_files(self) -> list[Path]:
         """Return the files of the voice, if the model names files; by default none."""
@@ -140,16 +128,7 @@ def _read_audio(wav: Path) -> tuple[np.ndarray, int] | None:
 
 
 def find_program(path: str, name: str, option: str) -> str:
-    """Return the path of a program.
-
-    Args:
-        path: name or path.
-        name: name under which it is installed, for the error.
-        option: the option that gives the path, for the error.
-
-    Raises:
-        SpeechIQError: the program does not exist.
-    """
+    """Return the path of a program; `name` and `option`, which gives its path, are for the error."""
     found = shutil.which(Path(path).expanduser())
     if found is None:
         raise SpeechIQError(f"{name}: no program {path!r}; `{PROGRAMS[name]}`, or give its path with {option}=PATH")
@@ -158,10 +137,6 @@ def find_program(path: str, name: str, option: str) -> str:
 
 def run_program(command: list[str], name: str) -> str | None:
     """Run a program that speaks; return None if it succeeds, else the last line that it prints.
-
-    Args:
-        command: the program and its arguments.
-        name: of the voice, for the error.
 
     Raises:
         SpeechIQError: it does not end in time, or cannot be started.

@@ -7,21 +7,17 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
-import torch
 from accelerate import PartialState
 from lm_eval.api.registry import get_model
 from lm_eval.models.api_models import TemplateAPI
-from lm_eval.models.huggingface import HFLM
-from transformers import GenerationConfig
 
 from speechiq.core.checkpoints.opening import first_line
 from speechiq.core.console import printable
 from speechiq.core.endpoint.addresses import refuse_secrets
 from speechiq.core.errors import SpeechIQError
-from speechiq.engines._shared.checkpoint import ACCELERATOR_BATCH, CPU_BATCH
-from speechiq.engines._shared.sampling import sampling_settings
-from speechiq.engines.base import BatchSize, Engine, Setup, TextEngine
-from speechiq.engines.text.lm_eval import LMEvalOptions, LMEvalText
+from speechiq.engines.base import Engine, Setup, TextEngine
+from speechiq.engines.options import OpenOptions
+from speechiq.engines.text.lm_eval import LMEvalText
 
 PACKAGES = ("vllm", "sglang")
 #: End of the address of an API model type of lm-eval; an OpenAI client adds it itself.
@@ -32,7 +28,7 @@ SECRET = ("key", "header", "credentials", "password", "auth_token")
 class ModelType(TextEngine):
     """Choose the class for a model type of lm-eval, whose name is that of the engine, such as `vllm`."""
 
-    record = LMEvalOptions
+    record = OpenOptions
 
     @classmethod
     def choose(cls, model: str, given: Mapping[str, Any], setup: Setup) -> type[Engine]:
@@ -66,7 +62,7 @@ class ModelType(TextEngine):
         refuse_secrets(given, f"{name}:", "put the key into the environment")
         if issubclass(kind, TemplateAPI):
             raise _refuse_endpoint(name, model, setup.prefix, given.get("base_url", ""))
-        return LMEvalTransformers if issubclass(kind, HFLM) else LMEvalText
+        return LMEvalText
 
 
 def _refuse_endpoint(name: str, model: str, prefix: str, base_url: Any) -> SpeechIQError:
@@ -76,27 +72,3 @@ def _refuse_endpoint(name: str, model: str, prefix: str, base_url: Any) -> Speec
         f"{name}: lm-eval treats a reply without an answer as an empty answer; write openai:{model} with "
         f"{prefix}base_url={address} ({prefix}key_variable=NAME if its key is not in OPENAI_API_KEY)"
     )
-
-
-class LMEvalTransformers(LMEvalText):
-    """Extend `LMEvalText` by the sampling settings in effect in `generate`, and by a seed per prompt.
-
-    Answers are repeatable for the same batch size.
-    """
-
-    def _prepare(self, device: str | torch.device, batch_size: BatchSize) -> None:
-        if batch_size == "auto":
-            batch_size = CPU_BATCH if torch.device(device).type == "cpu" else ACCELERATOR_BATCH
-        super()._prepare(device, batch_size)
-
-    def _read_sampling(self, own: GenerationConfig) -> dict[str, Any]:
-        """Return the checkpoint's own sampling settings, and the defaults of transformers for all others."""
-        effective = sampling_settings({"do_sample": True}, own)
-        return {name: value for name, value in effective.items() if name != "do_sample"}
-
-    def effective(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the given settings and the defaults in effect, for the keys of the response cache."""
-        return {**settings, **self.sampling(settings)}
-
-    def _prompts_at_once(self, settings: Mapping[str, Any]) -> int:
-        return 1 if settings["do_sample"] else self.batch_size

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
-
-from msgspec import Meta
+from typing import Any, NamedTuple
 
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Scored, TextPrompt, audio_seconds
 from speechiq.core.usage import measured
-from speechiq.engines._shared.chat import ChatEndpoint
+from speechiq.engines._shared.chat import ChatEndpoint, SeedPerCall
 from speechiq.engines._shared.remote import EndpointOptions, RemoteModel
 from speechiq.engines.base import Setup, TextEngine
 
@@ -36,9 +34,7 @@ class Token(NamedTuple):
 class TextOptions(EndpointOptions, frozen=True, kw_only=True):
     """Define the options of `OpenAIText`."""
 
-    seed_per_call: Annotated[
-        bool, Meta(description="Whether each answer is a call of its own with a seed; makes answers repeatable.")
-    ] = False
+    seed_per_call: SeedPerCall = False
 
 
 class OpenAIText(ChatEndpoint[TextPrompt], TextEngine):
@@ -46,11 +42,6 @@ class OpenAIText(ChatEndpoint[TextPrompt], TextEngine):
 
     Log-probabilities come from `/completions` of servers such as vLLM, which return those of the prompt (`echo`). Chat
     servers have none.
-
-    Args:
-        model: its name at the endpoint.
-        options: see `TextOptions`.
-        setup: of this run; device and batch size are not used.
     """
 
     record = TextOptions
@@ -72,9 +63,6 @@ class OpenAIText(ChatEndpoint[TextPrompt], TextEngine):
 
         Prompt and continuation are sent as one text, split at the first token in which the continuations differ, as
         `TransformersLLM` does.
-
-        Raises:
-            SpeechIQError: the server has no log-probabilities of prompts.
         """
         rows = [(prompt.text, group) for prompt, group in zip(prompts, continuations, strict=True)]
         with measured("answering by likelihood", audio_seconds(prompts)):
@@ -108,17 +96,5 @@ class OpenAIText(ChatEndpoint[TextPrompt], TextEngine):
             ) from error
         return [Token(str(first), math.nan, True), *tokens]
 
-    def _text_prompt(self, text: str) -> TextPrompt:
-        return TextPrompt(text)
-
     def _message(self, prompt: TextPrompt) -> str:
         return prompt.text
-
-    def _settings(self) -> dict[str, Any]:
-        remote = self.remote.describe()
-        return {
-            "engine": "openai",
-            "model": remote["model"],
-            "base_url": remote["base_url"],
-            "seed_per_call": self.seed_per_call,
-        }

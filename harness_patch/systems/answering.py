@@ -12,8 +12,7 @@ import torch
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import AUDIO, Prompt
-from speechiq.engines._shared.independence import check_settings
-from speechiq.engines._shared.sampling import draw, uniforms
+from speechiq.engines._shared.sampling import check_settings, draw, uniforms
 from speechiq.engines.base import AudioEngine
 from speechiq.metrics.letters.options import ALPHABET
 

@@ -13,11 +13,10 @@ from speechiq.core.audio_file import AudioFile
 from speechiq.core.clip import SAMPLING_RATE, Clip, Cut, Samples
 from speechiq.engines._shared.chunking import SPAN_S, count_chunks, list_chunks, read_chunks, split
 from speechiq.engines.asr import checkpoint, pocketsphinx
-from speechiq.engines.asr.ctc import CTCASR
+from speechiq.engines.asr.frame_decoders import CTCASR, TDTASR
 from speechiq.engines.asr.openai import OpenAIASR
-from speechiq.engines.asr.transducer import TDTASR
 from speechiq.engines.asr.whisper import WhisperASR
-from speechiq.engines.audio.limits import AudioLimits
+from speechiq.engines.audio.inputs import AudioLimits
 from speechiq.metrics.words.wer import wer
 from tests.engines.opener import open_engine
 from tests.engines.tiny_recognizers import save

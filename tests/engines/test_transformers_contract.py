@@ -71,7 +71,7 @@ def test_generate_samples_by_the_defaults_that_we_name(llm):
 
 
 def test_the_generation_config_is_saved_and_found_under_its_name(llm, tmp_path):
-    file = tmp_path / private.generation_config_name()
+    file = tmp_path / "generation_config.json"
     with pytest.raises(OSError):
         GenerationConfig.from_pretrained(tmp_path)
     llm.generation_config.save_pretrained(tmp_path)
@@ -92,9 +92,6 @@ def test_the_rules_of_whispers_normalizer():
     assert english({"colour": "color"})("Mr. Lee paid two thousand for colour") == "mister lee paid 2000 for color"
 
 
-def test_the_device_of_nested_data_is_found():
-    assert private.find_device({"a": [torch.zeros(1, device="meta")]}) == torch.device("meta")
-    assert private.find_device({"a": []}) is None
 
 
 def transcribe(whisper, seconds=30, **settings):

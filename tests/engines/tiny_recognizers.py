@@ -126,7 +126,6 @@ def canary(folder: Path):
 
 MAKERS = {
     "wav2vec2": wav2vec2,
-    "wav2vec2-without-attention": lambda folder: wav2vec2(folder, masked=False, num_hidden_layers=0),
     "wav2vec2-base": lambda folder: wav2vec2(folder, norm="group", masked=False),
     "parakeet_ctc": lambda folder: parakeet(folder, "CTC"),
     "parakeet_tdt": lambda folder: parakeet(folder, "TDT"),

@@ -8,7 +8,7 @@ import transformers
 from speechiq.core.checkpoints.names import resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, TextPrompt
-from speechiq.engines.asr.ctc import CTCASR
+from speechiq.engines.asr.frame_decoders import CTCASR
 from speechiq.harness_patch.systems.build import build_system
 from tests.engines.tiny_recognizers import save
 
@@ -58,7 +58,7 @@ def build(spec, **options):
 
 
 def test_code_that_is_trusted_runs_in_its_stage(ear, writer, demo_clips):
-    system = build(f"{ear}+{writer}", asr_trust_remote_code=True, llm_trust_remote_code=True, asr_chunk_s=20)
+    system = build(f"{ear}+{writer}", asr_trust_remote_code=True, llm_trust_remote_code=True, asr_window_s=20)
     asr, llm = system.engine.asr.engine, system.engine.llm
     assert isinstance(asr, CTCASR)
     assert system.transcribe([Prompt.about("", [demo_clips[0].part(0.0, 2.0)])])[0].text

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from hypothesis import given
-from hypothesis import strategies as st
 from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 
@@ -14,10 +12,9 @@ from speechiq.core.prompt import Prompt
 from speechiq.core.usage import usage
 from speechiq.engines._shared.chunking import split
 from speechiq.engines.asr.chunked import padding_changes_output
-from speechiq.engines.asr.ctc import CTCASR, GRID, collapse, merge_frames, overlapping_chunks
+from speechiq.engines.asr.frame_decoders import CTCASR, RNNTASR, TDTASR, collapse
 from speechiq.engines.asr.hf import TransformersASR
 from speechiq.engines.asr.seq2seq import Seq2SeqASR
-from speechiq.engines.asr.transducer import RNNTASR, TDTASR
 from speechiq.engines.base import Setup
 from speechiq.harness_patch.systems.build import build_system
 from tests.engines import tiny
@@ -91,20 +88,6 @@ def test_an_audio_model_can_run_the_asr_stage(demo_models, tmp_path, clips):
     assert response.text and response.coverage == 1
 
 
-def test_chunks_that_overlap_say_what_the_whole_clip_says(saved, clips):
-    whole = open_engine(CTCASR, saved("wav2vec2-without-attention"), batch_size=1, chunk_s=60)
-    chunked = open_engine(CTCASR, saved("wav2vec2-without-attention"), batch_size=2, chunk_s=7.7, stride_s=1.5)
-    assert chunked.transcribe(clips) == whole.transcribe(clips)
-
-
-@given(st.integers(400, 400_000), st.integers(1, 20), st.integers(0, 9), st.sampled_from([320, 640, 1280, 2560]))
-def test_every_frame_counts_once_for_all_chunk_lengths(samples, steps, strides, frame):
-    step, chunk = steps * GRID, (steps + strides) * GRID + 1234
-    chunks = overlapping_chunks(samples, chunk, step)
-    frames = [torch.arange(start // frame, -(-(stop - 79) // frame)) for start, stop in chunks]
-    assert merge_frames(chunks, frames).tolist() == list(range(-(-(samples - 79) // frame)))
-
-
 def test_a_double_letter_stays_double(saved):
     tokenizer = transformers.AutoTokenizer.from_pretrained(saved("wav2vec2"))
     frames = tokenizer.convert_tokens_to_ids(["H", "H", "E", "<pad>", "L", "L", "<pad>", "L", "O", "|", "<pad>", "U"])
@@ -122,8 +105,9 @@ def test_padding_shows_where_it_leaks_into_normalization_and_not_where_frames_st
     )
 
 
-def test_the_transcript_of_a_long_clip_is_that_of_its_chunks(saved, clips):
-    asr = open_engine(Seq2SeqASR, saved("moonshine"), batch_size=2, window_s=10)
+@pytest.mark.parametrize("kind", ["wav2vec2", "moonshine", "parakeet_tdt"])
+def test_the_transcript_of_a_long_clip_is_that_of_its_chunks(saved, clips, kind):
+    asr = open_engine(ENGINES[kind], saved(kind), batch_size=2, window_s=10)
     whole = clips[-1].samples
     chunks = [whole[start:stop] for start, stop in split(whole, 10)]
     with asr.checkpoint.loaded() as model:
@@ -153,9 +137,7 @@ def test_the_language_goes_into_the_prompt_of_a_model_that_takes_one(saved):
             "asr_nbest: no such option .*lists come from Whisper and other encoder-dec",
         ),
         ("parakeet_tdt", {"asr_nbest": 5}, "asr_nbest: no such option .*Whisper"),
-        ("wav2vec2", {"asr_window_s": 5}, "asr_window_s: no such option .*asr_chunk_s"),
-        ("wav2vec2", {"asr_chunk_s": 10}, "asr_chunk_s=10: nothing is left of a chunk"),
-        ("wav2vec2", {"asr_stride_s": "much"}, "asr_stride_s=much: not a number of seconds"),
+        ("wav2vec2", {"asr_window_s": "much"}, "asr_window_s=much: not a number of seconds"),
         ("moonshine", {"asr_window_s": 0.1}, "^asr_window_s=0.1: not a number of seconds from 1 to 86400; give one"),
         ("canary", {"asr_language": "tlh"}, "cannot make a transcription request with asr_language=tlh"),
         ("moonshine", {"asr_language": "de"}, "asr_language=de: .*moonshine.* has no option for the language"),

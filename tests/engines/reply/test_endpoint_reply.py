@@ -13,7 +13,7 @@ from speechiq.core.usage import usage
 from speechiq.engines._shared.remote import encode
 from speechiq.engines._shared.speech import SHORTEST_S
 from speechiq.engines.reply.openai import EndpointReply
-from speechiq.engines.speech.flite import Flite
+from speechiq.engines.speech.program_voices import Flite
 from speechiq.harness_patch.systems.answering import REPLY, Question
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.siq_tasks.wildspeech.queries import list_clips

@@ -10,7 +10,7 @@ from speechiq.core.checkpoints.names import resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import TextPrompt
 from speechiq.core.usage import usage
-from speechiq.engines._shared import sampling
+from speechiq.engines._shared import checkpoint_writer, sampling
 from speechiq.engines._shared.prefill import prefill_text, write
 from speechiq.engines._shared.sampling import processors, sampling_settings
 from speechiq.engines.cached import CachedEngine
@@ -232,12 +232,12 @@ def test_the_bar_advances_by_one_answer_as_soon_as_it_ends(llm):
 
 def test_a_bar_counts_answers(llm, monkeypatch):
     made = []
-    bar = llm._bar
+    bar = checkpoint_writer.progress_bar
 
-    def remember(*label):
-        made.append(bar(*label))
+    def remember(**label):
+        made.append(bar(**label))
         return made[-1]
 
-    monkeypatch.setattr(llm, "_bar", remember)
+    monkeypatch.setattr(checkpoint_writer, "progress_bar", remember)
     llm.generate(ASKED, seeds(5), {"max_gen_toks": 3, "do_sample": True})
     assert (made[0].n, made[0].total, made[0].unit) == (15, 15, "answer")
