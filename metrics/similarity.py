@@ -20,8 +20,8 @@ from lm_eval.api.filter import Filter
 from speechiq.core.response import response_of
 from speechiq.metrics.columns import higher, returns
 from speechiq.metrics.distance.embedder import DEFAULT_EMBEDDER, OPTIONS, embed, read_embedding
-from speechiq.metrics.words.normalizer import normalize
-from speechiq.metrics.words.pairs import pair_texts
+from speechiq.metrics.words.normalizer import prepare
+from speechiq.metrics.words.pairs import index_texts, pair_texts
 
 PROMPTS = {
     "background": "The background scenario of the speech [{text}] in one word is",
@@ -65,19 +65,13 @@ def similarity(
     pairs = pair_texts(reference, hypothesis)
     if not pairs:
         return math.nan
-    embedding = read_embedding(
-        {
-            "embedder": embedder,
-            "embedder_template": embedder_template,
-            "embedder_text": embedder_text,
-            "embedder_dtype": embedder_dtype,
-        }
-    )
-    return float(np.mean(compute_cosines(pairs, embedding).min(axis=1)))
+    options = {"template": embedder_template, "text": embedder_text, "dtype": embedder_dtype}
+    settings = {"embedder": embedder} | {f"embedder_{name}": value for name, value in options.items()}
+    return float(np.mean(compute_cosines(pairs, read_embedding(settings)).min(axis=1)))
 
 
 def compute_cosines(
-    pairs: Sequence[tuple[str, str]], embedding: Mapping[str, str], names: Sequence[str] | None = None
+    pairs: Sequence[tuple[str, str]], embedding: Mapping[str, str], names: Sequence[str] = ()
 ) -> np.ndarray:
     """Return the cosines of each reference with its hypothesis: (pairs, prompts), float64, in the order of `PROMPTS`.
 
@@ -87,24 +81,16 @@ def compute_cosines(
         pairs: (reference, hypothesis) per clip, at least one.
         embedding: See `read_embedding`.
         names: One name per clip, for errors; by default its number.
-
-    Raises:
-        SpeechIQError: A text is longer than the embedder's context.
     """
-    name, template, kind, dtype = (embedding[option] for option in ("embedder", *OPTIONS))
-    owners: dict[str, str] = {}
-    prompted = []
-    for prompt in PROMPTS.values():
-        for number, pair in enumerate(pairs):
-            reference, hypothesis = (prompt.format(text=_prepare(text, kind)) for text in pair)
-            clip = names[number] if names else str(number)
-            owners.setdefault(hypothesis, f"the transcript of {clip}")
-            owners[reference] = f"the reference of {clip}"
-            prompted.append((reference, hypothesis))
-    texts = sorted(owners)
-    states = embed(texts, name, template, dtype, owners=owners)
-    row = {text: i for i, text in enumerate(texts)}
-    references, hypotheses = ([row[text] for text in side] for side in zip(*prompted, strict=True))
+    name, template, form, dtype = (embedding[option] for option in ("embedder", *OPTIONS))
+    prompted = [
+        (prompt.format(text=prepare(reference, form)), prompt.format(text=prepare(hypothesis, form)))
+        for prompt in PROMPTS.values()
+        for reference, hypothesis in pairs
+    ]
+    clips = names or [str(number) for number in range(len(pairs))]
+    owners, (references, hypotheses) = index_texts(prompted, [*clips] * len(PROMPTS))
+    states = embed(list(owners), name, template, dtype, owners=owners)
     return cosine(states[hypotheses], states[references]).reshape(len(PROMPTS), -1).T
 
 
@@ -137,10 +123,6 @@ class Embed(Filter):
             [*values, response_of(hypothesis).coverage]
             for values, hypothesis in zip(cosines.tolist(), hypotheses, strict=True)
         ]
-
-
-def _prepare(text: str, kind: str) -> str:
-    return text.strip() if kind == "raw" else normalize(text, kind)
 
 
 @returns(higher("similarity", "similarity_background", "similarity_summary", "audio_coverage"))

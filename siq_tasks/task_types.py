@@ -12,7 +12,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.distance.embedder import OPTIONS, read_embedding
 from speechiq.metrics.distance.semantic import KEYS as DISTANCE_KEYS
 from speechiq.metrics.distance.semantic import read_distance
-from speechiq.metrics.judge.judging import KEYS, read_judging, read_settings
+from speechiq.metrics.judge.settings import KEYS, read_judging, read_settings
 from speechiq.metrics.reply import scores as reply
 from speechiq.metrics.words.entities import check_entities
 from speechiq.metrics.words.normalizer import read_normalizer

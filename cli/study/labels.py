@@ -23,7 +23,7 @@ from speechiq.reducer.studies.validity.tables import Tables, read_tables
 from speechiq.reducer.tables.publish import list_outputs
 
 if TYPE_CHECKING:
-    from speechiq.metrics.judge.judging import Judging
+    from speechiq.metrics.judge.settings import Judging
 
 #: The rubric of the judge, unless another one is named.
 RUBRIC = "same_task"
@@ -63,7 +63,7 @@ def labels(
         _refuse_on_page(output, {"judge": judge, "only-errors": only_errors, "only-answerable": only_answerable})
     judging = None
     if judge:
-        from speechiq.metrics.judge.judging import read_judging
+        from speechiq.metrics.judge.settings import read_judging
 
         judging = read_judging(read_judge_options(judge_option) | {"judge": judge}, default_rubric=RUBRIC)
     tables = read_tables(runs, allow_mismatch, allow_mismatch)

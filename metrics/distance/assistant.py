@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from speechiq.core.checkpoints.names import is_encoder, is_language_model
-from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.distance.gram import Head, read_head
 from speechiq.metrics.distance.language_model import LanguageModel
 from speechiq.metrics.distance.text_model import Role, as_vectors, describe_stage, read_texts
@@ -45,50 +44,34 @@ PROMPTS = {
 }
 
 
-class Choice(NamedTuple):
-    """Name an assistant and how it is run.
-
-    Attributes:
-        name: Hub id, folder, or `demo:NAME`.
-        dtype: One of `DTYPES`.
-        template: One of `TEMPLATES`: how the text of `llm_semdist_prompt` gets into the prompt.
-    """
-
-    name: str
-    dtype: str
-    template: str
-
-
-def read_vectors(reading: str, texts: Sequence[str], choice: Choice, owners: Mapping[str, str]) -> np.ndarray:
+def read_vectors(
+    reading: str, texts: Sequence[str], settings: Mapping[str, Any], owners: Mapping[str, str]
+) -> np.ndarray:
     """Return what `LanguageModel` reads of each text, (texts, size), float32; cached texts are not read again.
 
-    Raises:
-        SpeechIQError: As for `TextModel.read`.
+    Args:
+        reading: See `LanguageModel`.
+        texts: The texts, with their prompts.
+        settings: `assistant` and `assistant_dtype`.
+        owners: Text -> its name in errors.
     """
-    stage = {"reading": reading}
-    rows = read_texts(LanguageModel, ROLE, choice.name, texts, owners, dtype=choice.dtype, reading=reading, stage=stage)
+    name, dtype, stage = settings["assistant"], settings["assistant_dtype"], {"reading": reading}
+    rows = read_texts(LanguageModel, ROLE, name, texts, owners, dtype=dtype, reading=reading, stage=stage)
     return as_vectors(rows)
 
 
-def find_head(choice: Choice) -> Head:
+def find_head(settings: Mapping[str, Any]) -> Head:
     """Return the head of the assistant, from the response cache if it was read before."""
-    folder = open_cache(describe_stage(ROLE, choice.name, choice.dtype, {"reading": "last"})).folder
-    return load_model(_find_head, choice.name, choice.dtype, folder)
+    name, dtype = settings["assistant"], settings["assistant_dtype"]
+    folder = open_cache(describe_stage(ROLE, name, dtype, {"reading": "last"})).folder
+    return load_model(_find_head, name, dtype, folder)
 
 
 def _find_head(name: str, dtype: str, folder: Path | None) -> Head:
     return read_head(folder, lambda: load_model(LanguageModel, ROLE, name, dtype))
 
 
-def check_assistant(choice: Choice) -> None:
-    """Refuse an assistant that cannot be used, before any text is read.
-
-    Raises:
-        SpeechIQError: It is damaged, not a language model, or has no chat template where one is asked for.
-    """
-    model = load_model(LanguageModel, ROLE, choice.name, choice.dtype)
-    if choice.template == "chat" and model.tokenizer.chat_template is None:
-        raise SpeechIQError(
-            f"assistant={choice.name}: has no chat template, which assistant_template=chat needs for "
-            f"llm_semdist_prompt; leave assistant_template plain, with which no distance needs one"
-        )
+def check_assistant(settings: Mapping[str, Any]) -> None:
+    """Refuse an assistant that cannot be used, before any text is read."""
+    model = load_model(LanguageModel, ROLE, settings["assistant"], settings["assistant_dtype"])
+    model.check_template(settings["assistant_template"])

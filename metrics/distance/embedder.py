@@ -7,19 +7,15 @@ only for new texts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from speechiq.core.checkpoints.names import is_language_model
-from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.distance.language_model import DTYPES, TEMPLATES, LanguageModel
-from speechiq.metrics.distance.text_model import Role, as_vectors, check_checkpoint, check_name, read_texts
+from speechiq.metrics.distance.text_model import Role, as_vectors, check_checkpoint, read_models, read_texts
 from speechiq.metrics.models import load_model
-from speechiq.metrics.words.normalizer import RULES
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedConfig
+from speechiq.metrics.words.normalizer import TEXTS
 
 DEFAULT_EMBEDDER = "meta-llama/Llama-3.1-8B-Instruct"
 INSTEAD = (
@@ -28,7 +24,7 @@ INSTEAD = (
 )
 OPTIONS = {
     "embedder_template": TEMPLATES,
-    "embedder_text": ("raw", *RULES),
+    "embedder_text": TEXTS,
     "embedder_dtype": DTYPES,
 }
 ROLE = Role(
@@ -52,25 +48,9 @@ def read_embedding(metadata: Mapping[str, Any]) -> dict[str, str]:
     Raises:
         SpeechIQError: The embedder is not a language model, or an option has an unknown value.
     """
-    embedding = {"embedder": DEFAULT_EMBEDDER} | {option: known[0] for option, known in OPTIONS.items()}
-    embedding |= {option: metadata[option] for option in embedding if option in metadata}
-    for option, known in OPTIONS.items():
-        if embedding[option] not in known:
-            raise SpeechIQError(f"{option}={embedding[option]}: unknown; known are {', '.join(known)}")
-    check_embedder(check_name("embedder", embedding["embedder"]))
+    embedding = read_models(metadata, {"embedder": DEFAULT_EMBEDDER}, OPTIONS)
+    check_checkpoint(ROLE, embedding["embedder"])
     return embedding
-
-
-def check_embedder(name: str) -> PreTrainedConfig:
-    """Refuse an embedder that is damaged or not a language model, by its config and the headers of its weights.
-
-    Returns:
-        The embedder's config.
-
-    Raises:
-        SpeechIQError: No config has that name, it belongs to another kind of model, or files are cut off or missing.
-    """
-    return check_checkpoint(ROLE, name)
 
 
 def embed(
@@ -92,8 +72,7 @@ def embed(
     Raises:
         SpeechIQError: A text is longer than the embedder's context, or the model has no chat template for `chat`.
     """
-    if template == "chat" and load_model(LanguageModel, ROLE, name, dtype).tokenizer.chat_template is None:
-        raise SpeechIQError(f"embedder={name}: has no chat template; leave embedder_template plain")
+    load_model(LanguageModel, ROLE, name, dtype).check_template(template)
     reading = "chat" if template == "chat" else "last"
     stage = {"template": template}
     rows = read_texts(LanguageModel, ROLE, name, texts, owners or {}, dtype=dtype, reading=reading, stage=stage)

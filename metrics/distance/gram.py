@@ -73,12 +73,7 @@ def compute_head(model: TextModel) -> Head:
 
 
 def read_head(folder: Path | None, load: Callable[[], TextModel]) -> Head:
-    """Return the head of a model from its file in `folder`; if there is none, compute it and write the file.
-
-    Args:
-        folder: Folder of the model's stage in the response cache; None for no file.
-        load: Returns the model.
-    """
+    """Return the head of a model from its file in the folder of its rows (None for no file), else compute and write it."""
     if folder is not None and is_file(folder / FILE):
         try:
             found: np.ndarray = np.load(folder / FILE, allow_pickle=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from speechiq.core.usage import usage
+from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.distance.text_model import TextModel, Tokens, mean_of_tokens
 
 #: How a text gets into a prompt: as plain text, or as a user's turn of the model's own chat template.
@@ -21,10 +21,15 @@ class LanguageModel(TextModel):
     next token, for a role whose loader includes the head).
     """
 
-    def tokenize(self, texts: Sequence[str], reading: str) -> list[list[int]]:
+    def check_template(self, template: str) -> None:
+        """Refuse a model without a chat template where one is asked for (`chat`)."""
+        if template == "chat" and self.tokenizer.chat_template is None:
+            raise SpeechIQError(f"{self.called}: has no chat template; leave {self.role.option}_template plain")
+
+    def tokenize(self, texts: Sequence[str], reading: str) -> Sequence[Any]:
         """Return the tokens of each text; see `TextModel.tokenize`."""
         if reading != "chat":
-            return [row or self.start() for row in self.tokenizer(list(texts)).input_ids]
+            return super().tokenize(texts, reading)
         turns = [[{"role": "user", "content": text}] for text in texts]
         tokens: list[list[int]] = self.tokenizer.apply_chat_template(
             turns, add_generation_prompt=True, return_dict=True
@@ -35,7 +40,6 @@ class LanguageModel(TextModel):
         """Return a vector per text, in base64; see `TextModel.read_batch`."""
         import torch
 
-        usage["embeddings"] += len(batch)
         if reading == "logits":
             return self._read_logits(batch)
         if reading == "raw":

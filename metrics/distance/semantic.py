@@ -22,7 +22,6 @@ from speechiq.metrics.defined import mean
 from speechiq.metrics.distance.assistant import (
     DEFAULT_ASSISTANT,
     PROMPTS,
-    Choice,
     check_assistant,
     find_head,
     read_vectors,
@@ -32,11 +31,11 @@ from speechiq.metrics.distance.encoder import DEFAULT_ENCODER, encode
 from speechiq.metrics.distance.encoder import ROLE as ENCODER
 from speechiq.metrics.distance.gram import distance
 from speechiq.metrics.distance.language_model import DTYPES, TEMPLATES
-from speechiq.metrics.distance.text_model import check_checkpoint, check_name
+from speechiq.metrics.distance.text_model import check_checkpoint, read_models
 from speechiq.metrics.words.entities import ROLE as TAGGER
 from speechiq.metrics.words.entities import find_entities
-from speechiq.metrics.words.normalizer import RULES, normalize, read_normalizer
-from speechiq.metrics.words.pairs import pair_texts
+from speechiq.metrics.words.normalizer import TEXTS, normalize, prepare, read_normalizer
+from speechiq.metrics.words.pairs import index_texts, pair_texts
 from speechiq.metrics.words.repetition import repetition
 from speechiq.metrics.words.wer import ErrorRate, count_errors, pool
 from speechiq.metrics.words.word_classes import OFF, count_entities, count_rare, find_rare_words, read_rare_words
@@ -55,7 +54,7 @@ RAW = ("raw", "raw_layers", "raw_tokens")
 OPTIONS = {
     "assistant_template": TEMPLATES,
     "assistant_dtype": DTYPES,
-    "semdist_text": ("raw", *RULES),
+    "semdist_text": TEXTS,
 }
 #: Keys of metadata that name a checkpoint -> its role and its default. `off` leaves its columns undefined.
 MODELS = {"assistant": (ASSISTANT, DEFAULT_ASSISTANT), "encoder": (ENCODER, DEFAULT_ENCODER), "ner": (TAGGER, OFF)}
@@ -107,7 +106,7 @@ def semantic_distance(
     pairs = pair_texts(reference, hypothesis)
     if not pairs:
         return math.nan
-    settings = read_models(
+    settings = _read_models(
         {
             "assistant": OFF if kind == "encoder" else assistant,
             "encoder": encoder if kind == "encoder" else OFF,
@@ -119,36 +118,24 @@ def semantic_distance(
     return float(measure(pairs, settings, [kind])[kind].mean())
 
 
-def read_models(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return the models of a task and their options, with the default of each that is missing.
-
-    Raises:
-        SpeechIQError: A model cannot be used for its role, or an option has an unknown value.
-    """
-    found = {key: default for key, (_, default) in MODELS.items()} | {key: known[0] for key, known in OPTIONS.items()}
-    found |= {key: metadata[key] for key in found if key in metadata}
-    for option, known in OPTIONS.items():
-        if found[option] not in known:
-            raise SpeechIQError(f"{option}={found[option]}: unknown; known are {', '.join(known)}")
+def _read_models(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Return the models of a task and their options; refuse a model that cannot be used for its role."""
+    settings = read_models(metadata, {key: default for key, (_, default) in MODELS.items()}, OPTIONS)
     for key, (role, _) in MODELS.items():
-        if check_name(key, found[key]) != OFF:
-            check_checkpoint(role, found[key])
-    if found["assistant"] != OFF:
-        check_assistant(_choice(found))
-    return found
+        if settings[key] != OFF:
+            check_checkpoint(role, settings[key])
+    if settings["assistant"] != OFF:
+        check_assistant(settings)
+    return settings
 
 
 def read_distance(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return all settings of a task of the type `distance`, checked before any model is loaded.
-
-    Raises:
-        SpeechIQError: As for `read_models`, `read_rare_words` and `read_normalizer`.
-    """
-    return {**read_models(metadata), **read_rare_words(metadata), **read_normalizer(metadata)}
+    """Return all settings of a task of the type `distance`, checked before any model is loaded."""
+    return {**_read_models(metadata), **read_rare_words(metadata), **read_normalizer(metadata)}
 
 
 def measure(
-    pairs: Pairs, settings: Settings, kinds: Sequence[str] = tuple(KINDS), names: Sequence[str] | None = None
+    pairs: Pairs, settings: Settings, kinds: Sequence[str] = tuple(KINDS), names: Sequence[str] = ()
 ) -> dict[str, np.ndarray]:
     """Return the distances of each reference from its hypothesis: kind -> (pairs,), NaN if its model is `off`.
 
@@ -163,45 +150,40 @@ def measure(
     Raises:
         SpeechIQError: A text is longer than the context of a model.
     """
-    clean = [(_prepare(one, settings), _prepare(other, settings)) for one, other in pairs]
-    owners: dict[str, str] = {}
-    for number, (reference, hypothesis) in enumerate(clean):
-        clip = names[number] if names else str(number)
-        owners.setdefault(hypothesis, f"the transcript of {clip}")
-        owners[reference] = f"the reference of {clip}"
-    texts = sorted(owners)
-    row = {text: i for i, text in enumerate(texts)}
-    places = [[row[text] for text in side] for side in zip(*clean, strict=True)]
+    form = settings["semdist_text"]
+    clean = [(prepare(reference, form), prepare(hypothesis, form)) for reference, hypothesis in pairs]
+    owners, places = index_texts(clean, names)
+    texts = list(owners)
     found = dict.fromkeys(kinds, np.full(len(pairs), np.nan))
     if settings["encoder"] != OFF and "encoder" in found:
         found["encoder"] = _compare(encode(texts, settings["encoder"], owners), places)
     if settings["assistant"] != OFF:
-        found |= _by_assistant(texts, places, _choice(settings), [kind for kind in kinds if kind != "encoder"], owners)
+        found |= _by_assistant(texts, places, settings, [kind for kind in kinds if kind != "encoder"], owners)
     return found
 
 
 def _by_assistant(
     texts: Sequence[str],
     places: Sequence[Sequence[int]],
-    choice: Choice,
+    settings: Settings,
     kinds: Sequence[str],
     owners: Mapping[str, str],
 ) -> dict[str, np.ndarray]:
     found: dict[str, np.ndarray] = {}
     if not {*RAW}.isdisjoint(kinds):
-        vectors = read_vectors("raw", texts, choice, owners)
+        vectors = read_vectors("raw", texts, settings, owners)
         parts = np.split(vectors, len(RAW), axis=1)
         found |= {kind: _compare(part, places) for kind, part in zip(RAW, parts, strict=True) if kind in kinds}
     if "prompt" in kinds:
-        chat = choice.template == "chat"
+        chat = settings["assistant_template"] == "chat"
         prompted = texts if chat else [PROMPTS["prompt"].format(text=text) for text in texts]
-        vectors = read_vectors("chat" if chat else "last", prompted, choice, _rename(texts, prompted, owners))
+        vectors = read_vectors("chat" if chat else "last", prompted, settings, _rename(texts, prompted, owners))
         found["prompt"] = _compare(vectors, places)
     if "eowl" in kinds:
         prompted = [PROMPTS["eowl"].format(text=text) for text in texts]
-        head = find_head(choice)
+        head = find_head(settings)
         reading = "logits" if head is None else "last"
-        vectors = read_vectors(reading, prompted, choice, _rename(texts, prompted, owners))
+        vectors = read_vectors(reading, prompted, settings, _rename(texts, prompted, owners))
         found["eowl"] = _compare(vectors, places, head)
     return found
 
@@ -213,15 +195,6 @@ def _compare(vectors: np.ndarray, places: Sequence[Sequence[int]], head: np.ndar
 
 def _rename(texts: Sequence[str], prompted: Sequence[str], owners: Mapping[str, str]) -> dict[str, str]:
     return {prompt: owners[text] for text, prompt in zip(texts, prompted, strict=True)}
-
-
-def _choice(settings: Settings) -> Choice:
-    return Choice(settings["assistant"], settings["assistant_dtype"], settings["assistant_template"])
-
-
-def _prepare(text: str, settings: Settings) -> str:
-    kind = settings["semdist_text"]
-    return text.strip() if kind == "raw" else normalize(text, kind)
 
 
 class Distances(Filter):

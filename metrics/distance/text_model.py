@@ -18,7 +18,7 @@ from speechiq.core.checkpoints.names import read_config, resolve
 from speechiq.core.checkpoints.opening import opening
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import progress_bar
-from speechiq.core.usage import measured
+from speechiq.core.usage import measured, usage
 from speechiq.metrics.models import load_model, open_cache
 
 if TYPE_CHECKING:
@@ -64,26 +64,32 @@ class Padded(NamedTuple):
     last: torch.Tensor
 
 
-def check_name(option: str, name: object) -> str:
-    """Return the name of a checkpoint; refuse what cannot be one.
+def read_models(
+    metadata: Mapping[str, Any], models: Mapping[str, str], options: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """Return the models that metadata name and their options, with the default of each that is missing.
+
+    Args:
+        metadata: Of a task.
+        models: Key of metadata -> the model by default.
+        options: Key of metadata -> the values that it can have, the default first.
 
     Raises:
-        SpeechIQError: It is not a text, or empty.
+        SpeechIQError: A value is unknown or cannot be the name of a model.
     """
-    if not isinstance(name, str) or not name:
-        raise SpeechIQError(f"{option}={name!r:.80}: not the name of a model; give a hub id, a folder or demo:NAME")
-    return name
+    chosen = {**models, **{option: known[0] for option, known in options.items()}}
+    chosen |= {key: metadata[key] for key in chosen if key in metadata}
+    for option, known in options.items():
+        if chosen[option] not in known:
+            raise SpeechIQError(f"{option}={chosen[option]}: unknown; known are {', '.join(known)}")
+    for key in models:
+        if not isinstance(name := chosen[key], str) or not name:
+            raise SpeechIQError(f"{key}={name!r:.80}: not the name of a model; give a hub id, a folder or demo:NAME")
+    return chosen
 
 
 def check_checkpoint(role: Role, name: str) -> PreTrainedConfig:
-    """Refuse a checkpoint that is damaged or of the wrong kind, by its config and the headers of its weights.
-
-    Returns:
-        Its config.
-
-    Raises:
-        SpeechIQError: No config has that name, it belongs to another kind of model, or files are cut off or missing.
-    """
+    """Return the config of a checkpoint; refuse one that is damaged or of the wrong kind, before weights are loaded."""
     called = f"{role.option}={name}"
     config = read_config(name, called=called, instead=role.instead, trusting=f"choose another {role.option}")
     if damage := find_damaged_weights(resolve(name)):
@@ -103,11 +109,10 @@ class TextModel:
         name: Hub id, folder, or `demo:NAME`.
         dtype: `float32`, `bfloat16` or `float16`.
         batch_size: Texts per batch; by default 32 on an accelerator, halved when memory runs out, and 1 on a CPU.
-
-    Raises:
-        SpeechIQError: The checkpoint is damaged or of the wrong kind.
     """
 
+    #: Whether the tokenizer's limit counts beside that of the config.
+    limited_by_tokenizer: ClassVar[bool] = False
     _resident: ClassVar[TextModel | None] = None
 
     def __init__(self, role: Role, name: str, dtype: str = "float32", batch_size: int | None = None) -> None:
@@ -121,7 +126,9 @@ class TextModel:
         self.batch_size = batch_size or (CPU_BATCH if self.device.type == "cpu" else ACCELERATOR_BATCH)
         with self._opening():
             self.tokenizer = AutoTokenizer.from_pretrained(self._place, trust_remote_code=False)
-        self.context = read_context(self.config, self.tokenizer)
+        limits = [read_context(self.config, self.tokenizer)]
+        limits += [self.tokenizer.model_max_length] if self.limited_by_tokenizer else []
+        self.context = min((limit for limit in limits if limit is not None and limit < ENDLESS), default=None)
 
     @property
     def called(self) -> str:
@@ -129,11 +136,7 @@ class TextModel:
         return f"{self.role.option}={self.name}"
 
     def load(self) -> PreTrainedModel:
-        """Return the model, loaded into memory once.
-
-        Raises:
-            SpeechIQError: Files are damaged, or the model is too large.
-        """
+        """Return the model, loaded into memory once."""
         if self._model is not None:
             return self._model
         import torch
@@ -168,7 +171,7 @@ class TextModel:
 
     def tokenize(self, texts: Sequence[str], reading: str) -> Sequence[Any]:
         """Return the tokens of each text, in a form that has a length and that `read_batch` takes."""
-        raise NotImplementedError
+        return [row or self._start() for row in self.tokenizer(list(texts)).input_ids]
 
     def read_batch(self, batch: Sequence[Any], reading: str) -> list[Any]:
         """Return a row per text of a batch, in JSON types."""
@@ -188,8 +191,7 @@ class TextModel:
             owners: Text -> its name in errors.
 
         Raises:
-            SpeechIQError: A text is longer than the model's context, which is checked before the model is loaded; or a
-                value is not a number.
+            SpeechIQError: A text is longer than the model's context, which is checked before the model is loaded.
         """
         import torch
 
@@ -199,11 +201,16 @@ class TextModel:
             owner = owners.get(text, f"the text {text[:60]!r}")
             check_tokens(self.called, owner, ids, 0, self.context, fix)
         self.load()
+
+        def read_batch(batch: Sequence[Any]) -> list[Any]:
+            usage["embeddings"] += len(batch)
+            return self.read_batch(batch, reading)
+
         bar = progress_bar(total=len(tokens), verb="embedding", unit="text")
         with bar, torch.inference_mode(), measured("embedding"):
             run_in_batches(
                 tokens,
-                lambda batch: self.read_batch(batch, reading),
+                read_batch,
                 length=len,
                 batch_size=self.batch_size,
                 progress=bar,
@@ -221,22 +228,14 @@ class TextModel:
         return Padded(ids, mask, lengths - 1)
 
     def as_rows(self, states: torch.Tensor) -> list[str]:
-        """Return the vectors of a batch in the form in which they are cached.
-
-        Raises:
-            SpeechIQError: A value is not a number.
-        """
+        """Return the vectors of a batch in the form in which they are cached; refuse those that are not numbers."""
         vectors = states.float().cpu().numpy().astype("<f4")
         if not np.isfinite(vectors).all():
             raise SpeechIQError(f"{self.called}: its states overflow in {self.dtype}; give {self.role.wider}")
         return [base64.b64encode(vector.tobytes()).decode() for vector in vectors]
 
-    def start(self) -> list[int]:
-        """Return the token that represents an empty text, for tokenizers that add none of their own.
-
-        Raises:
-            SpeechIQError: The tokenizer has none.
-        """
+    def _start(self) -> list[int]:
+        """Return the token that represents an empty text, for tokenizers that add none of their own."""
         known = [token for token in (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id) if token is not None]
         if not known:
             raise SpeechIQError(f"{self.called}: has no token for an empty text; choose another {self.role.option}")
@@ -267,9 +266,6 @@ def read_texts(
         reading: See `TextModel.read`.
         stage: What rows depend on in addition to role, checkpoint and dtype.
         form: Type of a row.
-
-    Raises:
-        SpeechIQError: As for `TextModel.read`.
     """
 
     def compute(new: list[str], on_result: OnResult) -> None:
@@ -292,12 +288,3 @@ def mean_of_tokens(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Return the mean state of the tokens of each text: (texts, tokens, size) and (texts, tokens) to (texts, size)."""
     weights = mask[:, :, None].float()
     return (states.float() * weights).sum(1) / weights.sum(1)
-
-
-def shortest_context(*limits: int | None) -> int | None:
-    """Return the lowest of several limits of a context in tokens; None if there is none.
-
-    >>> shortest_context(514, 512), shortest_context(None, 10**30)
-    (512, None)
-    """
-    return min((limit for limit in limits if limit is not None and limit < ENDLESS), default=None)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
+from typing import ClassVar
+
+import evaluate
+from datasets import Features, Sequence, Value
 
 from speechiq.core.errors import SpeechIQError
 
-#: Name of each module -> what it scores.
-MODULES = {
-    "wer": "transcripts against references, by words and characters (level Remember)",
-    "similarity": "transcripts against references, by the states of a language model (level Understand)",
-    "choice": "answers to multiple-choice questions (level Apply)",
-    "meteor": "captions of audio against one or several references",
-    "judge": "free answers, by a rule or by a language model that grades them",
-}
+MODULES = ("wer", "similarity", "choice", "meteor", "judge")
 CITATION = """\
 @inproceedings{wan-etal-2025-speechiq,
     title = "{S}peech{IQ}: Speech-Agentic Intelligence Quotient Across Cognitive Levels in Voice Understanding by
@@ -31,16 +29,37 @@ CITATION = """\
 }
 """
 PAPER = "https://aclanthology.org/2025.acl-long.1466/"
+TEXT = Value("string")
+
+
+class Module(evaluate.Metric):
+    """Describe a module of `evaluate` by the docstrings of its class and of its `_compute`.
+
+    Attributes:
+        forms: What the predictions and references of an item can be.
+    """
+
+    forms: ClassVar = [(TEXT, TEXT)]
+
+    def _info(self) -> evaluate.MetricInfo:
+        return evaluate.MetricInfo(
+            description=inspect.getdoc(type(self)) or "",
+            citation=CITATION,
+            inputs_description=inspect.getdoc(self._compute) or "",
+            features=[Features(predictions=prediction, references=reference) for prediction, reference in self.forms],
+            reference_urls=[PAPER],
+        )
+
+
+#: Forms of an item with several predictions, or with several references.
+SEVERAL_PREDICTIONS, SEVERAL_REFERENCES = (Sequence(TEXT), TEXT), (TEXT, Sequence(TEXT))
 
 
 def path(name: str) -> str:
     """Return the path of a module, for `evaluate.load`.
 
     Args:
-        name: A key of `MODULES`, such as `wer`.
-
-    Raises:
-        SpeechIQError: No module has this name.
+        name: One of `MODULES`, such as `wer`.
 
     >>> Path(path("wer")).name
     'speechiq_wer.py'

@@ -4,51 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import datasets
-import evaluate
-
 from speechiq.core.errors import SpeechIQError
+from speechiq.metrics import evaluate as modules
 from speechiq.metrics.choice import score, vote
-from speechiq.metrics.evaluate import CITATION, PAPER
+from speechiq.metrics.defined import mean
 from speechiq.metrics.letters.options import ALPHABET, UNPARSED
 from speechiq.metrics.letters.reading import parse_letter
 
-DESCRIPTION = """\
-Accuracy of the vote over several answers to each multiple-choice question, and how far the answers agree: the measure
-of the level Apply of SpeechIQ.
-"""
-INPUTS = """\
-Args:
-    predictions (list of lists of str, or list of str): The answers to each question, or one answer per question. An
-        answer is a letter, or ? for an answer without one; with options, any text from which the letter is read.
-    references (list of str): The letter of the right option of each question.
-    options (list of lists of str): The texts of the options of each question, in the order of their letters. With
-        them, letters are read from the answers.
-Returns:
-    acc: The share of questions whose vote (the letter that most answers give) is right.
-    acc_strict: The share of questions with at least three right answers; 0 if there are fewer than three answers.
-    agreement: The mean share of the answers to a question that give the letter of the vote.
-    unparsed: The mean share of the answers to a question from which no letter can be read.
-    none_of_the_above: The share of questions whose vote is E.
-"""
 SCORES = ("acc", "acc_strict", "agreement", "unparsed", "none_of_the_above")
 
 
-class SpeechiqChoice(evaluate.Metric):
-    """Average the scores of questions; see `speechiq.metrics.choice.score`."""
+class SpeechiqChoice(modules.Module):
+    """Score the vote over several answers to each multiple-choice question, and how far the answers agree.
 
-    def _info(self) -> evaluate.MetricInfo:
-        text = datasets.Value("string")
-        return evaluate.MetricInfo(
-            description=DESCRIPTION,
-            citation=CITATION,
-            inputs_description=INPUTS,
-            features=[
-                datasets.Features({"predictions": datasets.Sequence(text), "references": text}),
-                datasets.Features({"predictions": text, "references": text}),
-            ],
-            reference_urls=[PAPER],
-        )
+    The measure of the level Apply of SpeechIQ.
+    """
+
+    forms = (modules.SEVERAL_PREDICTIONS, *modules.Module.forms)
 
     def _compute(
         self,
@@ -56,6 +28,23 @@ class SpeechiqChoice(evaluate.Metric):
         references: Sequence[str],
         options: Sequence[Sequence[str]] | None = None,
     ) -> dict[str, float]:
+        """Return the scores of all questions.
+
+        Args:
+            predictions (list of lists of str, or list of str): The answers to each question, or one answer per
+                question. An answer is a letter, or ? for an answer without one; with options, any text from which the
+                letter is read.
+            references (list of str): The letter of the right option of each question.
+            options (list of lists of str): The texts of the options of each question, in the order of their letters.
+                With them, letters are read from the answers.
+
+        Returns:
+            acc: The share of questions whose vote (the letter that most answers give) is right.
+            acc_strict: The share of questions with at least three right answers; 0 if there are fewer than three.
+            agreement: The mean share of the answers to a question that give the letter of the vote.
+            unparsed: The mean share of the answers to a question from which no letter can be read.
+            none_of_the_above: The share of questions whose vote is E.
+        """
         if options is not None and len(options) != len(references):
             raise SpeechIQError(
                 f"options: those of {len(options)} questions, references: {len(references)}; "
@@ -73,7 +62,7 @@ class SpeechiqChoice(evaluate.Metric):
             else:
                 letters = [parse_letter(answer, options[number]) for answer in answers]
             rows.append(score({"answer": right}, [[vote(letters), letters]]))
-        return {name: sum(row[name] for row in rows) / len(rows) for name in SCORES}
+        return {name: mean(row[name] for row in rows) for name in SCORES}
 
 
 def _check_letter(answer: str, number: int) -> str:

@@ -5,48 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import datasets
-import evaluate
-
 from speechiq.core.errors import SpeechIQError
+from speechiq.metrics import evaluate as modules
 from speechiq.metrics.defined import mean
-from speechiq.metrics.evaluate import CITATION, PAPER
 from speechiq.metrics.judge.free_answers import Judge, score
-from speechiq.metrics.judge.judging import read_settings
+from speechiq.metrics.judge.settings import read_settings
 
-DESCRIPTION = """\
-Scores of free answers by a judge: the rule exact_match, or a language model that grades each answer by a rubric; with
-the scores by rule. The measure of judged tasks of SpeechIQ.
-"""
-INPUTS = """\
-Args:
-    predictions (list of str): The answers.
-    references (list of str): The right answers; empty texts for a rubric without a reference.
-    questions (list of str): What was asked; by default nothing.
-    checklists (list of str): What a good answer has; by default nothing.
-    judge (str): exact_match (default), or ENGINE:MODEL with a text engine.
-    rubric (str): Name of a rubric or a YAML file; by default grade_0_5.
-    draws, seed, by, and options of the engine, as the keys judge_* of --metadata.
-Returns:
-    judge: The mean score as a share of the scale, from 0 to 1; judge_points on the scale itself. Unjudged answers are
-        left out; NaN if all are.
-    judge_agreement, unjudged, refusal, empty_answer, exact_match, f1: Means over the answers for which they are
-        defined.
-"""
 SCORES = ("judge", "judge_points", "judge_agreement", "unjudged", "refusal", "empty_answer", "exact_match", "f1")
 
 
-class SpeechiqJudge(evaluate.Metric):
-    """Average the scores of answers; see `speechiq.metrics.judge.free_answers.score`."""
+class SpeechiqJudge(modules.Module):
+    """Score free answers by the rule exact_match, or by a language model that grades each answer by a rubric.
 
-    def _info(self) -> evaluate.MetricInfo:
-        return evaluate.MetricInfo(
-            description=DESCRIPTION,
-            citation=CITATION,
-            inputs_description=INPUTS,
-            features=datasets.Features({name: datasets.Value("string") for name in ("predictions", "references")}),
-            reference_urls=[PAPER],
-        )
+    The measure of judged tasks of SpeechIQ; the scores by rule are computed in both cases.
+    """
 
     def _compute(
         self,
@@ -57,6 +29,23 @@ class SpeechiqJudge(evaluate.Metric):
         judge: str = "exact_match",
         **options: Any,
     ) -> dict[str, float]:
+        """Return the scores of all answers.
+
+        Args:
+            predictions (list of str): The answers.
+            references (list of str): The right answers; empty texts for a rubric without a reference.
+            questions (list of str): What was asked; by default nothing.
+            checklists (list of str): What a good answer has; by default nothing.
+            judge (str): exact_match (default), or ENGINE:MODEL with a text engine.
+            **options: rubric (name or YAML file; by default grade_0_5), draws, seed, by, and options of the engine, as
+                the keys judge_* of --metadata.
+
+        Returns:
+            judge: The mean score as a share of the scale, from 0 to 1; judge_points on the scale itself. Unjudged
+                answers are left out; NaN if all are.
+            judge_agreement, unjudged, refusal, empty_answer, exact_match, f1: Means over the answers for which they are
+                defined.
+        """
         empty = [""] * len(predictions)
         columns = {"question": questions or empty, "answer": references, "checklist": checklists or empty}
         if wrong := [name for name, texts in columns.items() if len(texts) != len(predictions)]:

@@ -4,44 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import datasets
-import evaluate
-
 from speechiq.core.errors import SpeechIQError
+from speechiq.metrics import evaluate as modules
 from speechiq.metrics.distance.embedder import DEFAULT_EMBEDDER, read_embedding
-from speechiq.metrics.evaluate import CITATION, PAPER
 from speechiq.metrics.similarity import PROMPTS, compute_cosines
 from speechiq.metrics.words.pairs import pair_texts
 
-DESCRIPTION = """\
-Cosines of a language model's hidden states of transcript and reference under two one-word prompts: the measure of the
-level Understand of SpeechIQ.
-"""
-INPUTS = f"""\
-Args:
-    predictions (list of str): The transcripts.
-    references (list of str): The words that were spoken.
-    embedder (str): A causal language model: hub id, folder, or demo:NAME; by default {DEFAULT_EMBEDDER}.
-    embedder_template (str): plain (the default) or chat.
-    embedder_text (str): raw (the default), or the normalizer that is applied to both texts.
-    embedder_dtype (str): float32 (the default), bfloat16 or float16.
-Returns:
-    similarity: The mean over the clips of the lower of their two cosines.
-    {", ".join(f"similarity_{name}" for name in PROMPTS)}: The mean cosine under each prompt.
-"""
 
+class SpeechiqSimilarity(modules.Module):
+    """Compute cosines of a language model's hidden states of transcript and reference under two one-word prompts.
 
-class SpeechiqSimilarity(evaluate.Metric):
-    """Average the cosines of clips; see `speechiq.metrics.similarity.compute_cosines`."""
-
-    def _info(self) -> evaluate.MetricInfo:
-        return evaluate.MetricInfo(
-            description=DESCRIPTION,
-            citation=CITATION,
-            inputs_description=INPUTS,
-            features=datasets.Features({name: datasets.Value("string") for name in ("predictions", "references")}),
-            reference_urls=[PAPER],
-        )
+    The measure of the level Understand of SpeechIQ.
+    """
 
     def _compute(
         self,
@@ -52,14 +26,24 @@ class SpeechiqSimilarity(evaluate.Metric):
         embedder_text: str = "raw",
         embedder_dtype: str = "float32",
     ) -> dict[str, float]:
-        embedding = read_embedding(
-            {
-                "embedder": embedder,
-                "embedder_template": embedder_template,
-                "embedder_text": embedder_text,
-                "embedder_dtype": embedder_dtype,
-            }
-        )
+        """Return the similarity of all clips.
+
+        Args:
+            predictions (list of str): The transcripts.
+            references (list of str): The words that were spoken.
+            embedder (str): A causal language model: hub id, folder, or demo:NAME; by default the paper's,
+                meta-llama/Llama-3.1-8B-Instruct.
+            embedder_template (str): plain (the default) or chat.
+            embedder_text (str): raw (the default), or the normalizer that is applied to both texts.
+            embedder_dtype (str): float32 (the default), bfloat16 or float16.
+
+        Returns:
+            similarity: The mean over the clips of the lower of their two cosines.
+            similarity_background, similarity_summary: The mean cosine under each prompt.
+        """
+        options = {"template": embedder_template, "text": embedder_text, "dtype": embedder_dtype}
+        settings = {"embedder": embedder} | {f"embedder_{name}": value for name, value in options.items()}
+        embedding = read_embedding(settings)
         if not references:
             raise SpeechIQError("predictions: empty; give at least one transcript and its reference")
         cosines = compute_cosines(pair_texts(references, predictions), embedding)

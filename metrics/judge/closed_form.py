@@ -22,14 +22,11 @@ KEY = (*higher("acc", "floor"), *lower("unparsed"))
 
 
 def score_key(found: str, doc: Mapping[str, Any]) -> dict[str, float]:
-    """Return the scores by rule of one item.
-
-    Args:
-        found: The letter or label of the answer; `?` for an answer without one.
-        doc: `gold` is the right one, `majority` the right one of most items of the data set.
+    """Return the scores by rule of one letter or label.
 
     Returns:
-        `acc`, `unparsed`, and `floor`: the accuracy of a system that always answers `majority`.
+        `acc` (it is `doc["gold"]`), `unparsed` (it is `?`), and `floor`: the accuracy of a system that always answers
+        `doc["majority"]`, the right answer to most items of the data set.
 
     >>> score_key("B", {"gold": "B", "majority": "A"})
     {'acc': 1.0, 'unparsed': 0.0, 'floor': 0.0}
@@ -46,12 +43,8 @@ def score_letter(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
     """Score the one answer to a question with any number of options; the `process_results` of `_choice`.
 
     Args:
-        doc: `options`, to which none is added; `gold` is the letter of the right one, `majority` that of most
-            questions; for the judge see `judge.score`.
+        doc: `options`, to which none is added; `gold` and `majority` are letters; for the judge see `judge.score`.
         results: One item of the output of `judge.Judge`.
-
-    Returns:
-        The columns of `judge.score` and of `score_key`.
 
     >>> doc = {"options": ["today", "never", "Monday"], "answer": "(C) Monday", "gold": "C", "majority": "A"}
     >>> item = {"answer": "(C) Monday", "scores": [1.0], "texts": [""], "coverage": 1.0}
@@ -68,12 +61,8 @@ def score_label(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
     """Score the one label of a clip; the `process_results` of `_labels`.
 
     Args:
-        doc: `labels` (label -> further words that name it), `gold` (the right one), `majority` (that of most clips);
-            for the judge see `judge.score`.
+        doc: `labels` (label -> further words that name it), `gold` and `majority`; for the judge see `judge.score`.
         results: One item of the output of `judge.Judge`.
-
-    Returns:
-        The columns of `judge.score` and of `score_key`.
 
     >>> doc = {"labels": {"joy": ["happy"], "anger": []}, "answer": "joy", "gold": "joy", "majority": "anger"}
     >>> item = {"answer": "I cannot decide.", "scores": [0.0], "texts": [""], "coverage": 1.0}
@@ -86,14 +75,6 @@ def score_label(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
 
 @returns(higher("meteor", aggregation=mean), judge.COLUMNS, judge.WORDED)
 def score_caption(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
-    """Score one caption; the `process_results` of `_caption`.
-
-    Args:
-        doc: `answer` is the reference, `accepted` has further ones; for the judge see `judge.score`.
-        results: One item of the output of `judge.Judge`.
-
-    Returns:
-        The columns of `judge.score` and of `meteor.score`.
-    """
-    # The answer is a plain text here, so that METEOR's columns come first: the judge's have the audio coverage.
+    """Score one caption, as `meteor.score` and `judge.score` do; the `process_results` of `_caption`."""
+    # METEOR's columns come first: the text has no audio coverage here, the item of the judge has.
     return meteor.score(doc, [results[0]["answer"]]) | judge.score(doc, results)

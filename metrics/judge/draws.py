@@ -19,9 +19,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Scored, TextPrompt
 from speechiq.core.usage import counted_as, usage
 from speechiq.engines.cached import CachedEngine
-from speechiq.engines.options import list_names
-from speechiq.metrics.judge.engine import open_judge
-from speechiq.metrics.judge.settings import LIKELIHOOD, JudgeOptions, Judging
+from speechiq.metrics.judge.settings import LIKELIHOOD, Judging, open_judge
 from speechiq.metrics.judge.verdict import Verdict, read_reply
 
 #: Answers in a row of which no draw succeeded that end the run: the judge itself does not work.
@@ -32,13 +30,7 @@ NOT_A_NUMBER = "probabilities are not numbers"
 
 
 class Question(NamedTuple):
-    """What a judge is asked about one answer.
-
-    Attributes:
-        text: The prompt.
-        key: What distinguishes it from other questions, in JSON types.
-        name: Name of what is judged, for errors.
-    """
+    """A prompt of a judge, the key that distinguishes it from others (in JSON types), and its name in errors."""
 
     text: str
     key: list[str]
@@ -72,12 +64,8 @@ class Draw(NamedTuple):
 
 
 def draw(questions: Sequence[Question], judging: Judging) -> list[list[Draw]]:
-    """Return the draws of each question; equal questions are asked once.
-
-    Raises:
-        SpeechIQError: The judge cannot work: no connection, a refused key, a prompt that is too long for the model, ...
-    """
-    engine = open_judge(judging.judge, judging.engine_options, list_names(JudgeOptions))
+    """Return the draws of each question; equal questions are asked once."""
+    engine = open_judge(judging.judge, judging.engine_options)
     return _Work(judging, engine).draw(questions)
 
 

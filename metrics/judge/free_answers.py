@@ -22,7 +22,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import response_of
 from speechiq.metrics.columns import higher, lower, returns
 from speechiq.metrics.defined import mean
-from speechiq.metrics.judge.judging import Case, Judgment, check_cases, judge_cases, judging_of, read_judging
+from speechiq.metrics.judge.judging import Case, Judgment, check_cases, judge_cases
+from speechiq.metrics.judge.settings import judging_of, read_judging
 from speechiq.metrics.rules.exact_match import exact_match, f1
 from speechiq.metrics.rules.refusal import is_refusal
 from speechiq.metrics.wording import SPREAD, spread
@@ -90,14 +91,7 @@ def judge(
 
 
 def check_docs(docs: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse docs without the reference that their judge is shown; called before any system runs.
-
-    Args:
-        docs: Docs of one task, as for `case_of`; all name the same judge.
-
-    Raises:
-        SpeechIQError: A reference is missing; names the doc.
-    """
+    """Refuse docs of one task without the reference that their judge is shown, before any system runs."""
     check_cases((case_of(doc, "") for doc in docs), judging_of(docs[0]))
 
 
@@ -112,10 +106,7 @@ class JudgedItem(UserDict[str, Any]):
 
 
 class Judge(Filter):
-    """Turn each answer into its judgment, as a filter of lm-eval; see `score` for the items.
-
-    All docs of a task name the same judge, by the settings that `metrics.judging.read_settings` returns.
-    """
+    """Turn each answer into its judgment, as a filter of lm-eval; all docs of a task name the same judge."""
 
     def apply(self, resps: Iterable[str], docs: Sequence[Mapping[str, Any]]) -> list[JudgedItem]:
         """Return `{"answer", "scores", "texts", "coverage"}` per answer; the score of an unjudged draw is None."""
@@ -132,12 +123,7 @@ class Judge(Filter):
 
 
 def item_of(answer: str, judgment: Judgment, coverage: float) -> JudgedItem:
-    """Return a judged answer as `score` takes it; the score of an unjudged draw is None.
-
-    Args:
-        answer: What the system answered.
-        judgment: What the judge gave.
-        coverage: Audio coverage of the answer; NaN if unknown.
+    """Return a judged answer as `score` takes it; its audio coverage is NaN if unknown.
 
     >>> str(item_of("Three.", Judgment((5.0, math.nan), ("5", "?")), 1.0))
     '{"answer": "Three.", "scores": [5.0, null], "texts": ["5", "?"], "coverage": 1.0}'
@@ -155,11 +141,10 @@ def as_stored(scores: Sequence[float]) -> list[float | None]:
 
 
 def case_of(doc: Mapping[str, Any], answer: str) -> Case:
-    """Return what is judged about the answer to a doc.
+    """Return what is judged about the answer to a doc of a judged task.
 
     Args:
-        doc: Of a judged task: `question` and, optionally, `answer` (the reference answer), `accepted`, `checklist`
-            and `keywords`.
+        doc: `question` and, optionally, `answer` (the reference answer), `accepted`, `checklist` and `keywords`.
         answer: What the system answered.
     """
     return Case(
@@ -216,12 +201,7 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
 
 
 def score_judgment(doc: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, float]:
-    """Return the columns that tasks with written and with spoken answers share; see `score`.
-
-    Args:
-        doc: `judging` has the scale of the rubric.
-        item: `answer`, and the `scores` of its draws.
-    """
+    """Return the columns that tasks with written and with spoken answers share; see `score`."""
     lowest, highest = doc["judging"]["scale"]
     answer = str(item["answer"])
     is_empty = not answer.strip()

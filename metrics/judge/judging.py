@@ -13,43 +13,25 @@ from typing import NamedTuple
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.judge.draws import Draw, Question, draw, say_first
-from speechiq.metrics.judge.engine import EXACT_MATCH
-from speechiq.metrics.judge.settings import KEYS, Judging, judging_of, read_judging, read_settings
-from speechiq.metrics.rules.exact_match import exact_match
-from speechiq.metrics.rules.keywords import count_keywords
-
-__all__ = [
-    "KEYS",
-    "Case",
-    "Judging",
-    "Judgment",
-    "PairCase",
-    "PairJudgment",
-    "check_cases",
-    "judge_cases",
-    "judge_pairs",
-    "judging_of",
-    "read_judging",
-    "read_settings",
-]
+from speechiq.metrics.judge.settings import EXACT_MATCH, Judging
+from speechiq.metrics.rules.exact_match import count_keywords, exact_match
 
 #: From how many different answers on a judge with one score for all of them is announced.
 MANY = 5
 NO_REFERENCE = "no reference to match"
+#: What a rubric shows of a case; the order is that of the key in the response cache.
+SHOWN = ("question", "reference", "answer", "checklist", "first", "second")
 
 
 class Case(NamedTuple):
     """An answer to judge.
 
     Attributes:
-        question: What was asked.
-        answer: What the system answered.
         reference: The right answer; may be empty if the rubric does not show it.
         checklist: What a good answer has.
         accepted: Further right answers, for `judge=exact_match`.
         name: Name in errors.
-        keywords: What a good answer contains, for `judge=exact_match` without an accepted answer; see
-            `rules/keywords.py`.
+        keywords: What a good answer contains, for `judge=exact_match` without an accepted answer; see `count_keywords`.
     """
 
     question: str
@@ -78,15 +60,7 @@ class Judgment(NamedTuple):
 
 
 class PairCase(NamedTuple):
-    """Two answers to compare.
-
-    Attributes:
-        question: What was asked.
-        first: One answer.
-        second: The other answer.
-        reference: The right answer; may be empty.
-        name: Name in errors.
-    """
+    """Two answers to compare; the reference may be empty, and `name` is for errors."""
 
     question: str
     first: str
@@ -114,15 +88,12 @@ class PairJudgment(NamedTuple):
 
 
 def judge_cases(cases: Sequence[Case], judging: Judging) -> list[Judgment]:
-    """Return the judgment of each answer.
-
-    Args:
-        cases: The answers, in any number.
-        judging: From `read_judging`, with a rubric of kind `score`.
+    """Return the judgment of each answer, by a rubric of the kind `score`.
 
     Raises:
         SpeechIQError: A case misses the reference that the rubric shows, or the judge cannot work.
 
+    >>> from speechiq.metrics.judge.settings import read_judging
     >>> judge_cases([Case("How many?", "Three.", "3"), Case("How many?", "", "3")], read_judging({}))
     [Judgment(scores=(5.0,), texts=('match',), reasons=('',)), Judgment(scores=(0.0,), texts=('',), reasons=('',))]
     """
@@ -142,11 +113,7 @@ def judge_cases(cases: Sequence[Case], judging: Judging) -> list[Judgment]:
 
 
 def check_cases(cases: Iterable[Case], judging: Judging) -> None:
-    """Refuse cases without the reference that the rubric shows.
-
-    Raises:
-        SpeechIQError: A reference is missing; names the case.
-    """
+    """Refuse cases without the reference that the rubric shows."""
     if judging.judge != EXACT_MATCH and judging.rubric.has("reference"):
         for number, case in enumerate(cases):
             if not case.reference.strip():
@@ -157,19 +124,16 @@ def check_cases(cases: Iterable[Case], judging: Judging) -> None:
 
 
 def judge_pairs(cases: Sequence[PairCase], judging: Judging) -> list[PairJudgment]:
-    """Return the judgment of each pair of answers; every draw is made in both orders.
+    """Return the judgment of each pair of answers by a pairwise rubric; every draw is made in both orders.
 
-    Args:
-        cases: The pairs, in any number. Two equal answers are equal by rule, and are not sent to the judge. An empty
-            answer is shown as `(none)`.
-        judging: From `read_judging`, with a rubric of kind `pairwise`.
+    Two equal answers are equal by rule, and are not sent to the judge. An empty answer is shown as `(none)`.
 
     Raises:
         SpeechIQError: The judge cannot work.
     """
     equal = [case.first.strip() == case.second.strip() for case in cases]
     rest = [case for case, same in zip(cases, equal, strict=True) if not same]
-    questions = [_ask_pair(case, judging) for case in (*rest, *map(_swap, rest))]
+    questions = [_ask(case, judging) for case in (*rest, *map(_swap, rest))]
     drawn = draw(questions, judging) if questions else []
     _report(drawn, judging)
     rows = iter(zip(drawn[: len(rest)], drawn[len(rest) :], strict=True))
@@ -189,13 +153,8 @@ def _swap(case: PairCase) -> PairCase:
     return case._replace(first=case.second, second=case.first)
 
 
-def _ask(case: Case, judging: Judging) -> Question:
-    shown = {"question": case.question, "reference": case.reference, "answer": case.answer, "checklist": case.checklist}
-    return Question(judging.rubric.fill(shown), list(shown.values()), case.name)
-
-
-def _ask_pair(case: PairCase, judging: Judging) -> Question:
-    shown = {"question": case.question, "reference": case.reference, "first": case.first, "second": case.second}
+def _ask(case: Case | PairCase, judging: Judging) -> Question:
+    shown = {name: getattr(case, name) for name in SHOWN if name in case._fields}
     return Question(judging.rubric.fill(shown), list(shown.values()), case.name)
 
 

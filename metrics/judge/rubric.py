@@ -41,7 +41,6 @@ class Rubric(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a judge is asked, and the scale of its answer.
 
     Attributes:
-        name: Name in results.
         version: Raised by the author with each change.
         kind: `score` (one answer is graded) or `pairwise` (two answers are compared).
         scale: Lowest and highest score; of a pairwise rubric -1 (the second is better) and 1 (the first is better).
@@ -94,10 +93,7 @@ def shipped_rubrics() -> list[str]:
 
 
 def read_rubric(name: str) -> Rubric:
-    """Return a rubric of speechiq by its name, or that of a file.
-
-    Args:
-        name: One of `shipped_rubrics()`, or the path of a YAML file.
+    """Return a rubric of `shipped_rubrics()` by its name, or that of a YAML file.
 
     Raises:
         SpeechIQError: The rubric does not exist, or the file is not a rubric.

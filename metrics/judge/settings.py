@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
+from speechiq.core.batches import OnResult
+from speechiq.core.cache.stage_cache import cached
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import content_sha256, shorten
-from speechiq.core.suggestions import find_nearest
+from speechiq.core.suggestions import did_you_mean, find_nearest
+from speechiq.core.usage import counted_as
 from speechiq.engines.cached import CachedEngine
 from speechiq.engines.options import Count, OpenOptions, list_names, read_options
-from speechiq.metrics.judge.engine import EXACT_MATCH, PREFIX, open_judge, require_loglikelihood, require_sampling
+from speechiq.engines.registry import KINDS, list_backends
 from speechiq.metrics.judge.rubric import Rubric, read_rubric
+from speechiq.metrics.models import open_engine
 from speechiq.metrics.rules import exact_match
 
-JUDGE = "judge"
+JUDGE, PREFIX = "judge", "judge_"
+#: The judge that is a rule.
+EXACT_MATCH = "exact_match"
 GENERATE, LIKELIHOOD = "generate", "likelihood"
 #: Most tokens of a reply; a model that reasons first needs more.
 REPLY = 512
 #: How similar an option must be to one of the judge to count as a typing error (`difflib` ratio).
 SIMILAR = 0.8
-
+#: Engine -> options that its judges have unless they are given: each draw is a call of its own with a seed.
+IMPLIED = {"openai": {"seed_per_call": True}}
 
 Temperature = Annotated[float, Meta(ge=0, le=10)]
 Share = Annotated[float, Meta(gt=0, le=1)]
@@ -62,12 +69,7 @@ class Judging(Struct, frozen=True, kw_only=True):
     """The settings of a judge.
 
     Attributes:
-        judge: `exact_match`, or `ENGINE:MODEL`.
         rubric_name: Name or file of the rubric, as it was given.
-        rubric: The rubric.
-        draws: Number of judgments per answer.
-        seed: Seed of the draws.
-        by: `generate` or `likelihood`.
         settings: Generation settings; empty if no reply is generated.
         engine_options: Options of the engine, by their names without `judge_`, as they were given.
         generation: Options about the replies (`temperature`, ...), as they were given.
@@ -109,7 +111,7 @@ def read_judging(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5")
         default_rubric: Rubric if the metadata name none; a named one must be of the same kind.
 
     Raises:
-        SpeechIQError: A setting is invalid or unknown, or the judge cannot run; one line.
+        SpeechIQError: A setting is invalid or unknown, or the judge cannot run.
 
     >>> read_judging({"judge_rubric": "right_wrong"}).rubric.scale
     (0, 1)
@@ -135,7 +137,7 @@ def read_judging(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5")
     if judge == EXACT_MATCH:
         _check_match(rubric, options)
         return msgspec.structs.replace(judging, identity=f"exact_match {exact_match.VERSION}")
-    engine = open_judge(judge, options.others, list_names(JudgeOptions))
+    engine = open_judge(judge, options.others)
     settings = _check_likelihood(judge, engine, options) if options.by == LIKELIHOOD else _settle(engine, options)
     effective = engine.effective(settings) if settings else LIKELIHOOD
     identity = {"engine": engine.identity(), "settings": effective}
@@ -143,29 +145,18 @@ def read_judging(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5")
         judging,
         settings=settings,
         engine_options=options.others,
-        generation=_given_generation(options),
+        generation=_list_given(options, GENERATION),
         identity=shorten(content_sha256(identity)),
     )
 
 
 def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what docs and results of a judged task record; the `read_settings` of the type `judged`.
-
-    Raises:
-        SpeechIQError: As for `read_judging`.
-    """
+    """Return what docs and results of a judged task record; the `read_settings` of the type `judged`."""
     return read_judging(metadata).record()
 
 
 def judging_of(doc: Mapping[str, Any]) -> Judging:
-    """Return the judge that a doc names.
-
-    Args:
-        doc: Has the fields of `Judging.record`.
-
-    Raises:
-        SpeechIQError: The rubric's file changed since the doc was made.
-    """
+    """Return the judge that a doc names by the fields of `Judging.record`; refuse a rubric that was changed since."""
     options = {PREFIX + name: value for name, value in (doc["judging"].get("options") or {}).items()}
     judging = read_judging({key: doc[key] for key in RECORDED} | options, doc["judge_rubric"])
     if judging.rubric.sha256 != doc["judge_rubric_sha256"]:
@@ -181,60 +172,99 @@ def _refuse_similar(names: Collection[str]) -> None:
             raise SpeechIQError(f"{PREFIX}{name}: no such option of a judge; did you mean {PREFIX}{near}?")
 
 
-def _given_generation(options: JudgeOptions) -> dict[str, Any]:
-    """Return the options about the replies that differ from their defaults."""
+def _list_given(options: JudgeOptions, names: Collection[str]) -> dict[str, Any]:
+    """Return those of some options that differ from their defaults."""
     default = JudgeOptions()
-    return {name: value for name in GENERATION if (value := getattr(options, name)) != getattr(default, name)}
+    return {name: value for name in names if (value := getattr(options, name)) != getattr(default, name)}
+
+
+def _refuse(options: Mapping[str, Any], reason: str) -> None:
+    for name, value in options.items():
+        raise SpeechIQError(f"{PREFIX}{name}={value}: {reason}")
 
 
 def _check_match(rubric: Rubric, options: JudgeOptions) -> None:
     model = "name a model, such as judge=openai:MODEL"
     if rubric.kind != "score":
         raise SpeechIQError(f"judge=exact_match: cannot compare two answers; {model}")
-    if options.draws > 1:
-        raise SpeechIQError(
-            f"judge_draws={options.draws}: judge=exact_match is a rule, all draws would be the same; leave it "
-            f"out, or {model}"
-        )
-    if options.by != GENERATE:
-        raise SpeechIQError(f"judge_by={options.by}: judge=exact_match has no probabilities; leave it out, or {model}")
-    for name, value in (options.others | _given_generation(options)).items():
-        raise SpeechIQError(f"{PREFIX}{name}={value}: judge=exact_match has no such option; leave it out, or {model}")
+    given = _list_given(options, ("draws", "by", *GENERATION)) | options.others
+    _refuse(given, f"judge=exact_match is a rule, which has no such option; leave it out, or {model}")
 
 
 def _check_likelihood(judge: str, engine: CachedEngine, options: JudgeOptions) -> dict[str, Any]:
     """Check a judge that writes no replies; return its generation settings, which are none."""
-    if options.draws > 1:
-        raise SpeechIQError(
-            f"judge_draws={options.draws}: judge_by=likelihood does not sample, all draws would be the same; leave it "
-            f"out, or give judge_by=generate"
-        )
-    for name, value in _given_generation(options).items():
-        raise SpeechIQError(f"{PREFIX}{name}={value}: judge_by=likelihood writes no reply; leave it out")
+    given = _list_given(options, ("draws", *GENERATION))
+    _refuse(given, "judge_by=likelihood neither samples nor writes a reply; leave it out, or give judge_by=generate")
     require_loglikelihood(engine, judge)
     return {}
 
 
 def _settle(engine: CachedEngine, options: JudgeOptions) -> dict[str, Any]:
-    """Return the generation settings of the replies.
-
-    Raises:
-        SpeechIQError: Several draws are wanted of a model or of settings that do not sample.
-    """
-    sampling = {name: value for name, value in _given_generation(options).items() if name in SAMPLING}
+    """Return the generation settings of the replies; refuse several draws that would be the same."""
     if options.draws > 1 and options.temperature == 0:
         raise SpeechIQError(
             f"judge_temperature=0: all {options.draws} draws would be the same; give a number above 0, or judge_draws=1"
         )
-    do_sample = options.draws > 1 or bool(options.temperature)
-    for name in sampling.keys() - {"temperature"} if not do_sample else ():
-        raise SpeechIQError(
-            f"{PREFIX}{name}={sampling[name]}: nothing is sampled; give judge_temperature or judge_draws too, or leave "
-            f"it out"
-        )
-    given = sampling if do_sample else {}
-    settings = {"until": [], "do_sample": do_sample, "max_gen_toks": options.max_gen_toks, **given}
+    sampling, do_sample = _list_given(options, SAMPLING), options.draws > 1 or bool(options.temperature)
+    if not do_sample:
+        sampling.pop("temperature", None)
+        _refuse(sampling, "nothing is sampled; give judge_temperature or judge_draws too, or leave it out")
+    settings = {"until": [], "do_sample": do_sample, "max_gen_toks": options.max_gen_toks, **sampling}
     engine.sampling(settings)
     if options.draws > 1:
         require_sampling(engine, settings)
     return settings
+
+
+def open_judge(judge: str, options: Mapping[str, Any]) -> CachedEngine:
+    """Return the model of a judge, `ENGINE:MODEL`, without its weights; the same object for the same settings."""
+    name, colon, model = judge.partition(":")
+    if not (name and colon and model):
+        raise SpeechIQError(
+            f"judge={judge}: not of the form ENGINE:MODEL; {did_you_mean(judge, [EXACT_MATCH])}write openai:MODEL, "
+            f"hf:MODEL or exact_match"
+        )
+    text = list_backends("text")
+    if name not in text:
+        _refuse_other_kinds(judge, name, text)
+    options = IMPLIED.get(name, {}) | dict(options)
+    known = list_names(JudgeOptions)
+    return open_engine("text", name, model, options, prefix=PREFIX, stage="judge", also=known)
+
+
+def require_loglikelihood(engine: CachedEngine, judge: str) -> None:
+    """Refuse a model without log-probabilities of given texts; an endpoint is asked once."""
+
+    def check() -> None:
+        if not engine.has_loglikelihood():
+            raise SpeechIQError(f"judge_by=likelihood: {judge} has no log-likelihoods; use judge_by=generate")
+
+    _require(engine, "loglikelihood", {}, check)
+
+
+def require_sampling(engine: CachedEngine, settings: Mapping[str, Any]) -> None:
+    """Refuse a model whose draws would be the same; an endpoint is asked once."""
+    _require(engine, "sampling", engine.effective(settings), lambda: engine.check_sampling(settings))
+
+
+def _require(engine: CachedEngine, ability: str, settings: Mapping[str, Any], check: Callable[[], None]) -> None:
+    """Call `check` unless it passed before."""
+
+    def compute(_: Any, on_result: OnResult) -> None:
+        with counted_as("judging"):
+            check()
+        on_result([0], [True])
+
+    cached(engine.cache, [[ability, settings]], list, compute, bool)
+
+
+def _refuse_other_kinds(judge: str, name: str, text: Collection[str]) -> None:
+    """Refuse an engine for speech, and a mistyped text engine; other names are model types of lm-eval."""
+    for kind in KINDS:
+        if name in list_backends(kind):
+            raise SpeechIQError(
+                f"judge={judge}: {name} is an engine for speech ({kind}), a judge reads text; use "
+                f"{' or '.join(sorted(text))}, or a text model type of lm-eval"
+            )
+    if near := find_nearest(name, text):
+        raise SpeechIQError(f"judge={judge}: unknown engine; did you mean {near}?")

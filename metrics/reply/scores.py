@@ -20,12 +20,13 @@ from speechiq.core.response import Response, response_of
 from speechiq.metrics.columns import higher, lower, returns
 from speechiq.metrics.defined import mean
 from speechiq.metrics.judge.free_answers import JudgedItem, as_stored, case_of, score_judgment
-from speechiq.metrics.judge.judging import KEYS as JUDGE_KEYS
-from speechiq.metrics.judge.judging import Case, Judgment, judge_cases, judging_of, read_judging
+from speechiq.metrics.judge.judging import Case, Judgment, judge_cases
+from speechiq.metrics.judge.settings import KEYS as JUDGE_KEYS
+from speechiq.metrics.judge.settings import judging_of, read_judging
 from speechiq.metrics.reply.rater import DEFAULT, describe_rater, rater_of, read_rater, speech_quality
 from speechiq.metrics.reply.rater import KEY as QUALITY
 from speechiq.metrics.reply.transcript import KEY, PREFIX, find_audible, read_reply_asr, transcribe_replies
-from speechiq.metrics.rules.keywords import count_keywords
+from speechiq.metrics.rules.exact_match import count_keywords
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.metrics.words.wer import wer
 

@@ -17,6 +17,8 @@ from speechiq.metrics.words.normalizer import normalize
 
 #: Raised if the rules change; recorded as the identity of `judge=exact_match`.
 VERSION = 2
+#: Between two forms of one keyword.
+OR = "|"
 _LEAD = re.compile(
     r"^(?:so |thus |therefore |hence )?(?:my |final |correct |right )*(?:answer|result) "
     r"(?:is |would be |to .{1,60}? is )"
@@ -35,15 +37,7 @@ _UNIT = r"[$£€¢]?\s*%s\s*(?:%%|percent|[$£€¢]|[a-z]+s?)?"
 
 
 def exact_match(answer: str, reference: str, accepted: Sequence[str] = ()) -> float:
-    """Return 1 if the answer is the reference or an accepted answer by rule, else 0.
-
-    Args:
-        answer: Any text.
-        reference: The reference answer; may be empty if there are accepted answers.
-        accepted: Further right answers.
-
-    Returns:
-        1 or 0; NaN if there is neither a reference nor an accepted answer.
+    """Return 1 if the answer is the reference or an accepted answer by rule, else 0; NaN if there is neither.
 
     >>> exact_match("It took 3 buses, 21 people each: 63", "sixty three people")
     1.0
@@ -60,19 +54,32 @@ def exact_match(answer: str, reference: str, accepted: Sequence[str] = ()) -> fl
 def f1(answer: str, reference: str, accepted: Sequence[str] = ()) -> float:
     """Return how well the words of the answer overlap with those of the most similar accepted answer.
 
-    Args:
-        answer: See `exact_match`.
-        reference: See `exact_match`.
-        accepted: See `exact_match`.
-
-    Returns:
-        The harmonic mean of precision and recall of words, from 0 to 1; NaN if there is nothing to compare with.
+    The harmonic mean of precision and recall of words, from 0 to 1; NaN if there is nothing to compare with.
 
     >>> f1("a big red car", "The red car"), f1("", "red")
     (0.8, 0.0)
     """
     targets = [simplify(text) for text in (reference, *accepted) if text.strip()]
     return max((_overlap(simplify(answer), target) for target in targets), default=math.nan)
+
+
+def count_keywords(answer: str, keywords: Sequence[str]) -> float:
+    """Return the share of the keywords that an answer contains as whole words; NaN without keywords.
+
+    Args:
+        answer: Any text.
+        keywords: Words, or several forms of one joined by `|`: one of them is enough.
+
+    >>> count_keywords("Take the number 21 bus.", ["bus|coach", "twenty one", "ticket"])
+    0.6666666666666666
+    >>> count_keywords("business", ["bus"])
+    0.0
+    """
+    if not keywords:
+        return math.nan
+    text = f" {simplify(answer)} "
+    found = [any(f" {simplify(form)} " in text for form in keyword.split(OR) if form.strip()) for keyword in keywords]
+    return sum(found) / len(found)
 
 
 def simplify(text: str) -> str:

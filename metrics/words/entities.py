@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.usage import usage
-from speechiq.metrics.distance.text_model import NO_NAMES, Role, TextModel, read_texts, shortest_context
+from speechiq.metrics.distance.text_model import NO_NAMES, Role, TextModel, read_texts
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
 from speechiq.metrics.words.pairs import pair_texts
 from speechiq.metrics.words.wer import ErrorRate, pool
@@ -25,7 +24,7 @@ OUTSIDE = "O"
 
 
 def is_tagger(config: PreTrainedConfig) -> bool:
-    """Return whether a config belongs to a token-classification model whose labels mark what is outside of entities."""
+    """Return whether a config is that of a token-classification model with a label for words outside of entities."""
     from transformers import MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING
 
     return type(config) in MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING and OUTSIDE in config.label2id
@@ -48,13 +47,14 @@ class Tagger(TextModel):
     A word is in an entity if its first token has a label other than `O`; neighboring words of one type are one entity.
     """
 
+    limited_by_tokenizer = True
+
     def __init__(self, role: Role, name: str, dtype: str = "float32", batch_size: int | None = None) -> None:
         super().__init__(role, name, dtype, batch_size)
         if not self.tokenizer.is_fast:
             raise SpeechIQError(
                 f"{self.called}: its tokenizer does not give the places of words; choose another tagger"
             )
-        self.context = shortest_context(self.context, self.tokenizer.model_max_length)
 
     def tokenize(self, texts: Sequence[str], reading: str) -> Sequence[Encoding]:
         """Return the tokens of each text; see `TextModel.tokenize`."""
@@ -64,7 +64,6 @@ class Tagger(TextModel):
     def read_batch(self, batch: Sequence[Encoding], reading: str) -> list[list[list[int]]]:
         """Return beginning and end of the entities of each text; see `TextModel.read_batch`."""
         ids, mask, _ = self.pad([encoding.ids for encoding in batch])
-        usage["embeddings"] += len(batch)
         best = self.load()(input_ids=ids, attention_mask=mask).logits.argmax(-1).tolist()
         labels = ([self.config.id2label[label] for label in row] for row in best)
         return [
@@ -75,12 +74,9 @@ class Tagger(TextModel):
 def find_spans(
     words: Sequence[int | None], places: Sequence[tuple[int, int]], labels: Sequence[str]
 ) -> list[list[int]]:
-    """Return beginning and end of each entity of a text, from the labels of its tokens.
+    """Return beginning and end of each entity of a text, from word, place and label (`B-PER`) of each token.
 
-    Args:
-        words: Number of the word of each token; None for special tokens.
-        places: Beginning and end of each token in the text.
-        labels: Such as `B-PER`; more than tokens if the text was padded.
+    The number of a word is None for special tokens; a padded text has more labels than tokens.
 
     >>> tokens = [None, 0, 1, 1, 2], [(0, 0), (0, 3), (4, 6), (6, 8), (9, 11)]
     >>> find_spans(*tokens, ["O", "B-LOC", "I-LOC", "O", "O"])
@@ -104,29 +100,13 @@ def find_spans(
 
 
 def find_entities(texts: Sequence[str], name: str, owners: Mapping[str, str] = NO_NAMES) -> list[list[str]]:
-    """Return the entities that a tagger finds in each text; texts in the cache are not tagged again.
-
-    Args:
-        texts: References as people write them: taggers need capitals.
-        name: Hub id, folder, or `demo:NAME` of the tagger.
-        owners: Text -> its name in errors.
-
-    Raises:
-        SpeechIQError: As for `TextModel.read`.
-    """
+    """Return the entities that a tagger finds in each text, written as people write: taggers need capitals."""
     spans = read_texts(Tagger, ROLE, name, texts, owners, form=list[tuple[int, int]])
     return [[text[start:end].strip() for start, end in entities] for text, entities in zip(texts, spans, strict=True)]
 
 
 def check_entities(doc: Mapping[str, Any]) -> None:
-    """Refuse an entity that its reference does not contain.
-
-    Args:
-        doc: Has `id`, `text`, `normalizer` and maybe `entities`.
-
-    Raises:
-        SpeechIQError: An entity is not in the reference, after both are normalized.
-    """
+    """Refuse an entity of a doc that its reference does not contain, after both are normalized."""
     words = normalize(doc["text"], doc["normalizer"]).split()
     for entity in doc.get("entities") or ():
         if not any(mark(words, [normalize(entity, doc["normalizer"])])):

@@ -26,6 +26,8 @@ RULES = {
     "multilingual": "speechiq 1",
 }
 DEFAULT = "english"
+#: How a language model may read a text: as it is written, or normalized.
+TEXTS = ("raw", *RULES)
 # Whisper's rules fail on numbers that Python does not convert.
 _LONG_NUMBER = re.compile(r"(?:\d,?){4000}(?=\d)")
 _BRITISH_TO_AMERICAN = Path(__file__).with_name("whisper_spelling.json")
@@ -86,3 +88,8 @@ def normalize(text: str, kind: str | None = DEFAULT) -> str:
     ('क क', 'कि की')
     """
     return " ".join((text if kind is None else _normalizer(kind)(text)).split())
+
+
+def prepare(text: str, form: str) -> str:
+    """Return a text as a language model reads it; `form` is one of `TEXTS`."""
+    return text.strip() if form == "raw" else normalize(text, form)

@@ -24,3 +24,21 @@ def pair_texts(reference: str | Sequence[str], hypothesis: str | Sequence[str]) 
             "hypothesis per reference"
         )
     return list(zip(references, hypotheses, strict=True))
+
+
+def index_texts(pairs: Sequence[tuple[str, str]], names: Sequence[str] = ()) -> tuple[dict[str, str], list[list[int]]]:
+    """Return the different texts of pairs, sorted, each with its name in errors, and the places of both sides in them.
+
+    Args:
+        pairs: (reference, hypothesis) per clip, at least one.
+        names: One name per clip; by default its number.
+
+    >>> index_texts([("so it goes", "so he goes")])[1]
+    [[1], [0]]
+    """
+    owners: dict[str, str] = {}
+    for (reference, hypothesis), clip in zip(pairs, names or range(len(pairs)), strict=True):
+        owners.setdefault(hypothesis, f"the transcript of {clip}")
+        owners[reference] = f"the reference of {clip}"
+    rows = {text: row for row, text in enumerate(sorted(owners))}
+    return {text: owners[text] for text in rows}, [[rows[text] for text in side] for side in zip(*pairs, strict=True)]

@@ -14,7 +14,8 @@ from speechiq.engines._shared.chat import PROBE
 from speechiq.metrics.defined import mean
 from speechiq.metrics.judge import draws as judge_draws
 from speechiq.metrics.judge.free_answers import Judge, judge, score
-from speechiq.metrics.judge.judging import Case, PairCase, judge_cases, judge_pairs, read_judging, read_settings
+from speechiq.metrics.judge.judging import Case, PairCase, judge_cases, judge_pairs
+from speechiq.metrics.judge.settings import read_judging, read_settings
 from tests.siq_tasks.questions.server import completion, serving
 
 pytestmark = pytest.mark.usefixtures("endpoint_key")
@@ -203,14 +204,17 @@ def test_pairs_are_judged_in_both_orders(store):
         ({"judge_draws": "many"}, "judge_draws=many: not a whole number"),
         ({"judge_seed": -1}, "judge_seed=-1: not a whole number"),
         ({"judge_by": "vote"}, "judge_by=vote: unknown; give generate or likelihood"),
-        ({"judge_by": "likelihood"}, "judge_by=likelihood: judge=exact_match has no probabilities"),
+        ({"judge_by": "likelihood"}, "judge_by=likelihood: judge=exact_match is a rule"),
         ({"judge_rubric": "grade_0_50"}, "judge_rubric=grade_0_50: unknown; did you mean grade_0_5"),
         (
             {"judge_rubric": "pairwise"},
             "judge_rubric=pairwise: a pairwise rubric, but one of kind score is needed here",
         ),
-        ({"judge_base_url": "http://x/v1"}, "judge_base_url=http://x/v1: judge=exact_match has no such option"),
-        ({"judge_temperature": 0.5}, "judge_temperature=0.5: judge=exact_match has no such option"),
+        (
+            {"judge_base_url": "http://x/v1"},
+            "judge_base_url=http://x/v1: judge=exact_match is a rule, which has no such option",
+        ),
+        ({"judge_temperature": 0.5}, "judge_temperature=0.5: judge=exact_match is a rule, which has no such option"),
         ({"judge_drows": 2}, "judge_drows: no such option of a judge; did you mean judge_draws"),
         ({"judge_temperature": -1, "judge": "openai:m"}, "judge_temperature=-1: not a number from 0 to 10"),
         ({"judge_max_gen_toks": 0, "judge": "openai:m"}, "judge_max_gen_toks=0: not a whole number of 1 or more"),
@@ -226,9 +230,12 @@ def test_settings_that_cannot_work_are_one_line(given, message):
     ("options", "message"),
     [
         ({"draws": 2, "temperature": 0}, "judge_temperature=0: all 2 draws would be the same"),
-        ({"draws": 2, "by": "likelihood"}, "judge_draws=2: judge_by=likelihood does not sample"),
+        ({"draws": 2, "by": "likelihood"}, "judge_draws=2: judge_by=likelihood neither samples"),
         ({"by": "likelihood"}, "judge_by=likelihood: openai:m has no log-likelihoods; use judge_by=generate"),
-        ({"by": "likelihood", "temperature": 1}, "judge_temperature=1: judge_by=likelihood writes no reply"),
+        (
+            {"by": "likelihood", "temperature": 1},
+            "judge_temperature=1: judge_by=likelihood neither samples nor writes a reply",
+        ),
         ({"top_p": 0.5}, "judge_top_p=0.5: nothing is sampled"),
         (
             {"base_ulr": "http://x/v1"},

@@ -10,7 +10,7 @@ import transformers as tf
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import usage
 from speechiq.metrics.distance import assistant, encoder, gram
-from speechiq.metrics.distance.assistant import PROMPTS, Choice, find_head, read_vectors
+from speechiq.metrics.distance.assistant import PROMPTS, find_head, read_vectors
 from speechiq.metrics.distance.language_model import LanguageModel
 from speechiq.metrics.distance.semantic import KINDS, Distances, measure, read_distance, semantic_distance
 from speechiq.metrics.distance.text_model import TextModel
@@ -30,6 +30,10 @@ TABLE_6 = [
     ("who invented the jeans", "who invented the genes"),
     ("what are the five boroughs of new york", "what are the fried burgers of new york"),
 ]
+
+
+def options(folder):
+    return {"assistant": folder, "assistant_dtype": "float32", "assistant_template": "plain"}
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +110,7 @@ def test_every_distance_is_that_of_the_papers_definition(tiny, settings, kind):
 @pytest.mark.parametrize(("name", "linear"), [("llama", True), ("biased", True), ("scaled", True), ("capped", False)])
 def test_the_distance_of_logits_needs_no_logits_where_the_head_is_linear(tiny, settings, name, linear):
     folder = tiny[name]
-    head = find_head(Choice(folder, "float32", "plain"))
+    head = find_head(options(folder))
     assert (head is not None) == linear
     logits = [[embed_slowly(folder, text, "eowl") for text in pair] for pair in PAIRS]
     expected = [distance_slowly(*pair) for pair in logits]
@@ -177,7 +181,7 @@ def test_a_text_passes_the_model_once_for_each_prompt_and_costs_kilobytes(own_st
 
 
 def test_a_head_is_read_once_and_again_if_its_file_is_damaged(own_store, tiny, caplog):
-    choice = Choice(tiny["biased"], "float32", "plain")
+    choice = options(tiny["biased"])
     head = find_head(choice)
     (file,) = own_store.rglob(gram.FILE)
     forget()
@@ -189,7 +193,7 @@ def test_a_head_is_read_once_and_again_if_its_file_is_damaged(own_store, tiny, c
 
 
 def test_that_a_head_is_not_linear_is_remembered(own_store, tiny, monkeypatch):
-    choice = Choice(tiny["capped"], "float32", "plain")
+    choice = options(tiny["capped"])
     assert find_head(choice) is None
     forget()
     monkeypatch.setattr(TextModel, "load", lambda model: pytest.fail("loaded"))
@@ -245,7 +249,7 @@ def test_a_model_of_another_kind_is_refused_by_its_config(tiny, name, key, messa
     [
         (
             {"assistant_template": "chat"},
-            r"assistant=.*: has no chat template, which assistant_template=chat needs for",
+            r"assistant=.*: has no chat template; leave assistant_template plain",
         ),
         ({"assistant_template": "odd"}, "assistant_template=odd: unknown; known are plain, chat"),
         ({"assistant_dtype": "int8"}, "assistant_dtype=int8: unknown; known are float32, bfloat16, float16"),
@@ -311,5 +315,5 @@ def test_the_demos_model_tells_the_successes_of_table_6_from_the_failures(demo_m
     assert max(found[:3]) < min(found[3:])
     assert np.round(found, 4).tolist() == pytest.approx([0.0416, 0.0103, 0.0649, 0.0721, 0.3260], abs=2e-4)
     assert found != sorted(found), "docs/concepts/semantic_distance.md: the full order is not that of the paper"
-    states = read_vectors("last", ["who"], Choice(name, "float32", "plain"), {})
+    states = read_vectors("last", ["who"], options(name), {})
     assert states.shape == (1, 576)

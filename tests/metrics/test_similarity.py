@@ -7,9 +7,10 @@ from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import since, snapshot, usage
-from speechiq.metrics.distance.embedder import ROLE, check_embedder, read_embedding
+from speechiq.metrics.distance.embedder import ROLE, read_embedding
 from speechiq.metrics.distance.embedder import embed as states
 from speechiq.metrics.distance.language_model import LanguageModel
+from speechiq.metrics.distance.text_model import check_checkpoint
 from speechiq.metrics.models import forget_models
 from speechiq.metrics.similarity import PROMPTS, Embed, cosine, score, similarity
 
@@ -138,7 +139,7 @@ def test_an_embedder_that_is_not_a_name_is_refused(name):
 
 def test_an_embedder_that_is_no_language_model_is_refused_by_its_config(demo_models):
     with pytest.raises(SpeechIQError, match=r"embedder=demo:whisper-base: a whisper model is not a language model"):
-        check_embedder("demo:whisper-base")
+        check_checkpoint(ROLE, "demo:whisper-base")
 
 
 def test_the_chat_template_is_another_place_to_read(cosines, demo_models):
@@ -172,4 +173,4 @@ def test_a_text_beyond_the_context_is_refused_by_its_clip_before_the_embedder_is
 
 def test_an_embedder_that_is_not_available_names_another_one(tmp_path):
     with pytest.raises(SpeechIQError, match=r"^embedder=x/y: its config .* --metadata embedder=demo:.* is gated"):
-        check_embedder("x/y")
+        check_checkpoint(ROLE, "x/y")

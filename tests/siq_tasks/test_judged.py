@@ -7,7 +7,8 @@ from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.metrics.judge.judging import Case, judge_cases, read_judging
+from speechiq.metrics.judge.judging import Case, judge_cases
+from speechiq.metrics.judge.settings import read_judging
 from speechiq.siq_tasks.catalog.suite import HERE
 from tests.siq_tasks.questions.server import serving
 

@@ -11,7 +11,8 @@ from speechiq.reducer.runs.judged import JudgedRow, read_item, read_judged
 from speechiq.reducer.runs.results_file import TaskRun
 
 if TYPE_CHECKING:
-    from speechiq.metrics.judge.judging import Case, Judging, Judgment
+    from speechiq.metrics.judge.judging import Case, Judgment
+    from speechiq.metrics.judge.settings import Judging
 
 
 class Plan(NamedTuple):
@@ -54,7 +55,7 @@ def plan(tasks: Sequence[TaskRun], given: Mapping[str, Any]) -> list[Plan]:
     Raises:
         SpeechIQError: The judge cannot be used.
     """
-    from speechiq.metrics.judge.judging import read_judging
+    from speechiq.metrics.judge.settings import read_judging
 
     rubrics = {str(task.metadata["judge_rubric"]) for task in tasks}
     judges = {rubric: read_judging({"judge_rubric": rubric} | dict(given), rubric) for rubric in sorted(rubrics)}

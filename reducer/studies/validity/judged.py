@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from speechiq.core.console import count_of
-from speechiq.metrics.judge.judging import Judging, PairCase, PairJudgment, judge_pairs
+from speechiq.metrics.judge.judging import PairCase, PairJudgment, judge_pairs
+from speechiq.metrics.judge.settings import Judging
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.studies.judges import position_bias
 from speechiq.reducer.studies.validity.answer_key import Success
