@@ -23,7 +23,7 @@ import numpy as np
 import soundfile
 
 from speechiq.core.cache.folder import cache_dir
-from speechiq.siq_tasks.demo.demo import HERE, list_clips
+from speechiq.siq_tasks.loaders.bundled import DEMO, list_clips
 
 NAME = "growth"
 
@@ -48,7 +48,7 @@ def evaluate(folder: str) -> None:
 
 def halves(clip: dict) -> tuple[list[np.ndarray], list[str]]:
     """Return the two halves of a clip's samples and of its words."""
-    samples, words = soundfile.read(HERE / clip["file"], dtype="float32")[0], clip["text"].split()
+    samples, words = soundfile.read(DEMO / clip["file"], dtype="float32")[0], clip["text"].split()
     return np.array_split(samples, 2), [" ".join(part) for part in np.array_split(words, 2)]
 
 
@@ -57,7 +57,7 @@ def write_set(folder: Path, clips: list[dict], times: int) -> Path:
     audio, tasks = folder / "audio", folder / "tasks"
     audio.mkdir()
     parts = [halves(clip) for clip in clips]
-    originals = [json.loads(line) for line in HERE.joinpath("questions.jsonl").read_text(encoding="utf-8").splitlines()]
+    originals = [json.loads(line) for line in DEMO.joinpath("questions.jsonl").read_text(encoding="utf-8").splitlines()]
     rows, questions = [], []
     for copy in range(times):
         for i, clip in enumerate(clips):

@@ -22,7 +22,7 @@ import soundfile
 
 from speechiq.core.audio_file import AudioFile
 from speechiq.core.clip import SAMPLING_RATE, Clip
-from speechiq.siq_tasks.demo.demo import list_clips
+from speechiq.siq_tasks.loaders.bundled import list_clips
 
 
 def write(file: Path, minutes: float) -> list[str]:

@@ -35,7 +35,7 @@ from speechiq.core.cache.folder import cache_dir
 from speechiq.core.checkpoints.names import resolve
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.metrics.words.wer import Errors, count_errors
-from speechiq.siq_tasks.demo.demo import HERE, list_clips
+from speechiq.siq_tasks.loaders.bundled import DEMO, list_clips
 
 PEER = "lmms-eval==0.7.3"
 TASK = """task: siq_demo_asr
@@ -83,7 +83,7 @@ def make_environment() -> Path:
 
 def write_task(folder: Path, clips: list[dict]) -> None:
     """Write the clips as a task of the peer."""
-    rows = [{"path": str(HERE / clip["file"]), "text": clip["text"]} for clip in clips]
+    rows = [{"path": str(DEMO / clip["file"]), "text": clip["text"]} for clip in clips]
     folder.joinpath("clips.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     folder.joinpath("siq_demo_asr.yaml").write_text(TASK.replace("CLIPS", str(folder / "clips.jsonl")))
     folder.joinpath("clips.py").write_text(FUNCTIONS)
@@ -93,7 +93,7 @@ def write_checkpoint(folder: Path) -> None:
     """Link the checkpoint, with the table of spellings that OpenAI's own has and the demo's conversion leaves out."""
     for file in Path(resolve(measure.ASR)).iterdir():
         folder.joinpath(file.name).symlink_to(file)
-    folder.joinpath("normalizer.json").symlink_to(HERE.parents[1] / "metrics" / "whisper_spelling.json")
+    folder.joinpath("normalizer.json").symlink_to(DEMO.parents[1] / "metrics" / "whisper_spelling.json")
 
 
 def run_suite(path: str, clips: str) -> None:

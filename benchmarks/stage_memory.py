@@ -51,7 +51,7 @@ def work(part: str, clips: str) -> None:
     from speechiq.metrics.distance.text_model import TextModel
     from speechiq.metrics.models import load_model
     from speechiq.metrics.similarity import PROMPTS
-    from speechiq.siq_tasks.demo.demo import HERE, list_clips
+    from speechiq.siq_tasks.loaders.bundled import DEMO, list_clips
 
     weights = [0.0]
 
@@ -67,7 +67,7 @@ def work(part: str, clips: str) -> None:
     Checkpoint._load, TextModel.load = map(watched, (Checkpoint._load, TextModel.load))
     measure.tasks()
     listed = {clip["id"]: clip for clip in list_clips()[: int(clips)]}
-    questions = [json.loads(line) for line in HERE.joinpath("questions.jsonl").read_text(encoding="utf-8").splitlines()]
+    questions = [json.loads(line) for line in DEMO.joinpath("questions.jsonl").read_text(encoding="utf-8").splitlines()]
     questions = [row for row in questions if row["id"] in listed]
     asr = build("asr", measure.ASR, {}, Setup(engine="hf"))
     llm = build("text", measure.LLM, {}, Setup(engine="hf"))

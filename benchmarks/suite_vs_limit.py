@@ -39,7 +39,7 @@ from speechiq.harness_patch.systems.answering import LIKELIHOOD_PROMPT
 from speechiq.metrics import similarity
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
 from speechiq.metrics.similarity import PROMPTS
-from speechiq.siq_tasks.demo import demo
+from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.questions.file import read_questions
 
 AIM, TOLERANCE = 1.05, 1e-3
@@ -167,8 +167,8 @@ def main() -> None:
     parser.add_argument("--clips", type=int, default=7)
     measure.rounds_option(parser, 4)
     args = parser.parse_args()
-    clips = demo.list_clips()[: args.clips]
-    questions = read_questions(demo.HERE / "questions.jsonl")[: measure.ROWS["apply"] * args.clips]
+    clips = bundled.list_clips()[: args.clips]
+    questions = read_questions(bundled.DEMO / "questions.jsonl")[: measure.ROWS["apply"] * args.clips]
     ways = {
         "suite": lambda: measure.run_suite(args.clips, llm_answer="likelihood"),
         "loop": lambda: run_loop(clips, questions),

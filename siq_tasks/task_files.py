@@ -21,6 +21,8 @@ DESCRIPTION = (
 )  # fmt: skip
 #: Key of the file `_set.yaml`: metadata that the tasks of a data set share.
 SHARED = "set_metadata"
+#: Beginning of a `dataset_path` inside the package.
+PACKAGED = "package:"
 
 
 class Function(str):

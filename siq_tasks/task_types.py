@@ -62,7 +62,7 @@ class TaskType(NamedTuple):
         keys: Keys of metadata that its tasks read, with any loader; `judge_*` are all keys that begin so.
         read_settings: Takes a task's metadata and returns the settings that its docs contain and its results record;
             raises a `SpeechIQError` for a value with which the task cannot be scored.
-        has_questions: Whether its docs are the questions of a question file, not clips.
+        has_questions: Whether its docs are questions, not clips.
         check: Takes a doc and raises a `SpeechIQError` if it cannot be scored.
         columns: Keys of metadata that must name a column.
         read_row: Reads what a row asks, for questions that are in the columns of the data set, one doc per row; None
@@ -90,10 +90,10 @@ TASK_TYPES: dict[str, TaskType] = {
     "labels": TaskType(_ASKED, _read_labels, columns=_ANSWER, read_row=read_label),
     "judged": TaskType(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
     "choose": TaskType(has_questions=True),
-    "answer": TaskType(KEYS, read_settings),
+    "answer": TaskType(KEYS, read_settings, has_questions=True),
     "caption": TaskType(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
     "transcribe": TaskType(frozenset({"instruction", "normalizer"}), read_normalizer, read_row=read_nothing),
-    "reply": TaskType(reply.KEYS, reply.read_settings, columns=_QUESTION, read_row=read_query),
+    "reply": TaskType(reply.KEYS, reply.read_settings, has_questions=True, columns=_QUESTION, read_row=read_query),
 }
 
 

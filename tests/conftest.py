@@ -19,8 +19,8 @@ import typer.main
 
 from speechiq.core.audio_file import AudioFile
 from speechiq.core.clip import Clip
-from speechiq.siq_tasks.demo import demo
 from speechiq.siq_tasks.demo.fetch import fetch
+from speechiq.siq_tasks.loaders import bundled
 from tests.reducer.browser import CHROMIUM, SWITCHES
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -69,7 +69,7 @@ def endpoint_key(monkeypatch) -> None:
 @pytest.fixture(scope="session")
 def references() -> dict[Clip, str]:
     """Return the demo's clips and their references."""
-    listed = json.loads(demo.HERE.joinpath("clips.json").read_text(encoding="utf-8"))
+    listed = json.loads(bundled.DEMO.joinpath("clips.json").read_text(encoding="utf-8"))
     return {
         Clip(AudioFile(f"demo/{clip['file']}", clip["sha256"]), 0.0, clip["duration"]): clip["text"] for clip in listed
     }

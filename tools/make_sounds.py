@@ -23,7 +23,7 @@ from speechiq.core.errors import print_in_one_line
 from speechiq.core.files.plain import write_whole
 from speechiq.tools.make_clips import DEMO, RATE, encode, level
 
-SET = DEMO.with_name("audiobench_demo")
+SET = DEMO.parent / "audiobench" / "demo"
 SECONDS = 2.5
 PAUSE_S = 0.7
 #: Long recording -> the demo clips that are joined.

@@ -71,15 +71,15 @@ def read_conditions(task: TaskRun) -> dict[str, Scalar]:
     """Return a task's name and the metadata that its scores depend on; None for a key that it does not record.
 
     >>> from speechiq.reducer.runs.measure import Category, Measure
-    >>> category = Category("s", "c", Measure("acc", "higher", "acc. %"), ("id",), settings={"embedder": None})
+    >>> category = Category("s", "c", Measure("acc", "higher", "acc. %"), ("id",), settings=("embedder",))
     >>> task = TaskRun(0.0, "", "s", "t", category, {"version": 1, "dataset": "demo", "embedder": "e"}, {})
     >>> [f"{field}={value}" for field, value in read_conditions(task).items() if value is not None]
     ['task=t', 'dataset=demo', 'version=1', 'embedder=e']
     """
-    fields = {field: None for field, aspect in FIELDS.items() if aspect in (CLIPS, TASKS)} | {**task.category.settings}
-    recorded = {field: _as_scalar(task.metadata[field]) for field in fields if field in task.metadata}
+    fields = [*(field for field, aspect in FIELDS.items() if aspect in (CLIPS, TASKS)), *task.category.settings]
+    recorded = {field: _as_scalar(task.metadata.get(field)) for field in fields}
     under = {CONDITION: _as_scalar(task.metadata[CONDITION])} if task.metadata.get(CONDITION) else {}
-    return {"task": printable(task.task), **fields, **recorded, **under}
+    return {"task": printable(task.task), **recorded, **under}
 
 
 def by_level(system: System) -> dict[str, list[Conditions]]:

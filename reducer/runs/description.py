@@ -24,7 +24,7 @@ FIXES = {
     "alternatives": "write COLUMN: {unit: HEADING} for each further column",
     "undefined": "write counted to leave NaN out of means and count it, or leave the key out",
     "item": "list fields of doc, the clip first, such as [id, question_id]",
-    "settings": "write KEY: VALUE for each key of metadata that scores depend on; null for runs without the key",
+    "settings": "list the keys of metadata that scores depend on, such as [judge]",
     "suite": "write a plain name of letters, digits, '-', '_' and '.'",
     "category": "write a plain name of letters, digits, '-', '_' and '.'",
     "aggregate": "list plain names of further columns, which no category has, such as [average]",

@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 import msgspec
 
-Setting = str | int | float | bool | None
-
 #: Highest limit between which scores lie; a larger one, as that of error rates, only refuses damaged files.
 HIGHEST_LIMIT = 100.0
 
@@ -135,7 +133,7 @@ class Category(msgspec.Struct, frozen=True, rename={"name": "category"}):
         name: Name of the category.
         measure: The column that scores it.
         item: Fields of `doc` that name what is scored; the first is the clip, which is resampled.
-        settings: Further metadata key on which scores depend -> its value for runs that do not record it.
+        settings: Further metadata keys on which scores depend.
         usual: The usual column if another one is used, else None.
         aggregate: Names of further columns, each of which pools the items of all categories that name it.
         extra_columns: Further columns of its rows, whose means are shown beside the scores.
@@ -147,7 +145,7 @@ class Category(msgspec.Struct, frozen=True, rename={"name": "category"}):
     name: str
     measure: Measure
     item: tuple[str, ...]
-    settings: dict[str, Setting] = {}
+    settings: tuple[str, ...] = ()
     usual: str | None = None
     aggregate: tuple[str, ...] = ()
     extra_columns: tuple[Measure, ...] = ()

@@ -22,15 +22,13 @@ ONE_TASK = "siq_*_remember.yaml"
 #: Loaders that a task may name; no other code that a task folder names is imported.
 LOADERS = {
     "speechiq.siq_tasks.loaders.clips.load": "speechiq.siq_tasks.loaders.clips",
-    "speechiq.siq_tasks.demo.demo.load": "speechiq.siq_tasks.demo.demo",
-    "speechiq.siq_tasks.assistant.queries.load": "speechiq.siq_tasks.assistant.queries",
-    "speechiq.siq_tasks.wildspeech.queries.load": "speechiq.siq_tasks.wildspeech.queries",
+    "speechiq.siq_tasks.loaders.bundled.load": "speechiq.siq_tasks.loaders.bundled",
 }
 
 
 def data_sets() -> list[str]:
     """Return the names of the suite's own data sets, sorted."""
-    return sorted(file.parent.name for file in HERE.glob(f"*/{ONE_TASK}"))
+    return sorted({read_task(file)["metadata"]["dataset"] for file in HERE.rglob(ONE_TASK)})
 
 
 def metadata(dataset: str) -> dict[str, Any]:
@@ -80,13 +78,12 @@ def read_one_task(dataset: str) -> dict[str, Any]:
 
 
 def _find_one_task(dataset: str) -> Path:
-    for folder in filter(exists, (HERE / dataset, Path(dataset))):
-        for file in sorted(folder.glob(ONE_TASK)):
-            return file
-    named = (f"*/*_{dataset}.yaml", f"*_{dataset}_*.yaml") if PLAIN.fullmatch(dataset) else ()
-    for file in (file for pattern in named for file in sorted(HERE.rglob(pattern))):
+    patterns = (f"siq_{dataset}_remember.yaml", f"*_{dataset}.yaml", f"*_{dataset}_*.yaml")
+    for file in (file for pattern in patterns if PLAIN.fullmatch(dataset) for file in sorted(HERE.rglob(pattern))):
         if read_task(file)["metadata"].get("dataset") == dataset:
             return file
+    for file in sorted(Path(dataset).glob(ONE_TASK)) if exists(Path(dataset)) else ():
+        return file
     raise SpeechIQError(
         f"{dataset}: no such data set; {did_you_mean(dataset, data_sets())}known are "
         f"{', '.join(data_sets())}, and folders that `siq data new` made"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, SUITE
 from speechiq.siq_tasks.questions.location import find_question_file
-from speechiq.siq_tasks.task_files import read_task
+from speechiq.siq_tasks.task_files import PACKAGED, read_task
 
 IN_PACKAGE = "in the package"
 #: Keys of metadata that name a model which scores.
@@ -77,13 +77,9 @@ def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
     >>> task.name, task.group, task.clips, task.measure, task.direction
     ('siq_demo_remember', 'siq_demo', 14, 'wer', 'lower')
     """
-    files, read, groups = _read_all()
-    tasks = [
-        _describe(name, task, files[name].parent, groups, check_files)
-        for name, task in read.items()
-        if "group" not in task
-    ]
-    return sorted(tasks, key=_place)
+    tasks = _read_all()
+    groups = _list_groups(tasks)
+    return sorted((_describe(name, task, groups, check_files) for name, task in tasks.items()), key=_place)
 
 
 def list_keys(names: Sequence[str]) -> list[frozenset[str] | None]:
@@ -98,23 +94,22 @@ def list_keys(names: Sequence[str]) -> list[frozenset[str] | None]:
     from speechiq.siq_tasks.options import keys_of
     from speechiq.siq_tasks.task_types import name_task_type
 
-    _, read, groups = _read_all()
-    tasks = {task for name in names for task in (_members(name, groups) if name in groups else (name,))}
-    if not tasks <= read.keys():
+    known = _read_all()
+    groups = _list_groups(known)
+    tasks = {task for name in names for task in groups.get(name, [name])}
+    if not tasks <= known.keys():
         return []
     keys = []
-    for task in (read[name] for name in sorted(tasks)):
+    for task in (known[name] for name in sorted(tasks)):
         about = task["metadata"]
         module, _, name = task["custom_dataset"].rpartition(".")
         keys.append(keys_of(getattr(import_module(module), name), name_task_type(about), about["dataset"]))
     return keys
 
 
-def _read_all() -> tuple[dict[str, Path], dict[str, dict[str, Any]], dict[str, list[str]]]:
-    """Return the files of all tasks and groups by name, their content, and the members of each group."""
-    files = {file.stem: file for file in HERE.rglob("[!_]*.yaml")}
-    read = {name: read_task(file) for name, file in files.items()}
-    return files, read, _list_groups(read)
+def _read_all() -> dict[str, dict[str, Any]]:
+    """Return every task of the package by name."""
+    return {file.stem: read_task(file) for file in HERE.rglob("[!_]*.yaml")}
 
 
 def _place(task: TaskInfo) -> tuple[Any, ...]:
@@ -126,15 +121,12 @@ def _rank(level: str) -> int:
     return LEVELS.index(level) if level in LEVELS else len(LEVELS)
 
 
-def _describe(
-    name: str, task: Mapping[str, Any], folder: Path, groups: Mapping[str, list[str]], check_files: bool
-) -> TaskInfo:
+def _describe(name: str, task: Mapping[str, Any], groups: Mapping[str, list[str]], check_files: bool) -> TaskInfo:
     about = task["metadata"]
     measure = about["measure"]
-    subset = about["subset"] if "subset" in about else _count_clips(folder, about["category"])
-    members = {group: set(_members(group, groups)) for group in groups}
-    containing = [group for group in groups if name in members[group]]
-    containing.sort(key=lambda group: (len(members[group]), group != f"siq_{about['dataset']}"))
+    subset = about["subset"] if "subset" in about else _count_clips(about["bundle"], about["category"])
+    containing = [group for group in groups if name in groups[group]]
+    containing.sort(key=lambda group: (len(groups[group]), group != f"siq_{about['dataset']}"))
     return TaskInfo(
         name=name,
         group=", ".join(containing),
@@ -151,48 +143,44 @@ def _describe(
     )
 
 
-def _count_clips(folder: Path, category: str) -> int:
-    """Return the number of bundled clips in a folder or around it; those of another category do not count."""
-    listed = next(file for place in (folder, *folder.parents) if (file := place / "clips.json").is_file())
-    return sum(clip.get("category", category) == category for clip in json.loads(listed.read_bytes()))
+def _count_clips(bundle: str, category: str) -> int:
+    """Return the number of bundled clips in a folder; those of another category do not count."""
+    clips = json.loads(HERE.joinpath(bundle, "clips.json").read_bytes())
+    return sum(clip.get("category", category) == category for clip in clips)
 
 
-def _list_groups(read: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return the members of each group: those that it lists, or the tasks that have its name as a tag."""
-    groups = {task["group"]: list(task["task"]) for task in read.values() if "group" in task}
-    for name, task in read.items():
+def _list_groups(tasks: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return the members of each group: the tasks that have its name as a tag."""
+    groups = defaultdict[str, list[str]](list)
+    for name, task in tasks.items():
         tags = task.get("tag", [])
         for tag in [tags] if isinstance(tags, str) else tags:
-            groups.setdefault(tag, []).append(name)
+            groups[tag].append(name)
     return groups
 
 
-def _members(group: str, groups: Mapping[str, list[str]]) -> Iterator[str]:
-    """Yield the tasks of a group, those of its groups among them."""
-    for name in groups[group]:
-        if name in groups:
-            yield from _members(name, groups)
-        else:
-            yield name
-
-
 def _source(about: Mapping[str, Any]) -> str:
-    if "dataset_path" not in about:
+    if is_bundled(about):
         return IN_PACKAGE
     part = ", ".join(about[key] for key in ("dataset_name", "split") if key in about)
     return f"{about['dataset_path']} ({part})" if part else str(about["dataset_path"])
 
 
+def is_bundled(about: Mapping[str, Any]) -> bool:
+    """Return whether the clips of a task are in the package."""
+    return str(about.get("dataset_path", PACKAGED)).startswith(PACKAGED)
+
+
 def _is_on_hub(about: Mapping[str, Any]) -> bool:
-    return not str(about.get("dataset_path", ".")).startswith(".")
+    return not is_bundled(about) and not about["dataset_path"].startswith(".")
 
 
 def _needs(about: Mapping[str, Any], check_files: bool) -> Iterator[str]:
-    if "dataset_path" in about:
+    if not is_bundled(about):
         yield "data set from the Hub" if _is_on_hub(about) else "folder of `siq data speak`"
     for model in MODELS:
         if model in about:
             yield f"{model} {about[model]}"
-    if about.get("level") == "apply" and "dataset_path" in about:
+    if about.get("level") == "apply" and not is_bundled(about):
         state = "present" if find_question_file(about["dataset"]) else "missing: `siq data questions`"
         yield f"question file ({state})" if check_files else "question file"

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from speechiq.core.audio_file import PACKAGE
 from speechiq.core.cache.folder import working_folder
 from speechiq.core.checkpoints.hub import notice_offline
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import exists, expand, is_file
 from speechiq.siq_tasks.loaders.tables import check_columns, is_table, read_field, read_table
+from speechiq.siq_tasks.task_files import PACKAGED
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -31,7 +33,7 @@ class Source(NamedTuple):
 
     Attributes:
         dataset_path: Hub id, a folder that `datasets` loads, or a `.jsonl`, `.csv` or `.tsv` file with a column of
-            audio files (relative to that file).
+            audio files (relative to that file); `package:FILE` is inside `siq_tasks/`.
         dataset_name: As in `datasets.load_dataset`; not used with a table.
         split: As in `datasets.load_dataset`; not used with a table.
         dataset_revision: As in `datasets.load_dataset`; not used with a table.
@@ -53,6 +55,8 @@ class Source(NamedTuple):
     @property
     def local(self) -> Path | None:
         """Return the folder or file on this machine, or None for a Hub id."""
+        if self.dataset_path.startswith(PACKAGED):
+            return PACKAGE / self.dataset_path.removeprefix(PACKAGED)
         path = expand(self.dataset_path)
         return path if exists(path) or self.dataset_path.startswith((".", "/", "~")) else None
 

@@ -35,9 +35,9 @@ def speech(demo_speech) -> np.ndarray:
 @pytest.fixture(scope="module")
 def demo_speech() -> np.ndarray:
     from speechiq.core.clip import file_clip
-    from speechiq.siq_tasks.demo import demo
+    from speechiq.siq_tasks.loaders import bundled
 
-    return file_clip(demo.list_clips()[0]).samples[: 8 * SAMPLING_RATE]
+    return file_clip(bundled.list_clips()[0]).samples[: 8 * SAMPLING_RATE]
 
 
 def decibels(signal: np.ndarray, noise: np.ndarray) -> float:

@@ -9,7 +9,7 @@ from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.hf_audio import HFAudio
-from speechiq.siq_tasks.demo import demo
+from speechiq.siq_tasks.loaders import bundled
 from tests.conftest import run
 from tests.engines import tiny
 
@@ -37,7 +37,7 @@ def sets(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sets")
     lines = []
     for dataset, columns in ROWS.items():
-        audio = [str(demo.HERE / "clips" / f"{name}.ogg") for name in CLIPS]
+        audio = [str(bundled.DEMO / "clips" / f"{name}.ogg") for name in CLIPS]
         rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         table = [json.dumps({"context": file} | row) for file, row in zip(audio, rows, strict=True)]
         folder.joinpath(f"{dataset}.jsonl").write_text("\n".join(table))

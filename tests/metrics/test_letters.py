@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE
 from speechiq.metrics.letters.reading import UNPARSED, parse_letter
-from speechiq.siq_tasks.demo.demo import HERE as DEMO
+from speechiq.siq_tasks.loaders.bundled import DEMO
 from speechiq.siq_tasks.questions.file import read_questions
 from tests.metrics.phrasings import BLOCKS, write_answers
 

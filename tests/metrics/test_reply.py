@@ -20,7 +20,7 @@ from speechiq.metrics.reply.rater import rate
 from speechiq.metrics.reply.scores import read_settings
 from speechiq.metrics.reply.transcript import find_audible, open_reply_asr, transcribe_replies
 from speechiq.reducer.runs.judged import read_item, read_stored
-from speechiq.siq_tasks.wildspeech import queries
+from speechiq.siq_tasks.loaders import bundled
 
 ASR = "pocketsphinx:en-us"
 
@@ -28,7 +28,7 @@ ASR = "pocketsphinx:en-us"
 @pytest.fixture(scope="module")
 def clean():
     """A bundled clip of a clear voice, and its words."""
-    clip = next(clip for clip in queries.list_clips() if clip["id"] == "demo_reply/leap")
+    clip = next(clip for clip in bundled.list_clips("wildspeech/demo") if clip["id"] == "demo_reply/leap")
     return file_clip(clip), clip["text"]
 
 
@@ -72,7 +72,7 @@ def test_said_written_and_silent_replies_are_scored_and_kept_as_json(clean):
 @pytest.mark.slow
 @pytest.mark.parametrize("voice", ["piper", "flite"])
 def test_the_words_of_a_clear_voice_are_found_and_those_of_a_noisy_one_are_not(voice):
-    clips = [clip for clip in queries.list_clips() if str(clip["voice"]).startswith(voice)][:2]
+    clips = [clip for clip in bundled.list_clips("wildspeech/demo") if str(clip["voice"]).startswith(voice)][:2]
     clear = [file_clip(clip) for clip in clips]
     noisy = [replace(clip, transforms=(Noise("white", 0.0, seed),)) for seed, clip in enumerate(clear)]
     given = answers(

@@ -7,8 +7,8 @@ from speechiq.core.clip import SAMPLING_RATE, file_clip
 from speechiq.core.usage import usage
 from speechiq.engines._shared.distillmos import HOP, WINDOW, cut_windows
 from speechiq.metrics.reply.rater import rate, read_rater, speech_quality
-from speechiq.siq_tasks.demo import demo
 from speechiq.siq_tasks.demo.fetch import fetch
+from speechiq.siq_tasks.loaders import bundled
 
 #: Scores of the first 20 s of clips by the code of the package `distillmos` 0.9.1.
 PUBLISHED = {
@@ -36,7 +36,7 @@ def first(clip, seconds):
 @pytest.mark.slow
 @pytest.mark.network
 def test_scores_are_those_of_the_published_code(model):
-    clips = {clip["id"]: clip for clip in demo.list_clips()}
+    clips = {clip["id"]: clip for clip in bundled.list_clips()}
     found = {name: rate(first(clips[name], 20), model) for name in PUBLISHED}
     assert found == pytest.approx(PUBLISHED, abs=1e-4)
     assert rate(first(clips["demo/earnings-1"], 3), model) == pytest.approx(FIRST_3_S, abs=1e-4)
@@ -45,7 +45,7 @@ def test_scores_are_those_of_the_published_code(model):
 @pytest.mark.slow
 @pytest.mark.network
 def test_voices_have_the_order_that_people_hear(rater, model, monkeypatch, tmp_path):
-    clean = [clip for clip in demo.list_clips() if not clip.get("noise")]
+    clean = [clip for clip in bundled.list_clips() if not clip.get("noise")]
     by_engine = {
         engine: [rate(first(clip, 8), model) for clip in clean if str(clip["voice"]).startswith(engine)][:3]
         for engine in ("piper", "flite", "espeak-ng")

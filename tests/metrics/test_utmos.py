@@ -12,7 +12,7 @@ from speechiq.core.usage import usage
 from speechiq.engines._shared import utmos
 from speechiq.metrics.reply.rater import rate, rater_of, speech_quality
 from speechiq.metrics.reply.scores import read_settings
-from speechiq.siq_tasks.demo import demo
+from speechiq.siq_tasks.loaders import bundled
 
 #: Clip and number of its first samples -> the score by the published code (torch.hub, `tarepan/SpeechMOS:v1.2.0`,
 #: `UTMOS22Strong`) with the weights of `draw`. The first three have an odd, an even and an odd number of frames; that
@@ -56,7 +56,7 @@ def write(shapes, tmp_path):
 
 @pytest.fixture(scope="module")
 def clips():
-    return {clip["id"]: file_clip(clip) for clip in demo.list_clips()}
+    return {clip["id"]: file_clip(clip) for clip in bundled.list_clips()}
 
 
 @pytest.mark.slow
@@ -76,7 +76,7 @@ def read(file, **metadata):
 def test_scores_are_shared_by_the_content_of_the_weights_not_by_their_place(write, clips, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
     one, moved, other = (read(write(value, name)) for value, name in ((0.01, "a.pt"), (0.01, "b/a.pt"), (0.02, "c.pt")))
-    clip = file_clip({**demo.list_clips()[0], "duration": 1.0})
+    clip = file_clip({**bundled.list_clips()[0], "duration": 1.0})
     before = usage["speech_ratings"]
     (first,), (again,), (different,) = (speech_quality([clip], rater_of(doc)) for doc in (one, moved, other))
     assert first == again != different and usage["speech_ratings"] - before == 2

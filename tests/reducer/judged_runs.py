@@ -27,15 +27,15 @@ METADATA = {
         "undefined": "counted",
         "alternatives": {"exact_match": {"unit": "exact match %"}},
     },
-    "settings": {
-        "judge": None,
-        "judge_rubric": None,
-        "judge_rubric_sha256": None,
-        "judge_draws": None,
-        "judge_seed": None,
-        "judge_by": None,
-        "judge_identity": None,
-    },
+    "settings": [
+        "judge",
+        "judge_rubric",
+        "judge_rubric_sha256",
+        "judge_draws",
+        "judge_seed",
+        "judge_by",
+        "judge_identity",
+    ],
 }
 JUDGE = {
     "judge": "openai:gpt-4o",

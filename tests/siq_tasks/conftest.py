@@ -12,7 +12,7 @@ import pytest
 import soundfile
 from datasets import Audio, Dataset
 
-from speechiq.siq_tasks.demo import demo
+from speechiq.siq_tasks.loaders import bundled
 
 README = """---
 configs:
@@ -71,13 +71,13 @@ def hub(tmp_path_factory) -> Hub:
     """Four clips of the demo and one segment to ignore in each of the three sets."""
     folder, questions = tmp_path_factory.mktemp("hub"), tmp_path_factory.mktemp("questions")
     folder.joinpath("README.md").write_text(README)
-    clips = [clip for clip in demo.list_clips() if clip["domain"] != "human"]
-    asked = [json.loads(line) for line in demo.HERE.joinpath("questions.jsonl").read_text().splitlines()]
+    clips = [clip for clip in bundled.list_clips() if clip["domain"] != "human"]
+    asked = [json.loads(line) for line in bundled.DEMO.joinpath("questions.jsonl").read_text().splitlines()]
     for dataset, domain in (("earnings22", "earnings"), ("voxpopuli", "parliament"), ("medasr", "medical")):
         mine = [clip for clip in clips if clip["domain"] == domain]
         names = {clip["id"]: f"{i:05}" if dataset == "medasr" else Path(clip["id"]).name for i, clip in enumerate(mine)}
         rows = [
-            esb_row(names[clip["id"]], demo.HERE.joinpath(clip["file"]).read_bytes(), clip["text"], clip["duration"])
+            esb_row(names[clip["id"]], bundled.DEMO.joinpath(clip["file"]).read_bytes(), clip["text"], clip["duration"])
             for clip in mine
         ]
         rows.append(esb_row("ignored", encode(40.0), "ignore_time_segment_in_scoring", 40.0))

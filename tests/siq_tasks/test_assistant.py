@@ -10,9 +10,8 @@ from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.assistant import queries
 from speechiq.siq_tasks.catalog.new import create
-from speechiq.siq_tasks.loaders import audio
+from speechiq.siq_tasks.loaders import audio, bundled
 from speechiq.siq_tasks.loaders import clips as loading
 from tests.metrics import tiny_text
 from tests.siq_tasks.conftest import encode
@@ -27,7 +26,7 @@ def load(task: str):
 
 def test_queries_have_their_entities_and_settings_in_docs():
     task = load("siq_demo_assistant_distance")
-    marked = {clip["id"]: clip["entities"] for clip in queries.list_clips()}
+    marked = {clip["id"]: clip["entities"] for clip in bundled.list_clips("assistant/demo")}
     assert {doc["id"]: doc["entities"] for doc in task.eval_docs} == marked
     assert {key: task.eval_docs[0][key] for key in OFF} == OFF
     assert task.config.metadata["suite"] == "assistant" and task.config.metadata["ner"] == "off"

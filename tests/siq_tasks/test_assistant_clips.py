@@ -12,6 +12,10 @@ from speechiq.tools.make_clips import VOICES
 
 HERE = PACKAGE / "assistant" / "demo"
 CLIPS = json.loads(HERE.joinpath("clips.json").read_text(encoding="utf-8"))
+CHOICES, ANSWERS = (
+    {row["id"]: row for row in map(json.loads, HERE.joinpath(f"{name}.jsonl").read_text(encoding="utf-8").splitlines())}
+    for name in ("choose", "answer")
+)
 
 
 def test_every_clip_is_in_the_package_as_it_was_made():
@@ -26,22 +30,24 @@ def test_kinds_voices_noise_and_letters_are_mixed():
     assert len({clip["id"] for clip in CLIPS}) == len(CLIPS) >= 60
     kinds = Counter(clip["kind"] for clip in CLIPS)
     assert set(kinds) == {"entity", "rare", "confusable"} and min(kinds.values()) >= 20
+    assert {clip["id"] for clip in CLIPS} == CHOICES.keys() == ANSWERS.keys()
     assert {clip["voice"] for clip in CLIPS} < set(VOICES)
     assert {clip["noise"] for clip in CLIPS} == {None, "white", "babble"}
     assert all((clip["noise"] is None) == (clip["snr_db"] is None) for clip in CLIPS)
     assert 1 / 4 < sum(clip["snr_db"] is not None for clip in CLIPS) / len(CLIPS) < 1 / 2
-    assert set(Counter(clip["answer"] for clip in CLIPS).values()) == {len(CLIPS) // 4}
+    assert set(Counter(row["answer"] for row in CHOICES.values()).values()) == {len(CLIPS) // 4}
 
 
 @pytest.mark.parametrize("clip", CLIPS, ids=lambda clip: clip["id"])
 def test_a_query_has_marked_entities_and_an_answer_that_it_does_not_give_away(clip):
     assert all(entity in clip["text"] for entity in clip["entities"])
     assert bool(clip["entities"]) == (clip["kind"] == "entity")
-    options = [normalize(option) for option in clip["options"]]
-    right = options[LETTERS.index(clip["answer"])]
+    choice = CHOICES[clip["id"]]
+    options = [normalize(option) for option in choice["options"]]
+    right = options[LETTERS.index(choice["answer"])]
     assert len(set(options)) == len(options) == 4
     assert right not in normalize(clip["text"]).split()
-    accepted = [normalize(answer) for answer in clip["accepted"]]
+    accepted = [normalize(answer) for answer in ANSWERS[clip["id"]]["accepted"]]
     assert any(answer in right for answer in accepted)
     wrong = [option for option in options if option != right]
     assert not any(answer in option.split() for answer in accepted for option in wrong)

@@ -5,35 +5,37 @@ from collections import Counter
 
 import pytest
 
-from speechiq.siq_tasks.audiobench_demo import demo
+from speechiq.core.audio_file import PACKAGE
 from speechiq.siq_tasks.catalog.tasks import IN_PACKAGE, list_tasks
-from speechiq.siq_tasks.demo.demo import list_clips
+from speechiq.siq_tasks.loaders.bundled import list_clips
+from speechiq.siq_tasks.loaders.clips import load
 from speechiq.siq_tasks.task_files import read_task
 from speechiq.tools.make_sounds import FILES, RECORDINGS, SOUNDS, make
 from tests.conftest import run
 from tests.warm import lm_eval, run_warm
 
 CLIPS = {clip["id"].rpartition("/")[2]: clip for clip in list_clips()}
+HERE = PACKAGE / "audiobench" / "demo"
 TASKS = [task for task in list_tasks(check_files=False) if task.suite == "audiobench_demo"]
 FEMALE = {"flite:slt", "festival:cmu_us_slt_arctic_hts", "espeak-ng:en-us+f3"}
 
 
 def read(table):
-    return [json.loads(line) for line in (demo.HERE / f"{table}.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in (HERE / f"{table}.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def test_there_is_a_set_for_each_template_with_clips_in_the_package():
     assert {task.level for task in TASKS} == {"choice", "judged", "labels", "caption", "transcribe"}
     for task in TASKS:
         assert task.source == IN_PACKAGE and task.clips == len(read(task.category)) and not task.needs
-    assert sum(file.stat().st_size for file in demo.HERE.rglob("*") if file.is_file()) < 2_000_000
+    assert sum(file.stat().st_size for file in HERE.rglob("*") if file.is_file()) < 2_000_000
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.category)
 def test_each_set_loads_its_rows(task, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path))
-    read_yaml = read_task(demo.HERE / f"{task.name}.yaml")
-    loaded = demo.load(**read_yaml["metadata"])
+    read_yaml = read_task(HERE / f"{task.name}.yaml")
+    loaded = load(**read_yaml["metadata"])
     assert {doc["question_id"] for doc in loaded.docs} == {f"{task.dataset}/{row['id']}" for row in read(task.category)}
     assert loaded.record["left_out"] == 0
 
@@ -68,11 +70,11 @@ def test_captions_have_three_references_and_recordings_the_words_of_their_clips(
 @pytest.mark.parametrize("name", ["tone", "noise", "clicks", "chirp", "beeps", "hum"])
 def test_the_audio_can_be_made_again(name):
     file = f"sounds/{name}-2.ogg"
-    assert make(file) == (demo.HERE / file).read_bytes()
+    assert make(file) == (HERE / file).read_bytes()
 
 
 def test_the_package_has_the_files_of_the_tool():
-    assert {str(file.relative_to(demo.HERE)) for file in demo.HERE.rglob("*.ogg")} == set(FILES)
+    assert {str(file.relative_to(HERE)) for file in HERE.rglob("*.ogg")} == set(FILES)
 
 
 @pytest.mark.slow

@@ -15,14 +15,14 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.transforms.chain import read_transforms
 from speechiq.siq_tasks.conditions.apply import with_condition
 from speechiq.siq_tasks.conditions.spec import KINDS, parse_condition
-from speechiq.siq_tasks.demo import demo
+from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.loaders.docs import digest_content
 from tests.conftest import run
 
 
 @pytest.fixture(scope="module")
 def docs():
-    return demo.load(level="apply").docs
+    return bundled.load(level="apply").docs
 
 
 def changes(doc):
@@ -174,9 +174,9 @@ def test_another_process_makes_the_same_docs_and_samples(docs, tmp_path):
     conditions += ["codec:mp3@32k", "codec:gsm", "babble:3@0.5+reverb:0.3s+white@5dB"]
     program = f"""
 import json
-from speechiq.siq_tasks.demo import demo
+from speechiq.siq_tasks.loaders import bundled
 from tests.siq_tasks.test_conditions import digest_sound
-docs = demo.load(level="apply").docs
+docs = bundled.load(level="apply").docs
 print(json.dumps([digest_sound(docs, condition) for condition in {conditions!r}]))
 """
     there = run("python", "-c", program, env={**os.environ, "PYTHONHASHSEED": "7", "OMP_NUM_THREADS": "2"})

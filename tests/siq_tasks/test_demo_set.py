@@ -5,16 +5,16 @@ import pytest
 
 from speechiq.metrics.choice import LETTERS
 from speechiq.metrics.words.normalizer import normalize
-from speechiq.siq_tasks.demo.demo import HERE
+from speechiq.siq_tasks.loaders.bundled import DEMO
 
-CLIPS = json.loads(HERE.joinpath("clips.json").read_text(encoding="utf-8"))
-QUESTIONS = [json.loads(line) for line in HERE.joinpath("questions.jsonl").read_text(encoding="utf-8").splitlines()]
+CLIPS = json.loads(DEMO.joinpath("clips.json").read_text(encoding="utf-8"))
+QUESTIONS = [json.loads(line) for line in DEMO.joinpath("questions.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def test_every_clip_is_in_the_package_as_it_was_made(demo_clips):
     for clip in demo_clips:
         clip.source.check(clip.offset, clip.length)
-    assert {clip.source.file for clip in demo_clips} == set(HERE.joinpath("clips").iterdir())
+    assert {clip.source.file for clip in demo_clips} == set(DEMO.joinpath("clips").iterdir())
 
 
 def test_three_groups_several_voices_and_noise_let_systems_differ():

@@ -14,7 +14,7 @@ from tests.siq_tasks.questions.server import serving
 
 LOADER = """
 from datasets import Dataset
-from speechiq.siq_tasks.demo import demo
+from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.loaders.docs import Loaded
 from speechiq.siq_tasks.task_types import read_task_type
 from speechiq.siq_tasks.options import takes
@@ -22,7 +22,7 @@ from speechiq.siq_tasks.options import takes
 @takes()
 def load(**metadata):
     settings = read_task_type(metadata).read_settings(metadata)
-    rows = demo.load(level="apply").docs.select([0, 3, 6])
+    rows = bundled.load(level="apply").docs.select([0, 3, 6])
     docs = [
         {**row, "answer": row["options"]["ABCD".index(row["answer"])], "accepted": [], **settings} for row in rows
     ]

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.siq_tasks.catalog.tasks import list_tasks
-from speechiq.siq_tasks.demo import demo
+from speechiq.siq_tasks.loaders import bundled
 from tests.siq_tasks.conftest import write_parquet
 from tests.warm import lm_eval as run_lm_eval
 from tests.warm import run_warm
@@ -32,10 +32,10 @@ SETS = {
 def authors(tmp_path_factory, demo_models):
     """Folders with the authors' columns, and their questions without clip ids."""
     folder = tmp_path_factory.mktemp("authors")
-    asked = [json.loads(line) for line in demo.HERE.joinpath("questions.jsonl").read_text().splitlines()]
+    asked = [json.loads(line) for line in bundled.DEMO.joinpath("questions.jsonl").read_text().splitlines()]
     for dataset, (name, split, column, domain) in SETS.items():
-        clips = [clip for clip in demo.list_clips() if clip["domain"] == domain]
-        rows = [{"audio": demo.HERE.joinpath(clip["file"]).read_bytes(), column: clip["text"]} for clip in clips]
+        clips = [clip for clip in bundled.list_clips() if clip["domain"] == domain]
+        rows = [{"audio": bundled.DEMO.joinpath(clip["file"]).read_bytes(), column: clip["text"]} for clip in clips]
         if dataset == "paper_voxpopuli":
             more = [
                 {"audio_id": Path(c["id"]).name, "language": "en", "normalized_text": c["text"].lower()} for c in clips

@@ -9,7 +9,7 @@ from lm_eval.tasks import TaskManager
 from lm_eval.tasks._yaml_loader import load_yaml
 
 import speechiq.siq_tasks.catalog.suite as suite
-import speechiq.siq_tasks.demo.demo as demo
+import speechiq.siq_tasks.loaders.bundled as bundled
 import speechiq.siq_tasks.task as speech_task
 from speechiq.core import audio_file
 from speechiq.core.errors import SpeechIQError
@@ -34,8 +34,7 @@ def demo_tasks(manager):
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_every_yaml_loads_with_its_functions(file, manager):
     config = load_yaml(file, resolve_func=True)
-    name = config.get("task") if isinstance(config.get("task"), str) else config["group"]
-    assert name == file.stem and name in manager.all_tasks
+    assert config["task"] == file.stem and file.stem in manager.all_tasks
 
 
 def test_a_task_that_counts_words_records_how_they_are_normalized(demo_tasks):
@@ -96,7 +95,7 @@ def test_a_task_with_a_condition_of_its_own_refuses_another(manager):
 
 def test_a_spoilt_clip_stops_the_task_from_loading(manager, tmp_path, monkeypatch):
     copy = shutil.copytree(SUITE / "demo", tmp_path / "demo")
-    monkeypatch.setattr(demo, "HERE", copy)
+    monkeypatch.setattr(bundled, "PACKAGE", tmp_path)
     monkeypatch.setattr(audio_file, "PACKAGE", tmp_path)
     assert manager.load("siq_demo_apply")["tasks"]
     copy.joinpath("clips", "kennedy.ogg").write_bytes(b"")
@@ -105,7 +104,7 @@ def test_a_spoilt_clip_stops_the_task_from_loading(manager, tmp_path, monkeypatc
 
 
 def test_only_the_level_that_asks_questions_reads_them(manager, monkeypatch):
-    monkeypatch.setattr(demo, "read_questions", lambda file: pytest.fail("questions were read"))
+    monkeypatch.setattr(bundled, "read_objects", lambda file, fix: pytest.fail("questions were read"))
     assert manager.load(["siq_demo_remember", "siq_demo_understand"])["tasks"]
 
 

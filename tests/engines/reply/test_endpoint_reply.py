@@ -16,7 +16,7 @@ from speechiq.engines.reply.openai import EndpointReply
 from speechiq.engines.speech.program_voices import Flite
 from speechiq.harness_patch.systems.answering import REPLY, Question
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.siq_tasks.wildspeech.queries import list_clips
+from speechiq.siq_tasks.loaders.bundled import list_clips
 from tests.conftest import KEY
 from tests.core.recordings import OPEN_END
 from tests.engines.opener import open_engine
@@ -46,7 +46,7 @@ def say(audio, transcript="Good evening.", **more):
 
 
 def ask(number=1):
-    return [Prompt.about("<audio>", [file_clip(clip)]) for clip in list_clips()[:number]]
+    return [Prompt.about("<audio>", [file_clip(clip)]) for clip in list_clips("wildspeech/demo")[:number]]
 
 
 def test_a_query_is_answered_aloud(spoken):

@@ -17,7 +17,7 @@ from speechiq.engines._shared.speech import SHORTEST_S, as_speech
 from speechiq.engines.reply.hf import OmniReply
 from speechiq.harness_patch.systems.answering import REPLY, Question
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.siq_tasks.wildspeech.queries import list_clips
+from speechiq.siq_tasks.loaders.bundled import list_clips
 from tests.conftest import run
 from tests.engines import tiny
 from tests.engines.opener import open_engine
@@ -41,7 +41,7 @@ def load(folder, **options):
 
 
 def queries(number):
-    return [Prompt.about("<audio>", [file_clip(clip)]) for clip in list_clips()[:number]]
+    return [Prompt.about("<audio>", [file_clip(clip)]) for clip in list_clips("wildspeech/demo")[:number]]
 
 
 def test_with_torchvision(seeing):

@@ -11,11 +11,16 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.cache.clip_folder import save_samples
-from speechiq.siq_tasks.wildspeech import queries
+from speechiq.siq_tasks.loaders import bundled
 from tests.reducer.browser import Visit
 from tests.reducer.judged_runs import JUDGE, judged_row, write_judged
 
-QUERIES = [clip for clip in queries.list_clips() if clip["id"] in ("demo_reply/bread", "demo_reply/kennedy")]
+NAMES = ("demo_reply/bread", "demo_reply/kennedy")
+QUERIES = [
+    clip | {"checklist": "Gives a time of about one to two hours."}
+    for clip in bundled.list_clips("wildspeech/demo")
+    if clip["id"] in NAMES
+]
 MEASURE = {"column": "judge_points", "direction": "higher", "unit": "points 1-10", "range": [1, 10]}
 LOAD = """(player) => new Promise((done) => {
     player.onloadedmetadata = () => done(player.duration);

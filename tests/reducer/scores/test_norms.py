@@ -37,7 +37,7 @@ OTHER = {
         "content_sha256 is '0123456789ab' in system 'new' and not recorded in norms",
     ),
     "data set": ("apply", {"dataset": "x"}, "task versions", "data set 'demo' is in norms 'pool' and not in system"),
-    "normalizer": ("remember", {"normalizer": "basic"}, "normalizer", "normalizer is 'basic' in system 'new' and 'eng"),
+    "normalizer": ("remember", {"normalizer": "basic"}, "normalizer", "normalizer is 'basic' in system 'new' and not"),
     "embedder": ("understand", {"embedder": "llm"}, "embedder", "embedder is 'llm' in system 'new' and not recorded"),
     "template": ("understand", {"embedder_template": "chat"}, "embedder", "embedder_template is 'chat' in system"),
 }
@@ -112,9 +112,9 @@ def test_a_real_pool_reads_back_with_all_it_hangs_on(tmp_path, pool, built):
             "prompt_version": 1,
             "subset_sha256": None,
             "embedder": None,
-            "embedder_template": "plain",
-            "embedder_text": "raw",
-            "embedder_dtype": "float32",
+            "embedder_template": None,
+            "embedder_text": None,
+            "embedder_dtype": None,
         }
     ]
 

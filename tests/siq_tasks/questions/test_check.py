@@ -5,14 +5,14 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.demo import demo
+from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.questions.check import check_file, describe
 from speechiq.siq_tasks.questions.file import read_questions, write_questions
 from tests.conftest import run
 from tests.siq_tasks.questions.test_write import COMMAND
 
-QUESTIONS = demo.HERE / "questions.jsonl"
-REFERENCES = {clip["id"]: clip["text"] for clip in demo.list_clips()}
+QUESTIONS = bundled.DEMO / "questions.jsonl"
+REFERENCES = {clip["id"]: clip["text"] for clip in bundled.list_clips()}
 
 
 class Cheat:

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.demo.demo import HERE
+from speechiq.siq_tasks.loaders.bundled import DEMO
 from speechiq.siq_tasks.questions.file import join, read_questions, write_questions
 from speechiq.siq_tasks.questions.location import locate
 
@@ -144,7 +144,7 @@ def test_a_partial_file_is_one_error_that_says_how_to_complete_it():
 
 
 def test_the_demos_file_is_sound_and_complete(demo_clips):
-    rows = read_questions(HERE / "questions.jsonl")
+    rows = read_questions(DEMO / "questions.jsonl")
     clips = list(dict.fromkeys(row["id"] for row in rows))
     assert len(clips) == len(demo_clips)
     assert set(Counter(row["id"] for row in join(rows, clips, "demo")).values()) == {3}

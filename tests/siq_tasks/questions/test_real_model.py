@@ -3,7 +3,7 @@
 import pytest
 
 from speechiq.core.checkpoints.names import resolve
-from speechiq.siq_tasks.demo import demo
+from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.questions.check import check_file
 from speechiq.siq_tasks.questions.endpoints import HarnessAuthor, OpenAIAuthor
 from speechiq.siq_tasks.questions.file import join, read_questions, write_questions
@@ -11,7 +11,7 @@ from speechiq.siq_tasks.questions.write import Plan, write
 from tests.served import transformers_serve
 
 MODEL = "demo:SmolLM2-135M-Instruct"
-QUESTIONS = demo.HERE / "questions.jsonl"
+QUESTIONS = bundled.DEMO / "questions.jsonl"
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def served(demo_models, tmp_path_factory):
 def test_a_writer_that_cannot_write_ends_orderly_with_all_left_out(served, tmp_path):
     url, model = served
     author = OpenAIAuthor(model, url, max_gen_toks=24)
-    clips = demo.list_clips()[:1]
+    clips = bundled.list_clips()[:1]
     outcome = write(clips, Plan(author, [author], rewrites=1), tmp_path / "q", "demo", workers=2)
     assert outcome.asked == outcome.failures.total() == 2
     rows = read_questions(tmp_path / "q")
@@ -42,7 +42,7 @@ def test_the_floors_of_the_demos_questions_by_a_served_reader(served, tmp_path):
 
 
 def test_lm_evals_model_checks_with_and_without_the_reference(demo_models, tmp_path):
-    references = {clip["id"]: clip["text"] for clip in demo.list_clips()[:1]}
+    references = {clip["id"]: clip["text"] for clip in bundled.list_clips()[:1]}
     rows = [row for row in read_questions(QUESTIONS) if row["id"] in references]
     write_questions(tmp_path / "q", rows)
     author = HarnessAuthor("hf", MODEL, max_tokens=4)

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.demo import demo
+from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.questions.file import join, read_questions
 from speechiq.siq_tasks.questions.released import join_released, parse_options, read_released
 
@@ -138,7 +138,7 @@ def siq(*arguments):
 
 
 def test_the_command_writes_a_question_file_that_the_tasks_read(tmp_path):
-    clips = demo.list_clips()
+    clips = bundled.list_clips()
     made = [entry(clip["text"]) for clip in clips]
     file, out = released(tmp_path, made), tmp_path / "demo.jsonl"
     done = siq("paper", "questions", file, "--dataset", "demo", "--output", out)

@@ -14,7 +14,7 @@ import pytest
 
 from speechiq.core.cache.row_files import seal, unseal
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.demo import demo
+from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.questions.answers import Answers
 from speechiq.siq_tasks.questions.endpoints import OpenAIAuthor
 from speechiq.siq_tasks.questions.file import join, read_questions, write_questions
@@ -25,7 +25,7 @@ from tests.siq_tasks.questions.server import completion, draft, good_author, ser
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("endpoint_key")]
 
 HANGS, AT_ONCE = 120, 60  # seconds; a busy machine needs some to end a Python process
-CLIPS = demo.list_clips()
+CLIPS = bundled.list_clips()
 IDS = [clip["id"] for clip in CLIPS]
 COMMAND = "import sys; from speechiq.cli.main import main; sys.argv.insert(1, 'data'); main()"
 
@@ -167,7 +167,7 @@ def test_a_run_killed_at_once_goes_on_without_paying_twice(tmp_path):
 
 def test_a_partial_file_is_completed_and_what_it_holds_is_kept(tmp_path):
     output = tmp_path / "demo.jsonl"
-    hand = [json.loads(line) for line in demo.HERE.joinpath("questions.jsonl").read_text().splitlines()]
+    hand = [json.loads(line) for line in bundled.DEMO.joinpath("questions.jsonl").read_text().splitlines()]
     write_questions(output, hand[:4])
     outcome, requests = run(good_author, output)
     assert outcome.rows[:4] == hand[:4] and len(outcome.rows) == 42
@@ -274,7 +274,7 @@ def test_one_ctrl_c_ends_writing_at_once_and_keeps_what_was_answered(answered, t
 
 def test_one_ctrl_c_ends_a_check(tmp_path):
     enough, held = threading.Event(), threading.Event()
-    questions = str(demo.HERE / "questions.jsonl")
+    questions = str(bundled.DEMO / "questions.jsonl")
     with serving(lambda *_: (enough.set(), held.wait(HANGS), "A")[2]) as server:
         errors, took, status = interrupt(enough, "check", questions, "--reader", f"openai:m,base_url={server.url}")
         held.set()

@@ -48,7 +48,7 @@ def write_judged(
     } | settings  # fmt: skip
     stamp = f"2026-01-01T00-00-{date:09.6f}"
     metadata = {"version": 1, "suite": "toy", "category": task, "item": ["id"], "measure": MEASURE, "dataset": "toy"}
-    metadata |= {"settings": dict.fromkeys(key for key in judging if key != "judging")} | judging
+    metadata |= {"settings": [key for key in judging if key != "judging"]} | judging
     rows = []
     for number, score in enumerate(points):
         item = item_of(f"{system} {number} {HOSTILE}", Judgment((score,), (f"Score: {score}",)), 1.0)

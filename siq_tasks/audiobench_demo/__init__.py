@@ -1,1 +1,0 @@
-"""Bundled sets for the templates of AudioBench: tables of rows, sounds and recordings."""

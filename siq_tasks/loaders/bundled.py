@@ -1,0 +1,47 @@
+"""Load the sets inside the package: a folder with the list `clips.json` and files of questions."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from speechiq.core.audio_file import PACKAGE
+from speechiq.core.files.json_lines import read_objects
+from speechiq.siq_tasks.loaders.docs import Loaded, build_docs
+from speechiq.siq_tasks.options import takes
+from speechiq.siq_tasks.task_types import read_task_type
+
+DEMO = PACKAGE / "demo"
+
+
+def list_clips(bundle: str = DEMO.name, **_metadata: Any) -> list[dict[str, Any]]:
+    """Return the clips of a folder of `siq_tasks/`, with paths relative to `siq_tasks/`."""
+    clips = json.loads(PACKAGE.joinpath(bundle, "clips.json").read_bytes())
+    return [clip | {"path": f"{bundle}/{clip['file']}"} for clip in clips]
+
+
+@takes()
+def load(
+    bundle: str = DEMO.name,
+    dataset: str = DEMO.name,
+    category: str | None = None,
+    questions: str = "questions.jsonl",
+    **metadata: Any,
+) -> Loaded:
+    """Load the docs of one task.
+
+    Args:
+        bundle: Folder of the set in `siq_tasks/`.
+        dataset: Name of the data set.
+        category: Category of the task; clips of another category are left out.
+        questions: File in the folder: a line per question, as `docs.build_docs` takes it. Read if the docs of the task
+            type are questions.
+        **metadata: Metadata of the task.
+    """
+    task_type = read_task_type(metadata)
+    clips = [clip for clip in list_clips(bundle) if clip.get("category", category) == category]
+    ids = {clip["id"] for clip in clips}
+    file = PACKAGE / bundle / questions
+    rows = [line.row for line in read_objects(file, "correct it")] if task_type.has_questions else []
+    docs = build_docs(dataset, clips, [row for row in rows if row["id"] in ids], metadata)
+    return Loaded(docs, task_type.read_settings(metadata))

@@ -1,1 +1,0 @@
-"""Hold the tasks of spoken conversation: WildSpeech-Bench, and a bundled set of the same form."""
