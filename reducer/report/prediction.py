@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle
+from typing import Any
 
 import plotly.graph_objects as go
 
 from speechiq.reducer.report import figures, page, provenance
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.studies.validity import published
-from speechiq.reducer.studies.validity.agreement import Agreement
 from speechiq.reducer.studies.validity.prediction import Prediction
 from speechiq.reducer.studies.validity.predictors import CAUGHT
 
@@ -21,12 +21,14 @@ HEIGHT = 460
 SECTIONS = ("metrics", "curves", "thresholds", "combinations", "differences", "agreement")
 
 
-def render(prediction: Prediction, agreements: Sequence[Agreement], tasks: Sequence[TaskRun], command: str = "") -> str:
+def render(
+    prediction: Prediction, agreements: Sequence[Mapping[str, Any]], tasks: Sequence[TaskRun], command: str = ""
+) -> str:
     """Return the page.
 
     Args:
         prediction: The prediction.
-        agreements: Agreement of each pair of label sources.
+        agreements: Agreement of each two sources of labels (`agreement.compare_each_pair`).
         tasks: The tasks that were read.
         command: The command that makes the page; "" leaves it out.
     """
