@@ -121,7 +121,7 @@ def predict(
         SCHEMA,
         [*agreement_grids, *published.as_grids(found)],
         published.as_content(found) | {"agreement": agreements},
-        published.as_rows(found),
+        found.rows,
         [published.verdict(found), *published.notes_of(found)],
         page,
     )

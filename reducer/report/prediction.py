@@ -46,9 +46,6 @@ def render(
         prediction=prediction,
         agreements=agreements,
         notes=list(published.notes_of(prediction)),
-        gap=prediction.gap,
-        show_remark=published.show_remark,
-        show_threshold=published.show_threshold,
         aims=CAUGHT,
     )
 
@@ -57,15 +54,15 @@ def _roc(prediction: Prediction) -> go.Figure:
     """Return the ROC curve of each metric."""
     from sklearn.metrics import roc_curve
 
-    units, by_name = prediction.units, {of.name: of for of in prediction.predictors}
+    areas = {predictor.metric: predictor.auc.value for predictor in prediction.predictors}
     curves = []
     for (name, risk), style in zip(prediction.risks.items(), _styles(), strict=False):
-        false_alarms, caught, _ = roc_curve(units.failed, risk, drop_intermediate=False)
+        false_alarms, caught, _ = roc_curve(prediction.units.failed, risk, drop_intermediate=False)
         curves.append(
             go.Scatter(
                 x=false_alarms.round(4).tolist(),
                 y=caught.round(4).tolist(),
-                name=f"{figures.escape(name)} {by_name[name].in_sample.auc:.3f}",
+                name=f"{figures.escape(name)} {areas[name]:.3f}",
                 mode="lines",
                 line=style,
                 hovertemplate="catches %{y:.0%}, false alarms %{x:.0%}<extra>" + figures.escape(name) + "</extra>",
@@ -81,11 +78,11 @@ def _calibration(prediction: Prediction) -> go.Figure:
             x=[round(bin.predicted, 4) for bin in of.calibration],
             y=[round(bin.observed, 4) for bin in of.calibration],
             customdata=[bin.items for bin in of.calibration],
-            name=figures.escape(of.name),
+            name=figures.escape(of.metric),
             mode="lines+markers",
             line=style,
             hovertemplate="predicted %{x:.0%}, observed %{y:.0%} of %{customdata}<extra>"
-            + figures.escape(of.name)
+            + figures.escape(of.metric)
             + "</extra>",
         )
         for of, style in zip(prediction.predictors, _styles(), strict=False)
