@@ -194,7 +194,7 @@ def predict(
 
     Example:
         ```python
-        speechiq.predict("runs").to_frame()[["auc", "low", "high", "efron", "mcfadden"]]
+        speechiq.predict("runs").to_frame()[["auc", "auc_low", "auc_high", "efron", "mcfadden"]]
         ```
     """
     tables = read_tables(_as_paths(runs), allow_mismatch=allow_mismatch)

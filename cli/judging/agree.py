@@ -13,10 +13,10 @@ from speechiq.core.console import say
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.scoring import Options
-from speechiq.reducer.studies.judges.second_judge import as_grid, compare
+from speechiq.reducer.studies.judges.inter_judge import as_grid, compare
 from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 
-SCHEMA = "speechiq-judge-agreement"
+SCHEMA = "speechiq-inter-judge-agreement"
 FORMATS = ("json", "csv")
 
 
@@ -50,7 +50,7 @@ def agree(
         say(f"warning: {warning}")
     found = compare(*sides, draws=bootstrap, seed=seed, allow_mismatch=allow_mismatch)
     tasks = [task for of in sides for group in of.tasks.values() for task in group]
-    agreements = [of._asdict() for of in found]
+    agreements = [row.record for row in found]
     content = {"agreements": agreements, "draws": bootstrap, "seed": seed}
     grid = as_grid(found, bootstrap, seed)
     publish(Publication(SCHEMA, [grid], content, agreements), outputs, [one, other], tasks)

@@ -11,8 +11,8 @@ from speechiq.cli.commands import examples
 from speechiq.cli.options import EXPERT, AllowMismatch, Force, Runs, Samples, Seed, output_option, split_names
 from speechiq.core.console import say
 from speechiq.reducer.scores.draws import DRAWS
+from speechiq.reducer.studies.agreement import as_grid, compare_each_pair
 from speechiq.reducer.studies.validity import published
-from speechiq.reducer.studies.validity.agreement import as_grid, compare
 from speechiq.reducer.studies.validity.from_runs import predict_runs
 from speechiq.reducer.studies.validity.sources import read_sources
 from speechiq.reducer.studies.validity.tables import read_tables
@@ -109,7 +109,8 @@ def predict(
         draws=bootstrap,
         seed=seed,
     )
-    agreements = compare(sources, bootstrap, seed)
+    agreements = compare_each_pair(sources, lambda key: key[1][0], draws=bootstrap, seed=seed)
+    agreement_grids = [as_grid("Agreement of labels", agreements, ["equal", "kappa"])] if agreements else []
 
     def page() -> str:
         from speechiq.reducer.report import prediction
@@ -118,9 +119,9 @@ def predict(
 
     publication = Publication(
         SCHEMA,
-        [*([as_grid(agreements)] if agreements else []), *published.as_grids(found)],
+        [*agreement_grids, *published.as_grids(found)],
         published.as_content(found) | {"agreement": agreements},
-        published.as_rows(found),
+        found.rows,
         [published.verdict(found), *published.notes_of(found)],
         page,
     )

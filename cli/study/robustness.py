@@ -12,7 +12,8 @@ from speechiq.core.console import say
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.scoring import Options
-from speechiq.reducer.studies.robustness.study import as_json, as_records, study
+from speechiq.reducer.stats.grid import flatten
+from speechiq.reducer.studies.robustness.study import as_content, list_points, study
 from speechiq.reducer.tables import publish
 from speechiq.reducer.tables.origin import command_line, origin
 from speechiq.reducer.tables.robustness_table import as_tables, caption, describe
@@ -69,8 +70,8 @@ def robustness(
         return render(studies, made_of(tasks, command_line()))
 
     texts = {
-        "json": lambda: publish.as_json({"suites": {each.suite: as_json(each) for each in studies}} | about),
-        "csv": lambda: publish.as_csv([row for each in studies for row in as_records(each)]),
+        "json": lambda: publish.as_json({"suites": {each.suite: as_content(each) for each in studies}} | about),
+        "csv": lambda: publish.as_csv([flatten(row) for each in studies for row in list_points(each)]),
         "page": page,
     }
     publish.write_outputs(outputs, lambda format: texts[format]())

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle
+from typing import Any
 
 import plotly.graph_objects as go
 
 from speechiq.reducer.report import figures, page, provenance
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.studies.validity import published
-from speechiq.reducer.studies.validity.agreement import Agreement
 from speechiq.reducer.studies.validity.prediction import Prediction
 from speechiq.reducer.studies.validity.predictors import CAUGHT
 
@@ -21,12 +21,14 @@ HEIGHT = 460
 SECTIONS = ("metrics", "curves", "thresholds", "combinations", "differences", "agreement")
 
 
-def render(prediction: Prediction, agreements: Sequence[Agreement], tasks: Sequence[TaskRun], command: str = "") -> str:
+def render(
+    prediction: Prediction, agreements: Sequence[Mapping[str, Any]], tasks: Sequence[TaskRun], command: str = ""
+) -> str:
     """Return the page.
 
     Args:
         prediction: The prediction.
-        agreements: Agreement of each pair of label sources.
+        agreements: Agreement of each two sources of labels (`agreement.compare_each_pair`).
         tasks: The tasks that were read.
         command: The command that makes the page; "" leaves it out.
     """
@@ -44,9 +46,6 @@ def render(prediction: Prediction, agreements: Sequence[Agreement], tasks: Seque
         prediction=prediction,
         agreements=agreements,
         notes=list(published.notes_of(prediction)),
-        gap=prediction.gap,
-        show_remark=published.show_remark,
-        show_threshold=published.show_threshold,
         aims=CAUGHT,
     )
 
@@ -55,15 +54,15 @@ def _roc(prediction: Prediction) -> go.Figure:
     """Return the ROC curve of each metric."""
     from sklearn.metrics import roc_curve
 
-    units, by_name = prediction.units, {of.name: of for of in prediction.predictors}
+    areas = {predictor.metric: predictor.auc.value for predictor in prediction.predictors}
     curves = []
     for (name, risk), style in zip(prediction.risks.items(), _styles(), strict=False):
-        false_alarms, caught, _ = roc_curve(units.failed, risk, drop_intermediate=False)
+        false_alarms, caught, _ = roc_curve(prediction.units.failed, risk, drop_intermediate=False)
         curves.append(
             go.Scatter(
                 x=false_alarms.round(4).tolist(),
                 y=caught.round(4).tolist(),
-                name=f"{figures.escape(name)} {by_name[name].in_sample.auc:.3f}",
+                name=f"{figures.escape(name)} {areas[name]:.3f}",
                 mode="lines",
                 line=style,
                 hovertemplate="catches %{y:.0%}, false alarms %{x:.0%}<extra>" + figures.escape(name) + "</extra>",
@@ -79,11 +78,11 @@ def _calibration(prediction: Prediction) -> go.Figure:
             x=[round(bin.predicted, 4) for bin in of.calibration],
             y=[round(bin.observed, 4) for bin in of.calibration],
             customdata=[bin.items for bin in of.calibration],
-            name=figures.escape(of.name),
+            name=figures.escape(of.metric),
             mode="lines+markers",
             line=style,
             hovertemplate="predicted %{x:.0%}, observed %{y:.0%} of %{customdata}<extra>"
-            + figures.escape(of.name)
+            + figures.escape(of.metric)
             + "</extra>",
         )
         for of, style in zip(prediction.predictors, _styles(), strict=False)

@@ -95,7 +95,7 @@ def chart(curves: Sequence[Curve]) -> go.Figure:
 
 
 def _line(curve: Curve, name: str, places: Sequence[float], number: int) -> go.Scatter:
-    values = np.array([[point.value, *point.ends] for point in curve.points])
+    values = np.array([point.score[:3] for point in curve.points])
     color = COLORS[number % len(COLORS)]
     bars = None
     if not np.isnan(values).any():

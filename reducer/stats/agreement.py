@@ -1,15 +1,72 @@
 """Measure how far scores of the same answers agree: weighted kappa, Krippendorff's alpha, Spearman, and shares.
 
 Every statistic takes how often each item counts, shape (draws, items), and returns a value for each draw: a row of ones
-is the statistic itself, rows of a bootstrap give its interval (`bootstrap.bootstrap`).
+is the statistic itself, rows of a bootstrap give its interval (`compare_raters`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
 import numpy as np
+
+from speechiq.reducer.stats.bootstrap import resample
+from speechiq.reducer.stats.estimate import Estimate
 
 #: Scores that differ by less are equal: means of draws and shares of scales are rounded.
 ROUNDING = 1e-9
+
+
+class Agreement(NamedTuple):
+    """How far raters A and B agree on the items that both scored.
+
+    Attributes:
+        equal: Share of items with equal scores.
+        kappa: Cohen's kappa with quadratic weights, which weight nothing if there are two scores only.
+        alpha: Krippendorff's alpha.
+        spearman: Rank correlation.
+        bias: Mean score of A minus that of B.
+    """
+
+    equal: Estimate
+    kappa: Estimate
+    alpha: Estimate
+    spearman: Estimate
+    bias: Estimate
+
+
+def compare_raters(
+    a: np.ndarray, b: np.ndarray, clusters: Sequence[Hashable], *, ordinal: bool = False, draws: int, seed: int = 0
+) -> Agreement:
+    """Return how far two raters agree, with intervals from one set of draws of clusters.
+
+    Args:
+        a: Scores of rater A, shape (items,), at least one.
+        b: Scores of rater B, shape (items,).
+        clusters: The cluster of each item.
+        ordinal: As for `krippendorff`.
+        draws: As for `resample`.
+        seed: As for `resample`.
+
+    >>> agreement = compare_raters(np.array([0.0, 1, 2]), np.array([0.0, 1, 1]), "abc", draws=0)
+    >>> round(agreement.kappa.value, 3), round(agreement.bias.value, 3)
+    (0.667, 0.333)
+    """
+    ratings = np.column_stack([a, b])
+
+    def statistics(counts: np.ndarray) -> np.ndarray:
+        return np.column_stack(
+            [
+                share_equal(ratings, counts),
+                weighted_kappa(a, b, counts),
+                krippendorff(ratings, counts, ordinal=ordinal),
+                spearman(a, b, counts),
+                mean_difference(a, b, counts),
+            ]
+        )
+
+    return Agreement(*resample(statistics, list(clusters), draws=draws, seed=seed).estimates)
 
 
 def weighted_kappa(one: np.ndarray, other: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -12,7 +12,8 @@ from rich.text import Text
 
 from speechiq.core.console import count_of, printable
 from speechiq.reducer.scores.levels import SUITE as SIQ
-from speechiq.reducer.studies.robustness.curves import Crossing, Curve, Ends, Point
+from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.studies.robustness.curves import Crossing, Curve, Point
 from speechiq.reducer.studies.robustness.study import Robustness
 from speechiq.reducer.tables.scoreboard_table import SYSTEM, TITLE
 
@@ -46,23 +47,23 @@ def title_of(of: Curve | Crossing) -> str:
 
 def title_of_slope(curve: Curve) -> str:
     """Return what a slope counts, such as `slope per 10 dB`."""
-    unit = curve.points[-1].run.unit
+    unit = curve.strength_unit
     return f"slope per {curve.per:g}{unit and f' {unit}'}"
 
 
 def _cells(point: Point) -> Sequence[str]:
-    loss = f"{point.loss:+.1f}{_between(point.loss_ends, '+.1f')}" if point.run.condition else ""
-    return point.run.label, f"{point.value:.1f}{_between(point.ends, '.1f')}", loss
+    loss = _show(point.loss, "+.1f") if point.run.condition else ""
+    return point.run.label, _show(point.score, ".1f"), loss
 
 
 def _slope_cells(curve: Curve) -> Iterator[Sequence[str]]:
-    if not math.isnan(curve.slope):
-        yield title_of_slope(curve), f"{curve.slope:+.2f}{_between(curve.slope_ends, '+.2f')}", ""
+    if not math.isnan(curve.slope.value):
+        yield title_of_slope(curve), _show(curve.slope, "+.2f"), ""
 
 
-def _between(ends: Ends, form: str) -> str:
-    low, high = ends
-    return "" if math.isnan(low) else f" [{low:{form}}, {high:{form}}]"
+def _show(number: Estimate, form: str, unit: str = "") -> str:
+    interval = "" if math.isnan(number.low) else f" [{number.low:{form}}, {number.high:{form}}]"
+    return f"{number.value:{form}}{unit and f' {unit}'}{interval}"
 
 
 def caption(robustness: Robustness) -> str:
@@ -74,12 +75,11 @@ def caption(robustness: Robustness) -> str:
 
 def describe(crossing: Crossing) -> str:
     """Return where two curves cross, in words."""
-    unit = crossing.unit and f" {crossing.unit}"
     where = (
         "before the mildest strength"
-        if math.isnan(crossing.strength)
-        else f"at {crossing.strength:.1f}{unit}{_between(crossing.ends, '.1f')}"
+        if math.isnan(crossing.strength.value)
+        else f"at {_show(crossing.strength, '.1f', crossing.strength_unit)}"
     )
     share = "" if math.isnan(crossing.share) else f", in {100 * crossing.share:.0f} % of the draws"
-    names = f"{printable(crossing.better)} falls below {printable(crossing.other)}"
+    names = f"{printable(crossing.better)} falls below {printable(crossing.worse)}"
     return f"{title_of(crossing)}: {names} {where}{share}"

@@ -63,7 +63,7 @@ def test_json_and_csv_have_the_same_points(made):
     points = content["suites"]["siq"]["points"]
     rows = list(csv.DictReader(made[2].read_text().splitlines()))
     assert content["schema"] == "speechiq-robustness" and len(points) == len(rows) == 4 * (4 + 4 + 3)
-    assert [float(row["value"]) for row in rows] == [point["value"] for point in points]
+    assert [float(row["score"]) for row in rows] == [point["score"]["value"] for point in points]
 
 
 def test_the_page_draws_a_chart_per_measure_and_asks_for_nothing(chromium, made):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +12,11 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.judge.rubric import Rubric
 from speechiq.reducer.runs.judged import JudgedRow
-from speechiq.reducer.stats import agreement
-from speechiq.reducer.stats.bootstrap import bootstrap
+from speechiq.reducer.stats.agreement import Agreement, compare_raters
 from speechiq.reducer.stats.corrected import Corrected, correct
 from speechiq.reducer.stats.estimate import Estimate
-from speechiq.reducer.stats.grid import UNKNOWN, Column, Grid
+from speechiq.reducer.stats.grid import Column, Grid
+from speechiq.reducer.studies import agreement
 from speechiq.reducer.studies.judges.human_scores import HumanScores
 from speechiq.reducer.studies.judges.settings import JudgeSettings
 
@@ -35,17 +33,13 @@ class Group(NamedTuple):
     Attributes:
         system: Name of the system; empty for all.
         category: Name of the category; empty for all.
-        kappa: Quadratically weighted kappa of judge and person.
-        spearman: Their rank correlation.
-        bias: Mean of judge - person, on the scale of the rubric.
+        agreement: Of judge A and person B on the scored answers; its bias is on the scale of the rubric.
         corrected: Mean scores on the scale of the rubric.
     """
 
     system: str
     category: str
-    kappa: Estimate
-    spearman: Estimate
-    bias: Estimate
+    agreement: Agreement
     corrected: Corrected
 
     @property
@@ -57,21 +51,10 @@ class Group(NamedTuple):
             "category": self.category,
             "answers": corrected.answers,
             "scored": corrected.mean.n,
-            "kappa": self.kappa,
-            "spearman": self.spearman,
-            "bias": self.bias,
+            **self.agreement._asdict(),
             "judge": corrected.judge,
             "corrected": corrected.mean,
         }
-
-
-class Agreement(NamedTuple):
-    """Agreement of two persons on the answers that both scored."""
-
-    one: str
-    other: str
-    answers: int
-    kappa: float
 
 
 class Checked(NamedTuple):
@@ -84,7 +67,7 @@ class Checked(NamedTuple):
         grades: The grades that occur, lowest first.
         confusion: Number of answers by (grade of the person, grade of the judge).
         unjudged: Number of answers without a score of the judge; they count in nothing.
-        persons: Agreement of each two persons who scored at least `FEWEST` equal answers.
+        persons: Agreement of each two persons who both scored at least `FEWEST` answers (`compare_each_pair`).
     """
 
     rubric: Rubric
@@ -93,22 +76,13 @@ class Checked(NamedTuple):
     grades: list[int]
     confusion: np.ndarray
     unjudged: int
-    persons: list[Agreement]
+    persons: list[dict[str, Any]]
 
     @property
     def record(self) -> dict[str, Any]:
         """Return the numbers of the rubric as a record for files."""
-        return {
-            "rubric": self.rubric.name,
-            "rubric_sha256": self.rubric.sha256,
-            "scale": self.rubric.scale,
-            "unjudged": self.unjudged,
-            "groups": [group.record for group in self.groups],
-            "left_out": self.left_out,
-            "grades": self.grades,
-            "confusion": self.confusion,
-            "persons": self.persons,
-        }
+        rubric = {"rubric": self.rubric.name, "rubric_sha256": self.rubric.sha256, "scale": self.rubric.scale}
+        return self._asdict() | rubric | {"groups": [group.record for group in self.groups]}
 
 
 def check(
@@ -130,7 +104,7 @@ def check(
     for answer in answers:
         rubrics.setdefault(settings.rubric_of(answer.task).sha256, []).append(answer)
     means = _mean_of_persons(scores)
-    counts = {key: _count_scored(of, means) for key, of in rubrics.items()}
+    counts = {key: _count_scored(rows, means) for key, rows in rubrics.items()}
     if max(counts.values()) < FEWEST:
         raise SpeechIQError(
             f"{count_of(max(counts.values()), 'answer')} with a score of the judge and of a person; score at least "
@@ -144,11 +118,11 @@ def check(
 
 
 def _mean_of_persons(scores: HumanScores) -> dict[str, float]:
-    given: dict[str, list[float]] = {}
-    for of in scores.values():
-        for id, score in of.items():
-            given.setdefault(id, []).append(score)
-    return {id: sum(of) / len(of) for id, of in given.items()}
+    by_answer: dict[str, list[float]] = {}
+    for scores_of_person in scores.values():
+        for id, score in scores_of_person.items():
+            by_answer.setdefault(id, []).append(score)
+    return {id: sum(values) / len(values) for id, values in by_answer.items()}
 
 
 def _count_scored(answers: Sequence[JudgedRow], means: Mapping[str, float]) -> int:
@@ -166,16 +140,21 @@ def _check_rubric(
     rubric = settings.rubric_of(answers[0].task)
     judged = [answer for answer in answers if not math.isnan(answer.stored.points)]
     groups, left_out = [], []
-    for (system, category), of in _group(judged).items():
-        if _count_scored(of, means) >= FEWEST:
-            groups.append(_compare(system, category, of, means, rubric, draws, seed))
+    for (system, category), members in _group(judged).items():
+        if _count_scored(members, means) >= FEWEST:
+            groups.append(Group(system, category, *_compare(members, means, rubric, draws, seed)))
         else:
             left_out.append(" ".join(filter(None, (system, category))))
-    scored = [answer for answer in judged if answer.id in means]
-    one, other = np.array([(means[answer.id], answer.stored.points) for answer in scored]).T
-    grades, confusion = _confuse(to_grades(one), to_grades(other))
-    ids = {answer.id for answer in answers}
-    persons = list(_compare_persons(scores, ids))
+    points = [(means[answer.id], answer.stored.points) for answer in judged if answer.id in means]
+    grades, confusion = _confuse(np.array(points))
+    clips = {answer.id: answer.item[0] for answer in answers}
+    persons = agreement.compare_each_pair(
+        [(name, {id: score for id, score in of.items() if id in clips}) for name, of in scores.items()],
+        clips.__getitem__,
+        fewest=FEWEST,
+        draws=draws,
+        seed=seed,
+    )
     return Checked(rubric, groups, left_out, grades, confusion, len(answers) - len(judged), persons)
 
 
@@ -191,62 +170,30 @@ def _group(answers: Sequence[JudgedRow]) -> dict[tuple[str, str], list[JudgedRow
 
 
 def _compare(
-    system: str,
-    category: str,
-    answers: Sequence[JudgedRow],
-    means: Mapping[str, float],
-    rubric: Rubric,
-    draws: int,
-    seed: int,
-) -> Group:
+    answers: Sequence[JudgedRow], means: Mapping[str, float], rubric: Rubric, draws: int, seed: int
+) -> tuple[Agreement, Corrected]:
     judge = np.array([answer.stored.points for answer in answers])
     person = np.array([means.get(answer.id, math.nan) for answer in answers])
-    clips = [answer.item[0] for answer in answers]
-    scored = np.flatnonzero(~np.isnan(person))
-    one, other = judge[scored], person[scored]
-    over = partial(bootstrap, clusters=[clips[row] for row in scored], draws=draws, seed=seed)
-    return Group(
-        system,
-        category,
-        over(partial(agreement.weighted_kappa, one, other)),
-        over(partial(agreement.spearman, one, other)),
-        over(partial(agreement.mean_difference, one, other)),
-        correct(judge, person, clips, rubric.scale),
-    )
+    clips = np.array([answer.item[0] for answer in answers])
+    scored = ~np.isnan(person)
+    agreement = compare_raters(judge[scored], person[scored], clips[scored].tolist(), draws=draws, seed=seed)
+    return agreement, correct(judge, person, clips.tolist(), rubric.scale)
 
 
-def to_grades(scores: np.ndarray) -> np.ndarray:
-    """Return the nearest grades; a score between two grades becomes the higher one.
+def _confuse(points: np.ndarray) -> tuple[list[int], np.ndarray]:
+    """Return the grades that occur, and the number of answers by (grade of the person, grade of the judge).
 
-    >>> to_grades(np.array([2.5, 3.4])).tolist()
-    [3, 3]
+    A score between two grades, the mean of several, is the higher one.
     """
-    return np.floor(scores + 0.5).astype(int)
+    from sklearn.metrics import confusion_matrix
 
-
-def _confuse(person: np.ndarray, judge: np.ndarray) -> tuple[list[int], np.ndarray]:
-    grades = sorted({*person.tolist(), *judge.tolist()})
-    counts = np.zeros((len(grades), len(grades)), int)
-    np.add.at(counts, (np.searchsorted(grades, person), np.searchsorted(grades, judge)), 1)
-    return grades, counts
-
-
-def _compare_persons(scores: HumanScores, ids: set[str]) -> Iterator[Agreement]:
-    for one, other in combinations(scores, 2):
-        both = sorted(scores[one].keys() & scores[other].keys() & ids)
-        if len(both) >= FEWEST:
-            first, second = (np.array([scores[person][id] for id in both]) for person in (one, other))
-            kappa = agreement.weighted_kappa(first, second, np.ones((1, len(both))))
-            yield Agreement(one, other, len(both), float(kappa[0]))
+    person, judge = np.floor(points.T + 0.5).astype(int)
+    grades = np.unique([person, judge]).tolist()
+    return grades, confusion_matrix(person, judge, labels=grades)
 
 
 def as_grids(checked: Checked, settings: JudgeSettings) -> Iterator[Grid]:
-    """Yield the grids of one rubric: agreement, corrected scores, and the judge's grades by the person's.
-
-    Args:
-        checked: What the scores show.
-        settings: The judge.
-    """
+    """Yield the grids of one rubric: agreement, corrected scores, the judge's grades by the person's, and persons."""
     rubric = checked.rubric
     low, high = rubric.scale
     names = [Column("system", "System"), Column("category", "Category")]
@@ -254,47 +201,40 @@ def as_grids(checked: Checked, settings: JudgeSettings) -> Iterator[Grid]:
         group.record | {"system": group.system or "all", "category": group.category or "all"}
         for group in checked.groups
     ]
-    yield Grid(
+    yield agreement.as_grid(
         f"Judge {settings.name} against persons, rubric {rubric.name} ({low} to {high})",
-        [
-            *names,
-            Column("scored", "Scored", "d"),
-            Column("kappa", "Weighted kappa\n95 % interval", ".2f"),
-            Column("spearman", "Spearman\n95 % interval", ".2f"),
-            Column("bias", "Bias\n95 % interval", "+.2f"),
-        ],
         rows,
+        ("kappa", "spearman", "bias"),
         ["bias: mean of judge minus person, on the scale of the rubric", *_notes(checked)],
+        [*names, Column("scored", "Scored", "d")],
     )
+    shares = [
+        {"judge": rubric.as_share(row["judge"]), "corrected": Estimate(*map(rubric.as_share, row["corrected"][:3]))}
+        for row in rows
+    ]
     yield Grid(
         "Mean scores in % of the scale",
         [
             *names,
             Column("answers", "Answers", "d"),
-            Column("judge", "Judge", ".1f"),
-            Column("corrected", "Corrected\n95 % interval", ".1f"),
+            Column("judge", "Judge", ".1f", factor=100),
+            Column("corrected", "Corrected\n95 % interval", ".1f", factor=100),
         ],
-        [row | {"judge": _percent(row["judge"], rubric), "corrected": _percent_of(row, rubric)} for row in rows],
+        [row | share for row, share in zip(rows, shares, strict=True)],
         ["corrected: the judge's mean over all answers + the mean of person - judge over the scored ones"],
     )
     if len(checked.grades) <= MOST_GRADES:
+        grades = list(map(str, checked.grades))
         yield Grid(
             "Answers by grade",
-            [Column("person", "Person"), *(Column(str(grade), f"judge {grade}", "d") for grade in checked.grades)],
+            [Column("person", "Person"), *(Column(grade, f"judge {grade}", "d") for grade in grades)],
             [
-                {"person": str(grade)} | dict(zip(map(str, checked.grades), counts, strict=True))
-                for grade, counts in zip(checked.grades, checked.confusion.tolist(), strict=True)
+                {"person": grade, **dict(zip(grades, counts, strict=True))}
+                for grade, counts in zip(grades, checked.confusion.tolist(), strict=True)
             ],
         )
-
-
-def _percent(score: float, rubric: Rubric) -> float:
-    return 100 * rubric.as_share(score)
-
-
-def _percent_of(row: Mapping[str, Any], rubric: Rubric) -> Estimate:
-    value, low, high = (_percent(score, rubric) for score in row["corrected"][:3])
-    return Estimate(value, low, high)
+    if checked.persons:
+        yield agreement.as_grid("Agreement of persons", checked.persons, ["kappa"])
 
 
 def _notes(checked: Checked) -> Iterator[str]:
@@ -302,6 +242,3 @@ def _notes(checked: Checked) -> Iterator[str]:
         yield f"fewer than {FEWEST} scored answers: {', '.join(checked.left_out)}"
     if checked.unjudged:
         yield f"answers without a score of the judge, which count in nothing: {checked.unjudged}"
-    for pair in checked.persons:
-        kappa = UNKNOWN if math.isnan(pair.kappa) else f"{pair.kappa:.2f}"
-        yield f"persons {pair.one} and {pair.other}: weighted kappa {kappa} on {count_of(pair.answers, 'answer')}"

@@ -20,15 +20,14 @@ from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.scale import Scale, calibrate, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.bootstrap import Resampled, resample
+from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.interval import Interval
-from speechiq.reducer.studies.robustness.series import Run
+from speechiq.reducer.studies.robustness.series import Paths, Run
 
 #: A slope per this many units of a strength, by unit; of all others, per 1.
 PER = {"dB": 10.0, "k": 10.0, "Hz": 1000.0}
 #: Systems on clean audio that a scale of SIQ needs: of two, one always has the mean plus one deviation.
 FEWEST = 3
-
-Ends = tuple[float, float]
 
 
 class Measured(NamedTuple):
@@ -52,21 +51,11 @@ class Measured(NamedTuple):
 
 
 class Point(NamedTuple):
-    """The score of a system at one strength.
-
-    Attributes:
-        run: The run.
-        value: Its score.
-        ends: Its 95 % interval.
-        loss: How much worse it is than on clean audio; 0 for clean audio itself.
-        loss_ends: The 95 % interval of the loss, paired by clip.
-    """
+    """A run of a system, its score, and how much worse the score is than on clean audio, paired by clip."""
 
     run: Run
-    value: float
-    ends: Ends
-    loss: float
-    loss_ends: Ends
+    score: Estimate
+    loss: Estimate
 
 
 class Curve(NamedTuple):
@@ -81,7 +70,6 @@ class Curve(NamedTuple):
         points: From clean audio to the severest condition.
         slope: Change of the score per `per` units of the strength, by least squares over the strengths; NaN with fewer
             than two.
-        slope_ends: Its 95 % interval.
         per: Units of the strength that the slope counts.
     """
 
@@ -91,9 +79,13 @@ class Curve(NamedTuple):
     series: str
     system: str
     points: list[Point]
-    slope: float
-    slope_ends: Ends
+    slope: Estimate
     per: float
+
+    @property
+    def strength_unit(self) -> str:
+        """Return the unit of the strength."""
+        return self.points[-1].run.unit
 
 
 class Crossing(NamedTuple):
@@ -103,22 +95,20 @@ class Crossing(NamedTuple):
         measure: Name of the measure.
         series: Name of the series.
         better: The system that is better on clean audio.
-        other: The other system.
-        strength: Strength at which their curves cross, by linear interpolation; NaN if they cross between clean audio
-            and the mildest strength.
-        ends: The 95 % interval of the strength over the draws in which they cross between two strengths.
+        worse: The other system.
+        strength: Strength at which their curves cross, by linear interpolation, with the interval over the draws in
+            which they cross between two strengths; NaN if they cross between clean audio and the mildest strength.
         share: Share of draws in which the better system is also better on clean audio, and falls below the other.
-        unit: Unit of the strength.
+        strength_unit: Unit of the strength.
     """
 
     measure: str
     series: str
     better: str
-    other: str
-    strength: float
-    ends: Ends
+    worse: str
+    strength: Estimate
     share: float
-    unit: str
+    strength_unit: str
 
 
 def measure(
@@ -137,17 +127,17 @@ def measure(
     Returns:
         (the measures, the reason for a missing SIQ or an empty text).
     """
-    found = [_measure_level(pool, level, draws, seed) for level in pool.raw]
+    levels = [_measure_level(pool, level, draws, seed) for level in pool.raw]
     if suite != SIQ:
-        return found, ""
+        return levels, ""
     clean = [number for number, run in enumerate(runs) if not run.condition]
     if scale is None and len(clean) < FEWEST:
         return (
-            found,
+            levels,
             f"no SIQ: no scale from {count_of(len(clean), 'system')} on clean audio; run {FEWEST}, or give --norms",
         )
     if len(pool.raw) < 3:
-        return found, f"no SIQ: it needs all levels, and these runs have {', '.join(pool.raw)}"
+        return levels, f"no SIQ: it needs all levels, and these runs have {', '.join(pool.raw)}"
     of_clean = pool._replace(
         systems=tuple(pool.systems[number] for number in clean),
         raw={level: raw[clean] for level, raw in pool.raw.items()},
@@ -155,8 +145,8 @@ def measure(
     scale = scale or calibrate(of_clean)
     siq = score(pool, scale).siq
     drawn = draw(pool, scale=scale, draws=draws, seed=seed).siq if draws else np.empty((0, len(runs)))
-    ends = np.array([_ends(of) for of in drawn.T]).T
-    return [Measured("siq", "SIQ", 1.0, siq, drawn, ends), *found], ""
+    ends = np.array([_ends(column) for column in drawn.T]).T
+    return [Measured("siq", "SIQ", 1.0, siq, drawn, ends), *levels], ""
 
 
 def _measure_level(pool: ScoreMatrix, level: str, draws: int, seed: int) -> Measured:
@@ -169,50 +159,30 @@ def _measure_level(pool: ScoreMatrix, level: str, draws: int, seed: int) -> Meas
         return np.asarray(np.divide(sums, sizes, out=np.full_like(sums, np.nan), where=sizes > 0))
 
     drawn = resample(means, clips.names, draws=draws, seed=seed).values[1:]
-    ends = Interval(*np.array([_ends(of) for of in drawn.T]).T)
+    ends = Interval(*np.array([_ends(column) for column in drawn.T]).T)
     ends = bound_means(pool, level, ends) if draws else ends
     shown = category.show(raw.mean(axis=1)), category.show(drawn), np.sort(category.show(np.array(ends)), axis=0)
     return Measured(level, category.unit, category.measure.sign, *shown)
 
 
-def draw_curves(measured: Measured, series: Mapping[str, Sequence[Run]], runs: Sequence[Run]) -> list[Curve]:
-    """Return a curve per series and system.
-
-    Args:
-        measured: The scores of the runs.
-        series: Series -> its runs.
-        runs: All runs, in the order of the scores.
-    """
-    place = {run.name: number for number, run in enumerate(runs)}
-    return [
-        _curve(measured, name, system, [place[run.name] for run in path], path)
-        for name, members in series.items()
-        for system, path in _paths(members).items()
-    ]
-
-
-def _paths(members: Sequence[Run]) -> dict[str, list[Run]]:
-    """Return system -> its runs, from clean audio to the severest condition."""
-    paths: dict[str, list[Run]] = {}
-    for run in sorted(members, key=lambda run: (run.system, run.severity)):
-        paths.setdefault(run.system, []).append(run)
-    return paths
-
-
-def _curve(measured: Measured, series: str, system: str, places: list[int], path: Sequence[Run]) -> Curve:
-    values, draws = measured.values[places], measured.draws[:, places]
-    losses, lost = ((of[..., :1] - of) * measured.sign for of in (values, draws))
-    points = [
-        Point(run, float(values[i]), (low, high), float(losses[i]), _ends(lost[:, i]))
-        for i, (run, (low, high)) in enumerate(zip(path, measured.ends[:, places].T.tolist(), strict=True))
-    ]
-    strengths = np.array([run.strength for run in path[1:]])
-    per = PER.get(path[-1].unit, 1.0)
-    slopes = per * _slopes(strengths, np.vstack([values, draws])[:, 1:])
-    return Curve(
-        measured.name, measured.unit, "higher" if measured.sign > 0 else "lower", series, system, points,
-        float(slopes[0]), _ends(slopes[1:]), per,
-    )  # fmt: skip
+def draw_curves(measured: Measured, series: Mapping[str, Paths], runs: Sequence[Run]) -> Iterator[Curve]:
+    """Yield a curve per series and system; `runs` are in the order of the scores."""
+    direction: Literal["higher", "lower"] = "higher" if measured.sign > 0 else "lower"
+    for name, paths in series.items():
+        for system, rows in paths.items():
+            path = [runs[row] for row in rows]
+            values, draws = measured.values[rows], measured.draws[:, rows]
+            losses, lost = ((scores[..., :1] - scores) * measured.sign for scores in (values, draws))
+            points = [
+                Point(run, Estimate(*numbers), Estimate(loss, *_ends(loss_draws)))
+                for run, numbers, loss, loss_draws in zip(
+                    path, np.vstack([values, measured.ends[:, rows]]).T.tolist(), losses.tolist(), lost.T, strict=True
+                )
+            ]
+            per = PER.get(path[-1].unit, 1.0)
+            slopes = per * _slopes(np.array([run.strength for run in path[1:]]), np.vstack([values, draws])[:, 1:])
+            slope = Estimate(float(slopes[0]), *_ends(slopes[1:]))
+            yield Curve(measured.name, measured.unit, direction, name, system, points, slope, per)
 
 
 def _slopes(strengths: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -225,32 +195,27 @@ def _slopes(strengths: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.asarray(values @ centered / (centered @ centered))
 
 
-def find_crossings(measured: Measured, series: Mapping[str, Sequence[Run]], runs: Sequence[Run]) -> list[Crossing]:
-    """Return where curves of two systems cross, in each series in which both have the same strengths."""
-    place = {run.name: number for number, run in enumerate(runs)}
-    return [crossing for name, members in series.items() for crossing in _cross(measured, name, _paths(members), place)]
-
-
-def _cross(
-    measured: Measured, series: str, paths: Mapping[str, Sequence[Run]], place: Mapping[str, int]
-) -> Iterator[Crossing]:
-    for one, other in combinations(paths, 2):
-        strengths = [[run.strength for run in paths[system][1:]] for system in (one, other)]
-        if strengths[0] != strengths[1]:
-            continue
-        here, there = ([place[run.name] for run in paths[system]] for system in (one, other))
-        gaps = measured.sign * (measured.values[here] - measured.values[there])
-        drawn = measured.sign * (measured.draws[:, here] - measured.draws[:, there])
-        if gaps[0] < 0:
-            one, other, gaps, drawn = other, one, -gaps, -drawn
-        at = find_zeros(np.vstack([gaps, drawn]), np.array([math.nan, *strengths[0]]))
-        if math.isinf(at[0]):
-            continue
-        crossed = ~np.isinf(at[1:])
-        between = at[1:][crossed & ~np.isnan(at[1:])]
-        share = float(crossed.mean()) if len(crossed) else math.nan
-        unit = paths[one][-1].unit
-        yield Crossing(measured.name, series, one, other, float(at[0]), _ends(between), share, unit)
+def find_crossings(measured: Measured, series: Mapping[str, Paths], runs: Sequence[Run]) -> Iterator[Crossing]:
+    """Yield where curves of two systems cross, in each series in which both have the same strengths."""
+    for name, paths in series.items():
+        strengths = {system: [runs[row].strength for row in rows[1:]] for system, rows in paths.items()}
+        for better, worse in combinations(paths, 2):
+            if strengths[better] != strengths[worse]:
+                continue
+            gaps, drawn = (
+                measured.sign * (scores[..., paths[better]] - scores[..., paths[worse]])
+                for scores in (measured.values, measured.draws)
+            )
+            if gaps[0] < 0:
+                better, worse, gaps, drawn = worse, better, -gaps, -drawn
+            value, *zeros = find_zeros(np.vstack([gaps, drawn]), np.array([math.nan, *strengths[better]])).tolist()
+            if math.isinf(value):
+                continue
+            crossed = [zero for zero in zeros if not math.isinf(zero)]
+            ends = _ends(np.array([zero for zero in crossed if not math.isnan(zero)]))
+            share = len(crossed) / len(zeros) if zeros else math.nan
+            unit = runs[paths[better][-1]].unit
+            yield Crossing(measured.name, name, better, worse, Estimate(value, *ends), share, unit)
 
 
 def find_zeros(gaps: np.ndarray, strengths: np.ndarray) -> np.ndarray:
@@ -280,7 +245,7 @@ def find_zeros(gaps: np.ndarray, strengths: np.ndarray) -> np.ndarray:
     return np.where(falls, at, np.inf)
 
 
-def _ends(draws: np.ndarray) -> Ends:
+def _ends(draws: np.ndarray) -> tuple[float, float]:
     """Return the 95 % interval of draws; NaN without draws."""
     middle = np.median(draws[~np.isnan(draws)]) if np.isfinite(draws).any() else np.nan
     return Resampled(np.append(middle, draws), 2, 2).estimate.ends

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from speechiq.core.errors import SpeechIQError
@@ -14,6 +14,8 @@ from speechiq.reducer.scores.comparability import require_equal
 from speechiq.siq_tasks.conditions.spec import Step, parse_condition
 
 CLEAN = "clean"
+#: System -> the places of its runs of a series in the list of all runs, from clean audio to the severest condition.
+Paths = dict[str, list[int]]
 
 
 class Run(NamedTuple):
@@ -43,16 +45,12 @@ class Run(NamedTuple):
         return f"{self.strength:g}{self.unit and f' {self.unit}'}" if self.condition else CLEAN
 
 
-def list_runs(systems: Iterable[System]) -> list[Run]:
-    """Return what each system is and under which condition it ran, in the order of the systems.
+def describe_run(system: System) -> Run:
+    """Return which system a run is of, and under which condition.
 
     Raises:
-        SpeechIQError: A run names a condition that cannot be read.
+        SpeechIQError: The run names a condition that cannot be read.
     """
-    return [_describe(system) for system in systems]
-
-
-def _describe(system: System) -> Run:
     condition = next((str(text) for task in system.tasks if (text := task.metadata.get(CONDITION))), "")
     if not condition:
         return Run(system.name, system.name)
@@ -84,8 +82,8 @@ def _severity(step: Step) -> float:
     return abs(step.strength - step.neutral) if math.isfinite(step.neutral) else -step.strength
 
 
-def group_series(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """Return series -> its runs, the clean runs of its systems among them.
+def group_series(runs: Sequence[Run]) -> dict[str, Paths]:
+    """Return series -> the runs of its systems, the clean runs among them.
 
     Raises:
         SpeechIQError: No run is under a condition, or a system has none on clean audio.
@@ -101,13 +99,19 @@ def group_series(runs: Sequence[Run]) -> dict[str, list[Run]]:
             f"system {missing[0]!r} has no run on clean audio, from which losses are counted; run its tasks without "
             f"condition="
         )
-    return {name: _members(name, runs) for name in series}
-
-
-def _members(series: str, runs: Sequence[Run]) -> list[Run]:
-    under = [run for run in runs if run.series == series and run.condition]
-    systems = {run.system for run in under}
-    return [run for run in runs if not run.condition and run.system in systems] + under
+    order = sorted(range(len(runs)), key=lambda row: (runs[row].system, runs[row].severity))
+    grouped: dict[str, Paths] = {}
+    for name in series:
+        systems = sorted({run.system for run in runs if run.series == name and run.condition})
+        grouped[name] = {
+            system: [
+                row
+                for row in order
+                if runs[row].system == system and (not runs[row].condition or runs[row].series == name)
+            ]
+            for system in systems
+        }
+    return grouped
 
 
 def refuse_other_tasks(systems: Sequence[System], runs: Sequence[Run]) -> None:
@@ -116,8 +120,8 @@ def refuse_other_tasks(systems: Sequence[System], runs: Sequence[Run]) -> None:
     Raises:
         SpeechIQError: Systems under one condition got other clips, or any two ran other tasks or settings.
     """
-    mismatches = [each for each in compare_systems(systems) if each.aspect not in (CLIPS, CONDITION)]
+    mismatches = [mismatch for mismatch in compare_systems(systems) if mismatch.aspect not in (CLIPS, CONDITION)]
     for condition in sorted({run.condition for run in runs}):
         same = [system for system, run in zip(systems, runs, strict=True) if run.condition == condition]
-        mismatches += [each for each in compare_systems(same) if each.aspect == CLIPS]
+        mismatches += [mismatch for mismatch in compare_systems(same) if mismatch.aspect == CLIPS]
     require_equal(mismatches)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
@@ -16,7 +15,7 @@ from speechiq.reducer.scores.score_matrix import ScoreMatrix, align, drop_empty_
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats.coverage import caution_of_raw
 from speechiq.reducer.studies.robustness.curves import Crossing, Curve, draw_curves, find_crossings, measure
-from speechiq.reducer.studies.robustness.series import group_series, list_runs, refuse_other_tasks
+from speechiq.reducer.studies.robustness.series import describe_run, group_series, refuse_other_tasks
 
 
 class Robustness(NamedTuple):
@@ -59,15 +58,14 @@ def study(found: Found, draws: int, seed: int, norms: Norms | None = None) -> li
 
 
 def _study(suite: str, systems: list[System], draws: int, seed: int, norms: Norms | None) -> Robustness:
-    systems = share(drop_empty_levels(systems))
-    runs = list_runs(systems)
+    systems = sorted(share(drop_empty_levels(systems)), key=lambda system: system.name)
+    runs = [describe_run(system) for system in systems]
     series = group_series(runs)
     refuse_other_tasks(systems, runs)
     pool = align(systems)
-    runs = list_runs(sorted(systems, key=lambda system: system.name))
     measures, without = measure(pool, runs, suite, draws, seed, _scale_of(norms, pool) if suite == SIQ else None)
-    curves = [curve for each in measures for curve in draw_curves(each, series, runs)]
-    crossings = [crossing for each in measures for crossing in find_crossings(each, series, runs)]
+    curves = [curve for measured in measures for curve in draw_curves(measured, series, runs)]
+    crossings = [crossing for measured in measures for crossing in find_crossings(measured, series, runs)]
     notes = [without, (draws and caution_of_raw(min(map(len, pool.clips.values())))) or ""]
     drawn = len(Clips.of(pool).names)
     return Robustness(suite, curves, crossings, drawn, draws, [note for note in notes if note])
@@ -85,8 +83,8 @@ def _scale_of(norms: Norms | None, pool: ScoreMatrix) -> Scale | None:
     return norms.scale_of(pool.clips)
 
 
-def as_records(robustness: Robustness) -> list[dict[str, Any]]:
-    """Return one record per point of each curve, as plain data."""
+def list_points(robustness: Robustness) -> list[dict[str, Any]]:
+    """Return one record per point of each curve."""
     return [
         {
             "suite": robustness.suite,
@@ -96,56 +94,24 @@ def as_records(robustness: Robustness) -> list[dict[str, Any]]:
             "system": curve.system,
             "series": curve.series,
             "condition": point.run.condition,
-            "strength": _plain(point.run.strength),
+            "strength": point.run.strength,
             "strength_unit": point.run.unit,
-            "value": point.value,
-            "low": _plain(point.ends[0]),
-            "high": _plain(point.ends[1]),
+            "score": point.score,
             "loss": point.loss,
-            "loss_low": _plain(point.loss_ends[0]),
-            "loss_high": _plain(point.loss_ends[1]),
         }
         for curve in robustness.curves
         for point in curve.points
     ]
 
 
-def as_json(robustness: Robustness) -> dict[str, Any]:
-    """Return curves, slopes and crossings of a suite as plain data."""
+def as_content(robustness: Robustness) -> dict[str, Any]:
+    """Return curves, slopes and crossings of a suite for the JSON file."""
+    fields = ("measure", "series", "system", "slope", "per", "strength_unit")
     return {
         "clips": robustness.clips,
         "draws": robustness.draws,
         "notes": robustness.notes,
-        "points": as_records(robustness),
-        "slopes": [
-            {
-                "measure": curve.measure,
-                "series": curve.series,
-                "system": curve.system,
-                "slope": _plain(curve.slope),
-                "low": _plain(curve.slope_ends[0]),
-                "high": _plain(curve.slope_ends[1]),
-                "per": curve.per,
-                "strength_unit": curve.points[-1].run.unit,
-            }
-            for curve in robustness.curves
-        ],
-        "crossings": [
-            {
-                "measure": crossing.measure,
-                "series": crossing.series,
-                "better_on_clean_audio": crossing.better,
-                "other": crossing.other,
-                "strength": _plain(crossing.strength),
-                "low": _plain(crossing.ends[0]),
-                "high": _plain(crossing.ends[1]),
-                "share_of_draws": _plain(crossing.share),
-                "strength_unit": crossing.unit,
-            }
-            for crossing in robustness.crossings
-        ],
+        "points": list_points(robustness),
+        "slopes": [{name: getattr(curve, name) for name in fields} for curve in robustness.curves],
+        "crossings": robustness.crossings,
     }
-
-
-def _plain(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import permutations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,9 +11,10 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.labels import refuse_alike
 from speechiq.reducer.stats import classifier
-from speechiq.reducer.stats.bootstrap import Resampled, resample
+from speechiq.reducer.stats.bootstrap import resample
 from speechiq.reducer.stats.classifier import auc, validate, validate_auc
 from speechiq.reducer.stats.estimate import Difference, Estimate
+from speechiq.reducer.stats.grid import flatten
 from speechiq.reducer.studies.validity.linear_form import read_form, show_form
 from speechiq.reducer.studies.validity.predictors import (
     Predictor,
@@ -30,26 +32,18 @@ if TYPE_CHECKING:
 BASELINE = "wer"
 
 
-class Gap(NamedTuple):
-    """The AUC of metric `a` minus that of metric `b`; p is not corrected for the number of pairs."""
-
-    a: str
-    b: str
-    difference: Difference
-
-
 class Combination(NamedTuple):
     """A linear form whose weights the items themselves chose.
 
     Attributes:
         form: The form as given.
-        weights: Metric -> its weight in the fit to all items, relative to that of the first; empty if separated.
+        weights: Metric -> its weight in the fit to all items, relative to that of the first; None if separated.
         in_sample: Of the fit to all items.
         validated: Of fits to the other clips.
     """
 
     form: str
-    weights: dict[str, float]
+    weights: dict[str, float] | None
     in_sample: Quality
     validated: Quality
 
@@ -68,7 +62,7 @@ class Prediction(NamedTuple):
         seed: Seed of draws and folds.
         baseline: The metric that the others are compared with.
         predictors: Metrics in the order of the runs, then the given linear forms.
-        gaps: Every pair of predictors.
+        gaps: Metrics (a, b) -> the AUC of a minus that of b; p is not corrected for the number of pairs.
         combinations: The linear forms with weights fitted to the items.
         notes: One line per choice.
         units: The items.
@@ -85,49 +79,58 @@ class Prediction(NamedTuple):
     seed: int
     baseline: str
     predictors: list[Predictor]
-    gaps: list[Gap]
+    gaps: dict[tuple[str, str], Difference]
     combinations: list[Combination]
     notes: list[str]
     units: Units
     risks: dict[str, np.ndarray]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a pandas frame, one row per metric.
+        """Return the rows of the CSV file as a pandas frame, one row per metric.
 
         Returns:
-            Index `metric`. Columns: `auc` with the ends `low` and `high` of its 95 % interval; `efron` and `mcfadden`,
-            R2 of a regression on this metric; `validated_auc` and `validated_efron`, of fits to other clips;
-            `difference`, the AUC minus that of the baseline, with `difference_low`, `difference_high` and `p`;
-            `separated`. `frame.attrs` has the name of the `baseline`.
+            Index `metric`. Columns: `auc` with the ends `auc_low` and `auc_high` of its 95 % interval; `efron` and
+            `mcfadden`, R2 of a regression on this metric; `validated_auc` and `validated_efron`, of fits to other
+            clips; `difference`, the AUC minus that of the `baseline`, with `difference_low`, `difference_high` and
+            `difference_p`; `separated`, and more.
         """
         import pandas as pd
 
-        frame = pd.DataFrame([self._row(of) for of in self.predictors]).set_index("metric")
-        frame.attrs["baseline"] = self.baseline
-        return frame
+        frame = pd.DataFrame([flatten(row) for row in self.rows]).set_index("metric")
+        return frame.astype({name: float for name, column in frame.items() if column.isna().all()})
 
-    def _row(self, of: Predictor) -> dict[str, Any]:
-        gap = self.gap(of.name)
-        difference = gap.difference if gap else Difference(of.in_sample.auc, of.in_sample.auc)
-        return {
-            "metric": of.name,
-            "auc": of.in_sample.auc,
-            "low": of.low,
-            "high": of.high,
-            "efron": of.in_sample.efron,
-            "mcfadden": of.in_sample.mcfadden,
-            "validated_auc": of.validated.auc,
-            "validated_efron": of.validated.efron,
-            "difference": difference.value,
-            "difference_low": difference.low,
-            "difference_high": difference.high,
-            "p": difference.p,
-            "separated": of.separated,
-        }
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one record per metric, for tables and CSV."""
+        return [
+            {
+                "metric": predictor.metric,
+                "direction": predictor.direction,
+                **predictor.in_sample._asdict(),
+                "auc": predictor.auc,
+                "separated": predictor.separated,
+                "opposite_direction": predictor.opposite,
+                "undefined": predictor.undefined,
+                "validated": predictor.validated._asdict(),
+                "baseline": self.baseline,
+                "difference": (gap := self.gap(predictor.metric)) and gap.estimate,
+                "difference_p": gap and gap.p,
+                **{
+                    f"{name}_at_{100 * threshold.aim:.0f}": value
+                    for threshold in predictor.thresholds
+                    for name, value in threshold._asdict().items()
+                    if name != "aim"
+                },
+                "items": self.items,
+                "failures": self.failures,
+                "clips": self.clips,
+            }
+            for predictor in self.predictors
+        ]
 
-    def gap(self, name: str) -> Gap | None:
-        """Return the difference of a predictor from the baseline; None for the baseline."""
-        return next((of for of in self.gaps if (of.a, of.b) == (name, self.baseline)), None)
+    def gap(self, metric: str) -> Difference | None:
+        """Return the difference of a metric from the baseline; None for the baseline."""
+        return self.gaps.get((metric, self.baseline))
 
 
 def predict(
@@ -187,7 +190,10 @@ def predict(
         seed=seed,
         baseline=baseline,
         predictors=predictors,
-        gaps=_compare(list(metrics), resampled),
+        gaps={
+            (name_a, name_b): resampled.difference(a, b)
+            for (a, name_a), (b, name_b) in permutations(enumerate(metrics), 2)
+        },
         combinations=[_refit(form, units, groups, seed) for form in forms],
         notes=units.notes,
         units=units,
@@ -209,10 +215,9 @@ def _measure(name: str, metric: Metric, units: Units, groups: np.ndarray, area: 
     validated = validate(covariate, failed, groups, seed)
     systems = np.array(units.systems)
     return Predictor(
-        name=name,
-        sign=metric.sign,
-        low=area.low,
-        high=area.high,
+        metric=name,
+        direction="higher" if metric.sign > 0 else "lower",
+        auc=area,
         in_sample=judge_quality(failed, fitted.probability, area.value),
         validated=judge_quality(failed, validated, validate_auc(covariate, failed, groups, seed)),
         slope=float(fitted.coefficients[0]),
@@ -228,11 +233,6 @@ def _measure(name: str, metric: Metric, units: Units, groups: np.ndarray, area: 
     )
 
 
-def _compare(names: Sequence[str], resampled: Resampled) -> list[Gap]:
-    places = [(a, b) for a in range(len(names)) for b in range(len(names)) if a != b]
-    return [Gap(names[a], names[b], resampled.difference(a, b)) for a, b in places]
-
-
 def _refit(form: dict[str, float], units: Units, groups: np.ndarray, seed: int) -> Combination:
     covariates = np.column_stack([units.metrics[name].values for name in form])
     fitted = classifier.fit(covariates, units.failed)
@@ -240,7 +240,7 @@ def _refit(form: dict[str, float], units: Units, groups: np.ndarray, seed: int) 
     known = bool(np.isfinite(first) and first)
     return Combination(
         form=show_form(form),
-        weights=dict(zip(form, (fitted.coefficients / abs(first)).tolist(), strict=True)) if known else {},
+        weights=dict(zip(form, (fitted.coefficients / abs(first)).tolist(), strict=True)) if known else None,
         in_sample=judge_quality(units.failed, fitted.probability),
         validated=judge_quality(
             units.failed,

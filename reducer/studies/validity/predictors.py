@@ -8,24 +8,20 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from speechiq.reducer.stats import classifier
-from speechiq.reducer.stats.classifier import auc
+from speechiq.reducer.stats.estimate import Estimate
 
 #: AUC of a number that says nothing about failure.
 CHANCE = 0.5
 #: Shares of failures to catch.
 CAUGHT = (0.8, 0.9, 0.95)
+#: Shares that differ by less are equal.
+ROUNDING = 1e-9
 #: Fewest items of a bin of the calibration curve, and most bins.
 BIN, BINS = 15, 10
 
 
 class Quality(NamedTuple):
-    """How well probabilities of failure agree with failures.
-
-    Attributes:
-        auc: Area under the ROC curve.
-        efron: Efron's R2.
-        mcfadden: McFadden's R2.
-    """
+    """How well probabilities of failure agree with failures: area under the ROC curve, Efron's and McFadden's R2."""
 
     auc: float
     efron: float
@@ -66,9 +62,9 @@ class Predictor(NamedTuple):
     """How well one number predicts failure.
 
     Attributes:
-        name: Name of the metric, or the linear form.
-        sign: 1 if a higher value is better, -1 if a lower one is.
-        low, high: 95 % interval of the AUC, from draws of clips; NaN without draws.
+        metric: Name of the metric, or the linear form.
+        direction: Which values are better, as the runs record it.
+        auc: Area under the ROC curve, with its interval from draws of clips.
         in_sample: On the items that were fitted.
         validated: By fits to other clips.
         slope, intercept: Of the log-odds of failure by the value; NaN if separated.
@@ -79,10 +75,9 @@ class Predictor(NamedTuple):
         thresholds: One per share of `CAUGHT`.
     """
 
-    name: str
-    sign: float
-    low: float
-    high: float
+    metric: str
+    direction: Literal["higher", "lower"]
+    auc: Estimate
     in_sample: Quality
     validated: Quality
     slope: float
@@ -94,45 +89,44 @@ class Predictor(NamedTuple):
     thresholds: list[Threshold]
 
     @property
-    def direction(self) -> Literal["higher", "lower"]:
-        """Return which values are better, as the runs record it."""
-        return "higher" if self.sign > 0 else "lower"
-
-    @property
     def opposite(self) -> bool:
         """Return whether failures have better values than successes, by the interval of the AUC if there is one."""
-        return (self.in_sample.auc if math.isnan(self.high) else self.high) < CHANCE
+        return (self.auc.value if math.isnan(self.auc.high) else self.auc.high) < CHANCE
+
+    @property
+    def remark(self) -> str:
+        """Return that it points the other way or separates failures from successes; empty for an ordinary one."""
+        share = "" if self.separated == 1 else f"{100 * self.separated:.0f} % "
+        return ", ".join(["opposite direction"] * self.opposite + [f"{share}separated"] * bool(self.separated))
+
+    def show(self, threshold: Threshold) -> str:
+        """Return a threshold as a rule, such as `>= 0.25`."""
+        return f"{'<=' if self.direction == 'higher' else '>='} {threshold.value:.4g}"
 
 
 def judge_quality(failed: np.ndarray, probability: np.ndarray, area: float | None = None) -> Quality:
-    """Return how well probabilities agree with failures.
-
-    Args:
-        failed: Whether each item failed.
-        probability: Probability of failure of each item.
-        area: The AUC; None takes that of the probabilities.
-    """
-    area = float(auc(probability, failed)[0]) if area is None else area
+    """Return how well probabilities of failure agree with failures; without an area, the AUC is theirs."""
+    area = float(classifier.auc(probability, failed)[0]) if area is None else area
     return Quality(area, classifier.efron(failed, probability), classifier.mcfadden(failed, probability))
 
 
 def find_thresholds(values: np.ndarray, sign: float, failed: np.ndarray) -> list[Threshold]:
     """Return the strictest threshold for each share of `CAUGHT`.
 
-    >>> found = find_thresholds(np.array([0.0, 0.1, 0.2, 0.4]), -1.0, np.array([False, False, True, True]))
-    >>> [(of.value, of.caught, of.false_alarms) for of in found][0]
-    (0.2, 1.0, 0.0)
+    >>> thresholds = find_thresholds(np.array([0.0, 0.1, 0.2, 0.4]), -1.0, np.array([False, False, True, True]))
+    >>> thresholds[0]
+    Threshold(aim=0.8, value=0.2, caught=1.0, false_alarms=0.0)
     """
-    risk = -sign * values
-    of_failures = np.sort(risk[failed])[::-1]
-    found = []
-    for aim in CAUGHT:
-        least = of_failures[int(np.ceil(round(aim * len(of_failures), 9))) - 1]
-        flagged = risk >= least
-        found.append(
-            Threshold(aim, float(-sign * least) + 0.0, float(flagged[failed].mean()), float(flagged[~failed].mean()))
-        )
-    return found
+    from sklearn.metrics import roc_curve
+
+    false_alarms, caught, risks = (
+        curve.tolist() for curve in roc_curve(failed, -sign * values, drop_intermediate=False)
+    )
+    places = [next(i for i, share in enumerate(caught) if share >= aim - ROUNDING) for aim in CAUGHT]
+    return [
+        Threshold(aim, -sign * risks[i] + 0.0, caught[i], false_alarms[i])
+        for aim, i in zip(CAUGHT, places, strict=True)
+    ]
 
 
 def calibrate(probability: np.ndarray, failed: np.ndarray) -> list[Bin]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 
+from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.labels import Labels, read_labels
 from speechiq.reducer.studies.validity.answer_key import Success, label_answers, leave_out
 from speechiq.reducer.studies.validity.tables import Tables
@@ -14,10 +16,14 @@ def read_sources(paths: Sequence[Path], tables: Tables) -> list[Labels]:
     """Read files of labels, and check them against runs.
 
     Raises:
-        SpeechIQError: As for `read_labels`.
+        SpeechIQError: As for `read_labels`, or two files share no item.
     """
     items = tables.items
-    return [read_labels(path, items) for path in paths]
+    sources = [read_labels(path, items) for path in paths]
+    for a, b in combinations(sources, 2):
+        if a.success.keys().isdisjoint(b.success):
+            raise SpeechIQError(f"{a.name} and {b.name} share no item; label the same items")
+    return sources
 
 
 def choose_success(

@@ -14,9 +14,10 @@ from speechiq.reducer.scores import norms
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.scores.suites import find
+from speechiq.reducer.stats.estimate import plain
 from speechiq.reducer.studies.robustness.curves import Measured, find_crossings, find_zeros
-from speechiq.reducer.studies.robustness.series import Run, list_runs
-from speechiq.reducer.studies.robustness.study import Robustness, as_json, study
+from speechiq.reducer.studies.robustness.series import Run, describe_run
+from speechiq.reducer.studies.robustness.study import Robustness, as_content, study
 from tests.reducer.conftest import levels, write_run
 
 CLIPS = 12
@@ -56,36 +57,38 @@ def test_a_curve_goes_from_clean_audio_to_the_severest_strength(robustness):
     points = curve(robustness, "remember", "fragile").points
     assert [point.run.label for point in points] == ["clean", "20 dB", "10 dB", "0 dB"]
     mean = np.mean([(i + 1) / CLIPS for i in range(CLIPS)])
-    assert [point.value for point in points] == pytest.approx([100 * (1 - s) * mean for s in (0.95, 0.9, 0.7, 0.2)])
-    assert points[0].loss == 0 and points[-1].loss == pytest.approx(100 * 0.75 * mean)
-    assert all(point.ends[0] < point.value < point.ends[1] for point in points)
+    assert [point.score.value for point in points] == pytest.approx(
+        [100 * (1 - s) * mean for s in (0.95, 0.9, 0.7, 0.2)]
+    )
+    assert points[0].loss.value == 0 and points[-1].loss.value == pytest.approx(100 * 0.75 * mean)
+    assert all(point.score.low < point.score.value < point.score.high for point in points)
 
 
 def test_losses_are_paired_by_clip(robustness):
     """Both scores of a clip move together, so the loss of the steady system is far more certain than its scores."""
     point = curve(robustness, "remember", "steady").points[-1]
-    assert point.loss_ends[1] - point.loss_ends[0] < 0.5 * (point.ends[1] - point.ends[0])
+    assert point.loss.high - point.loss.low < 0.5 * (point.score.high - point.score.low)
 
 
 def test_slopes_are_per_10_db(robustness):
     found = curve(robustness, "remember", "fragile")
-    values = [point.value for point in found.points[1:]]
-    assert found.slope == pytest.approx(10 * np.polyfit(STRENGTHS, values, 1)[0]) and found.per == 10
-    assert found.slope_ends[0] < found.slope < found.slope_ends[1] < 0
+    values = [point.score.value for point in found.points[1:]]
+    assert found.slope.value == pytest.approx(10 * np.polyfit(STRENGTHS, values, 1)[0]) and found.per == 10
+    assert found.slope.low < found.slope.value < found.slope.high < 0
 
 
 def test_the_better_system_falls_below_the_other_where_the_lines_cross(robustness):
-    (crossing,) = [each for each in robustness.crossings if each.measure == "remember" and each.other == "steady"]
-    assert crossing.better == "fragile" and 10 < crossing.strength < 20 and crossing.share == 1
+    (crossing,) = [each for each in robustness.crossings if each.measure == "remember" and each.worse == "steady"]
+    assert crossing.better == "fragile" and 10 < crossing.strength.value < 20 and crossing.share == 1
     gaps = [(0.95 - 0.8), (0.9 - 0.78), (0.7 - 0.76)]
-    assert crossing.strength == pytest.approx(20 - 10 * gaps[1] / (gaps[1] - gaps[2]))
+    assert crossing.strength.value == pytest.approx(20 - 10 * gaps[1] / (gaps[1] - gaps[2]))
     assert not [each for each in robustness.crossings if each.measure == "remember" and each.better == "steady"]
 
 
 def test_siq_is_on_the_scale_of_the_clean_runs(robustness):
-    clean = [curve(robustness, "siq", system).points[0].value for system in ("steady", "fragile", "weak")]
+    clean = [curve(robustness, "siq", system).points[0].score.value for system in ("steady", "fragile", "weak")]
     assert np.mean(clean) == pytest.approx(100)
-    assert curve(robustness, "siq", "fragile").points[-1].value < clean[2]
+    assert curve(robustness, "siq", "fragile").points[-1].score.value < clean[2]
 
 
 def test_two_systems_have_no_siq_without_norms(tmp_path):
@@ -101,9 +104,9 @@ def test_norms_of_other_clips_are_refused(tmp_path):
 
 def test_without_draws_there_are_no_intervals(tmp_path):
     found = read(write_study(tmp_path, strengths=(20,)), draws=0)
-    assert all(math.isnan(point.ends[0]) for each in found.curves for point in each.points)
-    assert all(math.isnan(each.slope) for each in found.curves)
-    assert as_json(found)["points"][0]["low"] is None
+    assert all(math.isnan(point.score.low) for each in found.curves for point in each.points)
+    assert all(math.isnan(each.slope.value) for each in found.curves)
+    assert plain(as_content(found))["points"][0]["score"]["low"] is None
 
 
 def test_runs_without_a_condition_or_without_clean_audio_are_refused(tmp_path):
@@ -157,15 +160,14 @@ def test_draws_in_which_the_system_is_already_worse_on_clean_audio_are_no_crossi
     runs = [Run(f"{name}{end}", name, *of) for name in "ab" for end, of in (("", ()), ("!", ("w@9dB", "w", 9.0)))]
     values = np.array([81.0, 60.0, 80.0, 70.0])
     draws = np.repeat([values, [79.0, 60.0, 80.0, 70.0]], 50, axis=0)
-    (crossing,) = find_crossings(
-        Measured("apply", "acc. %", 1.0, values, draws, np.full((2, 4), np.nan)), {"w": runs}, runs
-    )
-    assert (crossing.better, crossing.other, crossing.share) == ("a", "b", 0.5)
+    measured = Measured("apply", "acc. %", 1.0, values, draws, np.full((2, 4), np.nan))
+    (crossing,) = find_crossings(measured, {"w": {"a": [0, 1], "b": [2, 3]}}, runs)
+    assert (crossing.better, crossing.worse, crossing.share) == ("a", "b", 0.5)
 
 
 def test_a_system_under_a_condition_has_a_name_of_its_own(tmp_path):
     found = find([write_study(tmp_path, strengths=(20,), systems=("weak",))], False, Options())
-    runs = list_runs(found.read("siq"))
+    runs = [describe_run(system) for system in found.read("siq")]
     assert [run.name for run in runs] == ["weak", "weak [white@20dB]"]
     assert runs[1] == Run("weak [white@20dB]", "weak", "white@20dB", "white", 20.0, "dB", -20.0)
 
@@ -193,7 +195,7 @@ def test_one_run_may_hold_several_conditions(tmp_path):
     file.write_text(json.dumps(json.loads(file.read_text()) | {"configs": configs}))
     points = curve(read(tmp_path), "remember", "s").points
     assert [point.run.label for point in points] == ["clean", "10 dB", "0 dB"]
-    assert points[0].loss == 0 < points[1].loss < points[2].loss
+    assert points[0].loss.value == 0 < points[1].loss.value < points[2].loss.value
 
 
 def test_a_run_at_a_strength_that_changes_nothing_is_a_point_and_leaves_the_slope_alone(tmp_path):
@@ -203,6 +205,6 @@ def test_a_run_at_a_strength_that_changes_nothing_is_a_point_and_leaves_the_slop
     found = read(tmp_path)
     points = curve(found, "remember", "weak").points
     assert [point.run.label for point in points] == ["clean", "inf dB", "20 dB", "10 dB", "0 dB"]
-    slope = 10 * np.polyfit(STRENGTHS, [point.value for point in points[2:]], 1)[0]
-    assert curve(found, "remember", "weak").slope == pytest.approx(slope)
-    assert json.loads(json.dumps(as_json(found), allow_nan=False))["points"][1]["strength"] is None
+    slope = 10 * np.polyfit(STRENGTHS, [point.score.value for point in points[2:]], 1)[0]
+    assert curve(found, "remember", "weak").slope.value == pytest.approx(slope)
+    assert plain(as_content(found))["points"][1]["strength"] is None

@@ -65,7 +65,7 @@ def test_agreement_is_that_of_the_scores(both, tmp_path):
     assert one["kappa"]["value"] == pytest.approx(expected)
     assert one["spearman"]["value"] == pytest.approx(spearmanr(a, b).statistic)
     assert one["bias"]["value"] == pytest.approx((a - b).mean() / 5) and one["ordinal"]
-    assert one["equal"] == pytest.approx((a == b).mean())
+    assert one["equal"]["value"] == pytest.approx((a == b).mean())
     assert 0 < one["bias"]["low"] < one["bias"]["value"] < one["bias"]["high"]
     rows = list(csv.DictReader((tmp_path / "o.csv").read_text().splitlines()))
     assert [float(row["kappa"]) for row in rows] == [of["kappa"]["value"] for of in (every, one, two)]

@@ -1,0 +1,74 @@
+"""Compare any two raters of the same items, such as sources of labels or persons, and show how far they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any, TypeVar
+
+import numpy as np
+
+from speechiq.reducer.runs.rows import Item
+from speechiq.reducer.stats.agreement import compare_raters
+from speechiq.reducer.stats.grid import Column, Grid
+
+Key = TypeVar("Key", str, tuple[str, Item])
+
+#: Columns of what `stats.agreement.Agreement` holds.
+COLUMNS = {
+    column.name: column
+    for column in (
+        Column("equal", "Equal %\n95 % interval", ".1f", factor=100),
+        Column("kappa", "Kappa\n95 % interval", ".2f"),
+        Column("alpha", "Alpha\n95 % interval", ".2f"),
+        Column("spearman", "Spearman\n95 % interval", ".2f"),
+        Column("bias", "Bias\n95 % interval", "+.2f"),
+    )
+}
+RATERS = (Column("a", "A"), Column("b", "B"), Column("items", "Items", "d"))
+
+
+def compare_each_pair(
+    raters: Iterable[tuple[str, Mapping[Key, float]]],
+    clip_of: Callable[[Key], str],
+    *,
+    fewest: int = 1,
+    draws: int,
+    seed: int = 0,
+) -> list[dict[str, Any]]:
+    """Return a record for each two raters: their names `a` and `b`, the number of `items`, and their agreement.
+
+    Args:
+        raters: Name and scores of each rater.
+        clip_of: Function that names the clip of an item.
+        fewest: Pairs of raters with fewer items that both scored are left out.
+        draws: Number of draws of clips; 0 leaves intervals out.
+        seed: Seed of the draws.
+    """
+    records = []
+    for (name_a, scores_a), (name_b, scores_b) in combinations(raters, 2):
+        keys = sorted(scores_a.keys() & scores_b.keys())
+        if len(keys) >= fewest:
+            a, b = (np.array([float(scores[key]) for key in keys]) for scores in (scores_a, scores_b))
+            agreement = compare_raters(a, b, [clip_of(key) for key in keys], draws=draws, seed=seed)
+            records.append({"a": name_a, "b": name_b, "items": len(keys), **agreement._asdict()})
+    return records
+
+
+def as_grid(
+    title: str,
+    rows: Sequence[Mapping[str, Any]],
+    statistics: Sequence[str],
+    notes: Sequence[str] = (),
+    names: Sequence[Column] = RATERS,
+) -> Grid:
+    """Return a grid of agreements.
+
+    Args:
+        title: Its title.
+        rows: Records with the fields of an `Agreement`.
+        statistics: The fields to show.
+        notes: Lines below the table.
+        names: Columns before the statistics.
+    """
+    return Grid(title, [*names, *(COLUMNS[name] for name in statistics)], rows, notes)

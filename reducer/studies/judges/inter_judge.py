@@ -1,0 +1,182 @@
+"""Measure the inter-judge agreement: how far two judges agree on the same answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.runs.judge_name import KEYS, name_judges
+from speechiq.reducer.runs.judged import Judged
+from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.runs.rows import show_item
+from speechiq.reducer.runs.systems import System
+from speechiq.reducer.scores.remarks import title
+from speechiq.reducer.scores.suites import Found
+from speechiq.reducer.stats.agreement import Agreement, compare_raters
+from speechiq.reducer.stats.grid import Column, Grid
+from speechiq.reducer.studies import agreement
+
+ALL = "all systems"
+FIX = "judge the stored answers of one run again: `siq judge run RUNS --judge ENGINE:MODEL`"
+MEANINGS = (
+    "scores in percent of the rubric's scale; answers that one of the judges left unjudged are left out",
+    "Bias: mean of A - B, above 0 if A is more generous",
+    "Kappa: Cohen's, quadratic weights; Alpha: Krippendorff's; 1 full agreement, 0 that of chance",
+    "Spearman: rank correlation; Equal: answers with equal scores",
+    "two judges can agree and both be wrong: `siq judge check` compares a judge with people",
+)
+
+
+class InterJudgeAgreement(NamedTuple):
+    """The agreement of judges A and B on the answers of one system, or of all.
+
+    Scores are shares of the scale, 0 to 1, since the judges may have different rubrics.
+
+    Attributes:
+        suite: Name of the suite.
+        category: Name of the category.
+        system: Name of the system, or `ALL`.
+        judge_a, judge_b: The judges in words.
+        answers: Number of answers that both have judged.
+        unjudged_a, unjudged_b: Number of answers without a score of A and of B.
+        mean_a, mean_b: Mean scores of the answers that both have judged.
+        ordinal: Whether alpha is that of the ordinal scale, as for whole grades; else of the interval scale.
+        agreement: On the answers that both have judged.
+    """
+
+    suite: str
+    category: str
+    system: str
+    judge_a: str
+    judge_b: str
+    answers: int
+    unjudged_a: int
+    unjudged_b: int
+    mean_a: float
+    mean_b: float
+    ordinal: bool
+    agreement: Agreement
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Return everything by name."""
+        fields = self._asdict()
+        return fields | fields.pop("agreement")._asdict()
+
+
+#: The clip of an answer, and what A and what B made of the answer.
+Pair = tuple[str, Judged, Judged]
+
+
+def compare(
+    runs_a: Found, runs_b: Found, *, draws: int, seed: int = 0, allow_mismatch: bool = False
+) -> list[InterJudgeAgreement]:
+    """Return the agreement of two judges: for each suite and category of all systems, then of each.
+
+    Args:
+        runs_a: Runs judged by A.
+        runs_b: The same answers, judged by B.
+        draws: Number of draws of clips for the intervals; 0 leaves them out.
+        seed: Seed of the draws.
+        allow_mismatch: Whether to leave out answers that differ between the runs.
+
+    Raises:
+        SpeechIQError: The runs share no judged answers, have one judge, or have different answers.
+    """
+    agreements: list[InterJudgeAgreement] = []
+    for suite in runs_a.levels:
+        if suite in runs_b.levels:
+            sides = [{system.name: system for system in runs.read(suite)} for runs in (runs_a, runs_b)]
+            for name, category in runs_a.levels[suite].items():
+                if category.judged and name in runs_b.levels[suite]:
+                    agreements += _compare_category(suite, name, *sides, draws, seed, allow_mismatch)
+    if not agreements:
+        suites = " and ".join(", ".join(runs.levels) for runs in (runs_a, runs_b))
+        raise SpeechIQError(f"no answer has a score of both judges (suites {suites}); {FIX}")
+    return agreements
+
+
+def _compare_category(
+    suite: str,
+    category: str,
+    side_a: Mapping[str, System],
+    side_b: Mapping[str, System],
+    draws: int,
+    seed: int,
+    allow_mismatch: bool,
+) -> Iterator[InterJudgeAgreement]:
+    sides = side_a, side_b
+    shared = [name for name in side_a if all(name in side and category in side[name].scores for side in sides)]
+    if not shared:
+        return
+    tasks = [[task for name in shared for task in side[name].tasks if task.level == category] for side in sides]
+    _refuse_one_judge(category, *tasks)
+    judges = [name_judges(side) for side in tasks]
+    groups = {name: _pair(side_a[name], side_b[name], category, allow_mismatch) for name in shared}
+    if len(groups) > 1:
+        groups = {ALL: [*chain.from_iterable(groups.values())]} | groups
+    for name, pairs in groups.items():
+        rated = [(clip, a, b) for clip, a, b in pairs if not (a.unjudged or b.unjudged)]
+        if not rated:
+            continue
+        scores_a, scores_b = (np.array([pair[side].judge for pair in rated]) for side in (1, 2))
+        points = np.array([judged.points for _, *both in rated for judged in both])
+        ordinal = bool((points == np.round(points)).all())
+        yield InterJudgeAgreement(
+            suite, category, name, *judges,
+            answers=len(rated),
+            unjudged_a=sum(a.unjudged for _, a, _ in pairs),
+            unjudged_b=sum(b.unjudged for _, _, b in pairs),
+            mean_a=float(scores_a.mean()),
+            mean_b=float(scores_b.mean()),
+            ordinal=ordinal,
+            agreement=compare_raters(
+                scores_a, scores_b, [clip for clip, *_ in rated], ordinal=ordinal, draws=draws, seed=seed
+            ),
+        )  # fmt: skip
+
+
+def _refuse_one_judge(category: str, tasks_a: Sequence[TaskRun], tasks_b: Sequence[TaskRun]) -> None:
+    """Raise a `SpeechIQError` if the runs of both sides record equal settings of their judge."""
+    sides = [{tuple(repr(task.metadata.get(key)) for key in KEYS) for task in tasks} for tasks in (tasks_a, tasks_b)]
+    if sides[0] & sides[1]:
+        raise SpeechIQError(f"category {category}: both sides were {name_judges(tasks_a)} with equal settings; {FIX}")
+
+
+def _pair(system_a: System, system_b: System, category: str, allow_mismatch: bool) -> list[Pair]:
+    a, b = system_a.scored_answers(category), system_b.scored_answers(category)
+    shared = [item for item in a if item in b]
+    differing = {item: None for item in shared if a[item].answer != b[item].answer}
+    if differing and not allow_mismatch:
+        raise SpeechIQError(
+            f"category {category}: {len(differing)} of {len(shared)} answers of system {system_a.name!r} differ "
+            f"between the two sides, such as {show_item(next(iter(differing)))}, so that judges cannot be compared on "
+            f"them; {FIX}, or add --allow-mismatch to leave them out"
+        )
+    return [(item[0], a[item], b[item]) for item in shared if item not in differing]
+
+
+def as_grid(agreements: Sequence[InterJudgeAgreement], draws: int, seed: int) -> Grid:
+    """Return a grid with a row per category and system; draws and seed are those of the intervals."""
+    names = [
+        Column("title", "Category"),
+        Column("system", "System"),
+        Column("answers", "Answers", "d"),
+        Column("mean_a", "A %", ".2f", factor=100),
+        Column("mean_b", "B %", ".2f", factor=100),
+        Column("unjudged_a", "Unjudged\nA", "d"),
+        Column("unjudged_b", "B", "d", below="unjudged_a"),
+    ]
+    judges = {(title(row.category), row.judge_a, row.judge_b, row.ordinal) for row in agreements}
+    notes = [
+        f"{category}: A {a}; B {b}; alpha for the {'ordinal' if ordinal else 'interval'} scale"
+        for category, a, b, ordinal in sorted(judges)
+    ]
+    bars = [f"intervals: 95 %, from {draws} draws of clips, seed {seed}"] if draws else []
+    rows = [row.record | {"title": title(row.category), "bias": row.agreement.bias.map(100.0)} for row in agreements]
+    statistics = ("bias", "kappa", "alpha", "spearman", "equal")
+    return agreement.as_grid("Inter-judge agreement", rows, statistics, [*notes, *MEANINGS, *bars], names)
