@@ -7,10 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from speechiq.cli.commands import examples
+from speechiq.cli.commands import examples, stop_in_one_line
 from speechiq.cli.data.clips import list_clips
 from speechiq.cli.options import EXPERT, Metadata, Seed, Yes, output_option
-from speechiq.cli.stopping import stop_in_one_line
 from speechiq.core.console import count_of, say, show
 from speechiq.core.files.plain import check_output_folder
 

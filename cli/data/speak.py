@@ -8,9 +8,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from speechiq.cli.commands import examples
+from speechiq.cli.commands import examples, stop_in_one_line
 from speechiq.cli.options import Seed, output_option, read_values
-from speechiq.cli.stopping import stop_in_one_line
 from speechiq.core.console import count_of, say, show
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean

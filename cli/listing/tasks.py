@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from speechiq.cli.commands import examples
-from speechiq.cli.completion import complete_tasks
-from speechiq.cli.options import AsJson
+from speechiq.cli.options import AsJson, complete_tasks
 from speechiq.cli.tables import print_json, print_table
 from speechiq.core.console import show
 from speechiq.core.errors import SpeechIQError

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from speechiq.cli.commands import examples
+from speechiq.cli.commands import examples, stop_in_one_line
 from speechiq.cli.options import AllowMismatch, Force, JudgeOptions, Runs, output_option, read_judge_options
-from speechiq.cli.stopping import stop_in_one_line
 from speechiq.cli.study.predict import OnlyAnswerable, OnlyErrors
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError

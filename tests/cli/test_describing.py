@@ -10,7 +10,7 @@ import pytest
 from huggingface_hub import constants
 from typer.testing import CliRunner
 
-from speechiq.cli.machine import probes
+from speechiq.cli import probes
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.registry import KINDS, list_backends

@@ -7,8 +7,8 @@ from itertools import chain
 import typer
 
 from speechiq.cli.commands import examples
-from speechiq.cli.machine.probes import PROBES, SHOWN, find_version
 from speechiq.cli.options import AsJson
+from speechiq.cli.probes import PROBES, SHOWN, find_version
 from speechiq.cli.tables import print_json, print_table
 from speechiq.core.console import show
 
