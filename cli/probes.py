@@ -8,18 +8,16 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import cache
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from packaging.requirements import Requirement
 from rich.filesize import decimal
 
 from speechiq.core.cache.folder import cache_dir
 from speechiq.core.cache.store import VARIABLE, store_folder
-from speechiq.core.checkpoints.hub import find_hub_fault, within
+from speechiq.core.checkpoints.hub import find_hub_fault
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import check_output_folder, exists
 
@@ -33,25 +31,27 @@ LITTLE_DISK = 2 * 10**9
 LITTLE_MEMORY = 4 * 10**9
 KEYS = ("OPENAI_API_KEY", "HF_TOKEN")
 SETTINGS = ("SIQ_CACHE", VARIABLE, "SIQ_TASKS", "OPENAI_BASE_URL", "HF_HOME", "HF_ENDPOINT", "HF_HUB_OFFLINE")
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
 class Finding(NamedTuple):
     """The result of one examination.
 
     Attributes:
-        topic: The group of examinations.
         name: What was examined.
-        state: `ok`; `note` for what only some uses need; `error` if nothing runs without it.
         detail: What was found.
         fix: What the user can do; empty if nothing is needed.
+        is_error: Whether nothing runs without the fix; otherwise only some uses need it.
     """
 
-    topic: str
     name: str
-    state: Literal["ok", "note", "error"]
     detail: str
     fix: str = ""
+    is_error: bool = False
+
+    @property
+    def state(self) -> str:
+        """Return `ok`, `note` or `error`."""
+        return "error" if self.is_error else "note" if self.fix else "ok"
 
 
 def find_version(package: str) -> str | None:
@@ -76,67 +76,54 @@ def find_devices() -> Iterator[Finding]:
     """Yield processor, memory and accelerators."""
     cores = os.cpu_count() or 1
     usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else cores
-    yield Finding("Machine", "processor", "ok", f"{usable} of {cores} cores, {platform.machine()}, {platform.system()}")
+    yield Finding("processor", f"{usable} of {cores} cores, {platform.machine()}, {platform.system()}")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    little = memory < LITTLE_MEMORY
-    yield Finding(
-        "Machine", "memory", "note" if little else "ok", decimal(memory), "use models of an endpoint" if little else ""
-    )
+    yield Finding("memory", decimal(memory), "use models of an endpoint" * (memory < LITTLE_MEMORY))
     try:
         import torch
     except (ImportError, OSError) as error:
-        yield Finding(
-            "Machine", "torch", "error", f"cannot be imported: {error}", "pip install --force-reinstall torch"
-        )
+        yield Finding("torch", f"cannot be imported: {error}", "pip install --force-reinstall torch", is_error=True)
         return
     for number in range(torch.cuda.device_count()):
-        about = torch.cuda.get_device_properties(number)
-        yield Finding("Machine", f"cuda:{number}", "ok", f"{about.name}, {decimal(about.total_memory)}")
+        device = torch.cuda.get_device_properties(number)
+        yield Finding(f"cuda:{number}", f"{device.name}, {decimal(device.total_memory)}")
     if torch.backends.mps.is_available():
-        yield Finding("Machine", "mps", "ok", platform.processor())
+        yield Finding("mps", platform.processor())
     if not torch.accelerator.is_available():
-        yield Finding("Machine", "accelerator", "note", "none: models run on the processor", _advise_accelerator())
-
-
-def _advise_accelerator() -> str:
-    if (find_version("torch") or "").endswith("+cpu") and shutil.which("nvidia-smi"):
-        return "install torch with CUDA: this one is built for the processor"
-    return "choose small models, or those of an endpoint"
+        fix = "choose small models, or those of an endpoint"
+        if (find_version("torch") or "").endswith("+cpu") and shutil.which("nvidia-smi"):
+            fix = "install torch with CUDA: this one is built for the processor"
+        yield Finding("accelerator", "none: models run on the processor", fix)
 
 
 def find_packages() -> Iterator[Finding]:
     """Yield Python, the required packages outside their tested versions, and the extras."""
     try:
         needed = [Requirement(line) for line in requires("speechiq") or ()]
-        python = metadata("speechiq")["Requires-Python"]
+        about = metadata("speechiq")
     except PackageNotFoundError:
-        yield Finding("Packages", "speechiq", "error", "not installed", "pip install --editable . in a clone")
+        yield Finding("speechiq", "not installed", "pip install --editable . in a clone", is_error=True)
         return
-    yield Finding("Packages", "Python", "ok", f"{platform.python_version()} (tested {python})")
+    yield Finding("Python", f"{platform.python_version()} (tested {about['Requires-Python']})")
     always = [each for each in needed if not each.marker or each.marker.evaluate({"extra": ""})]
-    faults = [fault for each in always if (fault := _compare(each, essential=True))]
+    faults = [fault for each in always if (fault := _compare(each))]
     yield from faults
-    yield Finding(
-        "Packages", "required", "ok", f"{len(always) - len(faults)} of {len(always)} in their tested versions"
-    )
-    for extra in metadata("speechiq").get_all("Provides-Extra") or ():
-        with_extra = [
-            each for each in needed if each not in always and each.marker and each.marker.evaluate({"extra": extra})
-        ]
-        for each in with_extra:
-            if (fault := _compare(each, essential=False, extra=extra)) is not None:
-                yield fault
+    yield Finding("required", f"{len(always) - len(faults)} of {len(always)} in their tested versions")
+    for extra in about.get_all("Provides-Extra") or ():
+        for each in needed:
+            if each not in always and each.marker and each.marker.evaluate({"extra": extra}):
+                yield from filter(None, [_compare(each, extra)])
 
 
-def _compare(needed: Requirement, *, essential: bool, extra: str = "") -> Finding | None:
-    """Return the fault of a package; None if it is installed in a tested version."""
-    found = find_version(needed.name)
+def _compare(needed: Requirement, extra: str = "") -> Finding | None:
+    """Return the fault of a package, of an extra if one is named; None if it is installed in a tested version."""
+    version = find_version(needed.name)
     fix = f"pip install '.[{extra}]'" if extra else f"pip install '{needed.name}{needed.specifier}'"
     name = f"{needed.name} (extra {extra})" if extra else needed.name
-    if found is None:
-        return Finding("Packages", name, "error" if essential else "note", "not installed", fix)
-    if not needed.specifier.contains(found, prereleases=True):
-        return Finding("Packages", name, "note", f"{found}, tested {needed.specifier}", fix)
+    if version is None:
+        return Finding(name, "not installed", fix, is_error=not extra)
+    if not needed.specifier.contains(version, prereleases=True):
+        return Finding(name, f"{version}, tested {needed.specifier}", fix)
     return None
 
 
@@ -144,28 +131,23 @@ def find_caches() -> Iterator[Finding]:
     """Yield the folders of fetched and computed files."""
     from huggingface_hub import constants
 
-    folders = {"speechiq cache": cache_dir(), "hub cache": Path(constants.HF_HUB_CACHE)}
+    yield _examine_folder("speechiq cache", cache_dir(), "SIQ_CACHE")
+    yield _examine_folder("hub cache", Path(constants.HF_HUB_CACHE), "HF_HOME")
     responses = store_folder()
     if responses is None:
-        yield Finding("Caches", "response cache", "note", f"off ({VARIABLE}=off)", f"unset {VARIABLE} to resume runs")
+        yield Finding("response cache", f"off ({VARIABLE}=off)", f"unset {VARIABLE} to resume runs")
     else:
-        folders["response cache"] = responses
-    for name, folder in folders.items():
-        yield _examine_folder(name, folder)
+        yield _examine_folder("response cache", responses, VARIABLE)
 
 
-def _examine_folder(name: str, folder: Path) -> Finding:
-    variable = {"speechiq cache": "SIQ_CACHE", "hub cache": "HF_HOME"}.get(name, VARIABLE)
+def _examine_folder(name: str, folder: Path, variable: str) -> Finding:
     try:
         check_output_folder(folder, f"set {variable} to another folder")
     except SpeechIQError as error:
-        return Finding("Caches", name, "error", str(error).partition(";")[0], f"set {variable} to a folder of yours")
-    existing = next(place for place in (folder, *folder.parents) if exists(place))
-    free = shutil.disk_usage(existing).free
-    detail = f"{folder}: {decimal(_measure(folder))}, {decimal(free)} free"
-    if free < LITTLE_DISK:
-        return Finding("Caches", name, "note", detail, f"free space, or set {variable} to a folder on another disk")
-    return Finding("Caches", name, "ok", detail)
+        return Finding(name, str(error).partition(";")[0], f"set {variable} to a folder of yours", is_error=True)
+    free = shutil.disk_usage(next(place for place in (folder, *folder.parents) if exists(place))).free
+    fix = f"free space, or set {variable} to a folder on another disk" * (free < LITTLE_DISK)
+    return Finding(name, f"{folder}: {decimal(_measure(folder))}, {decimal(free)} free", fix)
 
 
 def _measure(folder: Path) -> int:
@@ -182,96 +164,52 @@ def find_keys() -> Iterator[Finding]:
     """Yield whether keys are set, never their values, and the settings of the environment."""
     from huggingface_hub import get_token
 
-    stored = {"HF_TOKEN": get_token() is not None}
+    by_login = {"HF_TOKEN": get_token() is not None}
     for name in KEYS:
-        state = "set" if os.environ.get(name) else "set by `hf auth login`" if stored.get(name) else "not set"
-        yield Finding("Keys", name, "ok", state)
+        yield Finding(
+            name, "set" if os.environ.get(name) else "set by `hf auth login`" if by_login.get(name) else "not set"
+        )
     for name in filter(os.environ.get, SETTINGS):
-        yield Finding("Keys", name, "ok", "set")
+        yield Finding(name, "set")
 
 
 def find_models() -> Iterator[Finding]:
     """Yield the demo's models and the default embedder."""
+    from huggingface_hub import try_to_load_from_cache
+
+    from speechiq.metrics.distance.embedder import DEFAULT_EMBEDDER
     from speechiq.siq_tasks.demo.fetch import MODELS, find_fault
 
     for name in MODELS:
         fault = find_fault(name)
-        yield Finding(
-            "Models", f"demo:{name}", "note" if fault else "ok", fault or "complete", "siq demo fetch" if fault else ""
-        )
-    yield _examine_embedder()
-
-
-def _examine_embedder() -> Finding:
-    from huggingface_hub import try_to_load_from_cache
-
-    from speechiq.metrics.distance.embedder import DEFAULT_EMBEDDER
-
+        yield Finding(f"demo:{name}", fault or "complete", "siq demo fetch" * bool(fault))
     name = f"embedder {DEFAULT_EMBEDDER}"
     if isinstance(try_to_load_from_cache(DEFAULT_EMBEDDER, "config.json"), str):
-        return Finding("Models", name, "ok", "in the hub cache")
-    fix = "accept its license on its page on the hub, then run hf auth login; the demo set does not need it"
-    if not hub_answers():
-        return Finding("Models", name, "note", "not in the hub cache, and the hub does not answer", fix)
-    return Finding("Models", name, "note", *_ask_hub(DEFAULT_EMBEDDER, fix))
-
-
-def _ask_hub(model: str, fix: str) -> tuple[str, str]:
-    """Return whether the hub gives a model to this user, and the fix."""
-    from huggingface_hub import get_hf_file_metadata, hf_hub_url
-    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
-
-    def ask() -> tuple[str, str]:
-        try:
-            get_hf_file_metadata(hf_hub_url(model, "config.json"), timeout=PATIENCE_S)
-        except (GatedRepoError, RepositoryNotFoundError):
-            return "gated: the hub does not give it to you", fix
-        except Exception as error:  # the client has many for a network at fault
-            return f"the hub did not say ({type(error).__name__})", fix
-        return "not in the hub cache; the hub gives it to you", ""
-
-    return within(PATIENCE_S, ask, ("the hub did not answer in time", fix))
-
-
-@cache
-def hub_answers() -> bool:
-    """Return whether the model hub answers within `PATIENCE_S`."""
-    from huggingface_hub import constants
-
-    return not constants.HF_HUB_OFFLINE and find_hub_fault(PATIENCE_S) is None
+        yield Finding(name, "in the hub cache")
+    else:
+        fix = "accept its license on its page on the hub, then run hf auth login; the demo set does not need it"
+        yield Finding(name, "not in the hub cache", fix)
 
 
 def find_hub() -> Iterator[Finding]:
-    """Yield whether the model hub answers."""
+    """Yield whether the model hub answers within `PATIENCE_S`."""
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE:
-        yield Finding("Network", "model hub", "note", "offline (HF_HUB_OFFLINE)", "unset HF_HUB_OFFLINE to download")
-    elif hub_answers():
-        yield Finding("Network", "model hub", "ok", f"{constants.ENDPOINT} answers")
+        yield Finding("model hub", "offline (HF_HUB_OFFLINE)", "unset HF_HUB_OFFLINE to download")
+    elif find_hub_fault(PATIENCE_S) is None:
+        yield Finding("model hub", f"{constants.ENDPOINT} answers")
     else:
-        yield Finding(
-            "Network",
-            "model hub",
-            "note",
-            f"{constants.ENDPOINT} does not answer within {PATIENCE_S:g} s",
-            "check network and proxy, or use folders and demo:NAME, which need no hub",
-        )
+        fix = "check network and proxy, or use folders and demo:NAME, which need no hub"
+        yield Finding("model hub", f"{constants.ENDPOINT} does not answer within {PATIENCE_S:g} s", fix)
 
 
-def find_browser() -> Iterator[Finding]:
-    """Yield whether the browser that tests of the report and pictures of the docs need is installed."""
-    browser = next(filter(None, map(shutil.which, CHROMIUM)), None)
-    if browser and find_spec("playwright"):
-        yield Finding("Development", "Chromium", "ok", browser)
-    else:
-        detail = "Chromium not found" if not browser else "playwright not installed"
-        yield Finding(
-            "Development", "Chromium", "note", f"{detail}; only tests and docs need it",
-            "apt-get install chromium" if not browser else "pip install '.[test]'",
-        )  # fmt: skip
-
-
-PROBES: tuple[Callable[[], Iterator[Finding]], ...] = (
-    find_devices, find_packages, find_caches, find_keys, find_models, find_hub, find_browser,
-)  # fmt: skip
+#: Topic -> its examinations.
+PROBES: dict[str, Callable[[], Iterator[Finding]]] = {
+    "Machine": find_devices,
+    "Packages": find_packages,
+    "Caches": find_caches,
+    "Keys": find_keys,
+    "Models": find_models,
+    "Network": find_hub,
+}
