@@ -63,9 +63,9 @@ COMMANDS = {
     "data questions": Entry("data.questions:write", "Write three questions per clip from its reference."),
     "data check": Entry("data.questions:check", "Check a question file for faults and leaks."),
     "paper": Entry("", "Reproduce analyses of the SpeechIQ paper."),
-    "paper questions": Entry("paper.questions:questions", "Join released questions to the clips of a data set."),
-    "paper correlate": Entry("paper.correlate:correlate", "Correlate SIQ and metrics with ranks by people."),
-    "paper references": Entry("paper.references:references", "Compare error rates on original and cleaned references."),
+    "paper questions": Entry("data.questions:join", "Join released questions to the clips of a data set."),
+    "paper correlate": Entry("paper:correlate", "Correlate SIQ and metrics with ranks by people."),
+    "paper references": Entry("paper:references", "Compare error rates on original and cleaned references."),
     "doctor": Entry("doctor:doctor", "Examine this machine; exit code 1 if nothing can run."),
     "store": Entry("store:store", "List what runs have stored, or remove what is old."),
 }  # fmt: skip
