@@ -15,7 +15,6 @@ from speechiq.cli.options import (
     JudgeOptions,
     Runs,
     Samples,
-    Seed,
     output_option,
     read_judge_options,
     read_path,
@@ -103,7 +102,6 @@ def check(
     allow_mismatch: AllowMismatch = False,
     force: Force = False,
     bootstrap: Samples = DRAWS,
-    seed: Seed = 0,
 ) -> None:
     """Check the judge of RUNS by scores of persons.
 
@@ -116,9 +114,9 @@ def check(
     settings = read_settings(tasks)
     answers = [row for task in tasks for row in read_judged(task)[1]]
     if page:
-        return _write_page(answers, settings, tasks, count, seed, page)
+        return _write_page(answers, settings, tasks, count, page)
     by_person = read_human_scores(scores or [], {answer.id: answer for answer in answers}, settings, allow_mismatch)
-    checked = compare(answers, by_person, settings, draws=bootstrap, seed=seed)
+    checked = compare(answers, by_person, settings, draws=bootstrap)
     rubrics = [rubric.record for rubric in checked]
     content = {"judge": settings.name, "judging": settings.sha256, "persons": list(by_person), "rubrics": rubrics}
     rows = [{"rubric": rubric["rubric"]} | group for rubric in rubrics for group in rubric["groups"]]
@@ -142,7 +140,7 @@ def _name_page(output: list[Path] | None, force: bool) -> Path:
 
 
 def _write_page(
-    answers: list[JudgedRow], settings: JudgeSettings, tasks: list[TaskRun], count: int, seed: int, page: Path
+    answers: list[JudgedRow], settings: JudgeSettings, tasks: list[TaskRun], count: int, page: Path
 ) -> None:
     from speechiq.reducer.report.provenance import made_of
     from speechiq.reducer.report.review import render_answers
@@ -154,7 +152,7 @@ def _write_page(
             f"judge {settings.name!r} scored {count_of(len(judged), 'answer')} of these runs; a check needs at least "
             f"{FEWEST}: give more runs" + f", or judge the {unjudged} unjudged again" * bool(unjudged)
         )
-    chosen = choose(judged, count, seed)
+    chosen = choose(judged, count, seed=0)
     text = render_answers(chosen, settings, {"Judge": settings.name} | made_of(tasks, command_line()))
     write_whole(page, text.encode(errors="replace"), OWN_FILE)
     say(f"wrote {page}: {len(chosen)} of {len(judged)} judged answers; open it in a browser")

@@ -9,7 +9,7 @@ import typer
 
 from speechiq.cli.commands import examples
 from speechiq.cli.options import AllowMismatch, Force, Runs, Samples, output_option, say_warnings, split_names
-from speechiq.cli.scoring.options import Exclude, Metrics, Weights, read, read_set
+from speechiq.cli.scoring.options import Metrics, Weights, read, read_set
 from speechiq.reducer.runs.ranks import read_ranks
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores.draws import DRAWS
@@ -35,7 +35,6 @@ def correlate(
     ],
     output: Annotated[list[Path] | None, output_option("File to write: the coefficients as .json or .csv.")] = None,
     metrics: Metrics = None,
-    exclude: Exclude = None,
     allow_mismatch: AllowMismatch = False,
     force: Force = False,
     weights: Weights = None,
@@ -46,7 +45,7 @@ def correlate(
     """
     outputs = list_outputs(output, ("json", "csv"), force)
     siq.check_rule(weights or siq.DEFAULT_RULE)
-    systems = read(runs, read_set(exclude), allow_mismatch, levels=choose_levels(split_names(metrics), None))
+    systems = read(runs, read_set(None), allow_mismatch, levels=choose_levels(split_names(metrics), None))
     columns = read_ranks(ranks, [system.name for system in systems])
     ranking = rank(systems, rule=weights or siq.DEFAULT_RULE, allow_mismatch=allow_mismatch)
     say_warnings([ranking.context.remarks.no_siq] if ranking.context.remarks.no_siq else [])
