@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
@@ -10,8 +11,12 @@ import typer
 from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 
+from speechiq.core.console import say
+
 HEADING = "[bold]Examples[/bold]"
 PROMPT = "$ "
+#: Exit code after Ctrl-C: 128 and the number of the signal.
+STOPPED_BY_HAND = 130
 Function = TypeVar("Function", bound=Callable[..., None])
 
 
@@ -30,39 +35,39 @@ class Entry(NamedTuple):
 #: Words after `siq` -> the command; those of a group follow it.
 COMMANDS = {
     "eval": Entry("evaluation.command:evaluate", "Run systems, print their ranking and write a report."),
-    "run": Entry("run:run", "Run lm_eval with this suite; takes all options of `lm_eval run`."),
+    "run": Entry("main:run", "Run lm_eval with this suite; takes all options of `lm_eval run`."),
     "demo": Entry("", "Fetch the models of the demo, and run it."),
     "demo fetch": Entry("demo:fetch", "Fetch the demo's models (370 MB, once) and convert them."),
     "demo run": Entry("demo:run", "Run five systems on the demo set, print their SIQ and write a report."),
     "score": Entry("scoring.score:score", "Score the systems in RUNS, print the ranking, and write files or a page."),
     "compare": Entry("scoring.compare:compare", "Compare two systems, and show the clips that decide."),
     "judge": Entry("", "Judge stored answers again, and check how far a judge is right."),
-    "judge run": Entry("judging.run:judge", "Judge the stored answers of RUNS again; no system runs."),
-    "judge check": Entry("judging.check:check", "Check the judge of RUNS by scores of persons."),
-    "judge agree": Entry("judging.agree:agree", "Measure how far two judges of the same answers agree."),
+    "judge run": Entry("judge:judge", "Judge the stored answers of RUNS again; no system runs."),
+    "judge check": Entry("judge:check", "Check the judge of RUNS by scores of persons."),
+    "judge agree": Entry("judge:agree", "Measure how far two judges of the same answers agree."),
     "study": Entry("", "Study conditions, failed tasks, and questions without an answer."),
     "study robustness": Entry("study.robustness:robustness", "Show how scores change with a condition."),
     "study predict": Entry("study.predict:predict", "Measure how well each metric predicts failed tasks."),
-    "study labels": Entry("study.labels:labels", "Label each answer in RUNS as a success or a failure."),
-    "study unanswerable": Entry("", "Find questions without an answer, and count who answers them all the same."),
-    "study unanswerable find": Entry("study.unanswerable:find", "Write questions that most systems fail to a file."),
-    "study unanswerable confirm": Entry("study.unanswerable:confirm", "Store the confirmed questions as a set."),
-    "study unanswerable count": Entry("study.unanswerable:count", "Count how often each system answers them."),
+    "study labels": Entry("study.predict:labels", "Label each answer in RUNS as a success or a failure."),
+    "study unanswerable": Entry(
+        "study.unanswerable:unanswerable",
+        "Find questions without an answer, and count who answers them all the same.",
+    ),
     "list": Entry("", "List systems, tasks and norms, or show one of them."),
-    "list systems": Entry("listing.systems:systems", "List engines, demo models, controls and voices."),
-    "list tasks": Entry("listing.tasks:tasks", "List the tasks of the suite, or show tasks and their data sets."),
-    "list norms": Entry("listing.norms:norms", "List the norms of the package, or show some norms."),
+    "list systems": Entry("listing:systems", "List engines, demo models, controls and voices."),
+    "list tasks": Entry("listing:tasks", "List the tasks of the suite, or show tasks and their data sets."),
+    "list norms": Entry("listing:norms", "List the norms of the package, or show some norms."),
     "data": Entry("", "Make data sets of recordings or texts, and questions about them."),
     "data new": Entry("data.new:new", "Make three tasks, one per level, of your own clips and references."),
     "data speak": Entry("data.speak:speak", "Speak texts and write a data set of them."),
     "data questions": Entry("data.questions:write", "Write three questions per clip from its reference."),
     "data check": Entry("data.questions:check", "Check a question file for faults and leaks."),
     "paper": Entry("", "Reproduce analyses of the SpeechIQ paper."),
-    "paper questions": Entry("paper.questions:questions", "Join released questions to the clips of a data set."),
-    "paper correlate": Entry("paper.correlate:correlate", "Correlate SIQ and metrics with ranks by people."),
-    "paper references": Entry("paper.references:references", "Compare error rates on original and cleaned references."),
-    "doctor": Entry("machine.doctor:doctor", "Examine this machine; exit code 1 if nothing can run."),
-    "store": Entry("machine.store:store", "List what runs have stored, or remove what is old."),
+    "paper questions": Entry("data.questions:join", "Join released questions to the clips of a data set."),
+    "paper correlate": Entry("paper:correlate", "Correlate SIQ and metrics with ranks by people."),
+    "paper references": Entry("paper:references", "Compare error rates on original and cleaned references."),
+    "doctor": Entry("doctor:doctor", "Examine this machine; exit code 1 if nothing can run."),
+    "store": Entry("store:store", "List what runs have stored, or remove what is old."),
 }  # fmt: skip
 #: Heading in `siq --help` -> the commands below it.
 PANELS = {
@@ -74,7 +79,7 @@ PANELS = {
 PANEL_OF = {command: panel for panel, commands in PANELS.items() for command in commands}
 #: Settings of commands; options that `siq run` does not know are those of lm_eval.
 SETTINGS: dict[str, dict[str, Any]] = {
-    "run:run": {
+    "main:run": {
         "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
         "add_help_option": False,
     }
@@ -94,6 +99,20 @@ def examples(*commands: str) -> Callable[[Function], Function]:
         return function
 
     return mark
+
+
+@contextmanager
+def stop_in_one_line(advice: str = "") -> Iterator[None]:
+    """End the command with one line after Ctrl-C, without waiting for calls of other threads.
+
+    Args:
+        advice: How to go on; by default the interrupt's own message.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        say(f"stopped by hand; {advice}" if advice else str(interrupt) or "stopped by hand")
+        raise typer.Exit(STOPPED_BY_HAND) from None
 
 
 class Command(TyperCommand):

@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from speechiq.cli.commands import examples
+from speechiq.cli.commands import examples, stop_in_one_line
 from speechiq.cli.options import Force, output_option
-from speechiq.cli.stopping import stop_in_one_line
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import check_output_folder, refuse_to_overwrite

@@ -9,13 +9,14 @@ from typing import Annotated
 
 import typer
 
-from speechiq.cli.commands import Group, write_examples
+from speechiq.cli.commands import Group, stop_in_one_line, write_examples
 from speechiq.core.console import open_closed_streams, say_error, show
 from speechiq.core.errors import SpeechIQError
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 #: A closed pipe, and no temporary folder that takes a file.
 WITHOUT_NAME = (errno.EPIPE, errno.ENOENT)
+HELP: tuple[list[str], ...] = ([], ["-h"], ["--help"])
 
 app = typer.Typer(
     cls=Group,
@@ -32,7 +33,7 @@ app = typer.Typer(
 
 def _print_versions(wanted: bool) -> None:
     if wanted:
-        from speechiq.cli.machine.probes import list_versions
+        from speechiq.cli.probes import list_versions
 
         show(*list_versions())
         raise typer.Exit
@@ -48,6 +49,18 @@ def siq(
     ] = False,
 ) -> None:
     """Measure the speech IQ of voice-understanding systems with lm-evaluation-harness."""
+
+
+def run(context: typer.Context) -> None:
+    """Run lm_eval with this suite; takes all options of `lm_eval run`.
+
+    It also works in an installation whose start-up files do not run (`pip install --target`). `siq run --help` shows
+    the options of lm_eval and of speech systems.
+    """
+    with stop_in_one_line():
+        from speechiq.harness_patch.run import main
+
+        main(context.args if context.args not in HELP else ["run", "--help"])
 
 
 def main() -> None:

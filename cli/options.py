@@ -8,10 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
+from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 
 EXPERT = "Expert options"
 MAX_SAMPLES = 1_000_000
+CONTROLS = ("gold+", "silence+", "letter:A", "letter:B", "letter:C", "letter:D", "letter:E")
 
 
 def read_path(text: str) -> Path:
@@ -25,6 +27,12 @@ def read_path(text: str) -> Path:
             "RUNS: the path is empty; set the variable that it comes from, or write . for the current folder"
         )
     return Path(text)
+
+
+def say_warnings(warnings: Iterable[str]) -> None:
+    """Print each warning once on stderr."""
+    for warning in dict.fromkeys(warnings):
+        say(f"warning: {warning}")
 
 
 def output_option(help: str) -> Any:
@@ -109,3 +117,35 @@ def read_judge_options(items: Iterable[str] | None) -> dict[str, Any]:
     """Return the metadata keys of `--judge-option`."""
     values = read_values("--judge-option", items or ())
     return {f"judge_{name.removeprefix('judge_')}": value for name, value in values.items()}
+
+
+def complete_system(incomplete: str) -> list[str]:
+    """Return specs that begin like the given text: the demo, its models, engines and controls.
+
+    Models of further stages are completed after each `+`.
+    """
+    from speechiq.core.cache.folder import cache_dir
+    from speechiq.core.checkpoints.names import DEMO
+    from speechiq.engines.registry import STAGES, list_backends
+
+    before, plus, last = incomplete.rpartition("+")
+    models = [f"{DEMO}{file.parent.name}" for file in cache_dir("models").glob("*/config.json")]
+    engines = [f"{name}:" for kind in STAGES for name, each in list_backends(kind).items() if each.takes_model]
+    names = {"demo", *CONTROLS, *models, *engines} if not plus else {*models, *engines}
+    return sorted(f"{before}{plus}{name}" for name in names if name.startswith(last))
+
+
+def complete_tasks(incomplete: str) -> list[str]:
+    """Return tasks and groups of the suite that begin like the last of the given names."""
+    from speechiq.siq_tasks.catalog.tasks import list_tasks
+
+    before, comma, last = incomplete.rpartition(",")
+    names = set[str]().union(*(task.names for task in list_tasks(check_files=False)))
+    return sorted(f"{before}{comma}{name}" for name in names if name.startswith(last))
+
+
+def complete_norms(incomplete: str) -> list[str]:
+    """Return the norms of the package that begin like the given text."""
+    from speechiq.reducer.scores.norms import SHIPPED
+
+    return sorted(name for name in SHIPPED if name.startswith(incomplete))

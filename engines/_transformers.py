@@ -53,8 +53,6 @@ def whisper_text_rules() -> tuple[Callable[[], Callable], Callable[[Mapping[str,
     return BasicTextNormalizer, EnglishTextNormalizer
 
 
-
-
 def load_with_speakers(model_class: Any, path: str, speakers: str, **options: Any) -> Any:
     """Return an omni model with the speakers of a file of its checkpoint, as `from_pretrained` returns it.
 

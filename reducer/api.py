@@ -84,7 +84,7 @@ def rank(
         weights: Rule of the level weights: `inverse-std` (the default, eq. 6 of the paper), `inverse-variance`,
             `equal`, or three numbers such as `"0.04,0.75,0.21"`. Norms have their own.
         norms: Norms, their file, or the name `demo`; None makes the systems their own reference population.
-        exclude: Questions to leave out of Apply: a set of `siq study unanswerable confirm`, or its file.
+        exclude: Questions to leave out of Apply: a set of `siq study unanswerable --review`, or its file.
         allow_mismatch: Whether systems may have been run on different clips, questions or task versions. What they
             share is scored then, and the scores are marked.
         draws: Number of bootstrap draws for the 95 % intervals; 0 leaves the intervals out.

@@ -1,4 +1,4 @@
-"""Define `siq data questions` and `siq data check`: write and check the questions of a data set."""
+"""Define commands about the questions of a data set: write, check, or join released ones to the clips."""
 
 from __future__ import annotations
 
@@ -7,17 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from speechiq.cli.commands import examples
-from speechiq.cli.data.clips import list_clips
-from speechiq.cli.options import EXPERT, Metadata, Seed, Yes, output_option
-from speechiq.cli.stopping import stop_in_one_line
+from speechiq.cli.commands import examples, stop_in_one_line
+from speechiq.cli.options import EXPERT, Metadata, Seed, Yes, output_option, read_values
 from speechiq.core.console import count_of, say, show
+from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import check_output_folder
-
-BaseURL = Annotated[
-    str | None,
-    typer.Option(help="Set the URL of openai: authors that name none; the key is read from OPENAI_API_KEY."),
-]
 
 
 @examples(
@@ -34,7 +28,6 @@ def write(
         list[str],
         typer.Option(help="Model as ENGINE:MODEL that must answer every question right; give it once per model."),
     ],
-    base_url: BaseURL = None,
     output: Annotated[Path | None, output_option("File to write; by default the one that the tasks read.")] = None,
     metadata: Metadata = None,
     yes: Yes = False,
@@ -67,9 +60,9 @@ def write(
     from speechiq.siq_tasks.questions.endpoints import parse_authors
 
     authors: dict[str, Any] = parse_authors([writer, *checker])
-    clips = list_clips(dataset, metadata)
+    clips = _list_clips(dataset, metadata)
     if not dry_run:
-        authors = {name: spec.open(base_url) for name, spec in authors.items()}
+        authors = {name: spec.open() for name, spec in authors.items()}
     plan = writing.Plan(authors[writer], [authors[name] for name in checker], tries, rewrites, seed)
     if output is None:
         output = Path(about(dataset).get("questions") or location.questions_folder() / f"{dataset}.jsonl")
@@ -86,12 +79,10 @@ def write(
         typer.confirm("start?", abort=True, err=True)
     with stop_in_one_line():
         outcome = writing.write(clips, plan, output, dataset, workers)
-    letters = writing.count_letters(outcome.rows)
     left_out = sum("left_out" in row for row in outcome.rows)
     say(
-        f"wrote {output}: {count_of(sum(letters.values()), 'question')}, {left_out} left out; "
-        f"{count_of(outcome.asked, 'request')}; "
-        f"right letters: {', '.join(f'{letter} {count}' for letter, count in letters.items())}"
+        f"wrote {output}: {count_of(len(outcome.rows) - left_out, 'question')}, {left_out} left out; "
+        f"{count_of(outcome.asked, 'request')}; right letters: {writing.show_letters(outcome.rows)}"
     )
     for reason, times in outcome.failures.most_common():
         say(f"failed attempts: {times} x {reason}")
@@ -104,7 +95,6 @@ def check(
         str | None, typer.Option(help="Check that the questions fit the clips of this data set.")
     ] = None,
     reader: Annotated[str | None, typer.Option(help="Let a model, ENGINE:MODEL, answer without the speech.")] = None,
-    base_url: BaseURL = None,
     metadata: Metadata = None,
 ) -> None:
     """Check a question file for faults and leaks.
@@ -114,10 +104,67 @@ def check(
     from speechiq.siq_tasks.questions.check import check_file, describe
     from speechiq.siq_tasks.questions.endpoints import parse_author
 
-    references = {clip["id"]: clip["text"] for clip in list_clips(dataset, metadata)} if dataset else None
-    author = parse_author(reader).open(base_url) if reader else None
+    references = {clip["id"]: clip["text"] for clip in _list_clips(dataset, metadata)} if dataset else None
+    author = parse_author(reader).open() if reader else None
     with stop_in_one_line():
         report = check_file(file, references, author, dataset or "")
     show(*describe(report))
     if report.faults:
         raise typer.Exit(1)
+
+
+@examples(
+    "siq paper questions earning22-gpt-4o-qa.json --dataset paper_earnings22",
+    "siq paper questions voxpopuli-gpt-4o-qa.json --dataset paper_voxpopuli --near --output questions.jsonl",
+)
+def join(
+    file: Annotated[Path, typer.Argument(help="Released questions: a JSON list of objects with gold and qa.")],
+    dataset: Annotated[str, typer.Option(help="Data set whose clips the questions are about.")],
+    output: Annotated[Path | None, output_option("File to write; by default the one that the tasks read.")] = None,
+    near: Annotated[
+        bool, typer.Option("--near", help="Join near matches of references too.", rich_help_panel=EXPERT)
+    ] = False,
+    metadata: Metadata = None,
+) -> None:
+    """Join released questions to the clips of a data set.
+
+    The released questions name no clips. Exit code 1 if fewer than 90 % of them are joined.
+    """
+    from speechiq.siq_tasks.questions import file as question_file
+    from speechiq.siq_tasks.questions import released
+    from speechiq.siq_tasks.questions.location import questions_folder
+    from speechiq.siq_tasks.questions.write import show_letters
+
+    content = released.read_released(file)
+    output = output or questions_folder() / f"{dataset}.jsonl"
+    question_file.refuse_special(output)
+    outcome = released.join_released(content, _list_clips(dataset, metadata), take_near=near)
+    show(*released.describe(outcome, near), f"right letters: {show_letters(outcome.rows)}")
+    if not outcome.is_enough:
+        raise SpeechIQError(
+            f"{str(file)!r}: {outcome.joined} of {outcome.entries} entries are about clips of {dataset}, fewer than "
+            f"{released.ENOUGH:.0%}; give the questions of this data set, or its source with --metadata"
+        )
+    question_file.write_questions(output, outcome.rows)
+    say(f"wrote {output} from {file} (sha256 {content.sha256[:12]})")
+
+
+def _list_clips(dataset: str, metadata: list[str] | None) -> list[dict[str, Any]]:
+    """Return the clips of a data set.
+
+    Args:
+        dataset: Name of a data set, or a folder of `siq data new`.
+        metadata: `KEY=VALUE` each, as for lm_eval's `--metadata`.
+
+    Raises:
+        SpeechIQError: A setting has no value, or as for `suite.list_clips`.
+    """
+    from speechiq.siq_tasks.catalog import suite
+
+    settings = read_values("--metadata", metadata or ())
+    if "dataset" in settings:
+        raise SpeechIQError(
+            f"--metadata dataset={settings['dataset']}: the clips are those of {dataset}; name another data set in its "
+            "place"
+        )
+    return suite.list_clips(dataset, **settings)

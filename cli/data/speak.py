@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
-from speechiq.cli.commands import examples
+from speechiq.cli.commands import examples, stop_in_one_line
 from speechiq.cli.options import Seed, output_option, read_values
-from speechiq.cli.stopping import stop_in_one_line
 from speechiq.core.console import count_of, say, show
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
@@ -41,7 +40,6 @@ def speak(
         typer.Option(help="Option of the voices, NAME=VALUE, or of those of one engine, ENGINE.NAME=VALUE."),
     ] = None,
     device: Annotated[str, typer.Option(help="Device of voices that are models.")] = "cpu",
-    format: Annotated[Literal["wav", "flac"], typer.Option(help="Format of the audio files, wav or flac.")] = "wav",
     seed: Seed = 0,
 ) -> None:
     """Speak texts and write a data set of them.
@@ -58,7 +56,7 @@ def speak(
     with stop_in_one_line("the same command continues with what is in the response cache"):
         spoken = _speak(found, voices, seed)
         identities = {name: engine.engine.identity() for name, engine in voices.items()}
-        write_set(output, spoken, identities, format)
+        write_set(output, spoken, identities)
     seconds = sum(each.clip.duration for each in spoken)
     show(
         f"{count_of(len(spoken), 'clip')} ({seconds:.0f} s) in {output}. As a data set of tasks:",

@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from speechiq.cli.commands import examples
-from speechiq.cli.completion import complete_system, complete_tasks
+from speechiq.cli.commands import examples, stop_in_one_line
 from speechiq.cli.evaluation.display import Display
 from speechiq.cli.evaluation.plan import describe_work, refuse_norms
 from speechiq.cli.evaluation.record import (
@@ -24,9 +23,8 @@ from speechiq.cli.evaluation.record import (
     write_record,
 )
 from speechiq.cli.evaluation.scores import PAGE, SCORES, publish
-from speechiq.cli.options import EXPERT, AllowMismatch, Metadata, output_option
+from speechiq.cli.options import EXPERT, AllowMismatch, Metadata, complete_system, complete_tasks, output_option
 from speechiq.cli.scoring.options import NormsFile, read_norms
-from speechiq.cli.stopping import stop_in_one_line
 from speechiq.core.console import say, show
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import check_output_folder, is_folder

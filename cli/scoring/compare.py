@@ -14,13 +14,12 @@ from speechiq.cli.options import (
     AllowMismatch,
     Force,
     Samples,
-    Seed,
     output_option,
     read_path,
+    say_warnings,
     split_names,
 )
 from speechiq.cli.scoring.options import Exclude, NormsFile, Weights, read_norms, read_set
-from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
@@ -35,8 +34,6 @@ from speechiq.reducer.studies.pairs import Held, choose, pair_up
 from speechiq.reducer.tables import side_by_side
 from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 from speechiq.reducer.tables.scoreboard_records import join
-
-SCHEMA = "speechiq-comparison"
 
 
 @examples(
@@ -83,18 +80,17 @@ def compare(
     force: Force = False,
     weights: Weights = None,
     bootstrap: Samples = DRAWS,
-    seed: Seed = 0,
 ) -> None:
     """Compare two systems, and show the clips that decide.
 
     `siq compare RUN_A RUN_B`, or `siq compare NAME_A NAME_B RUNS`.
     """
     outputs = list_outputs(output, ["json"], force)
-    measures, columns = _split_metrics(metrics)
+    measures, columns = _split_metrics(metrics, levels=levels, weights=weights, norms=norms_file, exclude=exclude)
     check_rule(weights or DEFAULT_RULE)
     norms = read_norms(norms_file, weights)
 
-    options = Options(weights, norms, read_set(exclude), allow_mismatch, draws=bootstrap, seed=seed)
+    options = Options(weights, norms, read_set(exclude), allow_mismatch, draws=bootstrap)
 
     def find(paths: Sequence[Path]) -> Held:
         found = suites.find(paths, allow_mismatch, options, measures=measures)
@@ -103,40 +99,35 @@ def compare(
     named = find(runs) if runs else None
     one, other = (choose(given, named, find) for given in (a, b))
     held = [*filter(None, [named]), one.held, other.held]
-    for warning in dict.fromkeys(chain.from_iterable(each.found.warnings for each in held)):
-        say(f"warning: {warning}")
+    say_warnings(chain.from_iterable(each.found.warnings for each in held))
     for each in held:
         suites.refuse_options_of_siq(each.found, weights=weights, norms=norms_file, exclude=exclude)
-    if columns:
-        for option, value in {"levels": levels, "weights": weights, "norms": norms_file, "exclude": exclude}.items():
-            if value is not None:
-                raise SpeechIQError(
-                    f"--{option} {value}: --metrics {metrics} compares columns as they are; leave one of the two out"
-                )
     required = None if levels is None else split_names(levels)
     pairs = list(pair_up(one, other, named, required, (a, b)))
+    comparisons = {pair.suite: compare_pair(pair, options) for pair in pairs} if not columns else {}
     if columns:
-        comparisons = {METRICS: compare_metrics(pairs, columns, options)}
-    else:
-        comparisons = {pair.suite: compare_pair(pair, options) for pair in pairs}
+        comparisons[METRICS] = compare_metrics(pairs, columns, options)
     grids: list[Grid] = []
     for compared in comparisons.values():
-        for warning in compared.warnings:
-            say(f"warning: {warning}")
+        say_warnings(compared.warnings)
         grid = side_by_side.as_grid(compared)
         notes = [*grid.notes, *[side_by_side.BRACKETS] * bool(clips)]
         grids += [grid._replace(notes=notes), *side_by_side.clip_grids(compared, clips)]
     contents = {suite: compared.content for suite, compared in comparisons.items()}
     tasks = [task for of in held for tasks in of.found.tasks.values() for task in tasks]
     places = [Path(a), Path(b), *(runs or [])]
-    publish(Publication(SCHEMA, grids, join(contents, SIQ)), outputs, places, tasks)
+    publish(Publication("speechiq-comparison", grids, join(contents, SIQ)), outputs, places, tasks)
 
 
-def _split_metrics(metrics: str | None) -> tuple[list[str], list[str]]:
+def _split_metrics(metrics: str | None, **others: object) -> tuple[list[str], list[str]]:
     """Return the columns of levels, `LEVEL=COLUMN`, and the columns to compare as they are; one of the two is empty.
 
+    Args:
+        metrics: What `--metrics` names.
+        others: Options that columns alone exclude.
+
     Raises:
-        SpeechIQError: Both kinds are named.
+        SpeechIQError: Both forms are mixed, or an option does not fit columns alone.
     """
     names = split_names(metrics)
     measures = [name for name in names if "=" in name]
@@ -144,4 +135,9 @@ def _split_metrics(metrics: str | None) -> tuple[list[str], list[str]]:
         raise SpeechIQError(
             f"--metrics {metrics}: columns of levels and columns alone; write LEVEL=COLUMN for all of them or for none"
         )
+    for option, value in others.items():
+        if names and not measures and value is not None:
+            raise SpeechIQError(
+                f"--{option} {value}: --metrics {metrics} compares columns as they are; leave one of the two out"
+            )
     return measures, [] if measures else names

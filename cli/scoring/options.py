@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from speechiq.cli.options import EXPERT
-from speechiq.core.console import say
+from speechiq.cli.options import EXPERT, say_warnings
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.systems import System
@@ -38,7 +37,7 @@ NormsFile = Annotated[
 ]
 Exclude = Annotated[
     Path | None,
-    typer.Option(help="Leave out of Apply the questions of a set, a file of `siq study unanswerable confirm`."),
+    typer.Option(help="Leave out of Apply the questions of a set, a file of `siq study unanswerable --review`."),
 ]
 Levels = Annotated[
     str | None, typer.Option("--levels", help=f"Use only some of {','.join(LEVELS)}; SIQ needs all of them.")
@@ -81,6 +80,5 @@ def read(
 ) -> list[System]:
     """Return the systems without the questions of a set, after printing the warnings about the runs."""
     systems, warnings = read_systems(runs, allow_missing, levels=levels)
-    for warning in warnings:
-        say(f"warning: {warning}")
+    say_warnings(warnings)
     return unanswerable.leave_out(systems, excluded)

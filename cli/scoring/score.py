@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from speechiq.cli.commands import examples
-from speechiq.cli.options import AllowMismatch, Force, Runs, Samples, Seed, output_option, split_names
+from speechiq.cli.options import AllowMismatch, Force, Runs, Samples, output_option, say_warnings, split_names
 from speechiq.cli.scoring.options import Exclude, Levels, Metrics, NormsFile, Weights, read_norms, read_set
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
@@ -29,7 +29,6 @@ from speechiq.reducer.tables.publish import HARNESS, Publication, list_outputs, 
 from speechiq.reducer.tables.scoreboard_records import join
 from speechiq.reducer.tables.suite_scores import score_suite
 
-SCHEMA = "speechiq-scores"
 FORMATS = ("json", "csv", "markdown", "latex", "page", HARNESS)
 #: The field of `--group-by` that every suite has.
 DATASET = "dataset"
@@ -73,7 +72,6 @@ def score(
     force: Force = False,
     weights: Weights = None,
     bootstrap: Samples = 1000,
-    seed: Seed = 0,
 ) -> None:
     """Score the systems in RUNS, print the ranking, and write files or a page.
 
@@ -88,7 +86,7 @@ def score(
     _refuse_pairs(norms_file, group_by, save_norms, levels)
     by_dataset = group_by == DATASET
     field = None if by_dataset else group_by
-    options = Options(weights, norms, read_set(exclude), allow_mismatch, bootstrap, seed, by_dataset, field)
+    options = Options(weights, norms, read_set(exclude), allow_mismatch, bootstrap, by_dataset=by_dataset, by=field)
     found = suites.find(runs, allow_mismatch, options, measures=split_names(metrics), levels=levels)
     suites.refuse_unknown_field(found, field)
     suites.refuse_options_of_siq(
@@ -104,8 +102,7 @@ def score(
 
         page, more = compose(found, options, command_line())
         warnings += more
-    for warning in dict.fromkeys(warnings):
-        say(f"warning: {warning}")
+    say_warnings(warnings)
     content = join({suite: each.content for suite, each in scored.items()}, SUITE)
     grids = [grid for each in scored.values() for grid in each.grids]
     tasks = list(chain.from_iterable(found.tasks.values()))
@@ -121,17 +118,14 @@ def score(
         for each in scored.values():
             dashboards.write_harness(each.scoreboard, folder)
 
-    publication = Publication(SCHEMA, grids, content, rows, page=lambda: page, write_folder=write_folder)
+    publication = Publication("speechiq-scores", grids, content, rows, page=lambda: page, write_folder=write_folder)
     publish(publication, outputs, runs, tasks)
     if save_norms and scale:
         write(scale, save_norms)
         clips = max(len(level.clips) for level in scale.levels.values())
-        left_out = count_of(len(options.exclude), "question")
-        say(
-            f"wrote {save_norms}: norms {scale.name!r} ({shorten(scale.sha256)}) of "
-            f"{count_of(len(scale.systems), 'system')} on {count_of(clips, 'clip')}"
-            + (f", without {left_out} of set {shorten(scale.excluded)}" if scale.excluded else "")
-        )
+        size = f"{count_of(len(scale.systems), 'system')} on {count_of(clips, 'clip')}"
+        excluded = f", without {count_of(len(options.exclude), 'question')} of set {shorten(scale.excluded or '')}"
+        say(f"wrote {save_norms}: {scale.title} of {size}" + excluded * bool(scale.excluded))
 
 
 def _refuse_pairs(norms_file: str | None, group_by: str | None, save_norms: Path | None, levels: str | None) -> None:

@@ -1,37 +1,69 @@
-"""Define `siq study predict`: measure which metric of a transcript predicts that the task behind it fails."""
+"""Define `siq study predict` and `siq study labels`: which metric predicts failed tasks, and which tasks failed."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from speechiq.cli.commands import examples
-from speechiq.cli.options import EXPERT, AllowMismatch, Force, Runs, Samples, Seed, output_option, split_names
-from speechiq.core.console import say
+from speechiq.cli.commands import examples, stop_in_one_line
+from speechiq.cli.options import (
+    EXPERT,
+    AllowMismatch,
+    Force,
+    JudgeOptions,
+    Runs,
+    Samples,
+    output_option,
+    read_judge_options,
+    say_warnings,
+    split_names,
+)
+from speechiq.core.console import count_of, say
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import OWN_FILE, write_whole
+from speechiq.reducer.runs.labels import Label, refuse_alike, write_labels
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.studies.agreement import as_grid, compare_each_pair
-from speechiq.reducer.studies.validity import published
+from speechiq.reducer.studies.validity import answer_key, published
+from speechiq.reducer.studies.validity.answer_key import label_answers, leave_out
+from speechiq.reducer.studies.validity.exchanges import read_exchanges
 from speechiq.reducer.studies.validity.from_runs import predict_runs
 from speechiq.reducer.studies.validity.sources import read_sources
-from speechiq.reducer.studies.validity.tables import read_tables
+from speechiq.reducer.studies.validity.tables import Tables, read_tables
 from speechiq.reducer.tables.origin import command_line
 from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 
-SCHEMA = "speechiq-prediction"
-FORMATS = ("json", "csv", "page")
-OnlyErrors = Annotated[
-    bool, typer.Option("--only-errors", help="Leave out items whose transcript has no error (as the paper does).")
-]
-OnlyAnswerable = Annotated[
-    bool,
+#: The rubric of the judge, unless another one is named.
+RUBRIC = "same_task"
+Only = Annotated[
+    str | None,
     typer.Option(
-        "--only-answerable",
-        help="Leave out items that are answered wrong even from the reference (as the paper does); needs a run of "
-        "the control gold with the same language model.",
+        help="Keep only some items, with commas between the names: errors (the transcript has one), answerable "
+        "(answered right from the reference; needs a run of the control gold with the same language model), "
+        "has:METRIC or no:METRIC (the metric is defined, or not)."
     ),
 ]
+#: Name of `--only` -> argument of the functions that leave out items; the last two take a metric.
+KEPT = {"errors": "only_errors", "answerable": "only_answerable", "has": "defined", "no": "undefined"}
+
+
+def _read_only(only: str | None, known: Sequence[str] = tuple(KEPT)) -> dict[str, Any]:
+    """Return the items that `--only` keeps, as arguments.
+
+    Raises:
+        SpeechIQError: A name is unknown or given twice, or misses its metric.
+    """
+    kept: dict[str, Any] = {}
+    for name in split_names(only):
+        choice, _, metric = name.partition(":")
+        if choice not in known or KEPT[choice] in kept or bool(metric) != (choice in ("has", "no")):
+            names = ", ".join(f"{each}:METRIC" if each in ("has", "no") else each for each in known)
+            raise SpeechIQError(f"--only {only}: {name!r} is unknown or a duplicate; choose from {names}")
+        kept[KEPT[choice]] = metric or True
+    return kept
 
 
 @examples(
@@ -59,8 +91,7 @@ def predict(
             "the runs have."
         ),
     ] = None,
-    only_errors: OnlyErrors = False,
-    only_answerable: OnlyAnswerable = False,
+    only: Only = None,
     allow_mismatch: AllowMismatch = False,
     force: Force = False,
     combine: Annotated[
@@ -74,55 +105,117 @@ def predict(
         str | None,
         typer.Option(help="Name the metric that others are compared with; by default wer.", rich_help_panel=EXPERT),
     ] = None,
-    defined: Annotated[
-        str | None,
-        typer.Option(
-            help="Keep only items on which this metric is defined, such as entity_wer.", rich_help_panel=EXPERT
-        ),
-    ] = None,
-    undefined: Annotated[
-        str | None,
-        typer.Option(help="Keep only items on which this metric is undefined.", rich_help_panel=EXPERT),
-    ] = None,
     bootstrap: Samples = DRAWS,
-    seed: Seed = 0,
 ) -> None:
     """Measure how well each metric predicts failed tasks.
 
     A task fails if the answer to the transcript is wrong, or by labels.
     """
-    outputs = list_outputs(output, FORMATS, force)
-    tables = read_tables(runs, allow_mismatch, allow_mismatch)
-    for warning in tables.warnings:
-        say(f"warning: {warning}")
+    outputs = list_outputs(output, ("json", "csv", "page"), force)
+    kept = _read_only(only)
+    tables = _read(runs, allow_mismatch)
     sources = read_sources(labels or [], tables)
-    found = predict_runs(
+    prediction = predict_runs(
         tables,
         sources,
         metrics=None if metrics is None else split_names(metrics),
         combine=combine or (),
         against=against,
-        defined=defined,
-        undefined=undefined,
-        only_errors=only_errors,
-        only_answerable=only_answerable,
         draws=bootstrap,
-        seed=seed,
+        **kept,
     )
-    agreements = compare_each_pair(sources, lambda key: key[1][0], draws=bootstrap, seed=seed)
+    agreements = compare_each_pair(sources, lambda key: key[1][0], draws=bootstrap)
     agreement_grids = [as_grid("Agreement of labels", agreements, ["equal", "kappa"])] if agreements else []
 
     def page() -> str:
-        from speechiq.reducer.report import prediction
+        from speechiq.reducer.report.prediction import render
 
-        return prediction.render(found, agreements, tables.tasks, command_line())
+        return render(prediction, agreements, tables.tasks, command_line())
 
     publication = Publication(
-        SCHEMA,
-        [*agreement_grids, *published.as_grids(found)],
-        published.as_content(found) | {"agreement": agreements},
-        found.rows,
-        [published.verdict(found), *published.notes_of(found)],
+        "speechiq-prediction",
+        [*agreement_grids, *published.as_grids(prediction)],
+        published.as_content(prediction) | {"agreement": agreements},
+        prediction.rows,
+        [published.verdict(prediction), *published.notes_of(prediction)],
         page,
     )
     publish(publication, outputs, runs, tables.tasks)
+
+
+@examples(
+    "siq study labels runs --output labels.jsonl",
+    "siq study labels runs --only errors,answerable --output labels.jsonl",
+    "siq study labels runs --judge openai:gpt-4o --output judged.jsonl",
+    "siq study labels runs --output review.html",
+)
+def labels(
+    runs: Runs,
+    output: Annotated[
+        Path,
+        output_option(
+            "File to write: labels as .jsonl, or as .html a page on which a person compares the answers to transcripts "
+            "with those to references and saves labels."
+        ),
+    ],
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            help="Let a language model, ENGINE:MODEL, compare the answer to the transcript with that to the reference; "
+            "by default the answer keys of the runs label."
+        ),
+    ] = None,
+    judge_option: JudgeOptions = None,
+    only: Only = None,
+    allow_mismatch: AllowMismatch = False,
+    force: Force = False,
+) -> None:
+    """Label each answer in RUNS as a success or a failure."""
+    (file,) = list_outputs([output], ["labels", "page"], force)
+    kept = {"only_errors": False, "only_answerable": False} | _read_only(only, ("errors", "answerable"))
+    for option, value in {"judge": judge, "only": only}.items():
+        if value and file.format == "page":
+            raise SpeechIQError(
+                f"--output {output} and --{option}: on the page a person labels all pairs of answers; leave --{option} "
+                "out, or write labels into a .jsonl file"
+            )
+    judging = None
+    if judge:
+        from speechiq.metrics.judge.settings import read_judging
+
+        judging = read_judging(read_judge_options(judge_option) | {"judge": judge}, default_rubric=RUBRIC)
+    tables = _read(runs, allow_mismatch)
+    if file.format == "page":
+        return _write_page(tables, output)
+    if judging:
+        from speechiq.reducer.studies.validity.judged import label_judged
+
+        with stop_in_one_line("the same command continues from the response cache"):
+            made = label_judged(read_exchanges(tables), judging)
+    else:
+        made = label_answers(tables)
+    made = leave_out(made, tables, **kept)
+    author = f"judge {judge}" if judge else answer_key.BY
+    refuse_alike(made.success.values(), author)
+    rows = (Label(item[0], of, good, author, *item[1:]) for (of, item), good in sorted(made.success.items()))
+    write_labels(rows, output)
+    for note in made.notes:
+        say(note)
+    failed = sum(not success for success in made.success.values())
+    say(f"wrote {output}: {count_of(failed, 'failure')} among {count_of(len(made.success), 'item')}")
+
+
+def _read(runs: list[Path], allow_mismatch: bool) -> Tables:
+    tables = read_tables(runs, allow_mismatch, allow_mismatch)
+    say_warnings(tables.warnings)
+    return tables
+
+
+def _write_page(tables: Tables, page: Path) -> None:
+    from speechiq.reducer.report.review import render_exchanges
+
+    exchanges = read_exchanges(tables)
+    write_whole(page, render_exchanges(exchanges).encode(errors="replace"), OWN_FILE)
+    same = sum(exchange.same for exchange in exchanges)
+    say(f"{same} of {len(exchanges)} items have equal answers: successes without a judgment")
+    say(f"wrote {page}: open it, judge {count_of(len(exchanges) - same, 'item')}, and save labels.jsonl")

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 from speechiq.cli.commands import examples
-from speechiq.cli.options import AllowMismatch, Force, Runs, Samples, Seed, output_option, split_names
+from speechiq.cli.options import AllowMismatch, Force, Runs, Samples, output_option, say_warnings, split_names
 from speechiq.cli.scoring.options import Levels, Metrics, NormsFile, read_norms
-from speechiq.core.console import say
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.scoring import Options
@@ -39,7 +38,6 @@ def robustness(
     allow_mismatch: AllowMismatch = False,
     force: Force = False,
     bootstrap: Samples = DRAWS,
-    seed: Seed = 0,
 ) -> None:
     """Show how scores change with a condition.
 
@@ -48,11 +46,10 @@ def robustness(
     """
     outputs = publish.list_outputs(output, FORMATS, force)
     norms = read_norms(norms_file, None)
-    options = Options(norms=norms, draws=bootstrap, seed=seed)
+    options = Options(norms=norms, draws=bootstrap)
     found = suites.find(runs, allow_mismatch, options, measures=split_names(metrics), levels=levels)
-    for warning in found.warnings:
-        say(f"warning: {warning}")
-    studies = study(found, bootstrap, seed, norms)
+    say_warnings(found.warnings)
+    studies = study(found, bootstrap, 0, norms)
     console = open_console()
     for each in studies:
         for table in as_tables(each):

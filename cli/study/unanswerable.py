@@ -1,4 +1,4 @@
-"""Define `siq study unanswerable`: find questions that most systems fail, confirm and count those without an answer."""
+"""Define `siq study unanswerable`: find questions without an answer, and count who answers them all the same."""
 
 from __future__ import annotations
 
@@ -8,81 +8,83 @@ from typing import Annotated
 import typer
 
 from speechiq.cli.commands import examples
-from speechiq.cli.options import AllowMismatch, Force, Runs, output_option
+from speechiq.cli.options import AllowMismatch, Force, Runs, output_option, say_warnings
 from speechiq.core.console import say
+from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import refuse_to_overwrite
 from speechiq.reducer.runs.answers import Answers
 from speechiq.reducer.scores.siq_systems import read_answers
-from speechiq.reducer.studies import hallucination, unanswerable
+from speechiq.reducer.studies import hallucination
+from speechiq.reducer.studies import unanswerable as study
 from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 
-SCHEMA = "speechiq-hallucination"
-FORMATS = ("json", "csv")
 
-
-@examples("siq study unanswerable find runs --output review.jsonl")
-def find(
+@examples(
+    "siq study unanswerable runs --output review.jsonl",
+    "siq study unanswerable runs --review review.jsonl --output set.json",
+    "siq study unanswerable runs --set set.json --output counts.csv",
+)
+def unanswerable(
     runs: Runs,
-    output: Annotated[Path, output_option("Review file to write, a JSONL file.")],
+    output: Annotated[
+        list[Path] | None,
+        output_option(
+            "File to write: the review of candidates (.jsonl); with --review the set (.json); with --set the counts "
+            "(.json or .csv)."
+        ),
+    ] = None,
+    review: Annotated[
+        Path | None, typer.Option(help="Store the confirmed questions of a review with a verdict on every line.")
+    ] = None,
+    confirmed: Annotated[Path | None, typer.Option("--set", help="Count on a set, a file that --review made.")] = None,
     share: Annotated[
         float, typer.Option(min=0, max=1, help="Set the least share of systems that fail a candidate.")
     ] = 0.5,
     allow_mismatch: AllowMismatch = False,
     force: Force = False,
 ) -> None:
-    """Write questions that most systems fail to a file.
+    """Find questions without an answer, and count who answers them all the same.
 
-    A person fills in the verdicts of this review.
+    First write the questions that most systems fail to a review, in which a person fills in the verdicts; then store
+    the confirmed ones as a set; then count how often the majority of a system is another than "None of the above".
     """
-    refuse_to_overwrite(output, force)
+    if confirmed:
+        outputs = list_outputs(output, ("json", "csv"), force)
+        questions = study.read(confirmed)
+        counts = hallucination.count(_read(runs, allow_mismatch), questions)
+        grids = [hallucination.as_grid(counts)]
+        return publish(Publication("speechiq-hallucination", grids, {"systems": counts}), outputs, runs)
+    file = _name_file(output, ".json" if review else ".jsonl", force)
+    if review:
+        content = study.confirm(review)
+        study.write_set(content, file)
+        verdicts = [row["verdict"] for row in content["questions"]]
+        counted = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in study.CONFIRMED)
+        return say(f"wrote {file}: {counted} of {content['reviewed']} reviewed")
     answers = _read(runs, allow_mismatch)
-    rows = unanswerable.find(answers, share)
+    rows = study.find(answers, share)
     found = f"{len(rows)} of {len(answers.questions)} questions fail in at least {100 * share:g} % of the systems"
     if not rows:
-        say(f"{found}: nothing to review, nothing written")
-        return
-    unanswerable.write_review(rows, output)
-    say(f"{found}; wrote {output}: fill in each verdict ({' or '.join(unanswerable.VERDICTS)})")
-
-
-@examples("siq study unanswerable confirm review.jsonl --output unanswerable.json")
-def confirm(
-    review: Annotated[Path, typer.Argument(help="Review file with a verdict on every line.")],
-    output: Annotated[Path, output_option("Set to write, a JSON file.")],
-    force: Force = False,
-) -> None:
-    """Store the confirmed questions as a set."""
-    refuse_to_overwrite(output, force)
-    confirmed = unanswerable.confirm(review)
-    unanswerable.write_set(confirmed, output)
-    verdicts = [row["verdict"] for row in confirmed["questions"]]
-    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in unanswerable.CONFIRMED)
-    say(f"wrote {output}: {counts} of {confirmed['reviewed']} reviewed")
-
-
-@examples(
-    "siq study unanswerable count runs --set unanswerable.json",
-    "siq study unanswerable count runs --set unanswerable.json --output counts.csv",
-)
-def count(
-    runs: Runs,
-    confirmed: Annotated[Path, typer.Option("--set", help="Set to count on, a file of `confirm`.")],
-    output: Annotated[list[Path] | None, output_option("File to write: the counts as .json or .csv.")] = None,
-    allow_mismatch: AllowMismatch = False,
-    force: Force = False,
-) -> None:
-    """Count how often each system answers them.
-
-    An answer is a majority other than "None of the above".
-    """
-    outputs = list_outputs(output, FORMATS, force)
-    questions = unanswerable.read(confirmed)
-    counts = hallucination.count(_read(runs, allow_mismatch), questions)
-    publish(Publication(SCHEMA, [hallucination.as_grid(counts)], {"systems": counts}), outputs, runs)
+        return say(f"{found}: nothing to review, nothing written")
+    study.write_review(rows, file)
+    return say(f"{found}; wrote {file}: fill in each verdict ({' or '.join(study.VERDICTS)})")
 
 
 def _read(runs: list[Path], allow_mismatch: bool) -> Answers:
     answers = read_answers(runs, allow_mismatch)
-    for warning in answers.warnings:
-        say(f"warning: {warning}")
+    say_warnings(answers.warnings)
     return answers
+
+
+def _name_file(output: list[Path] | None, ending: str, force: bool) -> Path:
+    """Return the one file to write.
+
+    Raises:
+        SpeechIQError: Not one file with this ending is named, or it exists.
+    """
+    if not output or len(output) > 1 or output[0].suffix != ending:
+        named = " ".join(map(str, output or ["nothing"]))
+        content = "the candidates" if ending == ".jsonl" else "the confirmed questions"
+        raise SpeechIQError(f"--output {named}: {content} are written to one file; name one that ends in {ending}")
+    refuse_to_overwrite(output[0], force)
+    return output[0]

@@ -157,7 +157,7 @@ def _render(
 
 
 def review_questions(candidates: Sequence[Mapping[str, Any]]) -> Review:
-    """Return the review of questions that may have no answer; the file has the form of `siq study unanswerable find`.
+    """Return the review of questions that may have no answer; the file has the form of `siq study unanswerable`.
 
     Args:
         candidates: As `unanswerable.find` returns them.

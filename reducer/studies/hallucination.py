@@ -55,7 +55,7 @@ def count(answers: Answers, confirmed: Mapping[Item, Confirmed]) -> list[Halluci
     if not items:
         raise SpeechIQError(
             f"the set has no question with the verdict {UNANSWERABLE!r}; confirm one with "
-            "`siq study unanswerable confirm`"
+            "`siq study unanswerable --review`"
         )
     check_wording(items, {item: question.asked for item, question in answers.questions.items()})
     return sorted(

@@ -35,8 +35,8 @@ CONFIRMED = {verdict: verdict for verdict in (UNANSWERABLE, "wrong_key")}
 VERDICTS = (*CONFIRMED, "answerable")
 FIRST = 5
 
-ADVICE_REVIEW = "correct the line, or make a new review with `siq study unanswerable find`"
-ADVICE_SET = "make one with `siq study unanswerable confirm`"
+ADVICE_REVIEW = "correct the line, or make a new review with `siq study unanswerable`"
+ADVICE_SET = "make one with `siq study unanswerable --review`"
 
 
 class _Review(msgspec.Struct):

@@ -132,14 +132,13 @@ def _digest(name: str) -> int:
     return int.from_bytes(hashlib.sha256(name.encode()).digest())
 
 
-def write_set(folder: Path, spoken: Iterable[Spoken], voices: Mapping[str, Any], format: str) -> None:
+def write_set(folder: Path, spoken: Iterable[Spoken], voices: Mapping[str, Any]) -> None:
     """Write audio files, a table of them and a list of voices into a new folder, which is complete or does not exist.
 
     Args:
         folder: The folder, missing or empty.
         spoken: The texts and their speech.
         voices: Voice -> everything that its speech depends on.
-        format: `wav` or `flac`.
 
     Raises:
         SpeechIQError: The folder cannot be written.
@@ -149,9 +148,9 @@ def write_set(folder: Path, spoken: Iterable[Spoken], voices: Mapping[str, Any],
         rows = []
         for each in spoken:
             name = each.text.id if PLAIN.fullmatch(each.text.id) else hashlib.sha256(each.text.id.encode()).hexdigest()
-            file = f"{AUDIO}/{name}.{format}"
+            file = f"{AUDIO}/{name}.wav"
             audio = BytesIO()
-            soundfile.write(audio, each.clip.samples, each.clip.sampling_rate, format=format, subtype="PCM_16")
+            soundfile.write(audio, each.clip.samples, each.clip.sampling_rate, format="wav", subtype="PCM_16")
             draft.joinpath(file).write_bytes(audio.getvalue())
             made = {"voice": each.voice, "seed": each.seed, "seconds": round(each.clip.duration, 3)}
             rows.append({"file_name": file, **each.text.row, **made})

@@ -61,18 +61,15 @@ class AuthorSpec(NamedTuple):
         """Return the name in question files and errors."""
         return f"{self.engine}:{self.model}"
 
-    def open(self, base_url: str | None = None) -> Author:
+    def open(self) -> Author:
         """Open the author.
-
-        Args:
-            base_url: Address of an endpoint whose options have none; by default `OPENAI_BASE_URL`, else OpenAI's.
 
         Raises:
             SpeechIQError: The engine, the model, the key or a package is missing.
         """
         if self.engine != OPENAI:
             return HarnessAuthor(self.engine, self.model)
-        return OpenAIAuthor(self.model, **{"base_url": base_url, **self.options})
+        return OpenAIAuthor(self.model, **self.options)
 
 
 def parse_author(text: str) -> AuthorSpec:
@@ -132,7 +129,7 @@ class OpenAIAuthor:
 
     Args:
         model: Name of the model at the endpoint.
-        base_url: See `AuthorSpec.open`. Endpoints other than OpenAI's may need no key.
+        base_url: Address of the endpoint; by default `OPENAI_BASE_URL`, else OpenAI's. Others may need no key.
         key_variable: See `Endpoint`.
         timeout: See `Endpoint`.
         max_retries: See `Endpoint`.
@@ -152,7 +149,7 @@ class OpenAIAuthor:
         length = f"--writer or --checker openai:{model},max_gen_toks"
         self.endpoint = Endpoint(
             model, base_url, key_variable=key_variable, timeout=timeout, max_retries=max_retries,
-            advice=Advice("--base-url", "fewer --workers", "a shorter text", length),
+            advice=Advice("base_url", "fewer --workers", "a shorter text", length),
         )  # fmt: skip
         self.name, self.max_gen_toks = self.endpoint.name, max_gen_toks
 

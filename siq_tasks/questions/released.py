@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 from rapidfuzz import fuzz, process
 
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import decode
 from speechiq.core.files.plain import read_plain
@@ -30,6 +31,10 @@ NEAR = 97.0
 #: The lowest share of entries that must be joined; a file of another data set has fewer.
 ENOUGH = 0.9
 PROMPT_VERSION = 0
+#: Who wrote the released questions.
+WRITER = "openai:gpt-4o"
+#: How many references without a clip are printed.
+SHOWN = 3
 
 _OPTION = re.compile(r"^\s*\(?([A-D])[).]\s*(.*\S)\s*$")
 _LETTER = re.compile(r"\(?\s*([A-Z])\s*\)?\.?")
@@ -136,9 +141,7 @@ def read_released(path: Path) -> Released:
     return Released(entries, hashlib.sha256(content).hexdigest())
 
 
-def join_released(
-    released: Released, clips: Sequence[Mapping[str, Any]], writer: str, take_near: bool = False
-) -> Import:
+def join_released(released: Released, clips: Sequence[Mapping[str, Any]], *, take_near: bool = False) -> Import:
     """Return the question file that a released file makes for the clips of a data set.
 
     Normalized references are compared without transcriber's tags. Of several clips with one text, the k-th gets the
@@ -147,7 +150,6 @@ def join_released(
     Args:
         released: The file.
         clips: `id` and `text` of each clip, in the order of the data set.
-        writer: Who wrote the questions, for the lines of the question file.
         take_near: Whether near matches are joined too.
     """
     outcome = Import(entries=len(released.entries))
@@ -176,13 +178,31 @@ def join_released(
     outcome.joined = len(found)
     outcome.without = [clip["id"] for clip in clips if clip["id"] not in found]
     for clip in clips:
-        outcome.rows += _lay_out(clip["id"], found.get(clip["id"]), writer, released.sha256, outcome.left_out)
+        outcome.rows += _lay_out(clip["id"], found.get(clip["id"]), released.sha256, outcome.left_out)
     return outcome
 
 
-def _lay_out(
-    clip: str, entry: Entry | None, writer: str, sha256: str, left_out: Counter[str]
-) -> Iterator[dict[str, Any]]:
+def describe(outcome: Import, taken: bool) -> Iterator[str]:
+    """Yield the lines that say which entries have a clip, and which questions are left out.
+
+    Args:
+        outcome: What `join_released` returned.
+        taken: Whether near matches were joined.
+    """
+    yield (
+        f"{count_of(outcome.entries, 'entry')}: {outcome.joined} joined, {len(outcome.near)} near matches, "
+        f"{count_of(len(outcome.strangers), 'stranger')}; {count_of(len(outcome.without), 'clip')} without questions"
+    )
+    for match in outcome.near:
+        state = "joined" if taken else "not joined, see --near"
+        yield f"near ({match.similarity:.1f}, {state}): {match.gold[:60]!r} and {match.clip} {match.text[:60]!r}"
+    for gold in outcome.strangers[:SHOWN]:
+        yield f"stranger: {gold[:80]!r}"
+    for reason, count in outcome.left_out.most_common():
+        yield f"left out: {count} x {reason}"
+
+
+def _lay_out(clip: str, entry: Entry | None, sha256: str, left_out: Counter[str]) -> Iterator[dict[str, Any]]:
     """Yield the lines of one clip; a question that cannot be used is a line that gives the reason."""
     questions: list[ReleasedQuestion | None] = list(entry.qa) if entry else []
     questions += [None] * (PER_CLIP - len(questions))
@@ -191,7 +211,7 @@ def _lay_out(
         if question is None:
             yield about | {"left_out": "no question in the imported file"}
             continue
-        row = about | _read_question(question) | {"writer": writer, "checkers": [], "prompt_version": PROMPT_VERSION}
+        row = about | _read_question(question) | {"writer": WRITER, "checkers": [], "prompt_version": PROMPT_VERSION}
         if reason := _find_reason(row):
             left_out[reason] += 1
             row = about | {"left_out": reason}

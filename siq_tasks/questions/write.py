@@ -229,3 +229,8 @@ def count_letters(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """
     counts = Counter(row.get("answer", UNPARSED) for row in rows)
     return {letter: counts[letter] for letter in LETTERS[:4]}
+
+
+def show_letters(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the letters and their counts in words."""
+    return ", ".join(f"{letter} {count}" for letter, count in count_letters(rows).items())

@@ -10,7 +10,7 @@ import pytest
 from huggingface_hub import constants
 from typer.testing import CliRunner
 
-from speechiq.cli.machine import probes
+from speechiq.cli import probes
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.registry import KINDS, list_backends
@@ -88,7 +88,7 @@ def test_norms_of_a_file_are_shown_and_others_refused(tmp_path):
 
 @pytest.fixture
 def no_network(monkeypatch):
-    monkeypatch.setattr(probes, "hub_answers", lambda: False)
+    monkeypatch.setattr(probes, "find_hub_fault", lambda patience: "no answer")
 
 
 def test_the_doctor_examines_everything_and_shows_no_key(no_network, endpoint_key, monkeypatch, tmp_path):
@@ -100,7 +100,7 @@ def test_the_doctor_examines_everything_and_shows_no_key(no_network, endpoint_ke
     found = {each["name"]: each for each in content["findings"]}
     assert found["OPENAI_API_KEY"]["detail"] == "set" and found["HF_TOKEN"]["detail"]
     assert {each["topic"] for each in content["findings"]} == {
-        "Machine", "Packages", "Caches", "Keys", "Models", "Network", "Development",
+        "Machine", "Packages", "Caches", "Keys", "Models", "Network",
     }  # fmt: skip
     for name in MODELS:
         assert (found[f"demo:{name}"]["state"], found[f"demo:{name}"]["fix"]) == ("note", "siq demo fetch")
@@ -128,15 +128,12 @@ def test_a_hub_that_never_answers_is_not_waited_for(monkeypatch, silent_server):
     monkeypatch.setattr(probes, "PATIENCE_S", 0.05)
     monkeypatch.setattr(constants, "ENDPOINT", silent_server)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    probes.hub_answers.cache_clear()
     (finding,) = probes.find_hub()
-    probes.hub_answers.cache_clear()
     assert finding.state == "note" and finding.detail == f"{silent_server} does not answer within 0.05 s"
 
 
 def test_a_damaged_demo_model_is_found(monkeypatch, tmp_path):
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path))
-    monkeypatch.setattr(probes, "hub_answers", lambda: False)
     folder = tmp_path / "models" / "whisper-base"
     folder.mkdir(parents=True)
     folder.joinpath("source.txt").write_text("other==1 sha256:0\n")

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from speechiq.cli.commands import COMMANDS as TABLE
 from speechiq.cli.commands import PROMPT
-from speechiq.cli.completion import complete_norms, complete_system, complete_tasks
 from speechiq.cli.main import app
+from speechiq.cli.options import complete_norms, complete_system, complete_tasks
 from tests.conftest import run
 
 

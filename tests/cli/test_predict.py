@@ -119,8 +119,8 @@ def test_every_metric_has_its_auc_and_the_first_question_is_answered(runs, tmp_p
 
 def test_items_can_be_split_by_whether_a_metric_is_defined(runs, tmp_path):
     out = tmp_path / "out.json"
-    for option, counts, metrics in (("--defined", 24, 3), ("--undefined", 24, 2)):
-        done = siq("study", "predict", runs, option, "entity_wer", "--bootstrap", 0, "-o", out, "--force")
+    for option, counts, metrics in (("has", 24, 3), ("no", 24, 2)):
+        done = siq("study", "predict", runs, "--only", f"{option}:entity_wer", "--bootstrap", 0, "-o", out, "--force")
         assert done.exit_code == 0, done.output
         found = json.loads(out.read_text())
         assert (found["items"], len(found["predictors"])) == (counts, metrics)
@@ -174,7 +174,7 @@ def test_a_column_recorded_with_the_opposite_direction_is_named(runs, tmp_path, 
 
 def test_labels_leave_out_what_the_paper_leaves_out(runs, tmp_path):
     file = tmp_path / "kept.jsonl"
-    done = siq("study", "labels", runs, "--only-errors", "--only-answerable", "-o", file)
+    done = siq("study", "labels", runs, "--only", "errors,answerable", "-o", file)
     assert done.exit_code == 0, done.output
     made = [json.loads(line) for line in file.read_text().splitlines()]
     kept = {(row["system"], row["id"]): row["success"] for row in made}
@@ -209,8 +209,8 @@ def test_labels_of_clips_are_compared_with_all_answers_to_their_questions(runs, 
         for clip, row in rows_of(system).items()
     ]
     file.write_text("".join(json.dumps(row) + "\n" for row in labels))
-    for option, items, done in ((None, 48, "kept"), ("--only-answerable", 46, "left out")):
-        options = [option] if option else []
+    for option, items, done in ((None, 48, "kept"), ("answerable", 46, "left out")):
+        options = ["--only", option] if option else []
         found = siq("study", "predict", runs, "--labels", file, "--allow-mismatch", "-o", out, "--force", *options)
         assert found.exit_code == 0, found.output
         assert json.loads(out.read_text())["items"] == items
@@ -324,7 +324,9 @@ def test_labels_that_cannot_be_used_are_refused_in_one_line(runs, tmp_path, line
         (["--combine", ""], "is not a term"),
         (["--against", "cer"], "--against cer: not among the metrics"),
         (["--bootstrap", "5"], "5 draws are too few"),
-        (["--defined", "cer"], "no metric 'cer'"),
+        (["--only", "has:cer"], "no metric 'cer'"),
+        (["--only", "errors,errors"], "'errors' is unknown or a duplicate"),
+        (["--only", "has"], "'has' is unknown or a duplicate; choose from errors, answerable, has:METRIC, no:METRIC"),
     ],
 )
 def test_options_that_cannot_be_used_are_refused_in_one_line(runs, options, refusal):
@@ -339,7 +341,7 @@ def test_runs_that_cannot_be_used_are_refused_in_one_line(runs, tmp_path):
     same = {clip: row | {"failed": False} for clip, row in rows_of("tiny").items()}
     write_system(tmp_path / "same", "tiny", same)
     assert "all labels are successes (24)" in message(siq("study", "predict", tmp_path / "same"))
-    assert "no run of the control gold" in message(siq("study", "predict", tmp_path / "same", "--only-answerable"))
+    assert "no run of the control gold" in message(siq("study", "predict", tmp_path / "same", "--only", "answerable"))
     assert "no run of the control gold" in message(siq("study", "labels", tmp_path / "same", "-o", tmp_path / "r.html"))
     write_run(tmp_path / "half", {"apply": {"demo/00": {"q": 1.0}}}, "half")
     assert "no metric of transcripts" in message(siq("study", "predict", tmp_path / "half"))
@@ -471,5 +473,10 @@ def test_a_clip_that_was_answered_in_two_ways_counts_once(runs, tmp_path):
 
 
 def test_a_page_takes_no_options_of_labels_that_a_program_makes(runs, tmp_path):
-    refused = siq("study", "labels", runs, "--only-errors", "-o", tmp_path / "r.html")
-    assert "--only-errors: on the page a person labels all pairs of answers" in message(refused)
+    refused = siq("study", "labels", runs, "--only", "errors", "-o", tmp_path / "r.html")
+    assert "--only: on the page a person labels all pairs of answers" in message(refused)
+
+
+def test_labels_are_not_chosen_by_a_metric(runs, tmp_path):
+    refused = siq("study", "labels", runs, "--only", "has:wer", "-o", tmp_path / "labels.jsonl")
+    assert "--only has:wer: 'has:wer' is unknown or a duplicate; choose from errors, answerable" in message(refused)

@@ -72,7 +72,7 @@ def test_a_table_is_spoken_by_voices_in_rotation_and_read_by_the_loader(texts, t
     test = prepare(dataset="mine", dataset_path=table, audio_column="file_name", id_column="id")
     assert {clip["id"]: clip["text"] for clip in test.clips} == {f"mine/{row['id']}": row["text"] for row in ROWS}
     before = usage["spoken_texts"]
-    assert siq(*command, tmp_path / "again", "--format", "flac").exit_code == 0
+    assert siq(*command, tmp_path / "again").exit_code == 0
     assert usage["spoken_texts"] == before
     again = read(tmp_path / "again")
     assert [row["seed"] for row in again] == [row["seed"] for row in rows]
@@ -150,12 +150,11 @@ def test_a_voice_that_cannot_be_used_is_refused_in_one_line(texts, tmp_path, arg
     assert isinstance(fault, SpeechIQError) and message in str(fault) and "\n" not in str(fault)
 
 
-@pytest.mark.parametrize("format", ["wav", "flac"])
-def test_a_full_disk_is_one_line_and_leaves_no_folder(tmp_path, format):
+def test_a_full_disk_is_one_line_and_leaves_no_folder(tmp_path):
     noise = np.random.default_rng(0).normal(0, 0.1, 16_000)
     spoken = Spoken(Text("a", "Yes.", {}), "flite:slt", 0, as_speech(noise, 16_000, "flite:slt"))
     with full_disk(), pytest.raises(SpeechIQError, match="spoken': File too large; free some space"):
-        write_set(tmp_path / "spoken", [spoken], {}, format)
+        write_set(tmp_path / "spoken", [spoken], {})
     assert not list(tmp_path.iterdir())
 
 

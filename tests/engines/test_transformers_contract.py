@@ -92,8 +92,6 @@ def test_the_rules_of_whispers_normalizer():
     assert english({"colour": "color"})("Mr. Lee paid two thousand for colour") == "mister lee paid 2000 for color"
 
 
-
-
 def transcribe(whisper, seconds=30, **settings):
     features = torch.randn(1, 16, seconds * 100, generator=torch.Generator().manual_seed(0))
     mask = torch.ones(1, seconds * 100, dtype=torch.long)

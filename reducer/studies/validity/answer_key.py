@@ -99,10 +99,10 @@ def leave_out(
     errors = {key: value for table in tables.columns for key, value in join_columns([table], ERRORS).items()}
     without = {key for key in of.success if errors.get(clip_of(key)) == 0}
     if only_errors and not errors:
-        raise SpeechIQError(f"--only-errors: these runs have no column {ERRORS}; give runs of a task with error rates")
+        raise SpeechIQError(f"--only errors: these runs have no column {ERRORS}; give runs of a task with error rates")
     notes = list(of.notes)
     if errors:
-        notes.append(_count(len(without), of, "have a transcript without an error", only_errors, "--only-errors"))
+        notes.append(_count(len(without), of, "have a transcript without an error", only_errors, "--only errors"))
     has_answers = any(answers(task) for task in tables.tasks)
     from_reference = _score_references(of, tables, column) if has_answers or only_answerable else {}
     unanswerable = {key for key, right in from_reference.items() if right < HALF}
@@ -110,7 +110,7 @@ def leave_out(
     missing = list(dict.fromkeys(system for system, item in of.success if (system, item) not in from_reference))
     if missing and only_answerable:
         raise SpeechIQError(
-            f"--only-answerable: no run of the control gold with the language model of {missing[0]!r} (its answers "
+            f"--only answerable: no run of the control gold with the language model of {missing[0]!r} (its answers "
             "from the references); run pretrained=gold+MODEL on the same tasks"
         )
     if missing and has_answers:
@@ -120,7 +120,7 @@ def leave_out(
         )
     elif has_answers:
         text = "are answered wrong even from the reference"
-        notes.append(_count(len(unanswerable), of, text, only_answerable, "--only-answerable"))
+        notes.append(_count(len(unanswerable), of, text, only_answerable, "--only answerable"))
     if unknown:
         notes.append(f"{unknown} of {len(of.success)} items have no scored answer from the reference: kept")
     out = (without if only_errors else set()) | (unanswerable if only_answerable else set())

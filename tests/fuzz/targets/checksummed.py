@@ -39,8 +39,8 @@ def use_sets(folder: Path, rng: random.Random) -> str | None:
     """Confirm reviews, count hallucinations and leave questions out by a damaged set."""
     out = folder / "out.json"
     commands = (
-        ["study", "unanswerable", "confirm", folder / "review.jsonl", "-o", out],
-        ["study", "unanswerable", "count", folder / "runs", "--set", folder / "set.json", "-o", out],
+        ["study", "unanswerable", folder / "runs", "--review", folder / "review.jsonl", "-o", out],
+        ["study", "unanswerable", folder / "runs", "--set", folder / "set.json", "-o", out],
         ["score", folder / "runs", "--exclude", folder / "set.json", "--bootstrap", "0", "-o", out],
         ["score", folder / "runs", "--exclude", folder / "set.json", "--save-norms", out],
     )

@@ -58,9 +58,9 @@ def prepare_tasks(folder: Path) -> list[Path]:
 
 def ask_for_clips(folder: Path, rng: random.Random) -> str | None:
     """Ask for the clips of the set; `--dry-run` reads its tasks and clips, and asks nobody."""
-    author = "openai:model"
+    author = "openai:model,base_url=http://127.0.0.1:9/v1"
     command = ["data", "questions", "--dataset", folder / "made", "--writer", author, "--checker", author]
-    return run_siq([*command, "--output", folder / "new.jsonl", "--base-url", "http://127.0.0.1:9/v1", "--dry-run"])
+    return run_siq([*command, "--output", folder / "new.jsonl", "--dry-run"])
 
 
 def load_by_harness(folder: Path, rng: random.Random) -> str | None:

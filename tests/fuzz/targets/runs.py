@@ -33,10 +33,10 @@ def prepare(folder: Path) -> list[Path]:
 def _review(folder: Path) -> None:
     """Write a file of reviews, `review.jsonl`, and the set that is confirmed by it, `set.json`."""
     review = folder / "review.jsonl"
-    assert run_siq(["study", "unanswerable", "find", folder / "runs", "-o", review]) is None
+    assert run_siq(["study", "unanswerable", folder / "runs", "-o", review]) is None
     rows = [json.loads(line) for line in review.read_text(encoding="utf-8").splitlines()]
     write_lines(review, (row | {"verdict": VERDICTS[number > 1]} for number, row in enumerate(rows)))
-    assert run_siq(["study", "unanswerable", "confirm", review, "-o", folder / "set.json"]) is None
+    assert run_siq(["study", "unanswerable", folder / "runs", "--review", review, "-o", folder / "set.json"]) is None
 
 
 def _write(folder: Path, name: str, skill: float, date: float) -> None:
@@ -75,9 +75,9 @@ def commands_of_runs(folder: Path) -> list[Command]:
         ["score", runs, "--bootstrap", "60", *excluded, "-o", folder / "out.html"],
         ["score", runs, "--save-norms", out],
         ["score", runs, *excluded, "--save-norms", out],
-        ["study", "unanswerable", "find", runs, "-o", folder / "found.jsonl", "--share", "0"],
-        ["study", "unanswerable", "confirm", folder / "review.jsonl", "-o", out],
-        ["study", "unanswerable", "count", runs, "--set", folder / "set.json", "-o", out],
+        ["study", "unanswerable", runs, "-o", folder / "found.jsonl", "--share", "0"],
+        ["study", "unanswerable", folder / "runs", "--review", folder / "review.jsonl", "-o", out],
+        ["study", "unanswerable", runs, "--set", folder / "set.json", "-o", out],
     ]
 
 

@@ -31,7 +31,7 @@ def commands_of_labels(folder: Path) -> list[Command]:
     return [
         [*predict, *given, "-o", folder / "out.json", "-o", folder / "out.csv", "-o", folder / "out.html"],
         [*predict, "--combine", "wer + semdist", "-o", folder / "out.json"],
-        [*predict, "--only-errors", "--only-answerable", "-o", folder / "out.csv"],
+        [*predict, "--only", "errors,answerable", "-o", folder / "out.csv"],
         ["study", "labels", runs, "-o", folder / "made.jsonl"],
         ["study", "labels", runs, "-o", folder / "out.html"],
         ["paper", "correlate", runs, "--ranks", folder / "ranks.jsonl", "-o", folder / "out.json"],

@@ -59,7 +59,7 @@ def runs(tmp_path: Path) -> Path:
         (["score", "RUNS", "--bootstrap", "0", "--levels", "remember,apply"], 6, 1),
         (["score", "RUNS", "--bootstrap", "0", "-o", "OUT"], 9, 3),
         (["score", "RUNS", "--bootstrap", "0", "--levels", "apply", "-o", "OUT"], 6, 3),
-        (["study", "unanswerable", "find", "RUNS", "-o", "OUT"], 3, 1),
+        (["study", "unanswerable", "RUNS", "-o", "REVIEW"], 3, 1),
         (["compare", "good", "bad", "RUNS", "--bootstrap", "0", "--clips", "0"], 9, 1),
         (["compare", "good", "bad", "RUNS", "--bootstrap", "0"], 9, 2),
     ],
@@ -67,7 +67,7 @@ def runs(tmp_path: Path) -> Path:
 )
 def test_sample_files_are_opened_once(runs, tmp_path, opened, command, files, opens):
     """The texts of a page and of `compare` need a second pass; only the scores say which clips `compare` shows."""
-    places = {"RUNS": str(runs), "OUT": str(tmp_path / "out.html")}
+    places = {"RUNS": str(runs), "OUT": str(tmp_path / "out.html"), "REVIEW": str(tmp_path / "review.jsonl")}
     done = CliRunner().invoke(app, [places.get(word, word) for word in command])
     assert done.exit_code == 0, done.exception
     counts = Counter(opened)

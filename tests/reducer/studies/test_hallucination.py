@@ -46,7 +46,7 @@ def frozen_set(runs: Path, path: Path, wrong_key: int = 0) -> Path:
 
 
 def siq(*arguments: object):
-    return CliRunner().invoke(app, ["study", "unanswerable", "count", *map(str, arguments)])
+    return CliRunner().invoke(app, ["study", "unanswerable", *map(str, arguments)])
 
 
 def test_questions_of_a_clip_are_one_unit(tmp_path):

@@ -198,23 +198,25 @@ def test_a_set_whose_hash_fits_but_whose_questions_do_not(tmp_path):
 
 def test_the_commands_and_a_persons_work(runs, tmp_path):
     review, frozen = tmp_path / "review.jsonl", tmp_path / "set.json"
-    found = siq("study", "unanswerable", "find", runs, "-o", review)
+    found = siq("study", "unanswerable", runs, "-o", review)
     assert found.exit_code == 0 and "3 of 4 questions fail in at least 50 % of the systems" in found.stderr
     judge(review, **JUDGED)
     work = review.read_text()
-    again = siq("study", "unanswerable", "find", runs, "-o", review)
+    again = siq("study", "unanswerable", runs, "-o", review)
     assert "exists; name another file" in str(again.exception) and review.read_text() == work
-    done = siq("study", "unanswerable", "confirm", review, "-o", frozen)
+    done = siq("study", "unanswerable", runs, "--review", review, "-o", frozen)
     assert done.exit_code == 0 and "1 unanswerable, 1 wrong_key of 3 reviewed" in done.stderr
-    assert "exists" in str(siq("study", "unanswerable", "confirm", review, "-o", frozen).exception)
-    assert siq("study", "unanswerable", "find", runs, "-o", review, "--force").exit_code == 0
-    assert "no verdict" in str(siq("study", "unanswerable", "confirm", review, "-o", frozen, "--force").exception)
+    assert "exists" in str(siq("study", "unanswerable", runs, "--review", review, "-o", frozen).exception)
+    assert siq("study", "unanswerable", runs, "-o", review, "--force").exit_code == 0
+    assert "no verdict" in str(
+        siq("study", "unanswerable", runs, "--review", review, "-o", frozen, "--force").exception
+    )
     assert read(frozen)
 
 
 def test_nothing_to_review(tmp_path):
     write_answers(tmp_path / "s", "s", {"q1": "AAAAA"})
-    done = siq("study", "unanswerable", "find", tmp_path, "-o", tmp_path / "review.jsonl")
+    done = siq("study", "unanswerable", tmp_path, "-o", tmp_path / "review.jsonl")
     assert done.exit_code == 0 and "0 of 1 questions" in done.stderr and not (tmp_path / "review.jsonl").exists()
 
 

@@ -49,7 +49,7 @@ def test_an_answer_that_does_not_come_is_one_line():
 def test_an_endpoint_that_is_down_is_one_line():
     with serving(faulty()) as server:
         url = server.url
-    with pytest.raises(SpeechIQError, match=r"^openai:m at 127\.0\.0\.1: no connection; check --base-url"):
+    with pytest.raises(SpeechIQError, match=r"^openai:m at 127\.0\.0\.1: no connection; check base_url"):
         OpenAIAuthor("m", url, max_retries=1).ask("prompt", 0, 0)
 
 
@@ -88,7 +88,7 @@ def test_a_rejected_key_is_named_but_not_shown():
         ("openai:m,max_retries=-1", "openai:m: max_retries=-1: not a number of 0 or more"),
         ("openai:m,timeout=inf", "openai:m: timeout=inf: not a number"),
         ("openai:m,base_url=", "openai:m: base_url=: not a text"),
-        ("openai:m,base_url=localhost", "openai:m: --base-url: 'localhost' is not an address"),
+        ("openai:m,base_url=localhost", "openai:m: base_url: 'localhost' is not an address"),
         ("openai:m,base_url=http://me:hunter2@h/v1", "the author's base_url: the address contains a user or password"),
         ("openai:m,base_url=http://h/v1?key=hunter2", r"the author's base_url: the address contains a key \('key='\)"),
     ],
@@ -109,7 +109,7 @@ def test_openai_itself_needs_a_key(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(SpeechIQError, match="openai:gpt-4o: no key; set the environment variable OPENAI_API_KEY"):
         parse_author("openai:gpt-4o").open()
-    assert parse_author("openai:m").open("http://127.0.0.1:1/v1").name == "openai:m"
+    assert parse_author("openai:m,base_url=http://127.0.0.1:1/v1").open().name == "openai:m"
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch):

@@ -51,7 +51,7 @@ def entries():
 
 
 def test_entries_join_by_normalized_text_and_repeated_texts_in_order(tmp_path, entries):
-    outcome = join_released(read_released(released(tmp_path, entries)), CLIPS, "openai:gpt-4o")
+    outcome = join_released(read_released(released(tmp_path, entries)), CLIPS)
     assert (outcome.joined, outcome.near, outcome.strangers, outcome.without) == (4, [], [], [])
     questions = {row["question_id"]: row["question"] for row in outcome.rows}
     assert questions["set/b-q1"] == "first 0?" and questions["set/c-q3"] == "second 2?"
@@ -62,10 +62,10 @@ def test_entries_join_by_normalized_text_and_repeated_texts_in_order(tmp_path, e
 def test_near_matches_are_listed_and_joined_only_on_request(tmp_path, entries):
     entries[3] = entry("The numbers were rather good in the second quarter of this year.")
     given = read_released(released(tmp_path, entries))
-    listed = join_released(given, CLIPS, "w")
+    listed = join_released(given, CLIPS)
     assert [near.clip for near in listed.near] == ["set/d"] and listed.without == ["set/d"] and listed.joined == 3
     assert all("left_out" in row for row in listed.rows if row["id"] == "set/d")
-    taken = join_released(given, CLIPS, "w", take_near=True)
+    taken = join_released(given, CLIPS, take_near=True)
     assert taken.joined == 4 and not taken.strangers and len(taken.near) == 1
 
 
@@ -83,7 +83,7 @@ def test_near_matches_are_listed_and_joined_only_on_request(tmp_path, entries):
 )
 def test_a_question_that_cannot_be_used_is_left_out_by_its_reason(tmp_path, question, reason):
     given = read_released(released(tmp_path, [entry(CLIPS[0]["text"], question, asked("x?"), asked("y?"))]))
-    outcome = join_released(given, CLIPS[:1], "w")
+    outcome = join_released(given, CLIPS[:1])
     ((found, count),) = outcome.left_out.items()
     assert found.startswith(reason) and count == 1
     assert sorted("left_out" in row for row in outcome.rows) == [False, False, True]
@@ -103,7 +103,7 @@ def test_a_question_that_cannot_be_used_is_left_out_by_its_reason(tmp_path, ques
 def test_options_that_differ_by_a_sign_a_decimal_or_a_unit_are_imported(tmp_path, options):
     text = "\n".join(f"({letter}) {option}" for letter, option in zip("ABCD", options, strict=True))
     given = read_released(released(tmp_path, [entry(CLIPS[0]["text"], asked("q?", text), asked("x?"), asked("y?"))]))
-    outcome = join_released(given, CLIPS[:1], "w")
+    outcome = join_released(given, CLIPS[:1])
     assert not outcome.left_out and outcome.rows[0]["options"] == list(options)
 
 
@@ -111,7 +111,7 @@ def test_options_that_differ_by_a_sign_a_decimal_or_a_unit_are_imported(tmp_path
 def test_options_that_differ_in_writing_alone_are_duplicates(tmp_path, same):
     question = asked("q?", f"(A) {same[0]}\n(B) {same[1]}\n(C) c\n(D) d")
     given = read_released(released(tmp_path, [entry(CLIPS[0]["text"], question, asked("x?"), asked("y?"))]))
-    assert join_released(given, CLIPS[:1], "w").left_out == {"duplicate options": 1}
+    assert join_released(given, CLIPS[:1]).left_out == {"duplicate options": 1}
 
 
 @pytest.mark.parametrize(

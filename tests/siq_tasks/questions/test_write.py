@@ -146,7 +146,8 @@ def test_a_run_killed_at_once_goes_on_without_paying_twice(tmp_path):
         return good_author(prompt)
 
     with serving(slow) as server:
-        arguments = f"questions --dataset demo --writer openai:good --checker openai:good --base-url {server.url} --yes"
+        good = f"openai:good,base_url={server.url}"
+        arguments = f"questions --dataset demo --writer {good} --checker {good} --yes"
         command = [sys.executable, "-c", COMMAND, *arguments.split(), "--output", output, "--workers", str(workers)]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         while len(server.requests) < 30 and process.poll() is None:
@@ -203,8 +204,9 @@ def test_writer_and_checkers_may_each_have_an_address_and_a_key(tmp_path, monkey
     monkeypatch.setenv("OTHER_KEY", "sk-other-0815")
     with serving(good_author) as one, serving(good_author) as other:
         more = f"openai:better,base_url={other.url},key_variable=OTHER_KEY,timeout=60"
-        arguments = f"questions --dataset demo --writer openai:good --checker openai:good --checker {more} --yes"
-        command = [sys.executable, "-c", COMMAND, *arguments.split(), "--base-url", one.url, "--output", tmp_path / "q"]
+        good = f"openai:good,base_url={one.url}"
+        arguments = f"questions --dataset demo --writer {good} --checker {good} --checker {more} --yes"
+        command = [sys.executable, "-c", COMMAND, *arguments.split(), "--output", tmp_path / "q"]
         done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert {asked["model"] for asked in one.requests} == {"good"} and len(one.requests) == 14 * 7
@@ -261,8 +263,9 @@ def test_one_ctrl_c_ends_writing_at_once_and_keeps_what_was_answered(answered, t
         return "late"
 
     with serving(hanging) as server:
-        errors, took, status = interrupt(enough, "questions", "--dataset", "demo", "--writer", "openai:good",
-            "--checker", "openai:good", "--base-url", server.url, "--output", str(tmp_path / "q"), "--yes")  # fmt: skip
+        good = f"openai:good,base_url={server.url}"
+        errors, took, status = interrupt(enough, "questions", "--dataset", "demo", "--writer", good,
+            "--checker", good, "--output", str(tmp_path / "q"), "--yes")  # fmt: skip
         held.set()
     assert took < AT_ONCE and status == 130 and "Traceback" not in errors
     last = errors.splitlines()[-1]

@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 from typer.testing import CliRunner
 
-from speechiq.cli.judging.agree import agree
+from speechiq.cli.judge import agree
 from speechiq.core.errors import SpeechIQError
 from tests.reducer.judged_runs import JUDGE, graded, write_judged
 

@@ -8,18 +8,24 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.console import Console, JustifyMethod
 from rich.filesize import decimal
-from rich.table import Table
-from rich.text import Text
 
 from speechiq.cli.commands import examples
 from speechiq.cli.options import Yes
 from speechiq.core.cache.stage_cache import STAGE
-from speechiq.core.cache.stages import StageFolder, find_drafts, list_stages, prune
+from speechiq.core.cache.stages import find_drafts, list_stages, prune
 from speechiq.core.cache.store import store_folder
-from speechiq.core.console import count_of, printable, say
+from speechiq.core.console import count_of, say
+from speechiq.reducer.stats.grid import Column, Grid
+from speechiq.reducer.tables.terminal import print_grid
+
+COLUMNS = (
+    Column("stage", "Stage"),
+    Column("model", "Model"),
+    Column("rows", "Rows", "d"),
+    Column("size", "kB", ".1f", factor=1e-3),
+    Column("used", "Used"),
+)
 
 
 @examples("siq store", "siq store --remove-older-than 90", "siq store --remove-older-than 0 --yes")
@@ -42,17 +48,19 @@ def store(
 
 
 def _list_stages() -> None:
-    folder, stages = store_folder(), list_stages(store_folder())
-    table = Table(box=SIMPLE_HEAD, title=f"Response cache: {folder or 'off'}", padding=(0, 1, 0, 0))
-    columns: dict[str, JustifyMethod] = {
-        "Stage": "left", "Model": "left", "Rows": "right", "Size": "right", "Used": "left",
-    }  # fmt: skip
-    for column, side in columns.items():
-        table.add_column(column, justify=side, overflow="fold")
-    for stage in stages:
-        when = datetime.fromtimestamp(stage.used).isoformat(" ", "minutes")
-        table.add_row(_show(stage, "stage"), _show(stage, "model"), str(stage.rows), decimal(stage.size), when)
-    Console().print(table)
+    folder = store_folder()
+    stages = list_stages(folder)
+    rows = [
+        {
+            "stage": str(stage.stage.get("stage", "")),
+            "model": str(stage.stage.get("model", "")),
+            "rows": stage.rows,
+            "size": stage.size,
+            "used": datetime.fromtimestamp(stage.used).isoformat(" ", "minutes"),
+        }
+        for stage in stages
+    ]
+    print_grid(Grid(f"Response cache: {folder or 'off'}", COLUMNS, rows))
     say(f"{count_of(len(stages), 'stage')}, {decimal(sum(stage.size for stage in stages))}")
     if unknown := [stage.folder for stage in stages if not stage.stage]:
         say(f"warning: {count_of(len(unknown), 'stage')} with an unreadable {STAGE}, the first in {unknown[0]}")
@@ -80,7 +88,3 @@ def _remove(older_than: float, yes: bool) -> None:
 def _count_drafts(drafts: Sequence[Path]) -> str:
     sizes = (draft.lstat().st_size for draft in drafts)
     return f"{len(drafts)} drafts of killed runs, {decimal(sum(sizes))}"
-
-
-def _show(stage: StageFolder, field: str) -> Text:
-    return Text(printable(str(stage.stage.get(field, ""))))

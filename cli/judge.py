@@ -1,0 +1,192 @@
+"""Define `siq judge`: judge stored answers again, check the judge by scores of persons, and compare two judges."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from speechiq.cli.commands import examples, stop_in_one_line
+from speechiq.cli.options import (
+    AllowMismatch,
+    Force,
+    JudgeOptions,
+    Runs,
+    Samples,
+    output_option,
+    read_judge_options,
+    read_path,
+    say_warnings,
+)
+from speechiq.core.console import count_of, say
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import OWN_FILE, check_output, write_whole
+from speechiq.reducer.runs.judged import JudgedRow, find_judged, read_judged
+from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.scores import suites
+from speechiq.reducer.scores.draws import DRAWS
+from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.studies.judges import inter_judge
+from speechiq.reducer.studies.judges.check import FEWEST, as_grids
+from speechiq.reducer.studies.judges.check import check as compare
+from speechiq.reducer.studies.judges.human_scores import read_human_scores
+from speechiq.reducer.studies.judges.rejudging import plan, rejudge
+from speechiq.reducer.studies.judges.result_files import choose_targets, write_run
+from speechiq.reducer.studies.judges.sample import choose
+from speechiq.reducer.studies.judges.settings import JudgeSettings, read_settings
+from speechiq.reducer.tables.origin import command_line
+from speechiq.reducer.tables.publish import Publication, list_outputs, publish
+
+FORMATS = ("json", "csv")
+
+
+@examples(
+    "siq judge run runs --judge openai:gpt-4o",
+    "siq judge run runs --judge hf:Qwen/Qwen2.5-7B-Instruct --judge-option draws=3 --output runs-qwen",
+    "siq judge run runs --judge hf:demo:SmolLM2-135M-Instruct --judge-option by=likelihood",
+    "siq judge run runs --judge openai:judge --judge-option base_url=http://localhost:8000/v1",
+)
+def judge(
+    runs: Runs,
+    judge: Annotated[str, typer.Option(help="Judge, ENGINE:MODEL with a text engine, or exact_match for the rule.")],
+    judge_option: JudgeOptions = None,
+    output: Annotated[
+        Path | None, output_option("Folder to write to; by default RUNS-judged-by-JUDGE beside RUNS.")
+    ] = None,
+    allow_mismatch: AllowMismatch = False,
+    force: Force = False,
+) -> None:
+    """Judge the stored answers of RUNS again; no system runs.
+
+    New results are written beside the old ones.
+    """
+    given = read_judge_options(judge_option) | {"judge": judge}
+    tasks, warnings = find_judged(runs, allow_mismatch)
+    say_warnings(warnings)
+    with stop_in_one_line("the same command continues from the response cache"):
+        plans = plan(tasks, given)
+        targets = choose_targets(plans, runs, output, force)
+        done = rejudge(plans)
+        new = sum(
+            write_run(target, [task for task in done if task.plan.task.results == results])
+            for results, target in targets.items()
+        )
+    systems = len({task.system for task in tasks})
+    answers, unjudged = (sum(counts) for counts in zip(*((task.answers, task.unjudged) for task in done), strict=True))
+    folders = " ".join(sorted({str(target.folder) for target in targets.values()}))
+    same = f", {len(targets) - new} unchanged" if new < len(targets) else ""
+    say(
+        f"{count_of(answers, 'answer')} of {count_of(systems, 'system')} judged by {judge}, {unjudged} unjudged; "
+        f"wrote {count_of(new, 'run')}{same}; next: siq score {folders}"
+    )
+
+
+@examples(
+    "siq judge check runs -n 30 --output check.html",
+    "siq judge check runs --scores human_scores.jsonl",
+    "siq judge check runs --scores ana.jsonl --scores ben.jsonl --output check.json",
+)
+def check(
+    runs: Runs,
+    output: Annotated[
+        list[Path] | None,
+        output_option("File to write: the page, .html; with --scores the numbers, .json or .csv."),
+    ] = None,
+    count: Annotated[int, typer.Option("-n", min=1, help="Set the number of answers on the page.")] = 30,
+    scores: Annotated[
+        list[Path] | None,
+        typer.Option(help="File that a person saved from the page; give it once per person. Prints the agreement."),
+    ] = None,
+    allow_mismatch: AllowMismatch = False,
+    force: Force = False,
+    bootstrap: Samples = DRAWS,
+) -> None:
+    """Check the judge of RUNS by scores of persons.
+
+    Write a page to score answers on, or read the scores (--scores).
+    """
+    page = None if scores else _name_page(output, force)
+    outputs = [] if page else list_outputs(output, FORMATS, force)
+    tasks, warnings = find_judged(runs, allow_mismatch)
+    say_warnings(warnings)
+    settings = read_settings(tasks)
+    answers = [row for task in tasks for row in read_judged(task)[1]]
+    if page:
+        return _write_page(answers, settings, tasks, count, page)
+    by_person = read_human_scores(scores or [], {answer.id: answer for answer in answers}, settings, allow_mismatch)
+    checked = compare(answers, by_person, settings, draws=bootstrap)
+    rubrics = [rubric.record for rubric in checked]
+    content = {"judge": settings.name, "judging": settings.sha256, "persons": list(by_person), "rubrics": rubrics}
+    rows = [{"rubric": rubric["rubric"]} | group for rubric in rubrics for group in rubric["groups"]]
+    grids = [grid for rubric in checked for grid in as_grids(rubric, settings)]
+    publish(Publication("speechiq-judge-check", grids, content, rows), outputs, runs, tasks)
+
+
+def _name_page(output: list[Path] | None, force: bool) -> Path:
+    """Return the page to write, after checking that it can be written.
+
+    Raises:
+        SpeechIQError: Not one HTML file is named, or it exists or cannot be written.
+    """
+    if not output or len(output) > 1 or output[0].suffix.lower() not in (".html", ".htm"):
+        raise SpeechIQError(
+            f"--output {' '.join(map(str, output or ['nothing']))}: name one page, such as check.html; numbers (.json, "
+            ".csv) are written with --scores FILE, the file that is saved from the page"
+        )
+    check_output(output[0], force, OWN_FILE)
+    return output[0]
+
+
+def _write_page(
+    answers: list[JudgedRow], settings: JudgeSettings, tasks: list[TaskRun], count: int, page: Path
+) -> None:
+    from speechiq.reducer.report.provenance import made_of
+    from speechiq.reducer.report.review import render_answers
+
+    judged = [answer for answer in answers if not math.isnan(answer.stored.points)]
+    if len(judged) < FEWEST:
+        unjudged = len(answers) - len(judged)
+        raise SpeechIQError(
+            f"judge {settings.name!r} scored {count_of(len(judged), 'answer')} of these runs; a check needs at least "
+            f"{FEWEST}: give more runs" + f", or judge the {unjudged} unjudged again" * bool(unjudged)
+        )
+    chosen = choose(judged, count, seed=0)
+    text = render_answers(chosen, settings, {"Judge": settings.name} | made_of(tasks, command_line()))
+    write_whole(page, text.encode(errors="replace"), OWN_FILE)
+    say(f"wrote {page}: {len(chosen)} of {len(judged)} judged answers; open it in a browser")
+
+
+@examples(
+    "siq judge agree runs runs-judged-by-gpt-4o",
+    "siq judge agree runs/one-judge runs/other-judge --output agreement.json",
+)
+def agree(
+    runs_a: Annotated[
+        Path, typer.Argument(metavar="RUNS_A", parser=read_path, help="Folder or results file judged by judge A.")
+    ],
+    runs_b: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUNS_B", parser=read_path, help="The same answers, judged by judge B (`siq judge run`)."
+        ),
+    ],
+    output: Annotated[list[Path] | None, output_option("File to write: the agreement as .json or .csv.")] = None,
+    allow_mismatch: AllowMismatch = False,
+    force: Force = False,
+    bootstrap: Samples = DRAWS,
+) -> None:
+    """Measure how far two judges of the same answers agree.
+
+    Weighted kappa, Krippendorff's alpha, rank correlation, and bias.
+    """
+    outputs = list_outputs(output, FORMATS, force)
+    suites_a, suites_b = (suites.find([runs], allow_mismatch, Options()) for runs in (runs_a, runs_b))
+    say_warnings([*suites_a.warnings, *suites_b.warnings])
+    agreements = inter_judge.compare(suites_a, suites_b, draws=bootstrap, seed=0, allow_mismatch=allow_mismatch)
+    tasks = [task for found in (suites_a, suites_b) for group in found.tasks.values() for task in group]
+    records = [agreement.record for agreement in agreements]
+    content = {"agreements": records, "draws": bootstrap, "seed": 0}
+    grid = inter_judge.as_grid(agreements, bootstrap, 0)
+    publish(Publication("speechiq-inter-judge-agreement", [grid], content, records), outputs, [runs_a, runs_b], tasks)

@@ -1,1 +1,0 @@
-"""Judge stored answers again, and measure how far a judge can be trusted."""

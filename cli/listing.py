@@ -1,0 +1,232 @@
+"""Define `siq list`: what a system can be made of, the tasks, and the norms."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, cast
+
+import typer
+
+from speechiq.cli.commands import examples
+from speechiq.cli.options import AsJson, complete_norms, complete_tasks
+from speechiq.cli.tables import print_json, print_table
+from speechiq.core.checkpoints.names import DEMO, demo_folder
+from speechiq.core.console import show
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.checksummed import shorten
+from speechiq.core.files.plain import is_folder
+from speechiq.core.suggestions import did_you_mean
+from speechiq.engines.registry import KINDS, Backend, list_backends
+
+#: Kind of engine -> what it is, and how its options begin.
+STAGES = {
+    "asr": ("recognizer: the first of several stages", "asr_"),
+    "text": ("language model: the last stage, or the corrector between two stages", "llm_ or ger_"),
+    "audio": ("audio model: a system of one stage", ""),
+    "speech": ("voice: speaks texts, for speaks=ENGINE:MODEL and `siq data speak`", ""),
+    "reply": ("audio model that answers aloud by itself, for speaks=own", "speaks_"),
+}
+SPECS = {
+    "demo": "whisper-tiny.en and SmolLM2-135M-Instruct, made by `siq demo fetch`",
+    "openai/whisper-large-v3+Qwen/Qwen2-7B-Instruct": "recognizer and language model from the hub",
+    "openai/whisper-large-v3+Qwen/Qwen2-7B-Instruct+Qwen/Qwen2-7B-Instruct": "with a corrector between them (GER)",
+    "Qwen/Qwen2-Audio-7B-Instruct": "audio model alone",
+    "openai:gpt-4o-audio-preview": "audio model of an endpoint",
+    "transcripts:FILE+Qwen/Qwen2-7B-Instruct": "transcripts that another program wrote",
+    "gold+LLM": "ceiling: the references are the transcripts",
+    "silence+LLM": "floor: every transcript is empty",
+    "letter:B": "control that gives one letter to every question and transcribes nothing",
+}
+TASK_COLUMNS = ("Task", "Groups", "Level", "Clips", "Source", "Needs", "Measure (better)")
+LEVEL_COLUMNS = ("Level", "Column", "Mean", "Std of systems", "Spread of raw scores", "Weight", "Clips", "Questions")
+
+
+def _list_engines() -> list[Backend]:
+    return [backend for kind in KINDS for _, backend in sorted(list_backends(kind).items())]
+
+
+def _complete_engine(incomplete: str) -> list[str]:
+    return sorted({each.engine for each in _list_engines() if each.engine.startswith(incomplete)})
+
+
+@examples("siq list systems", "siq list systems hf", "siq list systems flite --json")
+def systems(
+    engine: Annotated[
+        str | None,
+        typer.Argument(help="Show one engine in detail, with its options.", autocompletion=_complete_engine),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """List engines, demo models, controls and voices.
+
+    With ENGINE, show the options of one engine, and its voices on this machine.
+    """
+    from speechiq.siq_tasks.demo.fetch import MODELS
+
+    if engine is not None:
+        return _show_engine(engine, json)
+    backends = _list_engines()
+    present = {f"{DEMO}{name}": demo_folder(name).joinpath("config.json").is_file() for name in MODELS}
+    if json:
+        models = [{"model": name, "present": state} for name, state in present.items()]
+        specs = [{"spec": spec, "meaning": meaning} for spec, meaning in SPECS.items()]
+        return print_json({"engines": list(map(_record, backends)), "demo_models": models, "examples": specs})
+    rows = [(each.kind, each.engine, each.example, _find_missing(each) or "yes") for each in backends]
+    print_table("Engines", ["Kind", "Engine", "Stage", "Installed"], rows)
+    show(*(f"{kind}: {meaning}" for kind, (meaning, _) in STAGES.items()), "")
+    states = [(name, "yes" if state else "no: siq demo fetch") for name, state in present.items()]
+    print_table("Demo models", ["Model", "Present"], states)
+    print_table("Examples of SYSTEM", ["System", "Meaning"], SPECS.items())
+    show(
+        "A stage without an engine is of the engine hf: a hub id, a folder, or demo:NAME. A text stage may also be a "
+        "model type of lm-eval.",
+        "Options and voices of an engine: siq list systems ENGINE. Every system also has "
+        "llm_answer=generate, likelihood or argmax (answer= if it is an audio model), and store=FOLDER or off.",
+    )
+
+
+def _show_engine(engine: str, json: bool) -> None:
+    backends = [each for each in _list_engines() if each.engine == engine]
+    if not backends:
+        names = _complete_engine("")
+        raise SpeechIQError(
+            f"siq list systems {engine}: no such engine; {did_you_mean(engine, names)}there are {', '.join(names)}"
+        )
+    if json:
+        return print_json([_record(each) | _describe(each) for each in backends])
+    for each in backends:
+        meaning, prefix = STAGES[each.kind]
+        details = _describe(each)
+        show(f"{each.kind} engine {engine}, {meaning}", f"  stage: {each.example}")
+        show(f"  installed: {_find_missing(each) or 'yes'}")
+        if (voices := details.get("voices")) is not None:
+            show(f"  voices here: {', '.join(voices) or 'not known; name a model as above'}")
+        if not details["options"]:
+            show("  options: none", "")
+            continue
+        title = "Options" + f" (written with {prefix} before the name)" * bool(prefix)
+        print_table(title, ["Option", "Values", "Default", "Meaning"], [row.values() for row in details["options"]])
+
+
+def _describe(backend: Backend) -> dict[str, list[Any]]:
+    """Return the options of an engine, and the voices of one that speaks; imports the engine."""
+    details: dict[str, list[Any]] = {"options": [option._asdict() for option in backend.list_options()]}
+    if backend.kind == "speech":
+        from speechiq.engines.base import SpeechEngine
+
+        details["voices"] = [] if backend.missing() else cast(type[SpeechEngine], backend.load()).list_voices()
+    return details
+
+
+def _record(backend: Backend) -> dict[str, Any]:
+    names = {"kind": backend.kind, "engine": backend.engine, "stage": backend.example}
+    return names | {"installed": not backend.missing(), "missing": backend.missing(), "extra": backend.extra}
+
+
+def _find_missing(backend: Backend) -> str:
+    """Return which packages or programs an engine misses and how they are installed; empty if none."""
+    missing = backend.missing()
+    return f"no: {', '.join(missing)} missing, {backend.installation}" if missing else ""
+
+
+@examples("siq list tasks", "siq list tasks demo", "siq list tasks siq_demo_apply --json")
+def tasks(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="Task, group or data set to show, or a folder of `siq data new`.", autocompletion=complete_tasks
+        ),
+    ] = None,
+    fetch: Annotated[bool, typer.Option("--fetch", help="Fetch the clips of a data set that is on the Hub.")] = False,
+    json: AsJson = False,
+) -> None:
+    """List the tasks of the suite, or show tasks and their data sets.
+
+    With NAME, show its tasks, and the rows, columns, questions and clips of their data sets.
+    """
+    from speechiq.siq_tasks.catalog.overview import describe
+    from speechiq.siq_tasks.catalog.tasks import list_tasks
+
+    listed = known = list_tasks()
+    if name is not None:
+        listed = [task for task in known if name in {task.dataset, *task.names}]
+        if not listed and not is_folder(name):
+            names = list(dict.fromkeys(each for task in known for each in (task.name, *task.groups, task.dataset)))
+            raise SpeechIQError(
+                f"{name}: no such task, group, data set or folder of `siq data new`; {did_you_mean(name, names)}"
+                f"`siq list tasks` lists them"
+            )
+    datasets = [] if name is None else list(dict.fromkeys(task.dataset for task in listed)) or [name]
+    if json:
+        records = [task._asdict() for task in listed]
+        sets = {dataset: list(describe(dataset, fetch=fetch)) for dataset in datasets}
+        return print_json({"tasks": records, "data_sets": sets} if datasets else records)
+    if listed:
+        rows = [
+            [
+                task.name,
+                task.group,
+                task.level,
+                task.clips,
+                task.source,
+                task.needs,
+                f"{task.measure} ({task.direction})",
+            ]
+            for task in listed
+        ]
+        print_table(name or "Tasks and groups, for `siq eval --tasks` and `lm_eval --tasks`", TASK_COLUMNS, rows)
+    for dataset in datasets:
+        show(*describe(dataset, fetch=fetch))
+    if name is None:
+        show("Clips, columns and questions of a data set: siq list tasks NAME")
+
+
+@examples("siq list norms", "siq list norms demo", "siq list norms norms.json --json")
+def norms(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Norms to show: a name in the list, or a file.", autocompletion=complete_norms),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """List the norms of the package, or show some norms.
+
+    With NAME, show its population, its levels and the conditions of its tasks.
+    """
+    from speechiq.reducer.scores.norms import SHIPPED, read
+
+    summaries = [_summarize(read(shown).content) for shown in ([name] if name else SHIPPED)]
+    if json:
+        return print_json(summaries[0] if name else summaries)
+    if name is None:
+        rows = []
+        for each in summaries:
+            levels = each["levels"].values()
+            clips, names = (
+                max(level["clips"] for level in levels),
+                [task["task"] for level in levels for task in level["tasks"]],
+            )
+            rows.append([each["name"], len(each["systems"]), clips, ", ".join(names), shorten(each["sha256"])])
+        print_table("Norms", ["Name", "Systems", "Clips", "Tasks", "sha256"], rows)
+        return show("Use: siq score RUNS --norms NAME. Details: siq list norms NAME")
+    levels = summaries[0].pop("levels")
+    for key, value in summaries[0].items():
+        show(f"{key}: {', '.join(value) if isinstance(value, list) else value or 'none'}")
+    shown = [
+        (
+            level,
+            *(f"{value:.4f}" if isinstance(value, float) else value for key, value in about.items() if key != "tasks"),
+        )
+        for level, about in levels.items()
+    ]
+    print_table("Levels (X of eq. 5; error rates count negative)", LEVEL_COLUMNS, shown)
+    for task in (task for about in levels.values() for task in about["tasks"]):
+        show(", ".join(f"{key}: {value}" for key, value in task.items() if value is not None))
+
+
+def _summarize(norms: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of norms with numbers of clips and questions in the place of their names."""
+    levels = {
+        level: about | {"clips": len(about["clips"]), "questions": sum(map(len, about["questions"].values()))}
+        for level, about in norms["levels"].items()
+    }
+    return {key: value for key, value in norms.items() if key != "schema"} | {"levels": levels}

@@ -1,1 +1,0 @@
-"""List what exists: systems, tasks and norms."""

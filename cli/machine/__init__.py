@@ -1,1 +1,0 @@
-"""Examine this machine, and clean up what runs have stored."""

@@ -1,0 +1,76 @@
+"""Define `siq paper correlate` and `siq paper references`, analyses of the SpeechIQ paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from speechiq.cli.commands import examples
+from speechiq.cli.options import AllowMismatch, Force, Runs, Samples, output_option, say_warnings, split_names
+from speechiq.cli.scoring.options import Metrics, Weights, read, read_set
+from speechiq.reducer.runs.ranks import read_ranks
+from speechiq.reducer.scores import scale as siq
+from speechiq.reducer.scores.draws import DRAWS
+from speechiq.reducer.scores.levels import choose_levels
+from speechiq.reducer.scores.ranking import rank
+from speechiq.reducer.studies import correlated
+from speechiq.reducer.studies.references import LEVEL, as_grid, compare_references
+from speechiq.reducer.tables.publish import Publication, list_outputs, publish
+
+
+@examples(
+    "siq paper correlate runs --ranks people.csv",
+    "siq paper correlate runs --ranks people.csv --weights inverse-variance --output correlation.json",
+)
+def correlate(
+    runs: Runs,
+    ranks: Annotated[
+        Path,
+        typer.Option(
+            help="Table (.csv, .tsv or .jsonl) with the column system and columns of ranks, 1 for the best; the first "
+            "is correlated with SIQ, with each level and with the other columns."
+        ),
+    ],
+    output: Annotated[list[Path] | None, output_option("File to write: the coefficients as .json or .csv.")] = None,
+    metrics: Metrics = None,
+    allow_mismatch: AllowMismatch = False,
+    force: Force = False,
+    weights: Weights = None,
+) -> None:
+    """Correlate SIQ and metrics with ranks by people.
+
+    Each plain metric of the systems in RUNS is correlated as well (Table 3 of the paper).
+    """
+    outputs = list_outputs(output, ("json", "csv"), force)
+    siq.check_rule(weights or siq.DEFAULT_RULE)
+    systems = read(runs, read_set(None), allow_mismatch, levels=choose_levels(split_names(metrics), None))
+    columns = read_ranks(ranks, [system.name for system in systems])
+    scoreboard = rank(systems, rule=weights or siq.DEFAULT_RULE, allow_mismatch=allow_mismatch)
+    say_warnings([scoreboard.remarks.no_siq] if scoreboard.remarks.no_siq else [])
+    rows, first = correlated.correlate_ranks(scoreboard, columns), next(iter(columns))
+    records = correlated.as_records(rows)
+    grids, content = [correlated.as_grid(rows, first)], {"ranks": first, "correlations": records}
+    publish(Publication("speechiq-correlation", grids, content, records), outputs, runs)
+
+
+@examples("siq paper references runs/voxpopuli", "siq paper references runs/voxpopuli --output references.json")
+def references(
+    runs: Runs,
+    output: Annotated[list[Path] | None, output_option("File to write: the error rates as .json.")] = None,
+    metrics: Metrics = None,
+    allow_mismatch: AllowMismatch = False,
+    force: Force = False,
+    bootstrap: Samples = DRAWS,
+) -> None:
+    """Compare error rates on original and cleaned references.
+
+    RUNS have a set and its cleaned version, such as voxpopuli and voxpopuli_cleaned.
+    """
+    outputs = list_outputs(output, ["json"], force)
+    levels = choose_levels(split_names(metrics), LEVEL)
+    systems = read(runs, read_set(None), allow_mismatch, levels=levels)
+    grid = as_grid(compare_references(systems, bootstrap), levels[LEVEL].unit)
+    tasks = [task for system in systems for task in system.tasks]
+    publish(Publication("speechiq-references", [grid], {"references": grid.rows}), outputs, runs, tasks)

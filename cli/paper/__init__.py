@@ -1,1 +1,0 @@
-"""Reproduce the analyses of the SpeechIQ paper."""
