@@ -102,7 +102,7 @@ def score(
     if any(file.format == "page" for file in outputs):
         from speechiq.reducer.report import compose
 
-        page, more = compose(found, options, command_line())
+        page, more = compose(found, scored, options, command_line())
         warnings += more
     for warning in dict.fromkeys(warnings):
         say(f"warning: {warning}")

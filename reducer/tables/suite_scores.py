@@ -86,10 +86,7 @@ def score_suite(suite: str, systems: Iterable[System], options: Options) -> Suit
         SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or cannot be scored.
     """
     scoreboard = rank_systems(suite, systems, options)
-    parts: dict[str, Scoreboard] = {}
-    if options.by_dataset:
-        scored = rank_by_dataset(scoreboard.systems, suite, **_how(options))
-        parts = {dataset: add_reliability(board) for dataset, board in scored.items()}
+    parts = score_datasets(scoreboard, options) if options.by_dataset else {}
     macro = macro_average(scoreboard, parts) if parts else None
     fields = [field for field in scoreboard.fields if field == options.by]
     return SuiteScores(scoreboard, parts, macro, {field: rank_groups(scoreboard, field) for field in fields})
@@ -101,6 +98,12 @@ def rank_systems(suite: str, systems: Iterable[System], options: Options) -> Sco
         return add_reliability(rank(systems, suite, **_how(options)))
     kept = unanswerable.leave_out(systems, options.exclude)
     return rank(kept, norms=options.norms, **_how(options))._replace(excluded=len(options.exclude))
+
+
+def score_datasets(scoreboard: Scoreboard, options: Options) -> dict[str, Scoreboard]:
+    """Return data set -> its scores; errors as for `rank_by_dataset`."""
+    parts = rank_by_dataset(scoreboard.systems, scoreboard.suite, **_how(options))
+    return {dataset: add_reliability(part) for dataset, part in parts.items()}
 
 
 def _how(options: Options) -> dict[str, Any]:
