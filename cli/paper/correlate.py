@@ -11,11 +11,10 @@ from speechiq.cli.commands import examples
 from speechiq.cli.options import AllowMismatch, Force, Runs, output_option, split_names
 from speechiq.cli.scoring.options import Exclude, Metrics, Weights, read, read_set
 from speechiq.core.console import say
-from speechiq.reducer.runs.ranks import read_ranks
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores.levels import choose_levels
 from speechiq.reducer.scores.ranking import rank
-from speechiq.reducer.studies.correlated import as_grid, as_records, correlate_ranks
+from speechiq.reducer.studies.correlated import as_grid, as_records, correlate_ranks, read_ranks
 from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 
 SCHEMA = "speechiq-correlation"

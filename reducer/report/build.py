@@ -13,7 +13,7 @@ from speechiq.reducer.report.review import review_questions
 from speechiq.reducer.report.study import Study, gather, read_study, weights_by_rule
 from speechiq.reducer.report.suite import SuitePage
 from speechiq.reducer.report.suite import gather as gather_suite
-from speechiq.reducer.runs.choice import others_than_usual
+from speechiq.reducer.runs.measure import others_than_usual
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.remarks import MEANINGS
 from speechiq.reducer.scores.scoring import Options

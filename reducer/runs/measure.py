@@ -202,6 +202,11 @@ class Category(msgspec.Struct, frozen=True, rename={"name": "category"}):
         return msgspec.structs.replace(self, measure=self.measure.by(column), usual=None if column == usual else usual)
 
 
+def others_than_usual(categories: Mapping[str, Category]) -> dict[str, str]:
+    """Return name -> column for each category that is not scored by its usual column."""
+    return {name: category.column for name, category in categories.items() if category.usual}
+
+
 def differences(one: Category, other: Category) -> dict[str, tuple[Any, Any]]:
     """Return metadata key -> both values, for each key in which two descriptions differ.
 

@@ -9,8 +9,17 @@ from typing import Any
 from speechiq.core.console import count_of, printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.measure import Category, differences
-from speechiq.reducer.runs.results_file import Results, TaskRun, read_results, tasks_of
-from speechiq.reducer.runs.run_files import is_samples, list_files, once, place, samples_of
+from speechiq.reducer.runs.results_file import (
+    Results,
+    TaskRun,
+    is_samples,
+    list_files,
+    once,
+    place,
+    read_results,
+    samples_of,
+    tasks_of,
+)
 from speechiq.reducer.runs.samples import may_hold_scores
 
 #: Number of options that a warning names, and characters of the longest value in it.

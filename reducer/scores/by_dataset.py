@@ -9,8 +9,7 @@ import numpy as np
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.flags import Flags
-from speechiq.reducer.runs.systems import System
+from speechiq.reducer.runs.systems import Flags, System
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.ranking import rank, rank_means
 from speechiq.reducer.scores.remarks import NO_REMARKS, has_scale

@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
-from speechiq.reducer.runs.choice import choose
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.systems import System, read_tasks
 from speechiq.reducer.runs.tasks import categories_of, find_tasks, group
-from speechiq.reducer.scores.levels import LEVELS
+from speechiq.reducer.scores.levels import LEVELS, choose
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scoring import Options

@@ -7,10 +7,9 @@ from textwrap import wrap
 
 from speechiq.core.console import count_of
 from speechiq.core.files.checksummed import shorten
-from speechiq.reducer.runs.choice import others_than_usual
 from speechiq.reducer.runs.conditions import ASPECTS, summarize
 from speechiq.reducer.runs.judge_name import name_judges
-from speechiq.reducer.runs.measure import Measure
+from speechiq.reducer.runs.measure import Measure, others_than_usual
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scale import Scale
 from speechiq.reducer.scores.scoreboard import Scoreboard
