@@ -187,13 +187,13 @@ class SuitePage:
     Attributes:
         suite: Name of the suite.
         scoreboard: Its scores.
-        kinds: Field -> the scores of the items of each kind by it.
+        groups: Field -> the scores of the items of each group by it.
         texts: Category -> its questions and responses.
     """
 
     suite: str
     scoreboard: Scoreboard
-    kinds: Mapping[str, Scoreboard]
+    groups: Mapping[str, Scoreboard]
     texts: Mapping[str, CategoryTexts]
 
     @property
@@ -213,13 +213,13 @@ class SuitePage:
 
     @property
     def tables(self) -> list[Standings]:
-        """Return the table of the categories, and one for each field by which items have kinds."""
+        """Return the table of the categories, and one for each field by which items have groups."""
         about = f"Systems by the mean of their ranks over the categories of suite {self.suite}."
         return [
             Standings(f"{self.id}-standings", about, self.scoreboard, list(caption(self.scoreboard))),
             *(
                 Standings(f"{self.id}-by-{field}", f"Scores by {field}", of, list(group_caption(of, field)))
-                for field, of in self.kinds.items()
+                for field, of in self.groups.items()
             ),
         ]
 
@@ -361,9 +361,9 @@ def gather(found: Found, scores: SuiteScores) -> SuitePage:
         name: CategoryTexts(category, [task for task in found.tasks[suite] if task.level == name])
         for name, category in found.levels[suite].items()
     }
-    kinds = {
-        field: scores.by_kind.get(field) or rank_groups(scoreboard, field)
+    groups = {
+        field: scores.by_group.get(field) or rank_groups(scoreboard, field)
         for field in scoreboard.fields
         if share_measure(of for of in scoreboard.levels.values() if field in of.group_by)
     }
-    return SuitePage(suite, scoreboard, kinds, texts)
+    return SuitePage(suite, scoreboard, groups, texts)

@@ -137,9 +137,9 @@ class Category(msgspec.Struct, frozen=True, rename={"name": "category"}):
         item: Fields of `doc` that name what is scored; the first is the clip, which is resampled.
         settings: Further metadata key on which scores depend -> its value for runs that do not record it.
         usual: The usual column if another one is used, else None.
-        aggregate: Names of further columns, each of which pools the items of all categories that name it.
+        aggregate: Names of further columns, each the micro-average of all categories that name it.
         extra_columns: Further columns of its rows, whose means are shown beside the scores.
-        group_by: Fields of `doc` that name the kind of an item, such as the kind of noise, for scores by kind.
+        group_by: Fields of `doc` that name the group of an item, such as the kind of noise.
         order: Categories of the suite in the order of their columns; those that are not listed follow by name.
     """
 

@@ -54,7 +54,7 @@ class System(NamedTuple):
         levels: Level -> its category, with the column that `scores` were read from.
         datasets: Clip -> name of its data set.
         judged: Level -> item -> what a judge made of its answer, for levels with a judge.
-        kinds: Level -> item -> its kind by each field of `group_by`, for levels with such fields.
+        groups: Level -> item -> its group by each field of `group_by`, for levels with such fields.
     """
 
     name: str
@@ -66,7 +66,7 @@ class System(NamedTuple):
     levels: Mapping[str, Category] = MappingProxyType({})
     datasets: Mapping[str, str] = MappingProxyType({})
     judged: Mapping[str, Mapping[Item, Judged]] = MappingProxyType({})
-    kinds: Mapping[str, Mapping[Item, tuple[str, ...]]] = MappingProxyType({})
+    groups: Mapping[str, Mapping[Item, tuple[str, ...]]] = MappingProxyType({})
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(items)} {level} scores" for level, items in self.scores.items())
@@ -159,7 +159,7 @@ def _read_system(
         levels=levels,
         datasets=datasets,
         judged=judged,
-        kinds=groups,
+        groups=groups,
     )
     return system.narrow(scores)
 

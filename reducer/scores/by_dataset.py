@@ -27,9 +27,6 @@ def rank_by_dataset(systems: Iterable[System], suite: str = SIQ, **options: Any)
         suite: As for `ranking.rank`.
         **options: As for `ranking.rank`, without `norms`, which have one scale for all their data sets.
 
-    Returns:
-        Data set -> its scoreboard, sorted by name.
-
     Raises:
         SpeechIQError: A data set cannot be scored; the message names it.
     """
@@ -58,10 +55,6 @@ def macro_average(scoreboard: Scoreboard, parts: Mapping[str, Scoreboard]) -> Sc
 
     The mean is not weighted. A number that is missing on one data set is missing in the mean. There are neither
     intervals nor flags.
-
-    Args:
-        scoreboard: The scores of all items.
-        parts: Data set -> its scores (`rank_by_dataset`).
     """
     boards = list(parts.values())
     columns = [column for column in scoreboard.columns if all(column in board.columns for board in boards)]

@@ -17,15 +17,9 @@ from speechiq.reducer.scores.score_matrix import common_items, levels_of, refuse
 def intersect(
     systems: Sequence[System], allow_mismatch: bool = False, norms: Norms | None = None
 ) -> tuple[list[System], list[Mismatch]]:
-    """Return the systems with the items to score: all, or, if they may differ, those that all share with the norms.
+    """Return the systems with the items to score, and how they differ from each other or from the norms.
 
-    Args:
-        systems: As `read_tasks` returns them.
-        allow_mismatch: Whether systems may have been run on different clips, questions or task versions.
-        norms: Norms to score on; None compares the systems with each other.
-
-    Returns:
-        (the systems, their mismatches).
+    If they may differ, they are scored on the items that all share (with the norms), else on all.
 
     Raises:
         SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or share no item on a level.
@@ -48,11 +42,7 @@ def require_equal(mismatches: Sequence[Mismatch]) -> None:
 
 
 def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) -> list[System]:
-    """Return the systems with only the items that all of them, and `others`, have.
-
-    Args:
-        systems: In any order.
-        *others: Level -> items, for each further side.
+    """Return the systems with only the items that all of them, and `others` (level -> items), have.
 
     Raises:
         SpeechIQError: A system misses a level, or no item of a level is shared.

@@ -37,12 +37,7 @@ PerLevel = dict[str, np.ndarray]
 
 
 class Clips(NamedTuple):
-    """The clips of all levels of a pool.
-
-    Attributes:
-        names: Every clip of some level, sorted.
-        places: Level -> the position of each of its clips in `names`.
-    """
+    """Hold every clip of some level, sorted, and for each level the place of each of its clips among them."""
 
     names: tuple[str, ...]
     places: dict[str, list[int]]
@@ -68,9 +63,7 @@ class Draws(NamedTuple):
         z: Level -> Z_j, shape (draws, systems).
         siq: SIQ, shape (draws, systems).
         left_out: Number of draws that could not be scored.
-        raw_clouds: Level -> the draws for the interval of the mean raw score.
-        z_clouds: Level -> the same for Z_j.
-        siq_cloud: The same for SIQ.
+        raw_clouds, z_clouds, siq_cloud: The draws for the intervals of these.
     """
 
     raw: PerLevel
@@ -95,8 +88,8 @@ def draw(
 
     Args:
         pool: The systems.
-        scale: As for `resample`.
-        rule: As for `resample`.
+        scale: As for `bootstrap.resample`.
+        rule: As for `bootstrap.resample`.
         draws: Number of draws.
         seed: Equal seeds give equal draws.
         tail_allowance: Intervals of X_j count the variance of the heaviest clip this many more times, for equally
@@ -104,8 +97,7 @@ def draw(
             scale. Differences between two systems use less (`comparison.compare`).
 
     Raises:
-        SpeechIQError: Too few draws, a single clip, or a pool that cannot be scored at all or on more than half of the
-            draws.
+        SpeechIQError: Too few draws, a single clip, or a pool that cannot be scored on at least half of the draws.
     """
     check_draws(draws)
     clips = Clips.of(pool)

@@ -9,7 +9,7 @@ import numpy as np
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.bootstrap import leave_one_out, resample, resample_alone, resample_raw
 from speechiq.reducer.scores.comparability import intersect
-from speechiq.reducer.scores.derived import pool_columns, split_groups
+from speechiq.reducer.scores.derived import derive_columns, split_groups
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.remarks import has_scale, observe, remark
@@ -60,14 +60,10 @@ def rank(
 
 
 def rank_groups(scoreboard: Scoreboard, field: str) -> Scoreboard:
-    """Score the items of each group by itself; the groups are the categories of the scoreboard.
-
-    Args:
-        scoreboard: The scores of all items, whose error bars have the number of draws and their seed.
-        field: One of `group_by` of the categories.
+    """Score the items of each group by itself, with draws as in `scoreboard`; groups take the place of categories.
 
     Raises:
-        SpeechIQError: As for `groups.split_groups`.
+        SpeechIQError: As for `derived.split_groups`.
     """
     groups = _describe(scoreboard.suite, split_groups(scoreboard.systems, field))
     bars = scoreboard.bars and resample_alone(
@@ -83,7 +79,7 @@ def rank_means(means: np.ndarray) -> np.ndarray:
 
 def _describe(suite: str, systems: Sequence[System]) -> Scoreboard:
     """Return the scoreboard of systems in the order of their names, without error bars and scale."""
-    pool, further = align(systems), pool_columns(systems)
+    pool, further = align(systems), derive_columns(systems)
     ranks = {category: rank_means(means) for category, means in pool.means.items()}
     means = pool.means | further.pool.means
     return Scoreboard(suite, pool, tuple(systems), further, means, ranks, observe(pool, systems))

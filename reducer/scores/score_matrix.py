@@ -64,9 +64,7 @@ class ScoreMatrix(NamedTuple):
     def alone(self, level: str, clips: ScoreMatrix) -> ScoreMatrix:
         """Return one level, so that a draw takes the clips of all levels of another pool of the same systems.
 
-        Args:
-            level: Name of the level.
-            clips: The other pool; its clips on which a system has a score at some level are in a further level, `""`.
+        Clips of the other pool on which a system has a score at some level are in a further level, `""`.
         """
         names = sorted(set().union(*clips.clips.values()))
         place = {clip: i for i, clip in enumerate(names)}
@@ -160,12 +158,7 @@ def levels_of(systems: Sequence[System]) -> Mapping[str, Category]:
 
 
 def refuse_missing(systems: Iterable[System], otherwise: str = "") -> None:
-    """Raise a `SpeechIQError` if a system misses a level.
-
-    Args:
-        systems: In any order.
-        otherwise: A further fix, in words.
-    """
+    """Raise a `SpeechIQError` if a system misses a level; `otherwise` is a further fix, in words."""
     for system in systems:
         for level in system.levels:
             if level not in system.scores:

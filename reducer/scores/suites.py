@@ -33,11 +33,7 @@ class Found(NamedTuple):
     warnings: list[str]
 
     def read(self, suite: str) -> list[System]:
-        """Read the systems of a suite.
-
-        Raises:
-            SpeechIQError: A sample file is missing or cannot be used.
-        """
+        """Read the systems of a suite; errors as for `read_tasks`."""
         return read_tasks(self.tasks[suite], self.levels[suite])
 
     @property
@@ -88,13 +84,7 @@ def choose_all(
 ) -> dict[str, dict[str, Category]]:
     """Return suite -> the categories to score; a suite without a category of `levels` is left out.
 
-    Args:
-        known: Suite -> its categories.
-        measures: As for `find`.
-        levels: As for `find`.
-
-    Raises:
-        SpeechIQError: No suite has a category or column, or a category is given two columns.
+    Arguments and errors are those of `choose`, with the categories of each suite.
     """
     columns: dict[str, list[str]] = {}
     for categories in known.values():
@@ -113,12 +103,7 @@ def choose_all(
 
 
 def refuse_unknown_field(found: Found, field: str | None) -> None:
-    """Raise a `SpeechIQError` if no category has kinds by a field (`group_by`).
-
-    Args:
-        found: The suites of the runs.
-        field: The field; None if not given.
-    """
+    """Raise a `SpeechIQError` if no category has groups by a field (`group_by`); None is not given."""
     known = {name for levels in found.levels.values() for of in levels.values() for name in of.group_by}
     if field is not None and field not in known:
         fix = f"choose from {', '.join(sorted(known))}" if known else "leave it out: their tasks have no group_by"
@@ -128,12 +113,7 @@ def refuse_unknown_field(found: Found, field: str | None) -> None:
 
 
 def refuse_options_of_siq(found: Found, **given: object) -> None:
-    """Raise a `SpeechIQError` if an option of SIQ is given and the runs have no SIQ.
-
-    Args:
-        found: The suites of the runs.
-        **given: Options by name; None if not given.
-    """
+    """Raise a `SpeechIQError` if an option of SIQ is given (not None) and the runs have no SIQ."""
     for option, value in given.items():
         if value is not None and SIQ not in found.levels:
             raise SpeechIQError(
