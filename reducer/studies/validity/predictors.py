@@ -123,16 +123,14 @@ def find_thresholds(values: np.ndarray, sign: float, failed: np.ndarray) -> list
     >>> [(of.value, of.caught, of.false_alarms) for of in found][0]
     (0.2, 1.0, 0.0)
     """
-    risk = -sign * values
-    of_failures = np.sort(risk[failed])[::-1]
-    found = []
-    for aim in CAUGHT:
-        least = of_failures[int(np.ceil(round(aim * len(of_failures), 9))) - 1]
-        flagged = risk >= least
-        found.append(
-            Threshold(aim, float(-sign * least) + 0.0, float(flagged[failed].mean()), float(flagged[~failed].mean()))
-        )
-    return found
+    from sklearn.metrics import roc_curve
+
+    false_alarms, caught, risks = roc_curve(failed, -sign * values, drop_intermediate=False)
+    places = [int(np.argmax(np.round(caught, 9) >= aim)) for aim in CAUGHT]
+    return [
+        Threshold(aim, float(-sign * risks[place]) + 0.0, float(caught[place]), float(false_alarms[place]))
+        for aim, place in zip(CAUGHT, places, strict=True)
+    ]
 
 
 def calibrate(probability: np.ndarray, failed: np.ndarray) -> list[Bin]:
