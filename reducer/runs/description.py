@@ -37,12 +37,7 @@ _STEP = re.compile(r"\w+")
 
 
 def read_category(metadata: Mapping[str, Any], task: str, file: str) -> Category:
-    """Return the category that a task describes in its metadata.
-
-    Args:
-        metadata: Has the keys `suite`, `measure` and `item`, and may have the other keys of `KEYS`.
-        task: Name of the task; it is the name of the category if the metadata has none.
-        file: File that holds the metadata, for errors.
+    """Return the category that a task describes in its metadata; without a category, the task's name is its name.
 
     Raises:
         SpeechIQError: A key is missing or has a value that is not allowed; the message names file, task, key and value.

@@ -17,9 +17,7 @@ HIGHEST_LIMIT = 100.0
 class Alternative(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Another column that can score a category; it has the direction and range of the usual column.
 
-    Attributes:
-        unit: Heading of the score.
-        chance: Mean score of guessing, in the scale of the column; None without one.
+    Attributes are those of `Measure`.
     """
 
     unit: str

@@ -123,15 +123,11 @@ def read_results(path: Path) -> Results:
 
 
 def tasks_of(path: Path, results: Results) -> list[TaskRun]:
-    """Return the tasks of one results file that can be scored: those whose metadata has a measure.
+    """Return the tasks of a results file that can be scored: those whose metadata has a measure.
 
     The system's name is `pretrained` as `hf-audio` recorded it (lm-eval makes up a `model_name` if no model arguments
     were given), else `model_name`, else `pretrained` of the model arguments, else the folder's name; characters that do
     not print are replaced by U+FFFD. A system under a condition is a system of its own; see `name_under`.
-
-    Args:
-        path: Path of the file.
-        results: Its content, from `read_results`.
 
     Raises:
         SpeechIQError: The metadata of a task is not valid.

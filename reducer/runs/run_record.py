@@ -53,23 +53,14 @@ _DECODER = msgspec.json.Decoder(_Results)
 
 
 class RunRecord(msgspec.Struct, frozen=True):
-    """How lm-eval was called.
-
-    Attributes:
-        command: A command that makes the same run, rebuilt from the settings; "" if the file names no model type.
-        facts: Name of a setting in words -> its value; only those that the file has.
-    """
+    """Hold a command that makes the same run ("" if the file names no model type), and its settings by words."""
 
     command: str
     facts: dict[str, str]
 
 
 def read_record(results: Path, tasks: Iterable[str]) -> RunRecord:
-    """Read how a run was called.
-
-    Args:
-        results: Its results file.
-        tasks: Names of the tasks that the command lists.
+    """Read from a results file how a run was called; `tasks` are those that the command lists.
 
     Raises:
         SpeechIQError: The file cannot be read.

@@ -63,9 +63,6 @@ _RESULTS = msgspec.json.Decoder(_Results)
 def read_speeds(tasks: Iterable[TaskRun]) -> list[Speed]:
     """Return the speeds of the runs of some tasks, by system; runs that recorded none have none.
 
-    Args:
-        tasks: Tasks of the runs.
-
     Raises:
         SpeechIQError: A results file cannot be read, or a speed is not a number.
     """

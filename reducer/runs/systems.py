@@ -106,10 +106,10 @@ class Runs(NamedTuple):
 
 
 def read_tasks(tasks: Iterable[TaskRun], levels: Mapping[str, Category]) -> list[System]:
-    """Read the systems of some tasks, sorted by name.
+    """Read the systems of some tasks of one suite, sorted by name.
 
     Args:
-        tasks: The newest run of each task of one suite, from `find_tasks`.
+        tasks: The newest run of each, from `find_tasks`.
         levels: The categories to read, each with its column; tasks of other categories are left out.
 
     Raises:
@@ -165,12 +165,7 @@ def _read_system(
 
 
 def count_flags(tables: Iterable[SampleTable], scored: Mapping[str, Collection[Item]]) -> Flags:
-    """Count a system's failures over the items that are scored; the worst row of a clip counts.
-
-    Args:
-        tables: The numbers of each of its tasks.
-        scored: Level -> items; other rows do not count.
-    """
+    """Count a system's failures over the items that are scored, by level; the worst row of a clip counts."""
     rows: dict[str, list[tuple[Item, float]]] = {}
     for table in tables:
         kept = scored.get(table.level, ())

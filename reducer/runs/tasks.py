@@ -34,8 +34,7 @@ def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[
         allow_missing: Whether to leave out sample files whose results file is missing or empty, with a warning.
 
     Returns:
-        (the tasks, warnings): one line per older run that was left out, and per system whose tasks ran with different
-        options.
+        (the tasks, warnings): one line per older run that was left out, and per system with different options.
 
     Raises:
         SpeechIQError: A path does not exist or contains no run, or a results file is missing or not valid.
@@ -101,9 +100,6 @@ def group(tasks: Iterable[TaskRun]) -> dict[str, list[TaskRun]]:
 
 def categories_of(tasks: Iterable[TaskRun]) -> dict[str, Category]:
     """Return the categories of one suite by name, in the order of their columns.
-
-    Args:
-        tasks: Tasks of one suite.
 
     Raises:
         SpeechIQError: Two tasks describe a category differently, or a further column has the name of a category.

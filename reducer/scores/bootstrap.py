@@ -19,7 +19,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores.draws import DRAWS, Draws, PerLevel, draw
 from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale, calibrate, competition_ranks, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
-from speechiq.reducer.stats.interval import Interval, StudentizedDraws
+from speechiq.reducer.stats.interval import Interval
 from speechiq.reducer.stats.proportion import wilson
 
 NOTHING = np.empty(0)
@@ -125,10 +125,11 @@ def resample_alone(pool: ScoreMatrix, clips: ScoreMatrix, *, draws: int = DRAWS,
 
 
 def _intervals_of_raw(pool: ScoreMatrix, drawn: Draws) -> dict[str, Interval]:
-    drawn_intervals = {
-        level: _within(cloud, *pool.raw_range(level)).interval for level, cloud in drawn.raw_clouds.items()
-    }
-    return {level: bound_means(pool, level, interval) for level, interval in drawn_intervals.items()}
+    intervals = {}
+    for level, cloud in drawn.raw_clouds.items():
+        lowest, highest = pool.raw_range(level)
+        intervals[level] = bound_means(pool, level, cloud._replace(lowest=lowest, highest=highest).interval)
+    return intervals
 
 
 def _std_of_raw(drawn: Draws) -> PerLevel:
@@ -154,11 +155,6 @@ def leave_one_out(pool: ScoreMatrix, rule: str = DEFAULT_RULE) -> np.ndarray:
         with suppress(SpeechIQError):
             shifts[j, others] = score(rest, calibrate(rest, rule)).siq - whole[others]
     return shifts
-
-
-def _within(cloud: StudentizedDraws, lowest: float, highest: float) -> StudentizedDraws:
-    """Return the cloud with its interval limited to possible scores."""
-    return cloud._replace(lowest=lowest, highest=highest)
 
 
 def bound_means(pool: ScoreMatrix, level: str, drawn: Interval) -> Interval:

@@ -31,43 +31,49 @@ def choose_levels(measures: Sequence[str] = (), levels: str | None = None) -> di
     """Return the levels to score, each with its column; see `choose`.
 
     >>> chosen = choose_levels(["apply=acc_strict"], "remember,apply")
-    >>> {level: of.column for level, of in chosen.items()}
+    >>> {level: category.column for level, category in chosen.items()}
     {'remember': 'wer', 'apply': 'acc_strict'}
     """
-    columns = {level: category.measure.columns for level, category in LEVELS.items()}
-    chosen = choose(columns, measures, levels)
-    return {level: LEVELS[level].measured_by(column or LEVELS[level].column) for level, column in chosen.items()}
+    return choose({SUITE: LEVELS}, measures, levels)[SUITE]
 
 
 def choose(
-    known: Mapping[str, Collection[str]], measures: Iterable[str] = (), levels: str | None = None
-) -> dict[str, str | None]:
-    """Return the categories to score, each with the column that the user named; None means the usual one.
+    suites: Mapping[str, Mapping[str, Category]], measures: Iterable[str] = (), levels: str | None = None
+) -> dict[str, dict[str, Category]]:
+    """Return suite -> the categories to score, each with its column; a suite without such a category is left out.
 
     Args:
-        known: Every category -> its columns.
+        suites: Suite -> its categories by name.
         measures: `CATEGORY=COLUMN` for each category that is not scored by its usual column.
-        levels: Names, separated by commas; None means all categories.
+        levels: Names of categories, separated by commas; None means all.
 
     Raises:
-        SpeechIQError: A category or a column is unknown, or a category is given two columns.
-
-    >>> choose({"remember": ["wer", "cer"], "apply": ["acc"]}, ["remember=cer"])
-    {'remember': 'cer', 'apply': None}
+        SpeechIQError: No suite has a category or a column, or a category is given two columns.
     """
+    known: dict[str, list[str]] = {}
+    for name, category in (pair for categories in suites.values() for pair in categories.items()):
+        known.setdefault(name, []).extend(category.measure.columns)
     named = list(known) if levels is None else [level.strip() for level in levels.split(",")]
     for level in named:
         _refuse_unknown(f"--levels {levels}: unknown level", level, known)
-    chosen: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for measure in measures:
-        level, _, metric = (part.strip() for part in measure.partition("="))
+        level, _, column = (part.strip() for part in measure.partition("="))
         _refuse_unknown(f"--metrics {measure}: unknown level", level, known)
-        _refuse_unknown(f"--metrics {measure}: unknown column", metric, known[level])
-        if chosen.setdefault(level, metric) != metric:
-            raise SpeechIQError(f"--metrics names {chosen[level]} and {metric} for level {level}: choose one")
+        _refuse_unknown(f"--metrics {measure}: unknown column", column, known[level])
+        if columns.setdefault(level, column) != column:
+            raise SpeechIQError(f"--metrics names {columns[level]} and {column} for level {level}: choose one")
         if level not in named:
             raise SpeechIQError(f"--metrics {measure}: level {level} is not among --levels {levels}; leave one out")
-    return {level: chosen.get(level) for level in known if level in named}
+    chosen = {
+        suite: {
+            name: category.measured_by(columns[name]) if columns.get(name) in category.measure.columns else category
+            for name, category in categories.items()
+            if name in named
+        }
+        for suite, categories in suites.items()
+    }
+    return {suite: categories for suite, categories in chosen.items() if categories}
 
 
 def _refuse_unknown(where: str, name: str, known: Collection[str]) -> None:

@@ -65,7 +65,7 @@ def find(
     tasks, warnings = find_tasks(runs, allow_missing)
     suites = dict(sorted(group(tasks).items(), key=lambda item: (item[0] != SIQ, item[0])))
     known = {suite: _describe(suite, suite_tasks, options.norms) for suite, suite_tasks in suites.items()}
-    chosen = choose_all(known, measures, levels)
+    chosen = choose(known, measures, levels)
     return Found({suite: suites[suite] for suite in chosen}, chosen, warnings)
 
 
@@ -77,29 +77,6 @@ def _describe(suite: str, tasks: Sequence[TaskRun], norms: Norms | None) -> Mapp
     if norms is None:
         return LEVELS
     return {level: category.measured_by(norms.levels[level].metric) for level, category in LEVELS.items()}
-
-
-def choose_all(
-    known: Mapping[str, Mapping[str, Category]], measures: Sequence[str] = (), levels: str | None = None
-) -> dict[str, dict[str, Category]]:
-    """Return suite -> the categories to score; a suite without a category of `levels` is left out.
-
-    Arguments and errors are those of `choose`, with the categories of each suite.
-    """
-    columns: dict[str, list[str]] = {}
-    for categories in known.values():
-        for name, category in categories.items():
-            columns.setdefault(name, []).extend(category.measure.columns)
-    named = choose(columns, measures, levels)
-    chosen = {
-        suite: {
-            name: category.measured_by(column) if (column := named[name]) in category.measure.columns else category
-            for name, category in categories.items()
-            if name in named
-        }
-        for suite, categories in known.items()
-    }
-    return {suite: categories for suite, categories in chosen.items() if categories}
 
 
 def refuse_unknown_field(found: Found, field: str | None) -> None:
