@@ -17,7 +17,6 @@ from speechiq.reducer.scores.scale import (
     combine,
     competition_ranks,
     score,
-    sensitivity,
 )
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.scoreboard import Scoreboard
@@ -58,5 +57,4 @@ __all__ = [
     "read_systems",
     "resample",
     "score",
-    "sensitivity",
 ]

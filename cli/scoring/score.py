@@ -15,7 +15,7 @@ from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import shorten
 from speechiq.core.files.plain import check_output, refuse_same
-from speechiq.reducer.runs.speeds import read_speeds
+from speechiq.reducer.runs.run_record import read_speeds
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.levels import SUITE

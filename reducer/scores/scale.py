@@ -8,7 +8,7 @@ moments (ddof 0). Functions of arrays take any leading axes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -236,17 +236,6 @@ def flat(pool: ScoreMatrix) -> Scale:
     even = 1 / len(pool.raw)
     levels = {level: LevelScale(np.ones(raw.shape[1]), 0.0, 1.0, even, 1.0) for level, raw in pool.raw.items()}
     return Scale(FLAT, levels)
-
-
-def sensitivity(pool: ScoreMatrix, rules: Iterable[str] = RULES) -> dict[str, np.ndarray]:
-    """Return rule of level weights -> ranks, shape (systems,), in the pool's order.
-
-    >>> raw = {"remember": np.array([[0.0, 0.1], [0.2, 0.1]]), "apply": np.array([[0.6, 0.0], [0.0, 0.0]])}
-    >>> pool = ScoreMatrix(("a", "b"), {level: ("x", "y") for level in raw}, raw)
-    >>> {rule: ranks.tolist() for rule, ranks in sensitivity(pool, ["inverse-std", "1,9"]).items()}
-    {'inverse-std': [2, 1], '1,9': [1, 2]}
-    """
-    return {rule: score(pool, calibrate(pool, rule)).ranks for rule in rules}
 
 
 def _level_scale(level: str, raw: np.ndarray, weight: float) -> LevelScale:
