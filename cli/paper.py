@@ -10,7 +10,6 @@ import typer
 from speechiq.cli.commands import examples
 from speechiq.cli.options import AllowMismatch, Force, Runs, Samples, output_option, say_warnings, split_names
 from speechiq.cli.scoring.options import Metrics, Weights, read, read_set
-from speechiq.reducer.runs.ranks import read_ranks
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import choose_levels
@@ -46,7 +45,7 @@ def correlate(
     outputs = list_outputs(output, ("json", "csv"), force)
     siq.check_rule(weights or siq.DEFAULT_RULE)
     systems = read(runs, read_set(None), allow_mismatch, levels=choose_levels(split_names(metrics), None))
-    columns = read_ranks(ranks, [system.name for system in systems])
+    columns = correlated.read_ranks(ranks, [system.name for system in systems])
     scoreboard = rank(systems, rule=weights or siq.DEFAULT_RULE, allow_mismatch=allow_mismatch)
     say_warnings([scoreboard.remarks.no_siq] if scoreboard.remarks.no_siq else [])
     rows, first = correlated.correlate_ranks(scoreboard, columns), next(iter(columns))

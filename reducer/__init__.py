@@ -1,8 +1,7 @@
 """Compute an IQ from runs: lm-eval's output files in, a ranking of speech systems out."""
 
-from speechiq.reducer.runs.flags import Flags
 from speechiq.reducer.runs.measure import Category, Measure
-from speechiq.reducer.runs.systems import Runs, System
+from speechiq.reducer.runs.systems import Flags, Runs, System
 from speechiq.reducer.scores.bootstrap import Bars, leave_one_out, resample
 from speechiq.reducer.scores.by_dataset import macro_average, rank_by_dataset
 from speechiq.reducer.scores.levels import LEVELS
@@ -18,7 +17,6 @@ from speechiq.reducer.scores.scale import (
     combine,
     competition_ranks,
     score,
-    sensitivity,
 )
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.scoreboard import Scoreboard
@@ -59,5 +57,4 @@ __all__ = [
     "read_systems",
     "resample",
     "score",
-    "sensitivity",
 ]

@@ -15,7 +15,7 @@ from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import shorten
 from speechiq.core.files.plain import check_output, refuse_same
-from speechiq.reducer.runs.speeds import read_speeds
+from speechiq.reducer.runs.run_record import read_speeds
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.levels import SUITE
@@ -100,7 +100,7 @@ def score(
     if any(file.format == "page" for file in outputs):
         from speechiq.reducer.report import compose
 
-        page, more = compose(found, options, command_line())
+        page, more = compose(found, scored, options, command_line())
         warnings += more
     say_warnings(warnings)
     content = join({suite: each.content for suite, each in scored.items()}, SUITE)

@@ -13,13 +13,14 @@ from speechiq.reducer.report.review import review_questions
 from speechiq.reducer.report.study import Study, gather, read_study, weights_by_rule
 from speechiq.reducer.report.suite import SuitePage
 from speechiq.reducer.report.suite import gather as gather_suite
-from speechiq.reducer.runs.choice import others_than_usual
+from speechiq.reducer.runs.measure import others_than_usual
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.remarks import MEANINGS
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.tables.scoreboard_table import FLAGS, TITLE, TITLE_WITHOUT
+from speechiq.reducer.tables.suite_scores import SuiteScores
 
 #: Sections of the page in their order: id, which names the template too -> heading.
 SECTIONS = {
@@ -52,22 +53,25 @@ def build(runs: Iterable[Path], **options: Any) -> str:
     return render(gather(runs, **options))
 
 
-def compose(found: Found, options: Options, command: str = "") -> tuple[str, list[str]]:
+def compose(
+    found: Found, scored: Mapping[str, SuiteScores], options: Options, command: str = ""
+) -> tuple[str, list[str]]:
     """Return the page of all suites in runs, and warnings: SIQ is the page if it was run, other suites are sections.
 
     Args:
-        found: The tasks of the runs.
-        options: How to score.
+        found: The tasks of the runs, whose texts are read.
+        scored: Suite -> its scores.
+        options: How they were scored.
         command: As for `render`.
 
     Raises:
-        SpeechIQError: The runs cannot be read or scored.
+        SpeechIQError: A sample file cannot be read.
     """
-    others = [gather_suite(found, suite, options) for suite in found.others]
-    if SIQ not in found.levels:
-        return render_suites(others, command), found.warnings
-    study = read_study(found.tasks[SIQ], found.levels[SIQ], options, found.warnings)
-    return render(study, command, others), [*study.warnings, *study.scoreboard.remarks.warnings()]
+    others = [gather_suite(found, scored[suite]) for suite in found.others]
+    if SIQ not in scored:
+        return render_suites(others, command), []
+    study = read_study(found.tasks[SIQ], scored[SIQ], options, found.warnings)
+    return render(study, command, others), study.warnings
 
 
 def render(study: Study, command: str = "", suites: Sequence[SuitePage] = ()) -> str:

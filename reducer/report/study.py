@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,17 +16,16 @@ from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.systems import read_tasks
 from speechiq.reducer.scores import scale as siq
-from speechiq.reducer.scores.by_dataset import rank_by_dataset, split
+from speechiq.reducer.scores.by_dataset import split
 from speechiq.reducer.scores.draws import DRAWS
-from speechiq.reducer.scores.levels import LEVELS
+from speechiq.reducer.scores.levels import LEVELS, SUITE
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.ranking import rank
 from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.scores.siq_systems import find_levels
-from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.unanswerable import NOTHING, ConfirmedSet
+from speechiq.reducer.tables.suite_scores import SuiteScores, score_datasets, score_suite
 
 NO_ANSWERS = Answers({}, {}, {}, [])
 
@@ -111,35 +110,27 @@ def gather(
         SpeechIQError: The runs cannot be read, aligned or scored.
     """
     tasks, warnings = find_levels(runs, allow_missing)
-    return read_study(tasks, levels, Options(rule, norms, exclude, allow_mismatch, bootstrap), warnings)
+    options = Options(rule, norms, exclude, allow_mismatch, bootstrap)
+    return read_study(tasks, score_suite(SUITE, read_tasks(tasks, levels), options), options, warnings)
 
 
-def read_study(
-    tasks: Sequence[TaskRun], levels: Mapping[str, Category], options: Options, warnings: Iterable[str] = ()
-) -> Study:
-    """Read and score tasks of SIQ.
+def read_study(tasks: Sequence[TaskRun], scores: SuiteScores, options: Options, warnings: Iterable[str] = ()) -> Study:
+    """Read the texts of tasks of SIQ, and score each data set.
 
     Args:
         tasks: The newest run of each.
-        levels: The levels, each with the column to read.
-        options: How to score.
+        scores: Their scores.
+        options: How they were scored.
         warnings: One line for every choice made between runs.
 
     Raises:
-        SpeechIQError: The runs cannot be read, aligned or scored.
+        SpeechIQError: A sample file cannot be read.
     """
-    systems = read_tasks(tasks, levels)
-    scoreboard = rank(
-        unanswerable.leave_out(systems, options.exclude),
-        rule=options.rule,
-        norms=options.norms,
-        allow_mismatch=options.allow_mismatch,
-        draws=options.draws,
-    )
+    scoreboard = scores.scoreboard
     answers = _read_answers(tasks) if "apply" in scoreboard.pool.raw else NO_ANSWERS
-    sets, unscored = ({}, []) if options.norms else _rank_sets(scoreboard, rule=options.rule, draws=options.draws)
+    sets, unscored = ({}, []) if scoreboard.norms else _score_sets(scores, options)
     return Study(
-        scoreboard=scoreboard._replace(excluded=len(options.exclude)),
+        scoreboard=scoreboard,
         warnings=[*dict.fromkeys([*warnings, *answers.warnings, *unscored])],
         identities=[identify(system) for system in scoreboard.systems],
         labels=short_names(scoreboard.pool.systems),
@@ -157,12 +148,12 @@ def _read_answers(tasks: Iterable[TaskRun]) -> Answers:
         return NO_ANSWERS._replace(warnings=[f"no questions are shown: {error}"])
 
 
-def _rank_sets(scoreboard: Scoreboard, **options: Any) -> tuple[dict[str, Scoreboard], list[str]]:
+def _score_sets(scores: SuiteScores, options: Options) -> tuple[dict[str, Scoreboard], list[str]]:
     """Return the scores on each data set if there are several; none, and why, if one of them cannot be scored."""
-    if len(split(scoreboard.systems)) < 2:
+    if len(split(scores.scoreboard.systems)) < 2:
         return {}, []
     try:
-        return rank_by_dataset(scoreboard.systems, allow_mismatch=bool(scoreboard.mismatches), **options), []
+        return scores.by_dataset or score_datasets(scores.scoreboard, options), []
     except SpeechIQError as error:
         return {}, [f"no scores per data set are shown: {error}"]
 

@@ -22,16 +22,16 @@ from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.rows import Item, first_of, read_rows, show_item
 from speechiq.reducer.scores.derived import share_measure
-from speechiq.reducer.scores.ranking import rank, rank_groups
+from speechiq.reducer.scores.ranking import rank_groups
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.scores.suites import Found
-from speechiq.reducer.studies.judges.reliability import POOLED, add_reliability, part_most
+from speechiq.reducer.studies.judges.reliability import POOLED, part_most
 from speechiq.reducer.tables import reliability_table
 from speechiq.reducer.tables.reliability_table import COLUMNS, SHARES, cells_of
 from speechiq.reducer.tables.scoreboard_records import rows_of
 from speechiq.reducer.tables.scoreboard_table import caption, group_caption
+from speechiq.reducer.tables.suite_scores import SuiteScores
 
 
 class _Row(msgspec.Struct):
@@ -187,13 +187,13 @@ class SuitePage:
     Attributes:
         suite: Name of the suite.
         scoreboard: Its scores.
-        kinds: Field -> the scores of the items of each kind by it.
+        groups: Field -> the scores of the items of each group by it.
         texts: Category -> its questions and responses.
     """
 
     suite: str
     scoreboard: Scoreboard
-    kinds: Mapping[str, Scoreboard]
+    groups: Mapping[str, Scoreboard]
     texts: Mapping[str, CategoryTexts]
 
     @property
@@ -213,13 +213,13 @@ class SuitePage:
 
     @property
     def tables(self) -> list[Standings]:
-        """Return the table of the categories, and one for each field by which items have kinds."""
+        """Return the table of the categories, and one for each field by which items have groups."""
         about = f"Systems by the mean of their ranks over the categories of suite {self.suite}."
         return [
             Standings(f"{self.id}-standings", about, self.scoreboard, list(caption(self.scoreboard))),
             *(
                 Standings(f"{self.id}-by-{field}", f"Scores by {field}", of, list(group_caption(of, field)))
-                for field, of in self.kinds.items()
+                for field, of in self.groups.items()
             ),
         ]
 
@@ -346,26 +346,24 @@ def _mean_score(item: Item, scores: Sequence[Mapping[Item, float]]) -> float:
     return sum(known) / len(known) if known else math.inf
 
 
-def gather(found: Found, suite: str, options: Options) -> SuitePage:
-    """Read and score one suite.
+def gather(found: Found, scores: SuiteScores) -> SuitePage:
+    """Read the texts of one suite, and score all groups of its items that have a common mean.
 
     Args:
         found: The tasks of the runs.
-        suite: Name of the suite.
-        options: How to score.
+        scores: The scores of the suite.
 
     Raises:
-        SpeechIQError: The runs cannot be read or scored.
+        SpeechIQError: A sample file cannot be read.
     """
+    scoreboard, suite = scores.scoreboard, scores.scoreboard.suite
     texts = {
         name: CategoryTexts(category, [task for task in found.tasks[suite] if task.level == name])
         for name, category in found.levels[suite].items()
     }
-    systems = found.read(suite)
-    scoreboard = add_reliability(rank(systems, suite, allow_mismatch=options.allow_mismatch, draws=options.draws))
-    kinds = {
-        field: rank_groups(scoreboard, field)
+    groups = {
+        field: scores.by_group.get(field) or rank_groups(scoreboard, field)
         for field in scoreboard.fields
-        if share_measure(of for of in scoreboard.pool.levels.values() if field in of.group_by)
+        if share_measure(of for of in scoreboard.levels.values() if field in of.group_by)
     }
-    return SuitePage(suite, scoreboard, kinds, texts)
+    return SuitePage(suite, scoreboard, groups, texts)

@@ -132,7 +132,7 @@ def read_answers(tasks: Iterable[TaskRun]) -> Answers:
 
 
 def read_asked(tasks: Iterable[TaskRun], items: Collection[Item]) -> dict[Item, str]:
-    """Return the wording of questions: (clip, question) -> `Question.asked`, for those that some task has.
+    """Return (clip, question) -> the wording (`Question.asked`), for those of `items` that some task has.
 
     Raises:
         SpeechIQError: A sample file cannot be read, or a row of it does not name its question.

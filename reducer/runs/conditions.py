@@ -126,9 +126,7 @@ def compare_items(systems: Sequence[System]) -> list[Mismatch]:
 def compare(
     system: str, level: str, ours: Iterable[Conditions], other: str, theirs: Iterable[Conditions]
 ) -> list[Mismatch]:
-    """Return how one level's tasks of a system differ from those of another.
-
-    Tasks are matched by their data set, never by their names.
+    """Return how one level's tasks of a system differ from those of another, matched by data set and not by name.
 
     Args:
         system: The system's name.

@@ -29,7 +29,7 @@ FIXES = {
     "category": "write a plain name of letters, digits, '-', '_' and '.'",
     "aggregate": "list plain names of further columns, which no category has, such as [average]",
     "extra_columns": "list further columns of the rows, each with column, direction and unit",
-    "group_by": "list fields of doc that name the kind of an item, such as [noise]",
+    "group_by": "list fields of doc that name the group of an item, such as [noise]",
     "order": "list the categories of the suite in the order of their columns",
 }
 _PLACE = re.compile(r" - at `(?:key in )?\$(?P<path>[^`]*)`$")
@@ -37,12 +37,7 @@ _STEP = re.compile(r"\w+")
 
 
 def read_category(metadata: Mapping[str, Any], task: str, file: str) -> Category:
-    """Return the category that a task describes in its metadata.
-
-    Args:
-        metadata: Has the keys `suite`, `measure` and `item`, and may have the other keys of `KEYS`.
-        task: Name of the task; it is the name of the category if the metadata has none.
-        file: File that holds the metadata, for errors.
+    """Return the category that a task describes in its metadata; without a category, the task's name is its name.
 
     Raises:
         SpeechIQError: A key is missing or has a value that is not allowed; the message names file, task, key and value.
@@ -60,12 +55,12 @@ def read_category(metadata: Mapping[str, Any], task: str, file: str) -> Category
 
 def _faults(found: Category) -> Iterator[tuple[str, Any, str]]:
     """Yield (key, value, what is wrong) for each value of the right type that is not allowed."""
-    pooled = [("aggregate", name) for name in found.aggregate]
-    for key, name in (("suite", found.suite), ("category", found.name), *pooled):
+    aggregates = [("aggregate", name) for name in found.aggregate]
+    for key, name in (("suite", found.suite), ("category", found.name), *aggregates):
         if not PLAIN.fullmatch(name):
             yield key, name, "is not a plain name"
     columns = {found.name}
-    for key, name in (*pooled, *(("extra_columns", of.column) for of in found.extra_columns)):
+    for key, name in (*aggregates, *(("extra_columns", of.column) for of in found.extra_columns)):
         if name in columns:
             yield key, name, "is the name of another column of the table"
         columns.add(name)

@@ -39,18 +39,11 @@ class Stored(msgspec.Struct):
         answer: The system's answer.
         scores: Score of each draw on the scale of the rubric; None for one that could not be read.
         texts: What the judge wrote in each draw.
-        coverage: Audio coverage of the answer.
     """
 
     answer: str
     scores: list[float | None]
     texts: list[str]
-    coverage: float | None = None
-
-    @property
-    def known_coverage(self) -> float:
-        """Return the audio coverage; NaN if it is not known."""
-        return math.nan if self.coverage is None else self.coverage
 
     @property
     def points(self) -> float:
@@ -59,8 +52,7 @@ class Stored(msgspec.Struct):
         >>> Stored("yes", [4.0, None, 5.0], ["4", "?", "5"]).points
         4.5
         """
-        known = [score for score in self.scores if score is not None and not math.isnan(score)]
-        return sum(known) / len(known) if known else math.nan
+        return _mean_known(self.scores)
 
 
 class Judged(NamedTuple):
@@ -91,8 +83,7 @@ class Judged(NamedTuple):
     @property
     def points(self) -> float:
         """Return the mean of the readable scores on the scale of the rubric; NaN without one."""
-        known = [score for score in self.scores if not math.isnan(score)]
-        return sum(known) / len(known) if known else math.nan
+        return _mean_known(self.scores)
 
     @property
     def unjudged(self) -> bool:
@@ -139,14 +130,7 @@ _STORED = msgspec.json.Decoder(Stored)
 
 
 def find_judged(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
-    """Find the judged tasks of every system, the newest run of each: those that record a judge.
-
-    Args:
-        runs: Folders (any depth) or results files.
-        allow_missing: As for `find_tasks`.
-
-    Returns:
-        (the tasks, warnings), as for `find_tasks`.
+    """Find the judged tasks of every system (those that record a judge), with warnings; as `find_tasks`.
 
     Raises:
         SpeechIQError: As for `find_tasks`, or no task has a judge.
@@ -161,11 +145,7 @@ def find_judged(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list
 
 
 def read_judgments(task: TaskRun) -> dict[Item, Judged]:
-    """Return item -> what a judge made of its answer, for the rows of a task that a judge scored.
-
-    Raises:
-        SpeechIQError: The sample file cannot be read.
-    """
+    """Return item -> what a judge made of its answer, for the rows of a task that a judge scored."""
     judged: dict[Item, Judged] = {}
     for _, row in read_rows(task.samples, _JudgeColumns, "an object doc, and numbers in the columns of its judge"):
         stored = read_stored(row.filtered_resps)
@@ -231,6 +211,11 @@ def read_item(filtered: Any) -> dict[str, Any]:
     """
     first = first_of(filtered)
     return decode(first.encode(), _ITEM) if isinstance(first, str) else dict(first)
+
+
+def _mean_known(scores: Iterable[float | None]) -> float:
+    known = [score for score in scores if score is not None and not math.isnan(score)]
+    return sum(known) / len(known) if known else math.nan
 
 
 def _number(value: float | None) -> float:

@@ -42,23 +42,16 @@ class Label(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Labels(NamedTuple):
-    """The labels of one source.
-
-    Attributes:
-        name: The source, in words.
-        success: (system, item) -> whether the task succeeded.
-    """
+    """Hold the labels of one source by its name in words: (system, item) -> whether the task succeeded."""
 
     name: str
     success: dict[tuple[str, Item], bool]
 
 
 def read_labels(path: Path, systems: Mapping[str, Collection[Item]]) -> Labels:
-    """Read a file of labels and check it against runs.
+    """Read a file of labels and check it against runs (system -> the items that it ran).
 
-    Args:
-        path: The file.
-        systems: System -> the items that it ran. A label may name a clip without its data set.
+    A label may name a clip without its data set.
 
     Raises:
         SpeechIQError: The file cannot be read, a line is not a label, a clip or system is not in the runs, an item has
@@ -100,12 +93,7 @@ def read_labels(path: Path, systems: Mapping[str, Collection[Item]]) -> Labels:
 
 
 def refuse_alike(success: Collection[bool], where: str) -> None:
-    """Raise a `SpeechIQError` if labels are missing, or all are alike.
-
-    Args:
-        success: The labels.
-        where: Where they come from, for the message.
-    """
+    """Raise a `SpeechIQError` if labels are missing, or all are alike; `where` says where they come from."""
     if not success:
         raise SpeechIQError(f"{where} has no labels; {ADVICE}")
     if len(set(success)) == 1:

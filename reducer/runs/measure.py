@@ -15,9 +15,7 @@ HIGHEST_LIMIT = 100.0
 class Alternative(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Another column that can score a category; it has the direction and range of the usual column.
 
-    Attributes:
-        unit: Heading of the score.
-        chance: Mean score of guessing, in the scale of the column; None without one.
+    Attributes are those of `Measure`.
     """
 
     unit: str
@@ -135,9 +133,9 @@ class Category(msgspec.Struct, frozen=True, rename={"name": "category"}):
         item: Fields of `doc` that name what is scored; the first is the clip, which is resampled.
         settings: Further metadata keys on which scores depend.
         usual: The usual column if another one is used, else None.
-        aggregate: Names of further columns, each of which pools the items of all categories that name it.
+        aggregate: Names of further columns, each the micro-average of all categories that name it.
         extra_columns: Further columns of its rows, whose means are shown beside the scores.
-        group_by: Fields of `doc` that name the kind of an item, such as the kind of noise, for scores by kind.
+        group_by: Fields of `doc` that name the group of an item, such as the kind of noise.
         order: Categories of the suite in the order of their columns; those that are not listed follow by name.
     """
 
@@ -198,6 +196,11 @@ class Category(msgspec.Struct, frozen=True, rename={"name": "category"}):
             return self
         usual = self.usual or self.measure.column
         return msgspec.structs.replace(self, measure=self.measure.by(column), usual=None if column == usual else usual)
+
+
+def others_than_usual(categories: Mapping[str, Category]) -> dict[str, str]:
+    """Return name -> column for each category that is not scored by its usual column."""
+    return {name: category.column for name, category in categories.items() if category.usual}
 
 
 def differences(one: Category, other: Category) -> dict[str, tuple[Any, Any]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
@@ -15,7 +17,6 @@ from speechiq.core.files.json_text import decode, refuse_extremes
 from speechiq.core.files.plain import read_plain
 from speechiq.reducer.runs.description import read_category
 from speechiq.reducer.runs.measure import Category
-from speechiq.reducer.runs.run_files import samples_of
 
 #: The key of metadata with the change of the audio under which a task ran; see `siq_tasks/conditions/`.
 CONDITION = "condition"
@@ -122,15 +123,11 @@ def read_results(path: Path) -> Results:
 
 
 def tasks_of(path: Path, results: Results) -> list[TaskRun]:
-    """Return the tasks of one results file that can be scored: those whose metadata has a measure.
+    """Return the tasks of a results file that can be scored: those whose metadata has a measure.
 
     The system's name is `pretrained` as `hf-audio` recorded it (lm-eval makes up a `model_name` if no model arguments
     were given), else `model_name`, else `pretrained` of the model arguments, else the folder's name; characters that do
     not print are replaced by U+FFFD. A system under a condition is a system of its own; see `name_under`.
-
-    Args:
-        path: Path of the file.
-        results: Its content, from `read_results`.
 
     Raises:
         SpeechIQError: The metadata of a task is not valid.
@@ -194,3 +191,60 @@ def _docs(counts: Any) -> tuple[int, int] | None:
         case {"effective": int(run), "original": int(total)}:
             return run, total
     return None
+
+
+RESULTS_NAME = re.compile(r".+_\d{4}-\d\d-\d\d[T\d.-]*\.json")
+SAMPLES_NAME = re.compile(r"samples_.+_(\d{4}-\d\d-\d\d[T\d.-]*)\.jsonl")
+
+
+def samples_of(results: Path, task: str) -> Path:
+    """Return the sample file of a task; `.name` keeps the path inside the folder for any name of a task."""
+    return results.parent / Path(f"samples_{task}_{_stamp(results)}.jsonl").name
+
+
+def is_samples(path: Path) -> bool:
+    """Return whether a path of `list_files` is a sample file, not a results file."""
+    return path.suffix == ".jsonl"
+
+
+def _stamp(path: Path) -> str:
+    return path.stem.rpartition("_")[2]
+
+
+def list_files(runs: Iterable[Path]) -> Iterator[Path]:
+    """Yield the results and sample files below folders; of a results file, itself and the sample files of its date."""
+    for run in runs:
+        if os.path.isfile(run):  # noqa: PTH113 (`is_file` raises on long names)
+            neighbors = (path for path in run.parent.iterdir() if SAMPLES_NAME.fullmatch(path.name))
+            yield from (run, *(path for path in neighbors if _stamp(path) == _stamp(run)))
+        else:
+            yield from _list_below(run)
+
+
+def _list_below(root: Path) -> Iterator[Path]:
+    folders, entered = [str(root)], set()
+    while folders:
+        folder = folders.pop()
+        try:
+            about = os.stat(folder)  # noqa: PTH116
+            names = sorted(os.listdir(folder)) if (about.st_dev, about.st_ino) not in entered else []  # noqa: PTH208
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "not a valid file name"
+            raise SpeechIQError(f"{folder!r} cannot be read ({reason}); give a folder that lm_eval wrote to") from error
+        entered.add((about.st_dev, about.st_ino))
+        paths = [os.path.join(folder, name) for name in names]  # noqa: PTH118
+        inside = [path for path in paths if os.path.isdir(path)]  # noqa: PTH112
+        folders += reversed(inside)
+        for name, path in zip(names, paths, strict=True):
+            if (RESULTS_NAME.fullmatch(name) or SAMPLES_NAME.fullmatch(name)) and path not in inside:
+                yield Path(path)
+
+
+def once(paths: Iterable[Path]) -> list[Path]:
+    """Return each file once, even if several links point to it."""
+    return list({place(path): path for path in reversed([*paths])}.values())[::-1]
+
+
+def place(path: Path) -> str:
+    """Return the path without links. Unlike `Path.resolve`, accept a link to itself."""
+    return os.path.realpath(path)

@@ -54,11 +54,7 @@ Form = TypeVar("Form")
 
 
 def read_texts(path: Path) -> Iterator[TextRow]:
-    """Yield the rows of a sample file with their texts.
-
-    Raises:
-        SpeechIQError: As for `read_rows`.
-    """
+    """Yield the rows of a sample file with their texts; errors as for `read_rows`."""
     for _, row in read_rows(path, TextRow, "an object doc with an id"):
         yield row
 
@@ -100,16 +96,11 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def read_rows(path: Path, form: type[Form], needs: str) -> Iterator[tuple[int, Form]]:
-    """Yield the number and the row of each line of a sample file.
-
-    Args:
-        path: Path of the file.
-        form: Type of a row.
-        needs: The required fields in words, for messages.
+    """Yield the number and the row, in a given form, of each line of a sample file.
 
     Raises:
-        SpeechIQError: As for `read_lines`, a line is not JSON, has other fields, or has a value that is too large or
-            nested too deeply.
+        SpeechIQError: As for `read_lines`, a line is not JSON, has other fields than `needs` names, or has a value that
+            is too large or nested too deeply.
     """
     decoder = msgspec.json.Decoder(form)
     for number, line in read_lines(path):

@@ -1,4 +1,4 @@
-"""Read from a results file how lm-eval was called: model type, arguments, settings, and what the run used."""
+"""Read from a results file how lm-eval was called, what the run used, and how fast the system processed audio."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -15,14 +15,25 @@ from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import decode
 from speechiq.core.files.plain import read_plain
+from speechiq.reducer.runs.results_file import TaskRun
 
 HIDDEN = "***"
 _SECRET = re.compile(r"(key|token|secret|passw(or)?d|credentials?)$", re.IGNORECASE)
 _PLAIN = re.compile(r"[^\s,={}\[\]\"']+")
 
 
-class _Usage(msgspec.Struct):
+class _Measured(msgspec.Struct):
+    audio_seconds: float
+    work_seconds: float
+    rtfx: float | None
+
+
+class _Recorded(msgspec.Struct):
+    """The record of `hf-audio` under the key `siq`."""
+
     usage: Any = None
+    speed: Any = None
+    device: Any = None
 
     def counts(self) -> dict[str, int]:
         """Return the usage counters."""
@@ -40,7 +51,7 @@ class _Config(msgspec.Struct):
     batch_size: Any = None
     device: Any = None
     random_seed: Any = None
-    siq: _Usage = msgspec.field(default_factory=_Usage)
+    siq: _Recorded = msgspec.field(default_factory=_Recorded)
 
 
 class _Results(msgspec.Struct):
@@ -53,38 +64,27 @@ _DECODER = msgspec.json.Decoder(_Results)
 
 
 class RunRecord(msgspec.Struct, frozen=True):
-    """How lm-eval was called.
-
-    Attributes:
-        command: A command that makes the same run, rebuilt from the settings; "" if the file names no model type.
-        facts: Name of a setting in words -> its value; only those that the file has.
-    """
+    """Hold a command that makes the same run ("" if the file names no model type), and its settings by words."""
 
     command: str
     facts: dict[str, str]
 
 
 def read_record(results: Path, tasks: Iterable[str]) -> RunRecord:
-    """Read how a run was called.
-
-    Args:
-        results: Its results file.
-        tasks: Names of the tasks that the command lists.
+    """Read from a results file how a run was called; `tasks` are those that the command lists.
 
     Raises:
         SpeechIQError: The file cannot be read.
     """
     try:
-        found: _Results = decode(read_plain(results), _DECODER)
-    except OSError as error:
-        raise SpeechIQError(f"{str(results)!r} cannot be read: {error.strerror}; make it readable") from error
+        content = _read(results)
     except ValueError:
         return RunRecord("", {})
-    return RunRecord(_command(found, tasks), _facts(found))
+    return RunRecord(_command(content, tasks), _facts(content))
 
 
-def _command(found: _Results, tasks: Iterable[str]) -> str:
-    config = found.config
+def _command(content: _Results, tasks: Iterable[str]) -> str:
+    config = content.config
     if not isinstance(config.model, str):
         return ""
     words = ["lm_eval", "--model", config.model]
@@ -94,7 +94,7 @@ def _command(found: _Results, tasks: Iterable[str]) -> str:
     if isinstance(config.gen_kwargs, dict | str) and config.gen_kwargs:
         words += ["--gen_kwargs", _pairs(config.gen_kwargs)]
     options = {"--batch_size": config.batch_size, "--device": config.device, "--limit": config.limit}
-    options |= {"--system_instruction": found.system_instruction}
+    options |= {"--system_instruction": content.system_instruction}
     options |= {"--samples": json.dumps(config.samples) if isinstance(config.samples, dict) else None}
     for option, value in options.items():
         if isinstance(value, str | int | float) and str(value):
@@ -117,11 +117,11 @@ def _pairs(arguments: Mapping[str, Any] | str) -> str:
     return json.dumps(shown, ensure_ascii=False)
 
 
-def _facts(found: _Results) -> dict[str, str]:
-    config = found.config
+def _facts(content: _Results) -> dict[str, str]:
+    config = content.config
     facts = {
         "Model type": config.model,
-        "Duration": _duration(found.total_evaluation_time_seconds),
+        "Duration": _duration(content.total_evaluation_time_seconds),
         "Device": config.device,
         "Batch size": config.batch_size,
         "Limit": config.limit,
@@ -143,3 +143,64 @@ def _duration(seconds: Any) -> str:
     except (TypeError, ValueError):
         return ""
     return f"{value:.0f} s" if value < 600 else f"{value / 60:.0f} min"
+
+
+class Speed(NamedTuple):
+    """The speed of one kind of work in one run.
+
+    Attributes:
+        system: Name of the system.
+        work: Kind of work, such as `transcribing`, `answering by likelihood`, `embedding` or `judging`.
+        rtfx: Seconds of audio per second of work, without the loading of models; None for work on texts alone.
+        audio_seconds: Seconds of audio; what came from the response cache does not count.
+        work_seconds: Seconds of work, of all processes together.
+        device: Device of the run; empty if not recorded.
+        batch_size: Batch size of the run; empty if not recorded.
+    """
+
+    system: str
+    work: str
+    rtfx: float | None
+    audio_seconds: float
+    work_seconds: float
+    device: str
+    batch_size: str
+
+
+def read_speeds(tasks: Iterable[TaskRun]) -> list[Speed]:
+    """Return the speeds of the runs of some tasks, by system; runs that recorded none have none.
+
+    Raises:
+        SpeechIQError: A results file cannot be read, or a speed is not a number.
+    """
+    runs = dict.fromkeys((task.results, task.system) for task in tasks)
+    return [speed for file, system in sorted(runs) for speed in _read_speeds(Path(file), system)]
+
+
+def _read_speeds(file: Path, system: str) -> list[Speed]:
+    try:
+        config = _read(file).config
+        speeds = msgspec.convert(config.siq.speed or {}, dict[str, _Measured])
+    except ValueError as error:
+        raise SpeechIQError(f"{str(file)!r}: the recorded speed is invalid ({error}); rerun the evaluation") from error
+    device, batch_size = (
+        "" if value is None else printable(str(value)) for value in (config.siq.device, config.batch_size)
+    )
+    return [
+        Speed(system, printable(work), of.rtfx, of.audio_seconds, of.work_seconds, device, batch_size)
+        for work, of in sorted(speeds.items())
+    ]
+
+
+def _read(results: Path) -> _Results:
+    """Return what a results file says of its run.
+
+    Raises:
+        SpeechIQError: The file cannot be read.
+        ValueError: It is not a results file.
+    """
+    try:
+        content: _Results = decode(read_plain(results), _DECODER)
+    except OSError as error:
+        raise SpeechIQError(f"{str(results)!r} cannot be read: {error.strerror}; make it readable") from error
+    return content

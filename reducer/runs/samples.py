@@ -114,11 +114,7 @@ def read_table(
 
 
 def join_columns(tables: Iterable[SampleTable], column: str) -> dict[tuple[str, Item], float]:
-    """Return (system, item) -> the value of a column, over tasks.
-
-    Args:
-        tables: Of any systems.
-        column: Name of the column.
+    """Return (system, item) -> the value of a column, over the tasks of any systems.
 
     Raises:
         SpeechIQError: Two tasks of a system have different values for one item.
@@ -140,10 +136,6 @@ def join_columns(tables: Iterable[SampleTable], column: str) -> dict[tuple[str, 
 
 def may_hold_scores(path: Path, categories: Iterable[Category]) -> bool:
     """Return whether the first row has scores of a category, or cannot be read; a file without rows has no scores.
-
-    Args:
-        path: Path of the sample file.
-        categories: Categories whose scores the row may have.
 
     Raises:
         SpeechIQError: The file cannot be read.

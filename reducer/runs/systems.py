@@ -8,18 +8,36 @@ Names in a run are never imported, evaluated or followed as a path.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.flags import Flags, count_flags
 from speechiq.reducer.runs.judged import Judged, read_judgments
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.rows import Item, show_item
-from speechiq.reducer.runs.samples import SampleTable, read_table
+from speechiq.reducer.runs.samples import FLAGS, SampleTable, read_table
 from speechiq.reducer.runs.tasks import name_control
+
+#: A clip of which a system received a smaller share than this counts as incomplete.
+COMPLETE = 1 - 1e-3
+
+
+class Flags(NamedTuple):
+    """Shares of failures, between 0 and 1; None if no row of the system has the column.
+
+    Attributes:
+        unparsed: Share of the Apply answers in which no letter could be read.
+        none_of_the_above: Share of the questions whose majority is (E).
+        incomplete_audio: Share of the clips of which the system received less than the whole audio.
+        repetition: Share of the clips whose transcript repeats one phrase many times.
+    """
+
+    unparsed: float | None = None
+    none_of_the_above: float | None = None
+    incomplete_audio: float | None = None
+    repetition: float | None = None
 
 
 class System(NamedTuple):
@@ -36,7 +54,7 @@ class System(NamedTuple):
         levels: Level -> its category, with the column that `scores` were read from.
         datasets: Clip -> name of its data set.
         judged: Level -> item -> what a judge made of its answer, for levels with a judge.
-        kinds: Level -> item -> its kind by each field of `group_by`, for levels with such fields.
+        groups: Level -> item -> its group by each field of `group_by`, for levels with such fields.
     """
 
     name: str
@@ -48,7 +66,7 @@ class System(NamedTuple):
     levels: Mapping[str, Category] = MappingProxyType({})
     datasets: Mapping[str, str] = MappingProxyType({})
     judged: Mapping[str, Mapping[Item, Judged]] = MappingProxyType({})
-    kinds: Mapping[str, Mapping[Item, tuple[str, ...]]] = MappingProxyType({})
+    groups: Mapping[str, Mapping[Item, tuple[str, ...]]] = MappingProxyType({})
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(items)} {level} scores" for level, items in self.scores.items())
@@ -88,10 +106,10 @@ class Runs(NamedTuple):
 
 
 def read_tasks(tasks: Iterable[TaskRun], levels: Mapping[str, Category]) -> list[System]:
-    """Read the systems of some tasks, sorted by name.
+    """Read the systems of some tasks of one suite, sorted by name.
 
     Args:
-        tasks: The newest run of each task of one suite, from `find_tasks`.
+        tasks: The newest run of each, from `find_tasks`.
         levels: The categories to read, each with its column; tasks of other categories are left out.
 
     Raises:
@@ -141,6 +159,33 @@ def _read_system(
         levels=levels,
         datasets=datasets,
         judged=judged,
-        kinds=groups,
+        groups=groups,
     )
     return system.narrow(scores)
+
+
+def count_flags(tables: Iterable[SampleTable], scored: Mapping[str, Collection[Item]]) -> Flags:
+    """Count a system's failures over the items that are scored, by level; the worst row of a clip counts."""
+    rows: dict[str, list[tuple[Item, float]]] = {}
+    for table in tables:
+        kept = scored.get(table.level, ())
+        for name in table.columns.keys() & set(FLAGS):
+            pairs = zip(table.items, table.columns[name].tolist(), strict=True)
+            rows.setdefault(name, []).extend(row for row in pairs if row[0] in kept and not math.isnan(row[1]))
+    return Flags(
+        unparsed=_mean([value for _, value in rows.get("unparsed", ())]),
+        none_of_the_above=_mean([value for _, value in rows.get("none_of_the_above", ())]),
+        incomplete_audio=_mean([value < COMPLETE for value in _by_clip(rows.get("audio_coverage", ()), min)]),
+        repetition=_mean([value > 0 for value in _by_clip(rows.get("repetition", ()), max)]),
+    )
+
+
+def _by_clip(rows: Iterable[tuple[Item, float]], worst: Callable[[float, float], float]) -> Iterable[float]:
+    clips: dict[str, float] = {}
+    for (clip, *_), value in rows:
+        clips[clip] = worst(clips.get(clip, value), value)
+    return clips.values()
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None

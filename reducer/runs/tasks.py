@@ -9,8 +9,17 @@ from typing import Any
 from speechiq.core.console import count_of, printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.measure import Category, differences
-from speechiq.reducer.runs.results_file import Results, TaskRun, read_results, tasks_of
-from speechiq.reducer.runs.run_files import is_samples, list_files, once, place, samples_of
+from speechiq.reducer.runs.results_file import (
+    Results,
+    TaskRun,
+    is_samples,
+    list_files,
+    once,
+    place,
+    read_results,
+    samples_of,
+    tasks_of,
+)
 from speechiq.reducer.runs.samples import may_hold_scores
 
 #: Number of options that a warning names, and characters of the longest value in it.
@@ -25,8 +34,7 @@ def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[
         allow_missing: Whether to leave out sample files whose results file is missing or empty, with a warning.
 
     Returns:
-        (the tasks, warnings): one line per older run that was left out, and per system whose tasks ran with different
-        options.
+        (the tasks, warnings): one line per older run that was left out, and per system with different options.
 
     Raises:
         SpeechIQError: A path does not exist or contains no run, or a results file is missing or not valid.
@@ -92,9 +100,6 @@ def group(tasks: Iterable[TaskRun]) -> dict[str, list[TaskRun]]:
 
 def categories_of(tasks: Iterable[TaskRun]) -> dict[str, Category]:
     """Return the categories of one suite by name, in the order of their columns.
-
-    Args:
-        tasks: Tasks of one suite.
 
     Raises:
         SpeechIQError: Two tasks describe a category differently, or a further column has the name of a category.

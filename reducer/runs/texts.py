@@ -22,11 +22,9 @@ OF_BASIC_WORDS, OF_CHARACTERS = "wer_basic", "cer"
 
 
 class Answer(NamedTuple):
-    """An answer to one question.
+    """An answer to one question, with its right answer.
 
-    Attributes:
-        question: The question with its right answer.
-        answer: The vote and the letters it comes from, `B (BBABB)`; of another template, its text.
+    The answer is the vote and the letters it comes from, `B (BBABB)`; of another template, its text.
     """
 
     question: str
@@ -34,13 +32,7 @@ class Answer(NamedTuple):
 
 
 class ClipTexts(NamedTuple):
-    """The texts of one system on one clip; a text that no row has is empty.
-
-    Attributes:
-        reference: The clip's reference.
-        text: The system's transcript.
-        answers: Question id -> its answer.
-    """
+    """Hold the reference of a clip, a system's transcript, and its answers by question id; empty if no row has it."""
 
     reference: str
     text: str
@@ -48,14 +40,9 @@ class ClipTexts(NamedTuple):
 
 
 def read_texts(tasks: Iterable[TaskRun], clips: Collection[str]) -> dict[str, ClipTexts]:
-    """Read the transcripts and answers of one system on some clips.
+    """Read the transcripts and answers of one system on some clips: clip -> its texts.
 
-    Args:
-        tasks: The system's. Those whose items are clips give its transcripts, the others its answers.
-        clips: Ids of the clips.
-
-    Returns:
-        Clip -> its texts, for each of `clips`.
+    Tasks whose items are clips give its transcripts, the others its answers.
 
     Raises:
         SpeechIQError: A sample file cannot be read.
@@ -107,11 +94,7 @@ class Written(NamedTuple):
 
 
 def read_written(tasks: Iterable[TaskRun]) -> dict[tuple[str, Item], Written]:
-    """Return (system, item) -> what the system wrote, over tasks.
-
-    Raises:
-        SpeechIQError: A sample file cannot be read.
-    """
+    """Return (system, item) -> what the system wrote, over tasks."""
     return {
         (task.system, _item(row.doc, task)): Written(
             str(row.doc.question or row.doc.text), str(row.doc.text), _option(row.doc.answer, row.doc), show_answer(row)
@@ -139,12 +122,7 @@ def can_pool(column: str) -> bool:
 
 
 def read_lengths(tasks: Iterable[TaskRun], column: str) -> dict[Item, float]:
-    """Return clip -> the number of words or characters of its reference that a column counts errors by.
-
-    Args:
-        tasks: Tasks of a system.
-        column: An error rate that `can_pool` accepts.
-    """
+    """Return clip -> the number of words or characters of its reference that a column counts errors by."""
     lengths: dict[Item, float] = {}
     for task in tasks:
         for row in rows.read_texts(task.samples) if column in task.signs else ():

@@ -19,7 +19,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores.draws import DRAWS, Draws, PerLevel, draw
 from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale, calibrate, competition_ranks, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
-from speechiq.reducer.stats.interval import Interval, StudentizedDraws
+from speechiq.reducer.stats.interval import Interval
 from speechiq.reducer.stats.proportion import wilson
 
 NOTHING = np.empty(0)
@@ -30,17 +30,15 @@ class Bars(NamedTuple):
 
     Attributes:
         draws: Number of draws.
-        left_out: Number of draws that could not be scored; they do not count. It is that of the systems with most of
-            them, if systems have scores on different clips.
+        left_out: Number of draws that could not be scored, of the systems with most of them; they do not count.
         seed: Seed of the draws.
-        intervals: Column -> 95 % interval of the mean raw score, which grows with ability; NaN for a system with fewer
-            than two clips.
+        intervals: Column -> 95 % interval of the mean raw score; NaN for a system with fewer than two clips.
         std: Column -> its standard error, shape (systems,).
-        z: Level -> interval of Z_j; empty without a scale.
-        siq: Interval of SIQ; this and what follows is empty without a scale.
+        z: Level -> interval of Z_j; this and what follows is empty without a scale.
+        siq: Interval of SIQ.
         siq_std: Its standard error, shape (systems,).
-        ranks: Probability of each rank, shape (systems, systems): one row per system, one column per rank from 1. Equal
-            systems share the best rank of their group, so that rows sum to 1 and columns need not.
+        ranks: Probability of each rank, shape (systems, ranks from 1). Equal systems share the best of their ranks,
+            so that rows sum to 1 and columns need not.
     """
 
     draws: int
@@ -91,11 +89,6 @@ def resample(
 def resample_raw(pool: ScoreMatrix, *, draws: int = DRAWS, seed: int = 0) -> Bars:
     """Return the error bars of mean raw scores only; NaN for a system with fewer than two clips with a score.
 
-    Args:
-        pool: The systems.
-        draws: Number of draws.
-        seed: Equal seeds give equal draws.
-
     Raises:
         SpeechIQError: As for `draws.draw`.
     """
@@ -116,16 +109,13 @@ def resample_alone(pool: ScoreMatrix, clips: ScoreMatrix, *, draws: int = DRAWS,
     """Return the error bars of mean raw scores, each level by itself on the draws of another pool's clips.
 
     A draw without any clip of a level is left out for this level alone, so that a level with few clips does not affect
-    the others.
+    the others. With equal seeds, all levels and `resample_raw` draw the same clips.
 
     Args:
         pool: The systems.
         clips: The same systems, with the clips to draw from.
-        draws: As for `resample_raw`.
-        seed: As for `resample_raw`; with equal seeds, both draw the same clips.
-
-    Raises:
-        SpeechIQError: As for `draws.draw`.
+        draws: Number of draws.
+        seed: Seed of the draws.
     """
     bars = Bars(draws, 0, seed, {}, {})
     for level in pool.raw:
@@ -135,10 +125,11 @@ def resample_alone(pool: ScoreMatrix, clips: ScoreMatrix, *, draws: int = DRAWS,
 
 
 def _intervals_of_raw(pool: ScoreMatrix, drawn: Draws) -> dict[str, Interval]:
-    drawn_intervals = {
-        level: _within(cloud, *pool.raw_range(level)).interval for level, cloud in drawn.raw_clouds.items()
-    }
-    return {level: bound_means(pool, level, interval) for level, interval in drawn_intervals.items()}
+    intervals = {}
+    for level, cloud in drawn.raw_clouds.items():
+        lowest, highest = pool.raw_range(level)
+        intervals[level] = bound_means(pool, level, cloud._replace(lowest=lowest, highest=highest).interval)
+    return intervals
 
 
 def _std_of_raw(drawn: Draws) -> PerLevel:
@@ -151,9 +142,6 @@ def leave_one_out(pool: ScoreMatrix, rule: str = DEFAULT_RULE) -> np.ndarray:
     Returns:
         Shape (systems left out, systems), in SIQ. NaN on the diagonal, and in the row of a system without which the
         others cannot be scored (a single other system, or others that tie on a level).
-
-    Raises:
-        SpeechIQError: As for `calibrate` on the whole pool.
     """
     whole = score(pool, calibrate(pool, rule)).siq
     shifts = np.full((len(whole), len(whole)), np.nan)
@@ -169,22 +157,12 @@ def leave_one_out(pool: ScoreMatrix, rule: str = DEFAULT_RULE) -> np.ndarray:
     return shifts
 
 
-def _within(cloud: StudentizedDraws, lowest: float, highest: float) -> StudentizedDraws:
-    """Return the cloud with its interval limited to possible scores."""
-    return cloud._replace(lowest=lowest, highest=highest)
-
-
 def bound_means(pool: ScoreMatrix, level: str, drawn: Interval) -> Interval:
     """Return the intervals of the mean raw scores of a level, none of which has zero width.
 
     Scores between two limits have that of `wilson`. Other scores keep the interval from draws, unless all clips of a
     system agree, for which draws have zero width. Then a rate in percent counts as one between 0 and 1, and any other
     score has no interval (NaN). A control whose clips agree on such a level has that score by definition and keeps it.
-
-    Args:
-        pool: The systems; no score is NaN.
-        level: Name of the level.
-        drawn: The intervals from draws of clips.
     """
     raw = pool.raw[level]
     measure = pool.levels[level].measure if level in pool.levels else None

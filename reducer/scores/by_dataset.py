@@ -9,8 +9,7 @@ import numpy as np
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.flags import Flags
-from speechiq.reducer.runs.systems import System
+from speechiq.reducer.runs.systems import Flags, System
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.ranking import rank, rank_means
 from speechiq.reducer.scores.remarks import NO_REMARKS, has_scale
@@ -27,9 +26,6 @@ def rank_by_dataset(systems: Iterable[System], suite: str = SIQ, **options: Any)
         systems: As for `ranking.rank`.
         suite: As for `ranking.rank`.
         **options: As for `ranking.rank`, without `norms`, which have one scale for all their data sets.
-
-    Returns:
-        Data set -> its scoreboard, sorted by name.
 
     Raises:
         SpeechIQError: A data set cannot be scored; the message names it.
@@ -59,10 +55,6 @@ def macro_average(scoreboard: Scoreboard, parts: Mapping[str, Scoreboard]) -> Sc
 
     The mean is not weighted. A number that is missing on one data set is missing in the mean. There are neither
     intervals nor flags.
-
-    Args:
-        scoreboard: The scores of all items.
-        parts: Data set -> its scores (`rank_by_dataset`).
     """
     boards = list(parts.values())
     columns = [column for column in scoreboard.columns if all(column in board.columns for board in boards)]

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.conditions import Mismatch, compare_items, compare_systems, summarize
+from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.scores.score_matrix import drop_empty_levels, share
+from speechiq.reducer.scores import norms as siq_norms
+from speechiq.reducer.scores.norms import Norms
+from speechiq.reducer.scores.score_matrix import common_items, levels_of, refuse_missing
 
 
-def intersect(systems: Sequence[System], allow_mismatch: bool = False) -> tuple[list[System], list[Mismatch]]:
-    """Return the systems with the items to score: all, or, if systems may differ, those that all share.
+def intersect(
+    systems: Sequence[System], allow_mismatch: bool = False, norms: Norms | None = None
+) -> tuple[list[System], list[Mismatch]]:
+    """Return the systems with the items to score, and how they differ from each other or from the norms.
 
-    Args:
-        systems: As `read_tasks` returns them.
-        allow_mismatch: Whether systems may have been run on different clips, questions or task versions.
-
-    Returns:
-        (the systems, their mismatches).
+    If they may differ, they are scored on the items that all share (with the norms), else on all.
 
     Raises:
         SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or share no item on a level.
     """
     systems = drop_empty_levels(systems)
-    mismatches = compare_systems(systems)
+    mismatches = siq_norms.compare(norms, systems) if norms else compare_systems(systems)
     if not allow_mismatch:
         require_equal(mismatches)
         return list(systems), []
+    if norms:
+        return share(systems, norms.items), mismatches
     return share(systems), mismatches + compare_items(systems)
 
 
@@ -36,3 +39,59 @@ def require_equal(mismatches: Sequence[Mismatch]) -> None:
     if mismatches:
         fixes = ", or ".join(dict.fromkeys(mismatch.fix for mismatch in mismatches))
         raise SpeechIQError(f"{summarize(mismatches)}; {fixes}, or add --allow-mismatch to mark the scores")
+
+
+def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) -> list[System]:
+    """Return the systems with only the items that all of them, and `others` (level -> items), have.
+
+    Raises:
+        SpeechIQError: A system misses a level, or no item of a level is shared.
+    """
+    systems = list(systems)
+    refuse_missing(systems)
+    shared = {}
+    for level in levels_of(systems):
+        sides = (*others, *(system.scores for system in systems))
+        shared[level] = set.intersection(*(set(items[level]) for items in sides))
+        if not shared[level]:
+            raise SpeechIQError(f"level {level}: the systems share no clip; run the same tasks")
+    return [
+        system.narrow({level: {item: system.scores[level][item] for item in items} for level, items in shared.items()})
+        for system in systems
+    ]
+
+
+def complete(systems: Sequence[System]) -> list[System]:
+    """Return the systems with only the items that have a score in all of them (`measure.undefined: counted`).
+
+    Raises:
+        SpeechIQError: The systems have different items, or no item of a level has a score in all of them.
+    """
+    kept = {}
+    for level, category in levels_of(systems).items():
+        items = common_items(level, systems)
+        kept[level] = [item for item in items if not any(math.isnan(of.scores[level][item]) for of in systems)]
+        if not kept[level]:
+            word = category.undefined_word
+            counts = ", ".join(f"{of.name!r} {of.count_undefined(level)} of {len(items)}" for of in systems)
+            raise SpeechIQError(
+                f"level {level}: no item has a score in all systems ({word}: {counts}); rerun the system "
+                "without scores, or name the other levels with --levels"
+            )
+    return [
+        of.narrow({level: {item: of.scores[level][item] for item in items} for level, items in kept.items()})
+        for of in systems
+    ]
+
+
+def drop_empty_levels(systems: Sequence[System]) -> list[System]:
+    """Return the systems without the levels at which no system has scores.
+
+    Raises:
+        SpeechIQError: Some systems have scores at a level and others do not.
+    """
+    levels = [level for level in levels_of(systems) if any(level in system.scores for system in systems)]
+    shared = [level for level in levels if all(level in system.scores for system in systems)]
+    kept = [system.restrict(levels) for system in systems]
+    refuse_missing(kept, f", or score only what all systems have: --levels {','.join(shared)}" if shared else "")
+    return kept

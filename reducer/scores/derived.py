@@ -1,4 +1,4 @@
-"""Pool items of several categories into further columns of a suite's table (`aggregate` and `extra_columns`)."""
+"""Derive columns of a suite from the items of its categories: aggregates, extra columns, and groups of items."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.measure import Category, Measure
 from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.runs.systems import System
@@ -15,13 +16,13 @@ from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 
 
 class DerivedColumns(NamedTuple):
-    """Hold the further columns of a suite: pooled ones, from few categories to many, then those beside the scores.
+    """Hold the further columns of a suite: aggregates, from few categories to many, then extra columns.
 
     Attributes:
         systems: The systems, scored on these columns instead of on categories; an item ends with its category.
         pool: The same systems, aligned.
         members: Column -> the categories whose items it has.
-        left_out: Pooled columns that are not shown, since their categories are scored by different measures.
+        left_out: Aggregates that are not shown, since their categories are scored by different measures.
     """
 
     systems: tuple[System, ...]
@@ -35,82 +36,107 @@ class DerivedColumns(NamedTuple):
         return self.pool.levels
 
 
-def pool_columns(systems: Sequence[System]) -> DerivedColumns:
+def derive_columns(systems: Sequence[System]) -> DerivedColumns:
     """Return the further columns of systems that were scored on the same items.
 
-    A pooled column has every item of the categories that name it (`aggregate`), at least two, with one
-    measure. A column of `extra_columns` has the items of all categories that name it in the same form; rows without a
-    value are undefined items. A column without any value is left out.
-
-    Args:
-        systems: At least one, with equal categories.
+    An aggregate is the micro-average of at least two categories that name it (`aggregate`) and have one measure. A
+    column of `extra_columns` has the items of all categories that name it in the same form; rows without a value are
+    undefined items. A column without any value is left out.
     """
     levels = systems[0].levels
-    parts = _group((part, name) for name, of in levels.items() for part in of.aggregate)
+    parts = _list_members((part, name) for name, category in levels.items() for part in category.aggregate)
     several = {part: names for part, names in parts.items() if len(names) > 1}
-    pooled = {part: names for part, names in several.items() if share_measure(levels[name] for name in names)}
-    found: dict[str, tuple[Category, list[str]]] = {}
-    for part, names in sorted(pooled.items(), key=lambda of: (len(of[1]), of[0])):
-        found[part] = as_column(part, levels[names[0]]), names
-    values: dict[str, list[dict[Item, float]]] = {
-        part: [pool_items(system, names) for system in systems] for part, (_, names) in found.items()
-    }
-    extra = _group((of.column, name) for name, category in levels.items() for of in category.extra_columns)
+    aggregates = {part: names for part, names in several.items() if share_measure(levels[name] for name in names)}
+    columns: dict[str, Category] = {}
+    members: dict[str, list[str]] = {}
+    values: dict[str, list[dict[Item, float]]] = {}
+    for part, names in sorted(aggregates.items(), key=lambda aggregate: (len(aggregate[1]), aggregate[0])):
+        items = [_join_items(system, names) for system in systems]
+        if _has_value(items):
+            columns[part], members[part], values[part] = _as_column(part, levels[names[0]]), names, items
+    extra = _list_members((of.column, name) for name, category in levels.items() for of in category.extra_columns)
     for column, names in extra.items():
-        measure = _beside(levels[names[0]], column)
-        if all(_beside(levels[name], column) == measure for name in names):
-            found[column] = _as_beside(levels[names[0]], measure), names
-            values[column] = [_read_beside(system, measure, names) for system in systems]
-    known = [column for column, of in values.items() if not all(math.isnan(v) for one in of for v in one.values())]
-    columns = {column: found[column][0] for column in known}
+        measures = [next(of for of in levels[name].extra_columns if of.column == column) for name in names]
+        items = [_read_extra(system, measures[0], names) for system in systems]
+        if measures.count(measures[0]) == len(names) and _has_value(items):
+            counted = msgspec.structs.replace(measures[0], undefined="counted")
+            columns[column] = Category(levels[names[0]].suite, column, counted, levels[names[0]].item)
+            members[column], values[column] = names, items
     scored = tuple(
-        System(system.name, {column: values[column][row] for column in known}, levels=columns)
+        System(system.name, {column: items[row] for column, items in values.items()}, levels=columns)
         for row, system in enumerate(systems)
     )
-    members = {column: found[column][1] for column in known}
-    return DerivedColumns(scored, align(scored), members, [part for part in several if part not in pooled])
+    return DerivedColumns(scored, align(scored), members, [part for part in several if part not in aggregates])
 
 
 def share_measure(categories: Iterable[Category]) -> bool:
     """Return whether categories are scored by one measure, so that their items have one mean."""
     first, *others = categories
-    return all(of.measure == first.measure for of in others)
+    return all(category.measure == first.measure for category in others)
 
 
-def as_column(name: str, like: Category) -> Category:
+def _as_column(name: str, like: Category) -> Category:
     """Return a column in the form of a category, scored like another category."""
     return msgspec.structs.replace(like, name=name, aggregate=(), extra_columns=(), group_by=())
 
 
-def pool_items(system: System, names: Iterable[str]) -> dict[Item, float]:
+def _join_items(system: System, names: Iterable[str]) -> dict[Item, float]:
     """Return the scores of a system on the items of several categories; an item ends with its category."""
     return {(*item, name): score for name in names for item, score in system.scores[name].items()}
 
 
-def _group(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    grouped: dict[str, list[str]] = {}
-    for key, value in pairs:
-        grouped.setdefault(key, []).append(value)
-    return grouped
+def _list_members(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return column -> its categories, from pairs of them."""
+    members: dict[str, list[str]] = {}
+    for column, category in pairs:
+        members.setdefault(column, []).append(category)
+    return members
 
 
-def _beside(category: Category, column: str) -> Measure:
-    return next(of for of in category.extra_columns if of.column == column)
+def _has_value(items: Iterable[Mapping[Item, float]]) -> bool:
+    """Return whether some system has a value for some item."""
+    return not all(math.isnan(value) for values in items for value in values.values())
 
 
-def _as_beside(like: Category, measure: Measure) -> Category:
-    """Return a column beside the scores in the form of a category, whose items may be undefined."""
-    counted = msgspec.structs.replace(measure, undefined="counted")
-    return Category(like.suite, measure.column, counted, like.item)
-
-
-def _read_beside(system: System, measure: Measure, names: Sequence[str]) -> dict[Item, float]:
-    """Return the values of a column beside the scores, growing with ability; NaN for an item without one."""
+def _read_extra(system: System, measure: Measure, names: Sequence[str]) -> dict[Item, float]:
+    """Return the values of an extra column, growing with ability; NaN for an item without one."""
     known = {
         (*item, level): value
         for table in system.tables
         if (level := table.level) in names
         for item, value in table.column(measure.column).items()
     }
-    wanted = pool_items(system, names)
-    return {item: measure.sign * known.get(item, math.nan) + 0.0 for item in wanted}
+    return {item: measure.sign * known.get(item, math.nan) + 0.0 for item in _join_items(system, names)}
+
+
+def split_groups(systems: Sequence[System], field: str) -> list[System]:
+    """Return the systems with the groups of their items instead of categories; an item ends with its category.
+
+    Args:
+        systems: Scored on the same items.
+        field: One of `group_by`, such as `noise`; categories without it do not count.
+
+    Raises:
+        SpeechIQError: The categories have different measures, so that the items of a group have no common mean.
+    """
+    categories = {name: category for name, category in systems[0].levels.items() if field in category.group_by}
+    if not share_measure(categories.values()):
+        columns = ", ".join(f"{name}: {category.column}" for name, category in categories.items())
+        raise SpeechIQError(
+            f"--group-by {field}: the categories are scored by different measures ({columns}), which have no common "
+            "mean; choose categories of one measure with --levels"
+        )
+    like = next(iter(categories.values()))
+    places = {name: category.group_by.index(field) for name, category in categories.items()}
+    scores = [_split_scores(system, places) for system in systems]
+    levels = {group: _as_column(group, like) for group in sorted(scores[0])}
+    return [system._replace(scores=scores[row], levels=levels) for row, system in enumerate(systems)]
+
+
+def _split_scores(system: System, places: Mapping[str, int]) -> dict[str, dict[Item, float]]:
+    """Return group -> item -> score; `places` has the place of the field in the groups of each category."""
+    scores: dict[str, dict[Item, float]] = {}
+    for name, place in places.items():
+        for item, score in system.scores[name].items():
+            scores.setdefault(system.groups[name][item][place], {})[*item, name] = score
+    return scores

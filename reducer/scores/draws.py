@@ -17,6 +17,7 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores.scale import (
     DEFAULT_RULE,
+    ROUNDING,
     LevelScale,
     Scale,
     calibrate,
@@ -25,7 +26,6 @@ from speechiq.reducer.scores.scale import (
     weighted_score,
 )
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
-from speechiq.reducer.scores.sums import Sums, noise, read, rows
 from speechiq.reducer.stats.bootstrap import check_draws, count_clusters
 from speechiq.reducer.stats.interval import StudentizedDraws, shrinkage
 
@@ -37,12 +37,7 @@ PerLevel = dict[str, np.ndarray]
 
 
 class Clips(NamedTuple):
-    """The clips of all levels of a pool.
-
-    Attributes:
-        names: Every clip of some level, sorted.
-        places: Level -> the position of each of its clips in `names`.
-    """
+    """Hold every clip of some level, sorted, and for each level the place of each of its clips among them."""
 
     names: tuple[str, ...]
     places: dict[str, list[int]]
@@ -68,9 +63,7 @@ class Draws(NamedTuple):
         z: Level -> Z_j, shape (draws, systems).
         siq: SIQ, shape (draws, systems).
         left_out: Number of draws that could not be scored.
-        raw_clouds: Level -> the draws for the interval of the mean raw score.
-        z_clouds: Level -> the same for Z_j.
-        siq_cloud: The same for SIQ.
+        raw_clouds, z_clouds, siq_cloud: The draws for the intervals of these.
     """
 
     raw: PerLevel
@@ -95,8 +88,8 @@ def draw(
 
     Args:
         pool: The systems.
-        scale: As for `resample`.
-        rule: As for `resample`.
+        scale: As for `bootstrap.resample`.
+        rule: As for `bootstrap.resample`.
         draws: Number of draws.
         seed: Equal seeds give equal draws.
         tail_allowance: Intervals of X_j count the variance of the heaviest clip this many more times, for equally
@@ -104,8 +97,7 @@ def draw(
             scale. Differences between two systems use less (`comparison.compare`).
 
     Raises:
-        SpeechIQError: Too few draws, a single clip, or a pool that cannot be scored at all or on more than half of the
-            draws.
+        SpeechIQError: Too few draws, a single clip, or a pool that cannot be scored on at least half of the draws.
     """
     check_draws(draws)
     clips = Clips.of(pool)
@@ -114,14 +106,14 @@ def draw(
     base = scale or calibrate(pool, rule)
     if tail_allowance is None:
         tail_allowance = TAIL_ALLOWANCE_ON_NORMS if scale else TAIL_ALLOWANCE
-    parts = {level: clips.spread(level, rows(raw, base.levels[level], scale)) for level, raw in pool.raw.items()}
+    parts = {level: clips.spread(level, _list_rows(raw, base.levels[level], scale)) for level, raw in pool.raw.items()}
     counts = count_clusters(len(clips.names), draws, seed)
     chunks = [{level: chunk @ part.T for level, part in parts.items()} for chunk in counts]
     of_pool = {level: part.sum(axis=1) for level, part in parts.items()}
     sums = {level: np.vstack([of_pool[level], *(chunk[level] for chunk in chunks)]) for level in parts}
     with np.errstate(divide="ignore", invalid="ignore"):
         fixed = scale.levels if scale else {}
-        found = {level: read(summed, pool.raw[level], fixed.get(level)) for level, summed in sums.items()}
+        found = {level: _read_sums(summed, pool.raw[level], fixed.get(level)) for level, summed in sums.items()}
     kept = np.logical_and.reduce([level_sums.scored for level_sums in found.values()])
     if kept[1:].mean() < 0.5:
         level = min(found, key=lambda level: found[level].scored.sum())
@@ -177,7 +169,7 @@ def _deviation(ability: np.ndarray, level_scale: LevelScale | None) -> np.ndarra
 def _raw_cloud(sums: Sums) -> StudentizedDraws:
     """Return the draws of the mean raw score."""
     score = sums.raw[0]
-    return StudentizedDraws(score, score, score + noise(sums.raw, sums.raw_error))
+    return StudentizedDraws(score, score, score + _noise(sums.raw, sums.raw_error))
 
 
 def _fixed_cloud(sums: Sums, raw: np.ndarray, level_scale: LevelScale, tail_allowance: float) -> StudentizedDraws:
@@ -185,7 +177,7 @@ def _fixed_cloud(sums: Sums, raw: np.ndarray, level_scale: LevelScale, tail_allo
     score = sums.ability[0] / level_scale.std
     heaviest, total = _variances(raw, level_scale)
     widen = _widen(heaviest, total, tail_allowance)
-    return StudentizedDraws(score, score, score + widen * noise(sums.ability, sums.error) / level_scale.std)
+    return StudentizedDraws(score, score, score + widen * _noise(sums.ability, sums.error) / level_scale.std)
 
 
 def _own_cloud(sums: Sums, raw: np.ndarray, level_scale: LevelScale, tail_allowance: float) -> StudentizedDraws:
@@ -215,3 +207,80 @@ def _widen(heaviest: np.ndarray, total: np.ndarray, tail_allowance: float) -> np
     """Return how much a standard error grows if the heaviest clip counts `tail_allowance` times more."""
     share = np.divide(heaviest, total, out=np.zeros_like(total), where=total > 0)
     return np.asarray(np.sqrt(1 + tail_allowance * share))
+
+
+LARGEST_STRETCH = 4.0
+
+
+class Sums(NamedTuple):
+    """Scores of one level, of the pool (row 0) and of all draws.
+
+    Attributes:
+        raw: Mean raw scores, shape (1 + draws, systems).
+        raw_error: Their standard errors.
+        ability: X_j of eq. 4 minus the mean that eq. 5 subtracts.
+        error: Its standard error.
+        spread: Standard deviation of all raw scores, which eq. 6 divides by, shape (1 + draws, 1).
+        scored: Whether eq. 5 can be computed, shape (1 + draws,).
+    """
+
+    raw: np.ndarray
+    raw_error: np.ndarray
+    ability: np.ndarray
+    error: np.ndarray
+    spread: np.ndarray
+    scored: np.ndarray
+
+
+def _list_rows(raw: np.ndarray, level_scale: LevelScale, scale: Scale | None) -> np.ndarray:
+    """Return the rows that a draw sums over clips, shape (6 systems + 6, clips).
+
+    These are the raw scores minus each system's mean, the same weighted by V (minus the mean that eq. 5 subtracts), and
+    the first and second moment of the clip's cells minus the level's mean.
+    """
+    cells = raw - raw.mean()
+    ability = raw - (level_scale.mean if scale else raw.mean(axis=0))
+    return np.vstack(
+        [
+            _ratio_rows(raw - raw.mean(axis=1, keepdims=True), np.ones(raw.shape[1])),
+            _ratio_rows(ability, level_scale.discrimination),
+            cells.mean(axis=0),
+            (cells**2).mean(axis=0),
+        ]
+    )
+
+
+def _ratio_rows(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the rows that give the weighted mean of values and its standard error, shape (3 systems + 2, clips)."""
+    weighted = values * weights
+    return np.vstack([weighted, weighted**2, weighted * weights, weights, weights**2])
+
+
+def _ratio(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return weighted means and their standard errors by the delta method, from sums of `_ratio_rows`."""
+    systems = (sums.shape[1] - 2) // 3
+    over, squares, cross, weights, weights2 = np.split(sums, np.cumsum([systems, systems, systems, 1]), axis=1)
+    means = over / weights
+    return means, np.sqrt(np.maximum(squares - 2 * means * cross + means**2 * weights2, 0)) / weights
+
+
+def _read_sums(sums: np.ndarray, pool: np.ndarray, level_scale: LevelScale | None) -> Sums:
+    """Return the scores of one level for all draws; draws that cannot be scored are not finite."""
+    of_raw, of_ability, first, second = np.split(
+        sums, [3 * len(pool) + 2, 6 * len(pool) + 4, 6 * len(pool) + 5], axis=1
+    )
+    raw, raw_error = _ratio(of_raw)
+    ability, error = _ratio(of_ability)
+    clips = of_raw[:, -1:]
+    spread = np.sqrt(np.maximum(second / clips - (first / clips) ** 2, 0))
+    if level_scale is None:
+        scored = np.ptp(ability, axis=1) > ROUNDING * np.abs(pool).max()
+    else:
+        scored = np.isfinite(ability).all(axis=1)
+    return Sums(raw + pool.mean(axis=1), raw_error, ability, error, spread, scored)
+
+
+def _noise(values: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """Return the distance of each draw from the pool, in its own standard errors times those of the pool."""
+    stretch = np.divide(errors[0], errors[1:], out=np.full_like(errors[1:], LARGEST_STRETCH), where=errors[1:] > 0)
+    return np.asarray((values[1:] - values[0]) * np.minimum(stretch, LARGEST_STRETCH))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
 import speechiq.siq_tasks
-from speechiq.reducer.runs.choice import choose
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.description import read_category
 from speechiq.reducer.runs.measure import Category
 from speechiq.siq_tasks.task_files import read_task
@@ -27,12 +28,54 @@ LEVELS: Mapping[str, Category] = MappingProxyType({level: _read(level) for level
 
 
 def choose_levels(measures: Sequence[str] = (), levels: str | None = None) -> dict[str, Category]:
-    """Return the levels to score, each with its column; see `choice.choose`.
+    """Return the levels to score, each with its column; see `choose`.
 
     >>> chosen = choose_levels(["apply=acc_strict"], "remember,apply")
-    >>> {level: of.column for level, of in chosen.items()}
+    >>> {level: category.column for level, category in chosen.items()}
     {'remember': 'wer', 'apply': 'acc_strict'}
     """
-    columns = {level: category.measure.columns for level, category in LEVELS.items()}
-    chosen = choose(columns, measures, levels)
-    return {level: LEVELS[level].measured_by(column or LEVELS[level].column) for level, column in chosen.items()}
+    return choose({SUITE: LEVELS}, measures, levels)[SUITE]
+
+
+def choose(
+    suites: Mapping[str, Mapping[str, Category]], measures: Iterable[str] = (), levels: str | None = None
+) -> dict[str, dict[str, Category]]:
+    """Return suite -> the categories to score, each with its column; a suite without such a category is left out.
+
+    Args:
+        suites: Suite -> its categories by name.
+        measures: `CATEGORY=COLUMN` for each category that is not scored by its usual column.
+        levels: Names of categories, separated by commas; None means all.
+
+    Raises:
+        SpeechIQError: No suite has a category or a column, or a category is given two columns.
+    """
+    known: dict[str, list[str]] = {}
+    for name, category in (pair for categories in suites.values() for pair in categories.items()):
+        known.setdefault(name, []).extend(category.measure.columns)
+    named = list(known) if levels is None else [level.strip() for level in levels.split(",")]
+    for level in named:
+        _refuse_unknown(f"--levels {levels}: unknown level", level, known)
+    columns: dict[str, str] = {}
+    for measure in measures:
+        level, _, column = (part.strip() for part in measure.partition("="))
+        _refuse_unknown(f"--metrics {measure}: unknown level", level, known)
+        _refuse_unknown(f"--metrics {measure}: unknown column", column, known[level])
+        if columns.setdefault(level, column) != column:
+            raise SpeechIQError(f"--metrics names {columns[level]} and {column} for level {level}: choose one")
+        if level not in named:
+            raise SpeechIQError(f"--metrics {measure}: level {level} is not among --levels {levels}; leave one out")
+    chosen = {
+        suite: {
+            name: category.measured_by(columns[name]) if columns.get(name) in category.measure.columns else category
+            for name, category in categories.items()
+            if name in named
+        }
+        for suite, categories in suites.items()
+    }
+    return {suite: categories for suite, categories in chosen.items() if categories}
+
+
+def _refuse_unknown(where: str, name: str, known: Collection[str]) -> None:
+    if name not in known:
+        raise SpeechIQError(f"{where} {name!r}; {did_you_mean(name, known)}choose from {', '.join(known)}")

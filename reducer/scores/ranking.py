@@ -6,18 +6,15 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from speechiq.reducer.runs.conditions import Mismatch
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.scores import comparability
-from speechiq.reducer.scores import norms as siq_norms
 from speechiq.reducer.scores.bootstrap import leave_one_out, resample, resample_alone, resample_raw
-from speechiq.reducer.scores.derived import pool_columns
-from speechiq.reducer.scores.groups import split_groups
+from speechiq.reducer.scores.comparability import intersect
+from speechiq.reducer.scores.derived import derive_columns, split_groups
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.remarks import has_scale, observe, remark
 from speechiq.reducer.scores.scale import DEFAULT_RULE, NoSpread, calibrate, competition_ranks, flat, score
-from speechiq.reducer.scores.score_matrix import align, drop_empty_levels, share
+from speechiq.reducer.scores.score_matrix import align
 from speechiq.reducer.scores.scoreboard import Scoreboard
 
 
@@ -50,7 +47,7 @@ def rank(
     Raises:
         SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or cannot be scored.
     """
-    kept, mismatches = intersect(sorted(systems, key=lambda system: system.name), norms, allow_mismatch)
+    kept, mismatches = intersect(sorted(systems, key=lambda system: system.name), allow_mismatch, norms)
     scoreboard = _describe(suite, kept)._replace(mismatches=tuple(mismatches))
     if suite == SIQ:
         scoreboard = _add_scale(scoreboard, rule, norms, draws, seed)
@@ -63,46 +60,16 @@ def rank(
 
 
 def rank_groups(scoreboard: Scoreboard, field: str) -> Scoreboard:
-    """Score the items of each group by itself; the groups are the categories of the scoreboard.
-
-    Args:
-        scoreboard: The scores of all items, whose error bars have the number of draws and their seed.
-        field: One of `group_by` of the categories.
+    """Score the items of each group by itself, with draws as in `scoreboard`; groups take the place of categories.
 
     Raises:
-        SpeechIQError: As for `groups.split_groups`.
+        SpeechIQError: As for `derived.split_groups`.
     """
     groups = _describe(scoreboard.suite, split_groups(scoreboard.systems, field))
     bars = scoreboard.bars and resample_alone(
         groups.pool, scoreboard.pool, draws=scoreboard.bars.draws, seed=scoreboard.bars.seed
     )
     return groups._replace(mismatches=scoreboard.mismatches, bars=bars)
-
-
-def intersect(
-    systems: Sequence[System], norms: Norms | None = None, allow_mismatch: bool = False
-) -> tuple[list[System], list[Mismatch]]:
-    """Return the systems with the items to score: all, or, if they may differ, those that all share with the norms.
-
-    Args:
-        systems: As for `rank`.
-        norms: As for `rank`.
-        allow_mismatch: As for `rank`.
-
-    Returns:
-        (the systems, their mismatches).
-
-    Raises:
-        SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or share no item on a level.
-    """
-    if norms is None:
-        return comparability.intersect(systems, allow_mismatch)
-    systems = drop_empty_levels(systems)
-    mismatches = siq_norms.compare(norms, systems)
-    if not allow_mismatch:
-        comparability.require_equal(mismatches)
-        return list(systems), []
-    return share(systems, norms.items), mismatches
 
 
 def rank_means(means: np.ndarray) -> np.ndarray:
@@ -112,7 +79,7 @@ def rank_means(means: np.ndarray) -> np.ndarray:
 
 def _describe(suite: str, systems: Sequence[System]) -> Scoreboard:
     """Return the scoreboard of systems in the order of their names, without error bars and scale."""
-    pool, further = align(systems), pool_columns(systems)
+    pool, further = align(systems), derive_columns(systems)
     ranks = {category: rank_means(means) for category, means in pool.means.items()}
     means = pool.means | further.pool.means
     return Scoreboard(suite, pool, tuple(systems), further, means, ranks, observe(pool, systems))

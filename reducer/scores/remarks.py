@@ -48,8 +48,7 @@ class Count(NamedTuple):
         clips: Number of scored clips.
         items: Number of items: the clips, or at Apply their questions.
         noun: Name of one item: `clip`, or the last field that names it, such as `question`.
-        asked: Number of docs that the level's tasks were asked; None if the runs do not record it.
-        whole: Number of docs in these tasks.
+        asked, whole: Numbers of docs that its tasks were asked, and that they have; None if the runs do not record it.
     """
 
     clips: int
@@ -70,14 +69,7 @@ class Count(NamedTuple):
 
 
 class Beaten(NamedTuple):
-    """Name a control `gold` that other systems beat on a level.
-
-    Attributes:
-        control: Name of the control.
-        level: Name of the level.
-        raw: Its mean raw score.
-        better: Name of each better system -> its mean raw score.
-    """
+    """Name a control `gold` that other systems beat on a level, its mean raw score, and those of the better ones."""
 
     control: str
     level: str
@@ -139,11 +131,7 @@ class Remarks(NamedTuple):
         yield from (of.line(levels[of.level]) for of in self.ceilings)
 
     def warnings(self, effect: str = ", since each moves all SIQ") -> Iterator[str]:
-        """Yield possible mistakes of the user, a line each.
-
-        Args:
-            effect: What it does to the scores.
-        """
+        """Yield possible mistakes of the user, a line each; `effect` says what they do to the scores."""
         for names in self.identical:
             yield (
                 f"systems {' and '.join(map(repr, names))} have the same score on every clip of every level; "
@@ -176,23 +164,12 @@ NO_REMARKS = Remarks()
 
 
 def remark(pool: ScoreMatrix, systems: Sequence[System], norms: Norms | None = None) -> Remarks:
-    """Return the remarks on a pool.
-
-    Args:
-        pool: The systems lined up.
-        systems: The same systems, in the pool's order, with the items that are scored.
-        norms: Whose scale is used; None if the pool sets its own.
-    """
+    """Return the remarks on SIQ; systems are in the order of the pool, with the items that are scored."""
     return observe(pool, systems)._replace(no_siq=explain_no_siq(pool, norms), few=_explain_few(pool, norms))
 
 
 def observe(pool: ScoreMatrix, systems: Sequence[System]) -> Remarks:
-    """Return the remarks that apply to any suite.
-
-    Args:
-        pool: The systems lined up.
-        systems: As for `remark`.
-    """
+    """Return the remarks that apply to any suite; arguments as for `remark`."""
     clips, means = [set(of) for of in pool.clips.values()], pool.means
     return Remarks(
         counts={level: _count(level, pool, systems) for level in pool.raw},

@@ -8,7 +8,7 @@ moments (ddof 0). Functions of arrays take any leading axes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -96,16 +96,13 @@ class Scores(NamedTuple):
 
 
 def discrimination(raw: np.ndarray) -> np.ndarray:
-    """Return how much each clip separates the systems (eq. 3).
+    """Return how much each clip separates the systems (eq. 3): V, shape (..., clips).
 
     Deviations are taken from the first system, which does not change the variance and makes it exactly 0
     if all systems agree.
 
     Args:
         raw: X_raw, shape (..., systems, clips).
-
-    Returns:
-        V, shape (..., clips).
 
     >>> discrimination(np.array([[0.0, 0.1], [1.0, 0.1]])).tolist()
     [0.25, 0.0]
@@ -114,7 +111,7 @@ def discrimination(raw: np.ndarray) -> np.ndarray:
 
 
 def weighted_score(raw: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return each system's mean over clips, weighted by discrimination (eq. 4).
+    """Return each system's mean over clips, weighted by discrimination (eq. 4): X, shape (..., systems).
 
     A system's score does not depend on the other systems, to the last bit; `einsum` would sum in blocks that depend on
     them.
@@ -122,9 +119,6 @@ def weighted_score(raw: np.ndarray, weights: np.ndarray) -> np.ndarray:
     Args:
         raw: X_raw, shape (..., systems, clips).
         weights: V, shape (..., clips). All zero gives NaN.
-
-    Returns:
-        X, shape (..., systems).
 
     >>> weighted_score(np.array([[0.0, 0.5], [1.0, 0.5]]), np.array([0.25, 0.0])).tolist()
     [0.0, 1.0]
@@ -134,14 +128,7 @@ def weighted_score(raw: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def level_weights(raw: Mapping[str, np.ndarray], rule: str) -> dict[str, float]:
-    """Return each level's weight, from the standard deviation of all its raw scores (eq. 6).
-
-    Args:
-        raw: level -> X_raw, shape (systems, clips).
-        rule: As for `share_out`.
-
-    Raises:
-        SpeechIQError: The rule is unknown.
+    """Return each level's weight, from the standard deviation of all its raw scores (eq. 6); see `share_out`.
 
     >>> level_weights({"remember": np.array([[0.0, 1.0]]), "apply": np.array([[0.0, 1.0]])}, "inverse-std")
     {'remember': 0.5, 'apply': 0.5}
@@ -203,15 +190,9 @@ def combine(z: Mapping[str, np.ndarray], weights: Mapping[str, float | np.ndarra
 
 
 def competition_ranks(siq: np.ndarray) -> np.ndarray:
-    """Return ranks from 1; equal systems share the best rank of their group.
+    """Return ranks from 1, shape (systems,); equal systems share the best rank of their group.
 
     SIQ is compared to 9 decimals: smaller differences are rounding.
-
-    Args:
-        siq: Shape (systems,).
-
-    Returns:
-        Integers, shape (systems,).
 
     >>> competition_ranks(np.array([90.0, 110.0, 110.0, 80.0])).tolist()
     [3, 1, 1, 4]
@@ -255,20 +236,6 @@ def flat(pool: ScoreMatrix) -> Scale:
     even = 1 / len(pool.raw)
     levels = {level: LevelScale(np.ones(raw.shape[1]), 0.0, 1.0, even, 1.0) for level, raw in pool.raw.items()}
     return Scale(FLAT, levels)
-
-
-def sensitivity(pool: ScoreMatrix, rules: Iterable[str] = RULES) -> dict[str, np.ndarray]:
-    """Return the ranks by several rules of level weights.
-
-    Returns:
-        rule -> ranks, shape (systems,), in the pool's order.
-
-    >>> raw = {"remember": np.array([[0.0, 0.1], [0.2, 0.1]]), "apply": np.array([[0.6, 0.0], [0.0, 0.0]])}
-    >>> pool = ScoreMatrix(("a", "b"), {level: ("x", "y") for level in raw}, raw)
-    >>> {rule: ranks.tolist() for rule, ranks in sensitivity(pool, ["inverse-std", "1,9"]).items()}
-    {'inverse-std': [2, 1], '1,9': [1, 2]}
-    """
-    return {rule: score(pool, calibrate(pool, rule)).ranks for rule in rules}
 
 
 def _level_scale(level: str, raw: np.ndarray, weight: float) -> LevelScale:

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.choice import others_than_usual
-from speechiq.reducer.runs.measure import Category
+from speechiq.reducer.runs.measure import Category, others_than_usual
 from speechiq.reducer.runs.rows import Item, show_item
 from speechiq.reducer.runs.systems import System
 
@@ -65,9 +64,7 @@ class ScoreMatrix(NamedTuple):
     def alone(self, level: str, clips: ScoreMatrix) -> ScoreMatrix:
         """Return one level, so that a draw takes the clips of all levels of another pool of the same systems.
 
-        Args:
-            level: Name of the level.
-            clips: The other pool; its clips on which a system has a score at some level are in a further level, `""`.
+        Clips of the other pool on which a system has a score at some level are in a further level, `""`.
         """
         names = sorted(set().union(*clips.clips.values()))
         place = {clip: i for i, clip in enumerate(names)}
@@ -129,7 +126,7 @@ def align(systems: Iterable[System]) -> ScoreMatrix:
     refuse_missing(systems)
     clips, raw, levels = {}, {}, levels_of(systems)
     for level in levels:
-        items = _common_items(level, systems)
+        items = common_items(level, systems)
         scores = np.array([np.fromiter(map(system.scores[level].get, items), float, len(items)) for system in systems])
         _refuse_non_finite(levels[level], systems, items, scores)
         starts = [i for i, item in enumerate(items) if i == 0 or item[0] != items[i - 1][0]]
@@ -137,53 +134,6 @@ def align(systems: Iterable[System]) -> ScoreMatrix:
         raw[level] = _mean_of_clips(scores, starts)
     controls = frozenset(system.name for system in systems if system.control in KNOWN_TRANSCRIPTS)
     return ScoreMatrix(tuple(system.name for system in systems), clips, raw, levels, controls)
-
-
-def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) -> list[System]:
-    """Return the systems with only the items that all of them, and `others`, have.
-
-    Args:
-        systems: In any order.
-        *others: Level -> items, for each further side.
-
-    Raises:
-        SpeechIQError: A system misses a level, or no item of a level is shared.
-    """
-    systems = list(systems)
-    refuse_missing(systems)
-    shared = {}
-    for level in levels_of(systems):
-        sides = (*others, *(system.scores for system in systems))
-        shared[level] = set.intersection(*(set(items[level]) for items in sides))
-        if not shared[level]:
-            raise SpeechIQError(f"level {level}: the systems share no clip; run the same tasks")
-    return [
-        system.narrow({level: {item: system.scores[level][item] for item in items} for level, items in shared.items()})
-        for system in systems
-    ]
-
-
-def complete(systems: Sequence[System]) -> list[System]:
-    """Return the systems with only the items that have a score in all of them (`measure.undefined: counted`).
-
-    Raises:
-        SpeechIQError: The systems have different items, or no item of a level has a score in all of them.
-    """
-    kept = {}
-    for level, category in levels_of(systems).items():
-        items = _common_items(level, systems)
-        kept[level] = [item for item in items if not any(math.isnan(of.scores[level][item]) for of in systems)]
-        if not kept[level]:
-            word = category.undefined_word
-            counts = ", ".join(f"{of.name!r} {of.count_undefined(level)} of {len(items)}" for of in systems)
-            raise SpeechIQError(
-                f"level {level}: no item has a score in all systems ({word}: {counts}); rerun the system "
-                "without scores, or name the other levels with --levels"
-            )
-    return [
-        of.narrow({level: {item: of.scores[level][item] for item in items} for level, items in kept.items()})
-        for of in systems
-    ]
 
 
 def levels_of(systems: Sequence[System]) -> Mapping[str, Category]:
@@ -207,26 +157,8 @@ def levels_of(systems: Sequence[System]) -> Mapping[str, Category]:
     return first.levels
 
 
-def drop_empty_levels(systems: Sequence[System]) -> list[System]:
-    """Return the systems without the levels at which no system has scores.
-
-    Raises:
-        SpeechIQError: Some systems have scores at a level and others do not.
-    """
-    levels = [level for level in levels_of(systems) if any(level in system.scores for system in systems)]
-    shared = [level for level in levels if all(level in system.scores for system in systems)]
-    kept = [system.restrict(levels) for system in systems]
-    refuse_missing(kept, f", or score only what all systems have: --levels {','.join(shared)}" if shared else "")
-    return kept
-
-
 def refuse_missing(systems: Iterable[System], otherwise: str = "") -> None:
-    """Raise a `SpeechIQError` if a system misses a level.
-
-    Args:
-        systems: In any order.
-        otherwise: A further fix, in words.
-    """
+    """Raise a `SpeechIQError` if a system misses a level; `otherwise` is a further fix, in words."""
     for system in systems:
         for level in system.levels:
             if level not in system.scores:
@@ -250,7 +182,7 @@ def find_identical(pool: ScoreMatrix) -> list[tuple[str, ...]]:
     return [tuple(names) for names in groups.values() if len(names) > 1]
 
 
-def _common_items(level: str, systems: Sequence[System]) -> list[Item]:
+def common_items(level: str, systems: Sequence[System]) -> list[Item]:
     """Return the items of every system, sorted, so that the items of a clip are adjacent."""
     answered = [system.scores[level].keys() for system in systems]
     all_items = set().union(*answered)

@@ -11,7 +11,7 @@ from speechiq.reducer.scores.scale import DEFAULT_RULE
 
 
 class Confirmed(NamedTuple):
-    """Hold a question of the unanswerable set: the sha256 of its wording and the verdict of a person."""
+    """Hold the sha256 of the wording of a question of the unanswerable set, and the verdict of a person."""
 
     asked: str
     verdict: str
@@ -37,7 +37,7 @@ class Options(NamedTuple):
         draws: Number of bootstrap draws; 0 leaves out the error bars.
         seed: Seed of draws and permutations.
         by_dataset: Whether each data set is also scored on its own.
-        by: Field by which items have kinds (`group_by`), each of which is also scored on its own; None for no kinds.
+        group_by: Field by which items have groups, each of which is also scored on its own; None for no groups.
     """
 
     weights: str | None = None
@@ -47,7 +47,7 @@ class Options(NamedTuple):
     draws: int = DRAWS
     seed: int = 0
     by_dataset: bool = False
-    by: str | None = None
+    group_by: str | None = None
 
     @property
     def rule(self) -> str:

@@ -16,9 +16,7 @@ from speechiq.reducer.scores.levels import LEVELS, SUITE
 
 
 def read_systems(runs: Iterable[Path], allow_missing: bool = False, *, levels: Mapping[str, Category] = LEVELS) -> Runs:
-    """Read every system in some folders that ran tasks of SIQ.
-
-    If a system ran a task more than once, the newest run by `date` counts.
+    """Read every system in some folders that ran tasks of SIQ; of several runs of a task, the newest by `date` counts.
 
     Args:
         runs: Folders (any depth) or results files.
@@ -52,10 +50,6 @@ def find_levels(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list
 
 def read_answers(runs: Iterable[Path], allow_missing: bool = False) -> Answers:
     """Read the Apply answers of every system below some folders, the newest run of each task.
-
-    Args:
-        runs: Folders (any depth) or results files.
-        allow_missing: As for `find_tasks`.
 
     Raises:
         SpeechIQError: No task of the level Apply, or as for `answers.read_answers`.

@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
-from speechiq.reducer.runs.choice import choose
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.systems import System, read_tasks
 from speechiq.reducer.runs.tasks import categories_of, find_tasks, group
-from speechiq.reducer.scores.levels import LEVELS
+from speechiq.reducer.scores.levels import LEVELS, choose
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scoring import Options
@@ -34,11 +33,7 @@ class Found(NamedTuple):
     warnings: list[str]
 
     def read(self, suite: str) -> list[System]:
-        """Read the systems of a suite.
-
-        Raises:
-            SpeechIQError: A sample file is missing or cannot be used.
-        """
+        """Read the systems of a suite; errors as for `read_tasks`."""
         return read_tasks(self.tasks[suite], self.levels[suite])
 
     @property
@@ -70,7 +65,7 @@ def find(
     tasks, warnings = find_tasks(runs, allow_missing)
     suites = dict(sorted(group(tasks).items(), key=lambda item: (item[0] != SIQ, item[0])))
     known = {suite: _describe(suite, suite_tasks, options.norms) for suite, suite_tasks in suites.items()}
-    chosen = choose_all(known, measures, levels)
+    chosen = choose(known, measures, levels)
     return Found({suite: suites[suite] for suite in chosen}, chosen, warnings)
 
 
@@ -84,42 +79,8 @@ def _describe(suite: str, tasks: Sequence[TaskRun], norms: Norms | None) -> Mapp
     return {level: category.measured_by(norms.levels[level].metric) for level, category in LEVELS.items()}
 
 
-def choose_all(
-    known: Mapping[str, Mapping[str, Category]], measures: Sequence[str] = (), levels: str | None = None
-) -> dict[str, dict[str, Category]]:
-    """Return suite -> the categories to score; a suite without a category of `levels` is left out.
-
-    Args:
-        known: Suite -> its categories.
-        measures: As for `find`.
-        levels: As for `find`.
-
-    Raises:
-        SpeechIQError: No suite has a category or column, or a category is given two columns.
-    """
-    columns: dict[str, list[str]] = {}
-    for categories in known.values():
-        for name, category in categories.items():
-            columns.setdefault(name, []).extend(category.measure.columns)
-    named = choose(columns, measures, levels)
-    chosen = {
-        suite: {
-            name: category.measured_by(column) if (column := named[name]) in category.measure.columns else category
-            for name, category in categories.items()
-            if name in named
-        }
-        for suite, categories in known.items()
-    }
-    return {suite: categories for suite, categories in chosen.items() if categories}
-
-
 def refuse_unknown_field(found: Found, field: str | None) -> None:
-    """Raise a `SpeechIQError` if no category has kinds by a field (`group_by`).
-
-    Args:
-        found: The suites of the runs.
-        field: The field; None if not given.
-    """
+    """Raise a `SpeechIQError` if no category has groups by a field (`group_by`); None is not given."""
     known = {name for levels in found.levels.values() for of in levels.values() for name in of.group_by}
     if field is not None and field not in known:
         fix = f"choose from {', '.join(sorted(known))}" if known else "leave it out: their tasks have no group_by"
@@ -129,12 +90,7 @@ def refuse_unknown_field(found: Found, field: str | None) -> None:
 
 
 def refuse_options_of_siq(found: Found, **given: object) -> None:
-    """Raise a `SpeechIQError` if an option of SIQ is given and the runs have no SIQ.
-
-    Args:
-        found: The suites of the runs.
-        **given: Options by name; None if not given.
-    """
+    """Raise a `SpeechIQError` if an option of SIQ is given (not None) and the runs have no SIQ."""
     for option, value in given.items():
         if value is not None and SIQ not in found.levels:
             raise SpeechIQError(

@@ -75,11 +75,6 @@ def weighted_kappa(one: np.ndarray, other: np.ndarray, counts: np.ndarray) -> np
     Weights are squared differences of the scores, so that scores need not be whole (means of draws). For whole scores
     this is scikit-learn's `cohen_kappa_score(weights="quadratic")` with all grades of the scale as labels.
 
-    Args:
-        one: Scores of a rater, shape (items,).
-        other: Scores of the other rater, shape (items,).
-        counts: How often each item counts, shape (draws, items).
-
     >>> weighted_kappa(np.array([0.0, 1, 2]), np.array([0.0, 1, 1]), np.ones((1, 3))).round(3).tolist()
     [0.667]
     """
@@ -97,7 +92,7 @@ def krippendorff(ratings: np.ndarray, counts: np.ndarray, *, ordinal: bool) -> n
 
     Args:
         ratings: Shape (items, raters); NaN if a rater has no score. Items with fewer than two scores do not count.
-        counts: How often each item counts, shape (draws, items).
+        counts: As for all statistics.
         ordinal: Whether scores are grades, of which only the order counts.
 
     >>> ratings = np.array([[1.0, 1], [2, 3], [3, 3], [5, np.nan]])
@@ -124,10 +119,6 @@ def krippendorff(ratings: np.ndarray, counts: np.ndarray, *, ordinal: bool) -> n
 def share_equal(ratings: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return the share of pairs of scores of one item that are equal, the mean over items; NaN without such pairs.
 
-    Args:
-        ratings: As for `krippendorff`.
-        counts: As for `krippendorff`.
-
     >>> share_equal(np.array([[1.0, 1, 2], [3, 3, np.nan]]), np.ones((1, 2))).round(3).tolist()
     [0.667]
     """
@@ -143,11 +134,6 @@ def share_equal(ratings: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 def spearman(one: np.ndarray, other: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return the rank correlation of two columns; NaN if all values of one are equal.
-
-    Args:
-        one: Shape (items,).
-        other: Shape (items,).
-        counts: How often each item counts, shape (draws, items).
 
     >>> spearman(np.array([1.0, 2, 3, 4]), np.array([1.0, 2, 4, 3]), np.ones((1, 4))).round(3).tolist()
     [0.8]

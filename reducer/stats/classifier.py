@@ -35,17 +35,15 @@ class Fit(NamedTuple):
 
 
 def auc(risk: np.ndarray, failed: np.ndarray, counts: np.ndarray | None = None) -> np.ndarray:
-    """Return the probability that a failure has a higher risk than a success; ties count half.
+    """Return the probability that a failure has a higher risk than a success, shape (draws,); ties count half.
 
-    With counts this is scikit-learn's `roc_auc_score` for each draw, in one pass over all draws.
+    With counts this is scikit-learn's `roc_auc_score` for each draw, in one pass over all draws. It is NaN for a draw
+    without failures or without successes.
 
     Args:
         risk: One number per item, shape (items,).
         failed: Whether each item failed, shape (items,).
         counts: How often each item counts, shape (draws, items); None counts each once.
-
-    Returns:
-        Shape (draws,); NaN for a draw without failures or without successes.
 
     >>> auc(np.array([0.0, 0.5, 0.5, 1.0]), np.array([False, True, False, True])).tolist()
     [0.875]
@@ -108,11 +106,7 @@ def mcfadden(failed: np.ndarray, probability: np.ndarray) -> float:
 def validate(covariates: np.ndarray, failed: np.ndarray, clusters: np.ndarray, seed: int) -> np.ndarray:
     """Return the probability of failure of each item by a regression on the other folds.
 
-    Args:
-        covariates: Shape (items, covariates).
-        failed: Whether each item failed.
-        clusters: The cluster of each item, such as its clip; it is in one fold.
-        seed: Of the folds.
+    A cluster, such as a clip with all its items, is in one fold; `seed` is that of the folds.
     """
     from scipy.special import expit
 
@@ -128,16 +122,8 @@ def validate_auc(covariates: np.ndarray, failed: np.ndarray, clusters: np.ndarra
     """Return the AUC over all pairs of a failure and a success, each by a regression on neither's fold.
 
     Probabilities of two fits are never compared: if a fold with many failures is left out, the fit to the others
-    predicts fewer, so that over all folds a metric without any relation to failure has an AUC below 0.5.
-
-    Args:
-        covariates: As for `validate`.
-        failed: As for `validate`.
-        clusters: As for `validate`.
-        seed: As for `validate`.
-
-    Returns:
-        NaN if no pair is left.
+    predicts fewer, so that over all folds a metric without any relation to failure has an AUC below 0.5. NaN without
+    pairs.
     """
     folds = _assign_folds(clusters, seed)
     right = pairs = 0.0

@@ -32,15 +32,11 @@ class Correlation(NamedTuple):
 
 
 def correlate(ours: Sequence[float], theirs: Sequence[float]) -> Correlation:
-    """Return how well two lists of scores agree; in both, more is better.
+    """Return how well two lists of scores of the same systems agree; in both, more is better.
 
     Intervals are Fisher's for Pearson, those of Bonett and Wright (2000) for Spearman, and those of Fieller, Hartley
     and Pearson (1957) for Kendall. They cover the choice of the systems, not that of the clips. A coefficient is
     undefined if one of the lists has one value only, its interval for fewer than `FEWEST` systems.
-
-    Args:
-        ours: One number per system, shape (systems,).
-        theirs: The same systems in the same order.
 
     >>> correlation = correlate([1, 2, 3, 4, 5], [1, 2, 3, 5, 4])
     >>> [round(coefficient.estimate.value, 2) for coefficient in correlation[1:]]

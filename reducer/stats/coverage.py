@@ -27,10 +27,7 @@ MEASURED = {
 
 
 def caution_of_raw(clips: int) -> str | None:
-    """Return the caution about intervals of mean raw scores; None from 50 clips on.
-
-    Args:
-        clips: Number of clips of the smallest category.
+    """Return the caution about intervals of mean raw scores; None from 50 clips (of the smallest category) on.
 
     >>> caution_of_raw(14)
     '14 clips: intervals from fewer than 50 clips may be too narrow'
@@ -43,10 +40,7 @@ def caution_of_raw(clips: int) -> str | None:
 
 
 def caution(clips: int) -> str | None:
-    """Return the caution about intervals of small sets; None from 50 clips on.
-
-    Args:
-        clips: Number of clips of the smallest level.
+    """Return the caution about intervals of small sets; None from 50 clips (of the smallest level) on.
 
     >>> caution(50) is None
     True

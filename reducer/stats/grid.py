@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from speechiq.reducer.stats.estimate import Estimate, plain
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 UNKNOWN = "\N{EM DASH}"
 
@@ -100,6 +103,12 @@ class Grid(NamedTuple):
     def records(self) -> list[dict[str, Any]]:
         """Return the rows as plain data for files, unrounded; an estimate has a key for each end of its interval."""
         return [flatten({column.name: row.get(column.name) for column in self.columns}) for row in self.rows]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the rows as a pandas frame, with the columns of `records`."""
+        import pandas as pd
+
+        return pd.DataFrame(self.records())
 
 
 def flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

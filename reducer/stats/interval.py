@@ -52,7 +52,7 @@ class StudentizedDraws(NamedTuple):
 
 
 def shrinkage(score: np.ndarray, draws: np.ndarray) -> tuple[float, float]:
-    """Return how much chance pulls Z towards 0: in the pool, and in draws from the pool.
+    """Return how much chance pulls Z towards 0, in the pool and in draws from it: two factors above 0 and at most 1.
 
     The standard deviation that eq. 5 divides by includes the noise of the clips, so that Z of few clips is nearer
     to 0 than Z of many. Draws show how much: with r the mean product of a draw's Z and the pool's, noise is
@@ -61,9 +61,6 @@ def shrinkage(score: np.ndarray, draws: np.ndarray) -> tuple[float, float]:
     Args:
         score: Z of the pool, shape (systems,).
         draws: Z of each draw, shape (draws, systems).
-
-    Returns:
-        (the factor of the pool, the factor of the draws), above 0 and at most 1.
 
     >>> shrinkage(np.array([-1.0, 1.0]), np.array([[-1.0, 1.0], [-1.0, 1.0]]))
     (1.0, 1.0)

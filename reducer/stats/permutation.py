@@ -12,17 +12,15 @@ CHUNK_CELLS = 2**20
 
 
 def permute(parts: np.ndarray, seed: int = 0) -> np.ndarray:
-    """Run a paired permutation test of sums over clips; all parts of a clip change sign together.
+    """Run a paired permutation test of sums over clips: two-sided p values, shape (sums,).
 
-    All sign patterns are tried up to `EXACT` clips (16,384 patterns), else `FLIPS` at random. Sums that differ
-    by rounding alone count as equal, so that p is 1 if no pattern gives a smaller difference.
+    All parts of a clip change sign together. All sign patterns are tried up to `EXACT` clips (16,384 patterns), else
+    `FLIPS` at random. Sums that differ by rounding alone count as equal, so that p is 1 if no pattern gives a smaller
+    difference.
 
     Args:
         parts: Differences between two systems, shape (sums, clips).
         seed: Of the random patterns.
-
-    Returns:
-        Two-sided p values, shape (sums,).
 
     >>> permute(np.array([[1.0, 2.0, 4.0], [0.0, 0.0, 0.0]])).tolist()
     [0.25, 1.0]

@@ -9,13 +9,12 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import shorten
 from speechiq.reducer.runs.conditions import Mismatch, summarize
-from speechiq.reducer.runs.flags import Flags
 from speechiq.reducer.runs.judge_name import name_judges
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.systems import System
-from speechiq.reducer.scores.ranking import intersect
+from speechiq.reducer.runs.systems import Flags, System
+from speechiq.reducer.scores.comparability import complete, intersect
 from speechiq.reducer.scores.remarks import Remarks, observe, remark, title
-from speechiq.reducer.scores.score_matrix import align, complete
+from speechiq.reducer.scores.score_matrix import align
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.stats.coverage import caution_of_raw
 from speechiq.reducer.studies import coupled, unanswerable
@@ -70,7 +69,7 @@ def compare(pair: Pair, options: Options) -> Compared:
         raise SpeechIQError(f"--weights {options.weights} has no effect here: {coupled.NO_SCALE}")
     if has_scale:
         systems = unanswerable.leave_out(systems, options.exclude)
-    kept, mismatches = intersect(_restrict(systems, pair, asked), norms, options.allow_mismatch)
+    kept, mismatches = intersect(_restrict(systems, pair, asked), options.allow_mismatch, norms)
     a, b = ({system.name: system for system in kept}[system.name] for system in pair.both)
     undefined = _count_undefined(a, b)
     if undefined:

@@ -7,10 +7,9 @@ from textwrap import wrap
 
 from speechiq.core.console import count_of
 from speechiq.core.files.checksummed import shorten
-from speechiq.reducer.runs.choice import others_than_usual
 from speechiq.reducer.runs.conditions import ASPECTS, summarize
 from speechiq.reducer.runs.judge_name import name_judges
-from speechiq.reducer.runs.measure import Measure
+from speechiq.reducer.runs.measure import Measure, others_than_usual
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scale import Scale
 from speechiq.reducer.scores.scoreboard import Scoreboard
@@ -30,8 +29,8 @@ TITLE_WITHOUT = "Levels, without Speech IQ"
 INTERVAL = "95 % interval"
 CONSTANT = "the most frequent answer of each data set alone scores"
 UNPAIRED = (
-    "each item has one kind, so kinds differ in their items as well: a difference between kinds is not the effect of "
-    "the kind; siq study robustness compares the same items under conditions"
+    "each item has one group, so groups differ in their items as well: a difference between groups is not the effect "
+    "of the group; siq study robustness compares the same items under conditions"
 )
 ORDER = "in the order of mean rank over the categories"
 APART = "; their scores are not combined, since units may differ"
@@ -55,7 +54,7 @@ def as_grid(scoreboard: Scoreboard, part: str = "", notes: Iterable[str] | None 
 
 
 def group_grid(scoreboard: Scoreboard, field: str) -> Grid:
-    """Return the grid of a scoreboard whose categories are the kinds of items by a field (`rank_groups`)."""
+    """Return the grid of a scoreboard whose categories are the groups of items by a field (`rank_groups`)."""
     return as_grid(scoreboard, f"by {field}", group_caption(scoreboard, field))
 
 
@@ -147,9 +146,9 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
 
 
 def group_caption(scoreboard: Scoreboard, field: str) -> Iterator[str]:
-    """Yield the lines below the grid of the kinds."""
+    """Yield the lines below the grid of the groups."""
     (category, *_), bars = scoreboard.pool.levels.values(), scoreboard.bars
-    sizes = ", ".join(f"{title(kind)} {count.items}" for kind, count in scoreboard.remarks.counts.items())
+    sizes = ", ".join(f"{title(group)} {count.items}" for group, count in scoreboard.remarks.counts.items())
     yield f"suite {scoreboard.suite} by {field}: the mean over the items of all categories, {sizes}"
     yield UNPAIRED
     yield f"{category.unit}, {category.measure.direction} is better"

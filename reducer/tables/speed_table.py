@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from speechiq.reducer.runs.speeds import Speed
+from speechiq.reducer.runs.run_record import Speed
 from speechiq.reducer.stats.grid import Column, Grid
 
 COLUMNS = (

@@ -26,13 +26,13 @@ class SuiteScores(NamedTuple):
         scoreboard: The scores of all items.
         by_dataset: Data set -> the scores on that set alone.
         macro: The mean over data sets; None without them, and if no category has items of all of them.
-        by_kind: Field -> the scores of the items of each kind by it.
+        by_group: Field -> the scores of the items of each group by it.
     """
 
     scoreboard: Scoreboard
     by_dataset: dict[str, Scoreboard]
     macro: Scoreboard | None
-    by_kind: dict[str, Scoreboard]
+    by_group: dict[str, Scoreboard]
 
     @property
     def warnings(self) -> list[str]:
@@ -50,7 +50,7 @@ class SuiteScores(NamedTuple):
         if self.macro:
             notes = macro_caption({dataset: board.pool for dataset, board in self.by_dataset.items()})
             grids.append(as_grid(self.macro, MACRO, notes))
-        return grids + [group_grid(board, field) for field, board in self.by_kind.items()]
+        return grids + [group_grid(board, field) for field, board in self.by_group.items()]
 
     @property
     def content(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class SuiteScores(NamedTuple):
         return as_json(self.scoreboard) | {
             "by_dataset": {dataset: as_json(board) for dataset, board in self.by_dataset.items()} or None,
             "macro_average": rows_of(self.macro) if self.macro else None,
-            "by_kind": {field: as_json(board) for field, board in self.by_kind.items()} or None,
+            "by_group": {field: as_json(board) for field, board in self.by_group.items()} or None,
         }
 
     @property
@@ -69,8 +69,8 @@ class SuiteScores(NamedTuple):
             rows += csv_rows(board, dataset=dataset)
         if self.macro:
             rows += csv_rows(self.macro, dataset=MACRO)
-        for field, board in self.by_kind.items():
-            rows += csv_rows(board, dataset=ALL_SETS, by=field)
+        for field, board in self.by_group.items():
+            rows += csv_rows(board, dataset=ALL_SETS, group_by=field)
         return rows
 
 
@@ -86,12 +86,9 @@ def score_suite(suite: str, systems: Iterable[System], options: Options) -> Suit
         SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or cannot be scored.
     """
     scoreboard = rank_systems(suite, systems, options)
-    parts: dict[str, Scoreboard] = {}
-    if options.by_dataset:
-        scored = rank_by_dataset(scoreboard.systems, suite, **_how(options))
-        parts = {dataset: add_reliability(board) for dataset, board in scored.items()}
+    parts = score_datasets(scoreboard, options) if options.by_dataset else {}
     macro = macro_average(scoreboard, parts) if parts else None
-    fields = [field for field in scoreboard.fields if field == options.by]
+    fields = [field for field in scoreboard.fields if field == options.group_by]
     return SuiteScores(scoreboard, parts, macro, {field: rank_groups(scoreboard, field) for field in fields})
 
 
@@ -101,6 +98,12 @@ def rank_systems(suite: str, systems: Iterable[System], options: Options) -> Sco
         return add_reliability(rank(systems, suite, **_how(options)))
     kept = unanswerable.leave_out(systems, options.exclude)
     return rank(kept, norms=options.norms, **_how(options))._replace(excluded=len(options.exclude))
+
+
+def score_datasets(scoreboard: Scoreboard, options: Options) -> dict[str, Scoreboard]:
+    """Return data set -> its scores; errors as for `rank_by_dataset`."""
+    parts = rank_by_dataset(scoreboard.systems, scoreboard.suite, **_how(options))
+    return {dataset: add_reliability(part) for dataset, part in parts.items()}
 
 
 def _how(options: Options) -> dict[str, Any]:

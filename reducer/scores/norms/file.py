@@ -30,10 +30,7 @@ def write(norms: Norms, path: Path) -> None:
 
 
 def read(place: str | Path) -> Norms:
-    """Read norms.
-
-    Args:
-        place: A file, or the name of norms that come with the package (`SHIPPED`).
+    """Read norms from a file, or those that come with the package by their name (`SHIPPED`).
 
     Raises:
         SpeechIQError: The file does not exist, or `write` did not write it like this.

@@ -96,10 +96,7 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         return self.scale_of({level: sorted(level_norms.clips) for level, level_norms in self.levels.items()})
 
     def scale_of(self, clips: Mapping[str, Iterable[str]]) -> Scale:
-        """Return the scale for some of the norms' clips.
-
-        Args:
-            clips: Level -> clips, in the order of the pool to score; other levels are left out.
+        """Return the scale for some of the norms' clips: level -> clips, in the order of the pool to score.
 
         Raises:
             SpeechIQError: On some level, no clip separates systems.
@@ -118,12 +115,7 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
 
 def build(systems: Iterable[System], name: str, rule: str = DEFAULT_RULE) -> Norms:
-    """Build norms from a pool of systems.
-
-    Args:
-        systems: As `read_systems` returns them.
-        name: Name of the norms.
-        rule: Rule of the level weights, as for `scale.share_out`.
+    """Build norms from a pool of systems, with a rule of level weights as for `scale.share_out`.
 
     Raises:
         SpeechIQError: A name that does not print, systems with different items or conditions, or a pool that sets no

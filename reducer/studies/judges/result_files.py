@@ -21,7 +21,7 @@ from speechiq.core.files.json_text import decode
 from speechiq.core.files.plain import check_output_folder, exists, is_file, read_plain, write_whole
 from speechiq.metrics.defined import mean
 from speechiq.metrics.wording import SPREAD, spread
-from speechiq.reducer.runs.run_files import samples_of
+from speechiq.reducer.runs.results_file import samples_of
 from speechiq.reducer.studies.judges.rejudging import Plan, Rejudged
 
 ADVICE = "name another folder with --output"

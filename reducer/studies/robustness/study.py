@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.results_file import CONDITION
 from speechiq.reducer.runs.systems import System
+from speechiq.reducer.scores.comparability import drop_empty_levels, share
 from speechiq.reducer.scores.draws import Clips
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scale import Scale
-from speechiq.reducer.scores.score_matrix import ScoreMatrix, align, drop_empty_levels, share
+from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats.coverage import caution_of_raw
 from speechiq.reducer.studies.robustness.curves import Crossing, Curve, draw_curves, find_crossings, measure

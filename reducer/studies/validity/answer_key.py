@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.samples import SampleTable, join_columns
 from speechiq.reducer.studies.validity.tables import Tables
 from speechiq.reducer.studies.validity.units import RIGHT, Key, answers, clip_of
@@ -33,17 +32,13 @@ class Success(NamedTuple):
     notes: list[str]
 
 
-def label_answers(tables: Tables, column: str | None = None) -> Success:
-    """Return which answers are right, for all systems but controls.
-
-    Args:
-        tables: The numbers of the runs.
-        column: The column that says so; None means the first of `RIGHT` that tasks about a clip have.
+def label_answers(tables: Tables) -> Success:
+    """Return which answers are right by the first of `RIGHT` that tasks about a clip have; controls are left out.
 
     Raises:
         SpeechIQError: No task answers, or no system but controls does.
     """
-    right = read_right(tables.columns, column)
+    right = read_right(tables.columns)
     controls = tables.controls
     success = {key: value >= HALF for key, value in right.items() if key[0] not in controls and not math.isnan(value)}
     unjudged = sum(math.isnan(value) and key[0] not in controls for key, value in right.items())
@@ -55,21 +50,14 @@ def label_answers(tables: Tables, column: str | None = None) -> Success:
     return Success(success, notes + [f"controls left out: {', '.join(sorted(controls))}"] * bool(controls))
 
 
-def read_right(columns: Iterable[SampleTable], column: str | None = None) -> dict[Key, float]:
+def read_right(columns: Sequence[SampleTable]) -> dict[Key, float]:
     """Return (system, item) -> how right the answer is, from 0 to 1.
 
     Raises:
         SpeechIQError: As for `label_answers`.
     """
-    columns = list(columns)
-    if column is not None and not any(column in table.signed for table in columns):
-        known = {name for table in columns if answers(table.task) for name in table.signed}
-        near = did_you_mean(column, known)
-        raise SpeechIQError(
-            f"--column {column}: no task has it; {near}choose from {', '.join(sorted(known)) or 'none'}"
-        )
     right: dict[Key, float] = {}
-    for name in RIGHT if column is None else (column,):
+    for name in RIGHT:
         covered = {clip_of(key) for key in right}
         values = join_columns(columns, name)
         right |= {key: value for key, value in values.items() if clip_of(key) not in covered}
@@ -81,9 +69,7 @@ def read_right(columns: Iterable[SampleTable], column: str | None = None) -> dic
     return right
 
 
-def leave_out(
-    of: Success, tables: Tables, *, only_errors: bool, only_answerable: bool, column: str | None = None
-) -> Success:
+def leave_out(of: Success, tables: Tables, *, only_errors: bool, only_answerable: bool) -> Success:
     """Leave out items that show nothing about the recognizer, and count them also if they are kept.
 
     Args:
@@ -91,7 +77,6 @@ def leave_out(
         tables: The numbers of the runs.
         only_errors: Whether to leave out transcripts without an error.
         only_answerable: Whether to leave out items that the system answers wrong even from the reference.
-        column: As for `label_answers`.
 
     Raises:
         SpeechIQError: The runs do not say which items these are, or none is left.
@@ -104,7 +89,7 @@ def leave_out(
     if errors:
         notes.append(_count(len(without), of, "have a transcript without an error", only_errors, "--only errors"))
     has_answers = any(answers(task) for task in tables.tasks)
-    from_reference = _score_references(of, tables, column) if has_answers or only_answerable else {}
+    from_reference = _score_references(of, tables) if has_answers or only_answerable else {}
     unanswerable = {key for key, right in from_reference.items() if right < HALF}
     unknown = sum(map(math.isnan, from_reference.values()))
     missing = list(dict.fromkeys(system for system, item in of.success if (system, item) not in from_reference))
@@ -146,12 +131,12 @@ def _answering(described: Mapping[str, object]) -> tuple[object, object]:
     return described.get("llm"), described.get("answering")
 
 
-def _score_references(of: Success, tables: Tables, column: str | None) -> dict[Key, float]:
+def _score_references(of: Success, tables: Tables) -> dict[Key, float]:
     """Return how right `gold` answers each item, from 0 to 1, for systems with a run of it; NaN for no answer.
 
     The label of a clip with several questions is compared with the mean over these.
     """
-    right = read_right(tables.columns, column)
+    right = read_right(tables.columns)
     by_clip: dict[Key, list[float]] = {}
     for key, value in right.items():
         by_clip.setdefault(clip_of(key), []).append(value)

@@ -24,7 +24,6 @@ def predict_runs(
     undefined: str | None = None,
     only_errors: bool = False,
     only_answerable: bool = False,
-    column: str | None = None,
     draws: int = 1000,
     seed: int = 0,
 ) -> Prediction:
@@ -40,14 +39,13 @@ def predict_runs(
         undefined: As for `gather`.
         only_errors: As for `leave_out`.
         only_answerable: As for `leave_out`.
-        column: As for `label_answers`.
         draws: As for `prediction.predict`.
         seed: As for `prediction.predict`.
 
     Raises:
         SpeechIQError: As for all of these.
     """
-    success = choose_success(sources, tables, only_errors=only_errors, only_answerable=only_answerable, column=column)
+    success = choose_success(sources, tables, only_errors=only_errors, only_answerable=only_answerable)
     units = gather(tables.columns, success.success, metrics, defined, undefined)
     name = sources[0].name if sources else BY_ANSWERS
     units = units._replace(notes=success.notes + units.notes)

@@ -119,13 +119,11 @@ def find_thresholds(values: np.ndarray, sign: float, failed: np.ndarray) -> list
     """
     from sklearn.metrics import roc_curve
 
-    false_alarms, caught, risks = (
-        curve.tolist() for curve in roc_curve(failed, -sign * values, drop_intermediate=False)
-    )
-    places = [next(i for i, share in enumerate(caught) if share >= aim - ROUNDING) for aim in CAUGHT]
+    false_alarms, caught, risks = roc_curve(failed, -sign * values, drop_intermediate=False)
+    places = [int(np.argmax(np.round(caught, 9) >= aim)) for aim in CAUGHT]
     return [
-        Threshold(aim, -sign * risks[i] + 0.0, caught[i], false_alarms[i])
-        for aim, i in zip(CAUGHT, places, strict=True)
+        Threshold(aim, float(-sign * risks[place]) + 0.0, float(caught[place]), float(false_alarms[place]))
+        for aim, place in zip(CAUGHT, places, strict=True)
     ]
 
 

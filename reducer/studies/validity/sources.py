@@ -32,7 +32,6 @@ def choose_success(
     *,
     only_errors: bool = False,
     only_answerable: bool = False,
-    column: str | None = None,
 ) -> Success:
     """Return the labels to predict: those of the first source, or by the answers in the runs.
 
@@ -41,10 +40,9 @@ def choose_success(
         tables: The numbers of the runs.
         only_errors: As for `leave_out`.
         only_answerable: As for `leave_out`.
-        column: As for `label_answers`.
 
     Raises:
         SpeechIQError: As for `label_answers` and `leave_out`.
     """
-    success = Success(sources[0].success, []) if sources else label_answers(tables, column)
-    return leave_out(success, tables, only_errors=only_errors, only_answerable=only_answerable, column=column)
+    success = Success(sources[0].success, []) if sources else label_answers(tables)
+    return leave_out(success, tables, only_errors=only_errors, only_answerable=only_answerable)

@@ -57,8 +57,8 @@ def runs(tmp_path: Path) -> Path:
     [
         (["score", "RUNS", "--bootstrap", "0"], 9, 1),
         (["score", "RUNS", "--bootstrap", "0", "--levels", "remember,apply"], 6, 1),
-        (["score", "RUNS", "--bootstrap", "0", "-o", "OUT"], 9, 3),
-        (["score", "RUNS", "--bootstrap", "0", "--levels", "apply", "-o", "OUT"], 6, 3),
+        (["score", "RUNS", "--bootstrap", "0", "-o", "OUT"], 9, 2),
+        (["score", "RUNS", "--bootstrap", "0", "--levels", "apply", "-o", "OUT"], 6, 2),
         (["study", "unanswerable", "RUNS", "-o", "REVIEW"], 3, 1),
         (["compare", "good", "bad", "RUNS", "--bootstrap", "0", "--clips", "0"], 9, 1),
         (["compare", "good", "bad", "RUNS", "--bootstrap", "0"], 9, 2),

@@ -1,4 +1,4 @@
-"""Columns that pool the items of several categories, columns beside the scores, and scores by kind of item."""
+"""Micro-averages of several categories, extra columns beside the scores, and scores by group of items."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_every_output_has_them(runs, tmp_path):
     shown = siq("score", runs, *outputs, "--group-by", "noise", "-o", tmp_path / "out")
     assert "Average" in shown and "mean of the 23 items of all categories, not part of the mean rank" in shown
     rows = list(csv.DictReader(files["csv"].read_text().splitlines()))
-    assert [row["by"] for row in rows] == ["", "", "noise", "noise"]
+    assert [row["group_by"] for row in rows] == ["", "", "noise", "noise"]
     assert float(rows[1]["average_score"]) == pytest.approx(np.nanmean(np.concatenate([*POINTS.values()])))
     assert rows[1]["pf_undefined"] == "1" and float(rows[3]["clean_score"]) > 0
     for ending in ("md", "tex"):
@@ -194,8 +194,8 @@ def test_every_output_has_them(runs, tmp_path):
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_wide_table_is_printed_in_parts_that_fit(runs, width):
-    found = find([runs], False, Options(draws=100, by="noise"))
-    scores = score_suite("wildspeech", found.read("wildspeech"), Options(draws=100, by="noise"))
+    found = find([runs], False, Options(draws=100, group_by="noise"))
+    scores = score_suite("wildspeech", found.read("wildspeech"), Options(draws=100, group_by="noise"))
     console = Console(file=io.StringIO(), width=width)
     for grid in scores.grids:
         print_grid(grid, console)
@@ -204,23 +204,23 @@ def test_a_wide_table_is_printed_in_parts_that_fit(runs, width):
     assert all(word in text for word in ("TC", "PF Tone", "Average", "Quality", "Natural Noise"))
 
 
-def test_each_kind_has_its_scores_and_its_number_of_items(runs):
+def test_each_group_has_its_scores_and_its_number_of_items(runs):
     found = scores(runs, "--group-by", "noise")
-    assert scores(runs)["by_kind"] is None
-    kinds = found["by_kind"]["noise"]
-    assert kinds["items"] == {"clean": 9, "human_noise": 6, "natural_noise": 8}
-    speaker = next(row for row in kinds["systems"] if row["system"] == "speaker")["categories"]
+    assert scores(runs)["by_group"] is None
+    groups = found["by_group"]["noise"]
+    assert groups["items"] == {"clean": 9, "human_noise": 6, "natural_noise": 8}
+    speaker = next(row for row in groups["systems"] if row["system"] == "speaker")["categories"]
     for place, kind in enumerate(NOISE):
         values = [value for of in POINTS.values() for value in of[place::3]]
         assert speaker[kind]["score"] == pytest.approx(np.nanmean(values)) and speaker[kind]["interval"]
     assert speaker["natural_noise"]["undefined"] == 1
     shown = siq("score", runs, "--group-by", "noise")
     assert "Suite wildspeech by noise" in shown and "Clean 9, Human Noise 6, Natural Noise 8" in shown
-    assert "each item has one kind" in shown and "siq study robustness compares the same items" in shown
-    assert scores(runs, "--group-by", "noise", "--levels", "ii")["by_kind"]["noise"]["items"]["clean"] == 2
+    assert "each item has one group" in shown and "siq study robustness compares the same items" in shown
+    assert scores(runs, "--group-by", "noise", "--levels", "ii")["by_group"]["noise"]["items"]["clean"] == 2
 
 
-def test_kinds_that_do_not_exist_or_have_no_mean_are_refused(runs):
+def test_groups_that_do_not_exist_or_have_no_mean_are_refused(runs):
     message = refusal("score", runs, "--group-by", "noize")
     assert message == (
         "--group-by noize: no task of these runs has groups by it; did you mean noise? choose from noise"
@@ -245,7 +245,7 @@ def test_the_page_has_them(runs, tmp_path):
     page = (tmp_path / "page.html").read_text()
     for text in ("<span>Average</span>", "<span>Speech Quality</span>", 'id="suite-wildspeech-by-noise"'):
         assert text in page
-    assert "each item has one kind" in page and page.count('class="sortable"') == 2
+    assert "each item has one group" in page and page.count('class="sortable"') == 2
 
 
 def test_another_rater_of_speech_is_one_difference_of_a_category(runs):

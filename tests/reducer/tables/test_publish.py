@@ -60,3 +60,9 @@ def test_files_have_every_digit_and_every_column():
     assert rows[1]["system"] == "'=b"
     content = json.loads(as_text(publication, "json", {"schema": "speechiq-test"}))
     assert content["rows"][1]["wer"] == {"value": 0.0, "low": None, "high": None} and content["schema"]
+
+
+def test_a_frame_has_every_digit_and_every_column():
+    frame = GRID.to_frame()
+    assert list(frame) == ["system", "wer", "wer_low", "wer_high", "wer_z", "siq", "seed"]
+    assert frame["wer_high"].tolist()[0] == 0.25 and frame["seed"].isna().tolist() == [False, True]
