@@ -18,8 +18,7 @@ from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.studies.judges.check import FEWEST, as_grids
 from speechiq.reducer.studies.judges.check import check as compare
-from speechiq.reducer.studies.judges.human_scores import read_human_scores
-from speechiq.reducer.studies.judges.sample import choose
+from speechiq.reducer.studies.judges.human_scores import choose, read_human_scores
 from speechiq.reducer.studies.judges.settings import JudgeSettings, read_settings
 from speechiq.reducer.tables.origin import command_line
 from speechiq.reducer.tables.publish import Publication, list_outputs, publish

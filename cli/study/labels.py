@@ -18,7 +18,7 @@ from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.reducer.runs.labels import Label, refuse_alike, write_labels
 from speechiq.reducer.studies.validity import answer_key
 from speechiq.reducer.studies.validity.answer_key import Success, label_answers, leave_out
-from speechiq.reducer.studies.validity.exchanges import read_exchanges
+from speechiq.reducer.studies.validity.exchanges import label_judged, read_exchanges
 from speechiq.reducer.studies.validity.tables import Tables, read_tables
 from speechiq.reducer.tables.publish import list_outputs
 
@@ -108,7 +108,5 @@ def _write_page(tables: Tables, page: Path) -> None:
 
 
 def _label_judged(tables: Tables, judging: Judging) -> Success:
-    from speechiq.reducer.studies.validity.judged import label_judged
-
     with stop_in_one_line("the same command continues from the response cache"):
         return label_judged(read_exchanges(tables), judging)

@@ -13,8 +13,7 @@ from speechiq.core.console import say
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.studies.agreement import as_grid, compare_each_pair
 from speechiq.reducer.studies.validity import published
-from speechiq.reducer.studies.validity.from_runs import predict_runs
-from speechiq.reducer.studies.validity.sources import read_sources
+from speechiq.reducer.studies.validity.from_runs import predict_runs, read_sources
 from speechiq.reducer.studies.validity.tables import read_tables
 from speechiq.reducer.tables.origin import command_line
 from speechiq.reducer.tables.publish import Publication, list_outputs, publish

@@ -45,7 +45,7 @@ def compare(
     seed: int = 0,
     raw_only: str | None = None,
 ) -> Comparison:
-    """Compare two systems of a pool.
+    """Compare the systems a and b of a pool.
 
     Args:
         pool: The two systems, and further ones that set the scale.
@@ -87,12 +87,11 @@ def compare(
 
     levels = scores.levels.values()
     values = [*(level_scores.raw for level_scores in levels), *(level_scores.z for level_scores in levels), scores.siq]
-    ends = [(math.nan, math.nan)] * len(values)
-    if drawn:
-        ends = [_ends(interval) for interval in _intervals(drawn, own_draws, row_a, row_b)]
+    unknown = Interval(np.array([math.nan]), np.array([math.nan]))
+    intervals = _intervals(drawn, own_draws, row_a, row_b) if drawn else [unknown] * len(values)
     differences = [
-        Difference(float(value[row_a]), float(value[row_b]), low, high, chance)
-        for value, (low, high), chance in zip(values, ends, p.tolist(), strict=True)
+        Difference(float(value[row_a]), float(value[row_b]), *_ends(interval), chance)
+        for value, interval, chance in zip(values, intervals, p.tolist(), strict=True)
     ]
     return Comparison(
         a=a,
@@ -128,10 +127,8 @@ def _check_asked(asked: Collection[str] | None, known: tuple[str, ...], no_siq: 
 def draw_gap(pool: ScoreMatrix, a: int, b: int, scale: Scale, draws: int, seed: int) -> Draws:
     """Return the draws of one system's scores minus another's, clip by clip, without the rest of the pool."""
     gap = ScoreMatrix(("gap",), pool.clips, {level: raw[[a]] - raw[[b]] for level, raw in pool.raw.items()})
-    scale = scale._replace(
-        levels={level: level_scale._replace(mean=0.0) for level, level_scale in scale.levels.items()}
-    )
-    return draw(gap, scale=scale, draws=draws, seed=seed, tail_allowance=0)
+    levels = {level: level_scale._replace(mean=0.0) for level, level_scale in scale.levels.items()}
+    return draw(gap, scale=scale._replace(levels=levels), draws=draws, seed=seed, tail_allowance=0)
 
 
 def draw_pair(pool: ScoreMatrix, rule: str, draws: int, seed: int) -> Draws:
@@ -149,9 +146,8 @@ def _intervals(drawn: Draws, own_draws: Draws | None, a: int, b: int) -> list[In
     if own_draws:
         clouds = (*own_draws.z_clouds.values(), own_draws.siq_cloud)
         return raw + [cloud.difference(a, b).interval for cloud in clouds]
-    siq = drawn.siq_cloud.interval
-    z = [cloud.interval for cloud in drawn.z_clouds.values()]
-    return [*raw, *z, Interval(siq.low - MEAN, siq.high - MEAN)]
+    low, high = drawn.siq_cloud.interval
+    return [*raw, *(cloud.interval for cloud in drawn.z_clouds.values()), Interval(low - MEAN, high - MEAN)]
 
 
 def _per_z(level_scale: LevelScale) -> np.ndarray:

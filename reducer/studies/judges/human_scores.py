@@ -1,4 +1,4 @@
-"""Read the scores that persons gave to judged answers on the page of `siq judge check`.
+"""Choose the judged answers that persons score on the page of `siq judge check`, and read their scores.
 
 A line of such a file is one answer: `{"id": of the answer, "score": on the scale of the rubric, "person": name,
 "note": text, "judge": name, "judging": digest of its settings, "rubric": name, "rubric_sha256": ...}`.
@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
@@ -33,6 +34,29 @@ class _Line(msgspec.Struct):
     judge: str = ""
     rubric: str = ""
     person: str = ""
+
+
+def choose(answers: Sequence[JudgedRow], count: int, seed: int) -> list[JudgedRow]:
+    """Return some answers in random order, every answer with the same chance to be among them.
+
+    They are spread evenly over systems, tasks and scores of the judge: every k-th answer in that order. With equal
+    chances no weights are needed: the mean difference of person and judge in the sample estimates that of all answers.
+
+    Args:
+        answers: Answers with a score of the judge.
+        count: How many; all of them if there are fewer.
+        seed: Equal seeds choose equal answers.
+    """
+    random = np.random.default_rng(seed)
+    ties = random.random(len(answers))
+    by_id = sorted(answers, key=lambda answer: answer.id)
+    order = sorted(
+        range(len(by_id)), key=lambda i: (by_id[i].task.system, by_id[i].task.task, by_id[i].stored.points, ties[i])
+    )
+    count = min(count, len(order))
+    places = (np.arange(count) + random.random()) * len(order) / max(count, 1)
+    chosen = [by_id[order[int(place)]] for place in places]
+    return [chosen[i] for i in random.permutation(count)]
 
 
 def read_human_scores(

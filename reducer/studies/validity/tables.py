@@ -29,7 +29,7 @@ class Tables(NamedTuple):
     @property
     def tasks(self) -> list[TaskRun]:
         """Return the tasks."""
-        return [of.task for of in self.columns]
+        return [table.task for table in self.columns]
 
     @property
     def controls(self) -> dict[str, str]:
@@ -39,10 +39,10 @@ class Tables(NamedTuple):
     @property
     def items(self) -> dict[str, set[Item]]:
         """Return system -> the items that it ran."""
-        found: dict[str, set[Item]] = {}
+        items: dict[str, set[Item]] = {}
         for table in self.columns:
-            found.setdefault(table.task.system, set()).update(table.items)
-        return found
+            items.setdefault(table.task.system, set()).update(table.items)
+        return items
 
 
 def read_tables(runs: Iterable[Path], allow_missing: bool = False, allow_mismatch: bool = False) -> Tables:
@@ -57,7 +57,7 @@ def read_tables(runs: Iterable[Path], allow_missing: bool = False, allow_mismatc
         SpeechIQError: The runs cannot be read, or systems differ and that is not allowed.
     """
     tasks, warnings = find_tasks(runs, allow_missing)
-    mismatches = [found for of in group(tasks).values() for found in compare_systems(_systems(of))]
+    mismatches = [mismatch for suite in group(tasks).values() for mismatch in compare_systems(_systems(suite))]
     if mismatches and allow_mismatch:
         warnings = [*warnings, f"not on equal terms: {summarize(mismatches)}"]
     else:

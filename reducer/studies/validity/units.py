@@ -91,7 +91,6 @@ def gather(
     """
     of_clips = [table for table in tables if len(table.task.category.item) == 1]
     known = _names(of_clips)
-    usual = _names(table for table in of_clips if not answers(table.task))
     if not known:
         raise SpeechIQError(
             "these runs have no metric of transcripts: give runs of a task that compares transcripts with references"
@@ -105,27 +104,28 @@ def gather(
         if condition is not None:
             joined = join_columns(of_clips, condition)
             keys = [key for key in keys if math.isnan(joined.get(clip_of(key), math.nan)) is wanted]
+    usual = [name for name in _names(table for table in of_clips if not answers(table.task)) if name not in NOT_METRICS]
     notes: list[str] = []
-    found: dict[str, Metric] = {}
-    for name in metrics or [name for name in usual if name not in NOT_METRICS]:
+    chosen: dict[str, Metric] = {}
+    for name in metrics or usual:
         fault, metric = _read(name, join_columns(of_clips, name), keys, known[name])
-        if metric is None and metrics:
-            raise SpeechIQError(f"{name}: {fault}; leave it out of --metrics")
-        equal = next(
-            (other for other, of in found.items() if metric and np.array_equal(of.values, metric.values)), None
-        )
         if metric is None:
+            if metrics:
+                raise SpeechIQError(f"{name}: {fault}; leave it out of --metrics")
             notes.append(f"{name} left out: {fault}")
-        elif equal and not metrics:
-            notes.append(f"{name} left out: equal to {equal} everywhere")
-        else:
-            found[name] = metric
-            if metric.undefined:
-                notes.append(f"{name} is undefined for {metric.undefined} of {len(keys)} items: it counts as 0 there")
-    if not found:
+            continue
+        equal = [twin for twin, values in chosen.items() if np.array_equal(values.values, metric.values)]
+        if equal and not metrics:
+            notes.append(f"{name} left out: equal to {equal[0]} everywhere")
+            continue
+        chosen[name] = metric
+        if metric.undefined:
+            notes.append(f"{name} is undefined for {metric.undefined} of {len(keys)} items: it counts as 0 there")
+    if not chosen:
         raise SpeechIQError(f"no metric is left to predict with: {'; '.join(notes)}")
     failed = np.array([not success[key] for key in keys])
-    return Units(tuple(system for system, _ in keys), tuple(item for _, item in keys), failed, found, notes)
+    systems, items = zip(*keys, strict=True)
+    return Units(systems, items, failed, chosen, notes)
 
 
 def _names(tables: Iterable[SampleTable]) -> dict[str, float]:
