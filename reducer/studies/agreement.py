@@ -62,13 +62,5 @@ def as_grid(
     notes: Sequence[str] = (),
     names: Sequence[Column] = RATERS,
 ) -> Grid:
-    """Return a grid of agreements.
-
-    Args:
-        title: Its title.
-        rows: Records with the fields of an `Agreement`.
-        statistics: The fields to show.
-        notes: Lines below the table.
-        names: Columns before the statistics.
-    """
+    """Return a grid of records with the fields of an `Agreement`: columns that name each row, then `statistics`."""
     return Grid(title, [*names, *(COLUMNS[name] for name in statistics)], rows, notes)

@@ -52,12 +52,7 @@ def _metrics(ranking: Ranking) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def as_grid(rows: Sequence[Row], ranks: str) -> Grid:
-    """Return a grid with one row per metric: each coefficient over its 95 % interval and its p-value.
-
-    Args:
-        rows: The correlations.
-        ranks: Name of the ranks that they are with.
-    """
+    """Return a grid with one row per metric: each coefficient with the ranks over its 95 % interval and its p-value."""
     names = Correlation._fields[1:]
     columns = [Column("metric", "Metric")]
     for name in names:

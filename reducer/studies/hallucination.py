@@ -29,7 +29,7 @@ class Hallucination(NamedTuple):
         hallucinated: Number of votes for one of (A) to (D).
         none_of_the_above: Number of votes for (E), the right answer.
         unparsed: Number of votes without a letter; they count as neither.
-        rate: hallucinated / asked, with its interval over clips (`proportion.share`).
+        rate: Share of hallucinated votes, with its interval over clips (`proportion.share`).
     """
 
     system: str
@@ -42,11 +42,7 @@ class Hallucination(NamedTuple):
 
 
 def count(answers: Answers, confirmed: Mapping[Item, Confirmed]) -> list[Hallucination]:
-    """Count the hallucinations of every system, lowest rate first, then by name.
-
-    Args:
-        answers: The answers of all systems.
-        confirmed: The unanswerable set; its questions with the verdict `unanswerable` count.
+    """Count the hallucinations of every system on the questions with the verdict `unanswerable`, lowest rate first.
 
     Raises:
         SpeechIQError: The set has no unanswerable question, or one that is missing in the runs or differs in wording.

@@ -30,7 +30,7 @@ UNIT = "standard deviations, mean of the categories"
 
 
 class Compared(NamedTuple):
-    """Hold the comparison of two systems, ready to show and write.
+    """The comparison of two systems, ready to show and write.
 
     Attributes:
         found: The comparison.
@@ -53,10 +53,6 @@ class Compared(NamedTuple):
 
 def compare(pair: Pair, options: Options) -> Compared:
     """Compare two systems of one suite.
-
-    Args:
-        pair: The systems; further ones set the scale of SIQ without norms.
-        options: How to compare.
 
     Raises:
         SpeechIQError: Level weights without a scale, systems on different terms, or as for `coupled.compare`.

@@ -20,12 +20,9 @@ ADVICE_NAME = "siq compare NAME_A NAME_B RUNS"
 
 
 class Pair(NamedTuple):
-    """Hold two systems of one suite.
+    """Two systems of one suite.
 
     Attributes:
-        suite: Name of the suite.
-        a: System A.
-        b: System B.
         others: Further systems, which can set a scale.
         categories: The categories to compare.
         asked: Names of the scores that must agree for a system to be better; None means all.
@@ -102,7 +99,7 @@ def choose(place: str, named: Held | None, find: Callable[[Sequence[Path]], Held
 def pair_up(
     chosen_a: Chosen, chosen_b: Chosen, named: Held | None, asked: Collection[str] | None, places: tuple[str, str]
 ) -> Iterator[Pair]:
-    """Yield the two systems for each suite that both ran; of several suites, those with a name in `asked`.
+    """Yield systems A and B for each suite that both ran; of several suites, those with a name in `asked`.
 
     Args:
         chosen_a: System A.

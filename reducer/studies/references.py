@@ -25,11 +25,9 @@ class ReferenceErrors(NamedTuple):
 
     Attributes:
         dataset: Name of the original set.
-        system: Name of the system.
         clips: How many clips both sets have.
         changed: On how many of them the score differs.
-        original: Mean error rate against the original references.
-        cleaned: Mean error rate against the cleaned references.
+        original, cleaned: Mean error rates against both references.
         difference: The part of the error rate that comes from the references, with its interval over clips.
     """
 
@@ -48,14 +46,9 @@ class ReferenceErrors(NamedTuple):
 
 
 def compare_references(systems: Iterable[System], draws: int = 1000, seed: int = 0) -> list[ReferenceErrors]:
-    """Compare the error rates of each system on original and cleaned references.
+    """Compare the error rates of each system on original and cleaned references, at the level Remember.
 
     Clips are joined by their ids without the name of the set, which both versions of a set share.
-
-    Args:
-        systems: Systems that ran both versions of a set at the level Remember.
-        draws: Draws of clips for the intervals; 0 leaves these out (NaN).
-        seed: Of the draws.
 
     Raises:
         SpeechIQError: No system ran both versions of a set, or two versions share no clip.
@@ -93,12 +86,7 @@ def _compare(system: System, draws: int, seed: int) -> Iterator[ReferenceErrors]
 
 
 def as_grid(rows: Sequence[ReferenceErrors], unit: str) -> Grid:
-    """Return a grid with one row per set and system.
-
-    Args:
-        rows: The comparisons.
-        unit: Unit of the error rate, such as `WER %`.
-    """
+    """Return a grid with one row per set and system; `unit` is that of the error rate, such as `WER %`."""
     columns = [
         Column("dataset", "Set"),
         Column("system", "System"),

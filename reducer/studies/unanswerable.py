@@ -157,13 +157,7 @@ def leave_out(systems: Iterable[System], confirmed: ConfirmedSet) -> list[System
 
 
 def check_wording(confirmed: Mapping[Item, Confirmed], asked: Mapping[Item, str], runs: str = "the runs") -> None:
-    """Raise a `SpeechIQError` if a question of a set is missing in runs, or has another wording there.
-
-    Args:
-        confirmed: The questions of the set.
-        asked: Question -> `Question.asked`, for the questions of the runs.
-        runs: The runs, in words.
-    """
+    """Raise a `SpeechIQError` if a question of a set is missing in runs, or has another wording there."""
     fix = "give runs of the same tasks, or a set that was confirmed for these"
     if missing := sorted(confirmed.keys() - asked.keys()):
         raise SpeechIQError(

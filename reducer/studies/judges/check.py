@@ -31,8 +31,7 @@ class Group(NamedTuple):
     """Answers of one rubric: all of them, those of a system, or those of a system in one category.
 
     Attributes:
-        system: Name of the system; empty for all.
-        category: Name of the category; empty for all.
+        system, category: Their names; empty for all.
         agreement: Of judge A and person B on the scored answers; its bias is on the scale of the rubric.
         corrected: Mean scores on the scale of the rubric.
     """
@@ -61,7 +60,6 @@ class Checked(NamedTuple):
     """What persons' scores show about a judge with one rubric.
 
     Attributes:
-        rubric: The rubric.
         groups: All answers first, then each system and category with enough scores.
         left_out: Names of systems and categories with too few scores for a group of their own.
         grades: The grades that occur, lowest first.
@@ -90,12 +88,7 @@ def check(
 ) -> list[Checked]:
     """Compare the judge with persons, for each rubric with enough scores.
 
-    Args:
-        answers: All judged answers of the runs.
-        scores: Scores of each person. Of an answer that several persons scored, the mean counts.
-        settings: The judge of the runs.
-        draws: Number of bootstrap draws.
-        seed: Seed of the draws.
+    Of an answer that several persons scored, the mean counts. Intervals come from draws of clips.
 
     Raises:
         SpeechIQError: No rubric has enough scores.

@@ -41,11 +41,6 @@ def choose(answers: Sequence[JudgedRow], count: int, seed: int) -> list[JudgedRo
 
     They are spread evenly over systems, tasks and scores of the judge: every k-th answer in that order. With equal
     chances no weights are needed: the mean difference of person and judge in the sample estimates that of all answers.
-
-    Args:
-        answers: Answers with a score of the judge.
-        count: How many; all of them if there are fewer.
-        seed: Equal seeds choose equal answers.
     """
     random = np.random.default_rng(seed)
     ties = random.random(len(answers))

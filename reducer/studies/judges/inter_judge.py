@@ -32,20 +32,15 @@ MEANINGS = (
 
 
 class InterJudgeAgreement(NamedTuple):
-    """The agreement of judges A and B on the answers of one system, or of all.
+    """The agreement of judges A and B on the answers of one system, or of all (`ALL`).
 
     Scores are shares of the scale, 0 to 1, since the judges may have different rubrics.
 
     Attributes:
-        suite: Name of the suite.
-        category: Name of the category.
-        system: Name of the system, or `ALL`.
         judge_a, judge_b: The judges in words.
-        answers: Number of answers that both have judged.
+        answers: Number of answers that both have judged; means and agreement are over these.
         unjudged_a, unjudged_b: Number of answers without a score of A and of B.
-        mean_a, mean_b: Mean scores of the answers that both have judged.
         ordinal: Whether alpha is that of the ordinal scale, as for whole grades; else of the interval scale.
-        agreement: On the answers that both have judged.
     """
 
     suite: str

@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 
 class Plan(NamedTuple):
-    """A task whose answers are judged again.
-
-    Attributes:
-        task: The task.
-        judging: The new judge; its rubric is that of the task unless another one is given.
-    """
+    """A task whose answers are judged again by a new judge, with the rubric of the task unless another one is given."""
 
     task: TaskRun
     judging: Judging
@@ -45,11 +40,7 @@ class Rejudged(NamedTuple):
 
 
 def plan(tasks: Sequence[TaskRun], given: Mapping[str, Any]) -> list[Plan]:
-    """Return the new judge of each task, checked before anything is judged.
-
-    Args:
-        tasks: Judged tasks.
-        given: Keys of metadata: `judge` and `judge_*`.
+    """Return the new judge of each judged task, by keys of metadata (`judge` and `judge_*`), before anything is judged.
 
     Raises:
         SpeechIQError: The judge cannot be used.

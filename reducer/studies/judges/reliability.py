@@ -61,14 +61,9 @@ class Reliability(NamedTuple):
 
 
 def measure(judged: Mapping[Item, Judged], *, draws: int, seed: int = 0) -> Reliability:
-    """Return the reliability of a judge on some answers, with intervals from draws of clips.
+    """Return the reliability of a judge on some answers, with intervals from draws of clips; 0 draws leave them out.
 
     Empty answers are not sent to a judge: agreement and correlations leave them out.
-
-    Args:
-        judged: Item -> its judged answer.
-        draws: Number of draws for the intervals; 0 leaves them out.
-        seed: Seed of the draws.
     """
     given = {item: of for item, of in judged.items() if not of.empty}
     answers, clips = list(given.values()), [item[0] for item in given]
@@ -121,21 +116,12 @@ def add_reliability(scoreboard: Scoreboard) -> Scoreboard:
 
 
 def join_categories(answers: Mapping[str, Mapping[Item, Judged]]) -> dict[Item, Judged]:
-    """Return the answers of several categories as those of one; items of one name in two categories stay apart.
-
-    Args:
-        answers: Category -> item -> its judged answer.
-    """
+    """Return category -> item -> answer as answers of one category; items of one name in two of them stay apart."""
     return {(item[0], category, *item[1:]): of for category, found in answers.items() for item, of in found.items()}
 
 
 def part_most(judged: Mapping[Item, Judged], count: int) -> list[tuple[Item, Judged]]:
-    """Return the answers whose scores by the judge and by rule differ most, largest difference first.
-
-    Args:
-        judged: Item -> its judged answer.
-        count: The most answers.
-    """
+    """Return the answers on which the scores by the judge and by rule differ, the largest differences first."""
     differing = {item: abs(of.judge - of.rule) for item, of in judged.items() if abs(of.judge - of.rule) > 0}
     return [(item, judged[item]) for item in sorted(differing, key=lambda item: (-differing[item], item))[:count]]
 

@@ -35,12 +35,10 @@ _OBJECT = msgspec.json.Decoder(dict[str, Any])
 
 
 class Target(NamedTuple):
-    """A run to write.
+    """A run to write: to the results file `path`, in the folder of all runs that are written with it.
 
     Attributes:
-        folder: Folder of all runs that are written with it.
         source: Results file of the run that was judged.
-        path: Results file to write.
         content: Content of `source`.
         origin: What the new one was made from and by which judge; an existing file with the same may be replaced.
     """
@@ -55,17 +53,12 @@ class Target(NamedTuple):
 def choose_targets(plans: Sequence[Plan], runs: Sequence[Path], output: Path | None, force: bool) -> dict[str, Target]:
     """Return results file -> where its run is written, after checking that it can be.
 
-    A folder `runs` is written to `runs-judged-by-JUDGE` beside it, or to `output`, with the same folders inside.
-
-    Args:
-        plans: The tasks to judge.
-        runs: The folders and files that the user gave.
-        output: Folder to write to; with several of `runs`, a folder inside it for each.
-        force: Whether files of other content are replaced.
+    A folder `runs` is written to `runs-judged-by-JUDGE` beside it, or to `output`, with the same folders inside; of
+    several `runs`, each has a folder inside `output`.
 
     Raises:
-        SpeechIQError: A file exists and was not made from the same run by the same judge, two runs have one target,
-            or nothing can be written there.
+        SpeechIQError: A file exists and was not made from the same run by the same judge (unless `force`), two runs
+            have one target, or nothing can be written there.
     """
     roots = list(dict.fromkeys(_root(run) for run in runs))
     by_results: dict[str, list[Plan]] = {}
@@ -94,15 +87,8 @@ def choose_targets(plans: Sequence[Plan], runs: Sequence[Path], output: Path | N
 def write_run(target: Target, tasks: Sequence[Rejudged]) -> bool:
     """Write the sample files of one run, then its results file; leave files as they are if nothing is new.
 
-    Args:
-        target: Where.
-        tasks: Its tasks.
-
     Returns:
         Whether anything was written.
-
-    Raises:
-        SpeechIQError: A file cannot be written.
     """
     for task in tasks:
         for row in task.rows:

@@ -16,13 +16,7 @@ KEYS = ("judge", "judge_by", "judge_draws", "judge_seed", "judge_identity")
 
 
 class JudgeSettings(NamedTuple):
-    """The judge of some tasks.
-
-    Attributes:
-        name: `ENGINE:MODEL` or `exact_match`.
-        sha256: A short digest of all settings of the judge.
-        rubrics: Task -> the rubric of its judge.
-    """
+    """The judge (`ENGINE:MODEL` or `exact_match`), a short digest of all its settings, and the rubric of each task."""
 
     name: str
     sha256: str

@@ -31,11 +31,9 @@ FEWEST = 3
 
 
 class Measured(NamedTuple):
-    """The scores of all runs in one measure.
+    """The scores of all runs in one measure: a category of the suite, or `siq`.
 
     Attributes:
-        name: A category of the suite, or `siq`.
-        unit: Its unit.
         sign: 1 if a higher score is better, else -1.
         values: Score of each run, as people read it, shape (runs,).
         draws: The same in every draw, shape (draws, runs).
@@ -62,15 +60,11 @@ class Curve(NamedTuple):
     """The scores of one system over the strengths of one series.
 
     Attributes:
-        measure: Name of the measure.
-        unit: Its unit.
+        unit: Unit of the measure.
         direction: Whether a higher or a lower score is better.
-        series: Name of the series.
-        system: Name of the system.
         points: From clean audio to the severest condition.
         slope: Change of the score per `per` units of the strength, by least squares over the strengths; NaN with fewer
             than two.
-        per: Units of the strength that the slope counts.
     """
 
     measure: str
@@ -92,14 +86,11 @@ class Crossing(NamedTuple):
     """The strength at which a system that is better on clean audio falls below another.
 
     Attributes:
-        measure: Name of the measure.
-        series: Name of the series.
         better: The system that is better on clean audio.
         worse: The other system.
         strength: Strength at which their curves cross, by linear interpolation, with the interval over the draws in
             which they cross between two strengths; NaN if they cross between clean audio and the mildest strength.
         share: Share of draws in which the better system is also better on clean audio, and falls below the other.
-        strength_unit: Unit of the strength.
     """
 
     measure: str

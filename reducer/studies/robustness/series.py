@@ -27,7 +27,6 @@ class Run(NamedTuple):
         condition: The condition; empty for clean audio.
         series: The condition without its strength, such as `white` or `codec:opus`; empty for clean audio.
         strength: The strength, in `unit`; NaN for clean audio.
-        unit: Unit of the strength.
         severity: What runs of a series are ordered by, the mildest first.
     """
 

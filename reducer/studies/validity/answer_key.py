@@ -21,12 +21,7 @@ HALF = 0.5
 
 
 class Success(NamedTuple):
-    """Which items succeeded.
-
-    Attributes:
-        success: (system, item) -> whether the answer from the transcript is right.
-        notes: One line per choice, with counts.
-    """
+    """Which (system, item) succeeded, so that the answer from the transcript is right, and a note per choice."""
 
     success: dict[Key, bool]
     notes: list[str]

@@ -23,10 +23,9 @@ OPTION = "acc"
 
 
 class Exchange(NamedTuple):
-    """One item of one system.
+    """The answers of a system, and of its language model from the reference, to one item.
 
     Attributes:
-        key: (system, item).
         question: What was asked; for an assistant, the query itself.
         reference: The reference of the clip.
         transcript: The system's transcript; empty if the runs do not have it.
@@ -90,14 +89,10 @@ def read_exchanges(tables: Tables) -> list[Exchange]:
 
 
 def label_judged(exchanges: Sequence[Exchange], judging: Judging) -> Success:
-    """Return which answers to transcripts are as good and as complete as those to the references.
+    """Return which answers to transcripts are as good and as complete as those to the references, by a judge of pairs.
 
     Equal in every draw and in both orders is a success; an expected score (`by=likelihood`) is rounded to a verdict.
     Items on which the orders disagree are failures, and counted. Equal answers are not sent to the judge.
-
-    Args:
-        exchanges: The answers.
-        judging: From `read_judging`, with a rubric of kind `pairwise`.
 
     Raises:
         SpeechIQError: The judge cannot work.

@@ -53,10 +53,7 @@ class Prediction(NamedTuple):
 
     Attributes:
         labels: Source of the labels, in words.
-        items: Number of labeled items.
-        failures: How many of them failed.
-        clips: Number of clips.
-        systems: Names of the systems.
+        items, failures, clips: Numbers of labeled items, of those that failed, and of their clips.
         draws: Number of draws of clips.
         left_out: How many draws had only failures or only successes, and do not count.
         seed: Seed of draws and folds.

@@ -16,12 +16,7 @@ from speechiq.reducer.scores.comparability import require_equal
 
 
 class Tables(NamedTuple):
-    """The numbers of all tasks.
-
-    Attributes:
-        columns: One entry per task.
-        warnings: One line per choice that was made between runs.
-    """
+    """The numbers of all tasks, and one warning per choice that was made between runs."""
 
     columns: list[SampleTable]
     warnings: list[str]

@@ -1,4 +1,4 @@
-"""Put labels and metrics side by side: one row per label, with the metrics of the same system's transcript."""
+"""Join labels and metrics: one row per label, with the metrics of the same system's transcript."""
 
 from __future__ import annotations
 
@@ -46,7 +46,6 @@ class Units(NamedTuple):
     """What is predicted: one unit per label.
 
     Attributes:
-        systems: System of each unit.
         items: Item of each unit: a clip, or a clip and a question.
         failed: Whether each unit failed, shape (units,).
         metrics: Name -> the metric of each unit.
@@ -77,7 +76,7 @@ def gather(
     defined: str | None = None,
     undefined: str | None = None,
 ) -> Units:
-    """Return the labeled units with their metrics.
+    """Join labels with the metrics of the same system's transcript, one unit per label.
 
     Args:
         tables: Sample tables of all tasks.
