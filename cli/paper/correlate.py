@@ -15,7 +15,7 @@ from speechiq.reducer.runs.ranks import read_ranks
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores.levels import choose_levels
 from speechiq.reducer.scores.ranking import rank
-from speechiq.reducer.studies.correlated import as_grid, as_records, correlate_ranks
+from speechiq.reducer.studies.correlated import as_grid, correlate_ranks
 from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 
 SCHEMA = "speechiq-correlation"
@@ -55,6 +55,5 @@ def correlate(
         say(f"warning: {ranking.context.remarks.no_siq}")
     rows = correlate_ranks(ranking, given)
     first = next(iter(given))
-    correlations = as_records(rows)
-    content = {"ranks": first, "correlations": correlations}
-    publish(Publication(SCHEMA, [as_grid(rows, first)], content, correlations), outputs, runs)
+    grid = as_grid(rows, first)
+    publish(Publication(SCHEMA, [grid], {"ranks": first, "correlations": grid.rows}), outputs, runs)

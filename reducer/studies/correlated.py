@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from speechiq.reducer.scores.ranking import Ranking
 from speechiq.reducer.stats.correlation import FEWEST, Correlation, correlate
-from speechiq.reducer.stats.estimate import plain
-from speechiq.reducer.stats.grid import Column, Grid
+from speechiq.reducer.stats.grid import Cell, Column, Grid
 
 
 class Row(NamedTuple):
@@ -53,21 +52,17 @@ def _metrics(ranking: Ranking) -> Iterator[tuple[str, np.ndarray]]:
 
 def as_grid(rows: Sequence[Row], ranks: str) -> Grid:
     """Return a grid with one row per metric: each coefficient with the ranks over its 95 % interval and its p-value."""
-    names = Correlation._fields[1:]
-    columns = [Column("metric", "Metric")]
-    for name in names:
+    columns = [Column("metric", "Metric"), Column("systems")]
+    for name in Correlation._fields[1:]:
         columns += [
             Column(name, f"{name.title()}\n95 % interval", ".3f", ends=".2f"),
             Column(f"{name}_p", "p", ".2g", below=name),
         ]
-    cells = []
+    cells: list[dict[str, Cell]] = []
     for row in rows:
-        coefficients = dict(zip(names, row.correlation[1:], strict=True))
-        cells.append(
-            {"metric": row.metric}
-            | {name: of.estimate for name, of in coefficients.items()}
-            | {f"{name}_p": of.p for name, of in coefficients.items()}
-        )
+        cells.append({"metric": row.metric, "systems": row.correlation.systems})
+        for name, coefficient in zip(Correlation._fields[1:], row.correlation[1:], strict=True):
+            cells[-1] |= {name: coefficient.estimate, f"{name}_p": coefficient.p}
     systems = rows[0].correlation.systems if rows else 0
     notes = [
         f"{systems} systems; more is better in every metric, error rates are taken negative",
@@ -75,14 +70,3 @@ def as_grid(rows: Sequence[Row], ranks: str) -> Grid:
         *([f"no intervals below {FEWEST} systems"] if systems < FEWEST else []),
     ]
     return Grid(f"Correlation with {ranks}", columns, cells, notes)
-
-
-def as_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return one record per metric and coefficient."""
-    return [
-        {"metric": row.metric, "systems": row.correlation.systems, "coefficient": name}
-        | plain(coefficient.estimate)
-        | {"p": coefficient.p}
-        for row in rows
-        for name, coefficient in zip(Correlation._fields[1:], row.correlation[1:], strict=True)
-    ]

@@ -39,7 +39,7 @@ class Rejudged(NamedTuple):
     unjudged: int
 
 
-def plan(tasks: Sequence[TaskRun], given: Mapping[str, Any]) -> list[Plan]:
+def plan(tasks: Sequence[TaskRun], options: Mapping[str, Any]) -> list[Plan]:
     """Return the new judge of each judged task, by keys of metadata (`judge` and `judge_*`), before anything is judged.
 
     Raises:
@@ -48,7 +48,7 @@ def plan(tasks: Sequence[TaskRun], given: Mapping[str, Any]) -> list[Plan]:
     from speechiq.metrics.judge.judging import read_judging
 
     rubrics = {str(task.metadata["judge_rubric"]) for task in tasks}
-    judges = {rubric: read_judging({"judge_rubric": rubric} | dict(given), rubric) for rubric in sorted(rubrics)}
+    judges = {rubric: read_judging({"judge_rubric": rubric} | dict(options), rubric) for rubric in sorted(rubrics)}
     return [Plan(task, judges[str(task.metadata["judge_rubric"])]) for task in tasks]
 
 
@@ -60,22 +60,22 @@ def rejudge(plans: Sequence[Plan]) -> list[Rejudged]:
     """
     from speechiq.metrics.judge.judging import judge_cases
 
-    read = [read_judged(each.task) for each in plans]
-    together: dict[str, list[int]] = {}
-    for number, each in enumerate(plans):
-        together.setdefault(content_sha256(each.judging.record()), []).append(number)
-    done: dict[int, Rejudged] = {}
-    for numbers in together.values():
-        cases = [case for number in numbers for row in read[number][1] for case in _cases(plans[number], row)]
+    rows = [read_judged(plan.task) for plan in plans]
+    by_judge: dict[str, list[int]] = {}
+    for number, plan in enumerate(plans):
+        by_judge.setdefault(content_sha256(plan.judging.record()), []).append(number)
+    rejudged: dict[int, Rejudged] = {}
+    for numbers in by_judge.values():
+        cases = [case for number in numbers for row in rows[number][1] for case in _cases(plans[number], row)]
         judgments = iter(judge_cases(cases, plans[numbers[0]].judging))
-        done |= {number: _update(plans[number], *read[number], judgments) for number in numbers}
-    answers, unjudged = sum(task.answers for task in done.values()), sum(task.unjudged for task in done.values())
-    if answers == unjudged:
+        rejudged |= {number: _update(plans[number], *rows[number], judgments) for number in numbers}
+    answers = sum(task.answers for task in rejudged.values())
+    if answers == sum(task.unjudged for task in rejudged.values()):
         raise SpeechIQError(
             f"judge {plans[0].judging.judge}: none of {answers} answers has a score, so nothing is written; the "
             "reasons are above: try another judge or rubric"
         )
-    return [done[number] for number in range(len(plans))]
+    return [rejudged[number] for number in range(len(plans))]
 
 
 def _scorer(plan: Plan) -> Any:
@@ -87,9 +87,7 @@ def _scorer(plan: Plan) -> Any:
 
 
 def _cases(plan: Plan, answer: JudgedRow) -> list[Case]:
-    """Return what is judged about a row."""
-    cases: list[Case] = _scorer(plan).stored_cases(answer.row["doc"], read_item(answer.row["filtered_resps"]))
-    return cases
+    return list(_scorer(plan).stored_cases(answer.row["doc"], read_item(answer.row["filtered_resps"])))
 
 
 def _update(

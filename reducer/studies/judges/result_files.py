@@ -66,10 +66,10 @@ def choose_targets(plans: Sequence[Plan], runs: Sequence[Path], output: Path | N
         by_results.setdefault(plan.task.results, []).append(plan)
     targets: dict[str, Target] = {}
     taken: dict[Path, Path] = {}
-    for results, of in by_results.items():
+    for results, judged in by_results.items():
         source = Path(results)
         root = next(root for root in roots if source.absolute().is_relative_to(root))
-        folder = root.with_name(f"{root.name}-judged-by-{_UNSAFE.sub('__', of[0].judging.judge)}")
+        folder = root.with_name(f"{root.name}-judged-by-{_UNSAFE.sub('__', judged[0].judging.judge)}")
         if output is not None:
             folder = output if len(roots) == 1 else output / root.name
         path = folder / source.absolute().relative_to(root)
@@ -78,7 +78,7 @@ def choose_targets(plans: Sequence[Plan], runs: Sequence[Path], output: Path | N
                 f"{str(source)!r} and {str(taken[path])!r} would both be written to {str(path)!r}; judge them in two "
                 "calls"
             )
-        targets[results] = _target(folder, path, source, of, force)
+        targets[results] = _target(folder, path, source, judged, force)
     for parent in {target.path.parent for target in targets.values()}:
         check_output_folder(parent, ADVICE)
     return targets
@@ -94,7 +94,7 @@ def write_run(target: Target, tasks: Sequence[Rejudged]) -> bool:
         for row in task.rows:
             row["doc_hash"] = _hash(json.dumps(row["doc"], indent=2, ensure_ascii=False))
     files = {samples_of(target.path, task.plan.task.task): as_lines(task.rows) for task in tasks}
-    if is_file(target.path) and all(_holds(path, lines) for path, lines in files.items()):
+    if is_file(target.path) and all(is_file(path) and read_plain(path) == lines for path, lines in files.items()):
         return False
     for path, lines in files.items():
         write_whole(path, lines, ADVICE, make_folders=True)
@@ -113,10 +113,10 @@ def _target(folder: Path, path: Path, source: Path, plans: Sequence[Plan], force
     judges = {plan.task.task: plan.judging.record() for plan in plans}
     origin = {"results": source.name, "date": content["date"], "judges": judges, "speechiq": version("speechiq")}
     if not force:
-        found = [file for file in (path, *(samples_of(path, task) for task in judges)) if exists(file)]
-        if found and (not is_file(path) or _read(path).get(ORIGIN) != origin):
+        existing = [file for file in (path, *(samples_of(path, task) for task in judges)) if exists(file)]
+        if existing and (not is_file(path) or _read(path).get(ORIGIN) != origin):
             raise SpeechIQError(
-                f"{str(found[0])!r} exists and was not made from {str(source)!r} by this judge; {ADVICE}, or add "
+                f"{str(existing[0])!r} exists and was not made from {str(source)!r} by this judge; {ADVICE}, or add "
                 "--force to replace it"
             )
     return Target(folder, source, path, content, origin)
@@ -131,33 +131,28 @@ def _read(path: Path) -> dict[str, Any]:
         raise SpeechIQError(f"{str(path)!r} is not a results file of lm-eval ({error}); {ADVICE}") from error
 
 
-def _holds(path: Path, content: bytes) -> bool:
-    try:
-        return read_plain(path) == content
-    except OSError:
-        return False
-
-
 def _results(target: Target, tasks: Sequence[Rejudged]) -> dict[str, Any]:
     """Return the content of the new results file: that of the old one for these tasks, with new scores.
 
     Means that lm-eval computed over a group of tasks are left out.
     """
     old, by_name = target.content, {task.plan.task.task: task for task in tasks}
-    inside = {group: [name for name in of if name in by_name] for group, of in old.get("group_subtasks", {}).items()}
-    groups = {group: of for group, of in inside.items() if of or group in by_name}
+    groups = {
+        group: members
+        for group, names in old.get("group_subtasks", {}).items()
+        if (members := [name for name in names if name in by_name]) or group in by_name
+    }
     kept = by_name.keys() | groups.keys()
     new = {key: value for key, value in old.items() if key != "groups"}
-    new |= {key: {name: of for name, of in old[key].items() if name in kept} for key in BY_TASK if key in old}
-    new["results"] = {
-        name: _rescore(entry, by_name[name]) if name in by_name else _without_scores(entry)
-        for name, entry in old["results"].items()
-        if name in kept
-    }
-    new["configs"] = {
-        name: config | {"metadata": _describe(config["metadata"], by_name[name].plan)} if name in by_name else config
-        for name, config in new["configs"].items()
-    }
+    for key in ("results", *BY_TASK):
+        if key in old:
+            new[key] = {name: entry for name, entry in old[key].items() if name in kept}
+    for name, entry in new["results"].items():
+        without = {key: value for key, value in entry.items() if "," not in key}
+        new["results"][name] = _rescore(entry, by_name[name]) if name in by_name else without
+    for name, config in new["configs"].items():
+        if name in by_name:
+            new["configs"][name] = config | {"metadata": _describe(config["metadata"], by_name[name].plan)}
     hashes = {name: _hash_rows(by_name[name].rows) for name in old.get("task_hashes", {}) if name in by_name}
     return new | {"group_subtasks": groups, "date": time.time(), "task_hashes": hashes, ORIGIN: target.origin}
 
@@ -179,10 +174,6 @@ def _rescore(entry: Mapping[str, Any], task: Rejudged) -> dict[str, Any]:
             if entry.get(f"{column}_stderr,{kind}", NOT_AVAILABLE) != NOT_AVAILABLE:
                 new[f"{column}_stderr,{kind}"] = _standard_error(values)
     return new
-
-
-def _without_scores(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in entry.items() if "," not in key}
 
 
 def _standard_error(values: Sequence[float]) -> float | str:

@@ -12,7 +12,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.labels import refuse_alike
 from speechiq.reducer.stats import classifier
 from speechiq.reducer.stats.bootstrap import resample
-from speechiq.reducer.stats.classifier import auc, validate, validate_auc
+from speechiq.reducer.stats.classifier import Fit, auc, validate, validate_auc
 from speechiq.reducer.stats.estimate import Difference, Estimate
 from speechiq.reducer.stats.grid import flatten
 from speechiq.reducer.studies.validity.linear_form import read_form, show_form
@@ -207,16 +207,14 @@ def _combine(units: Units, form: dict[str, float]) -> Metric:
 
 
 def _measure(name: str, metric: Metric, units: Units, groups: np.ndarray, area: Estimate, seed: int) -> Predictor:
-    covariate, failed = metric.values[:, None], units.failed
-    fitted = classifier.fit(covariate, failed)
-    validated = validate(covariate, failed, groups, seed)
-    systems = np.array(units.systems)
+    failed, systems = units.failed, np.array(units.systems)
+    fitted, in_sample, validated, probability = _fit(metric.values[:, None], failed, groups, seed, area.value)
     return Predictor(
         metric=name,
         direction="higher" if metric.sign > 0 else "lower",
         auc=area,
-        in_sample=judge_quality(failed, fitted.probability, area.value),
-        validated=judge_quality(failed, validated, validate_auc(covariate, failed, groups, seed)),
+        in_sample=in_sample,
+        validated=validated,
         slope=float(fitted.coefficients[0]),
         intercept=fitted.intercept,
         separated=fitted.separated,
@@ -225,23 +223,26 @@ def _measure(name: str, metric: Metric, units: Units, groups: np.ndarray, area: 
             system: float(auc(metric.risk[systems == system], failed[systems == system])[0])
             for system in dict.fromkeys(units.systems)
         },
-        calibration=calibrate(validated, failed),
+        calibration=calibrate(probability, failed),
         thresholds=find_thresholds(metric.values, metric.sign, failed),
     )
 
 
 def _refit(form: dict[str, float], units: Units, groups: np.ndarray, seed: int) -> Combination:
     covariates = np.column_stack([units.metrics[name].values for name in form])
-    fitted = classifier.fit(covariates, units.failed)
+    fitted, in_sample, validated, _ = _fit(covariates, units.failed, groups, seed)
     first = fitted.coefficients[0]
-    known = bool(np.isfinite(first) and first)
-    return Combination(
-        form=show_form(form),
-        weights=dict(zip(form, (fitted.coefficients / abs(first)).tolist(), strict=True)) if known else None,
-        in_sample=judge_quality(units.failed, fitted.probability),
-        validated=judge_quality(
-            units.failed,
-            validate(covariates, units.failed, groups, seed),
-            validate_auc(covariates, units.failed, groups, seed),
-        ),
-    )
+    weights = None
+    if np.isfinite(first) and first:
+        weights = dict(zip(form, (fitted.coefficients / abs(first)).tolist(), strict=True))
+    return Combination(show_form(form), weights, in_sample, validated)
+
+
+def _fit(
+    covariates: np.ndarray, failed: np.ndarray, groups: np.ndarray, seed: int, area: float | None = None
+) -> tuple[Fit, Quality, Quality, np.ndarray]:
+    """Return the fit to all items, its quality, that of fits to other clips, and the probabilities of these fits."""
+    fitted = classifier.fit(covariates, failed)
+    probability = validate(covariates, failed, groups, seed)
+    validated = judge_quality(failed, probability, validate_auc(covariates, failed, groups, seed))
+    return fitted, judge_quality(failed, fitted.probability, area), validated, probability

@@ -44,7 +44,7 @@ class Threshold(NamedTuple):
 
 
 class Bin(NamedTuple):
-    """Items of similar probability of failure: its mean, by fits to other clips, their share of failures, their number."""
+    """Items of similar probability of failure: its mean by fits to other clips, the share of failures, the count."""
 
     predicted: float
     observed: float
