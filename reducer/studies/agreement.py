@@ -40,9 +40,9 @@ def compare_each_pair(
 
     Args:
         raters: Name and scores of each rater.
-        clip_of: Function that names the clip of an item.
+        clip_of: Function that names the clip of an item; clips are drawn for the intervals.
         fewest: Pairs of raters with fewer items that both scored are left out.
-        draws: Number of draws of clips; 0 leaves intervals out.
+        draws: Number of draws; 0 leaves intervals out.
         seed: Seed of the draws.
     """
     records = []

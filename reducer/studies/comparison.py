@@ -1,7 +1,4 @@
-"""Hold the differences between two systems, and show them as a table, as plain data and as a verdict.
-
-A system is better only if every interval that must agree lies on its side of 0.
-"""
+"""Hold the differences between two systems; one is better only if every interval that must agree favors it."""
 
 from __future__ import annotations
 
@@ -52,7 +49,6 @@ class Row(NamedTuple):
         key: Name of a level, of a level with `_z`, or `siq`.
         label: The same for people, without `_z`.
         unit: Unit of the numbers, or `Z`; empty for SIQ.
-        difference: The scores and their difference.
         side: The system that the interval speaks for (`Difference.side` of scores that grow with ability).
     """
 
@@ -64,11 +60,9 @@ class Row(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """The differences between two systems.
+    """The differences between systems a and b.
 
     Attributes:
-        a, b: Names of the systems.
-        draws: Number of draws.
         left_out: Number of draws that could not be scored; they do not count.
         seed: Seed of draws and permutations.
         raw: Level -> difference of the mean raw scores, fractions that grow with ability.

@@ -13,12 +13,7 @@ from speechiq.reducer.stats.grid import Cell, Column, Grid
 
 
 class Row(NamedTuple):
-    """One metric, and how well it agrees with the ranks.
-
-    Attributes:
-        metric: `SIQ`, a level with its column, or a column of the table of ranks.
-        correlation: With the first column of ranks.
-    """
+    """One metric (`SIQ`, a level with its column, or another column of ranks), and its correlation with the ranks."""
 
     metric: str
     correlation: Correlation

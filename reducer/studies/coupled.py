@@ -45,10 +45,10 @@ def compare(
     seed: int = 0,
     raw_only: str | None = None,
 ) -> Comparison:
-    """Compare the systems a and b of a pool.
+    """Compare the systems a and b of a pool, whose further systems set the scale.
 
     Args:
-        pool: The two systems, and further ones that set the scale.
+        pool: The systems.
         a: Name of system a.
         b: Name of system b.
         scale: A fixed scale on the pool's clips; None takes the pool's own if it has three systems or more. Without

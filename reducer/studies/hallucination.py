@@ -23,7 +23,6 @@ class Hallucination(NamedTuple):
     """Counts of one system on the unanswerable questions.
 
     Attributes:
-        system: Name of the system.
         control: `gold`, `silence` or `letter:X`; empty for a system that listens.
         asked: Number of unanswerable questions.
         hallucinated: Number of votes for one of (A) to (D).

@@ -58,7 +58,7 @@ class Held(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """One of the two systems: the runs that it was found in, and suite -> the system."""
+    """One of the two systems: the runs that have it, and suite -> the system."""
 
     held: Held
     by_suite: dict[str, System]

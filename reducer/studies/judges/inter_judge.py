@@ -11,7 +11,6 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.judge_name import KEYS, name_judges
 from speechiq.reducer.runs.judged import Judged
-from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.rows import show_item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.remarks import title
@@ -109,8 +108,10 @@ def _compare_category(
     if not shared:
         return
     tasks = [[task for name in shared for task in side[name].tasks if task.level == category] for side in sides]
-    _refuse_one_judge(category, *tasks)
     judges = [name_judges(side) for side in tasks]
+    settings = [{tuple(repr(task.metadata.get(key)) for key in KEYS) for task in side} for side in tasks]
+    if settings[0] & settings[1]:
+        raise SpeechIQError(f"category {category}: both sides were {judges[0]} with equal settings; {FIX}")
     groups = {name: _pair(side_a[name], side_b[name], category, allow_mismatch) for name in shared}
     if len(groups) > 1:
         groups = {ALL: [*chain.from_iterable(groups.values())]} | groups
@@ -133,13 +134,6 @@ def _compare_category(
                 scores_a, scores_b, [clip for clip, *_ in rated], ordinal=ordinal, draws=draws, seed=seed
             ),
         )  # fmt: skip
-
-
-def _refuse_one_judge(category: str, tasks_a: Sequence[TaskRun], tasks_b: Sequence[TaskRun]) -> None:
-    """Raise a `SpeechIQError` if the runs of both sides record equal settings of their judge."""
-    sides = [{tuple(repr(task.metadata.get(key)) for key in KEYS) for task in tasks} for tasks in (tasks_a, tasks_b)]
-    if sides[0] & sides[1]:
-        raise SpeechIQError(f"category {category}: both sides were {name_judges(tasks_a)} with equal settings; {FIX}")
 
 
 def _pair(system_a: System, system_b: System, category: str, allow_mismatch: bool) -> list[Pair]:

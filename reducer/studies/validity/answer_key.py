@@ -67,11 +67,7 @@ def read_right(columns: Sequence[SampleTable]) -> dict[Key, float]:
 def leave_out(labels: Success, tables: Tables, *, only_errors: bool, only_answerable: bool) -> Success:
     """Leave out items that show nothing about the recognizer, and count them also if they are kept.
 
-    Args:
-        labels: The labels.
-        tables: The numbers of the runs.
-        only_errors: Whether to leave out transcripts without an error.
-        only_answerable: Whether to leave out items that the system answers wrong even from the reference.
+    These are transcripts without an error, and items that the system answers wrong even from the reference.
 
     Raises:
         SpeechIQError: The runs do not say which items these are, or none is left.

@@ -41,15 +41,10 @@ class Tables(NamedTuple):
 
 
 def read_tables(runs: Iterable[Path], allow_missing: bool = False, allow_mismatch: bool = False) -> Tables:
-    """Read every task in some folders.
-
-    Args:
-        runs: Folders (any depth) or results files.
-        allow_missing: As for `find_tasks`.
-        allow_mismatch: Whether systems may have been run on different clips or task versions.
+    """Read every task in folders (any depth) or results files; `allow_missing` is that of `find_tasks`.
 
     Raises:
-        SpeechIQError: The runs cannot be read, or systems differ and that is not allowed.
+        SpeechIQError: The runs cannot be read, or systems differ in clips or task versions and that is not allowed.
     """
     tasks, warnings = find_tasks(runs, allow_missing)
     mismatches = [mismatch for suite in group(tasks).values() for mismatch in compare_systems(_systems(suite))]
