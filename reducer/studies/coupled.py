@@ -62,11 +62,9 @@ def compare(
     Raises:
         SpeechIQError: `asked` has a name that is not compared, or as for `draws.draw`.
     """
-    no_siq = (
-        raw_only
-        or explain_missing(pool)
-        or (f"no SIQ: {NO_SCALE}" if scale is None and len(pool.systems) < 3 else None)
-    )
+    no_siq = raw_only or explain_missing(pool)
+    if no_siq is None and scale is None and len(pool.systems) < 3:
+        no_siq = f"no SIQ: {NO_SCALE}"
     scaled = no_siq is None
     asked = _check_asked(asked, (*pool.raw, *[SIQ] * scaled), no_siq)
     fixed = scale if scaled else flat(pool)
@@ -80,9 +78,10 @@ def compare(
     gaps = {level: clips.spread(level, raw[row_a] - raw[row_b]) for level, raw in pool.raw.items()}
     of_raw = [gap / len(pool.clips[level]) for level, gap in gaps.items()]
     of_z = [gap * clips.spread(level, _per_z(scale.levels[level])) for level, gap in gaps.items()]
-    units = [1 / spread_of(raw) if raw_only else POINTS if scaled else 100.0 for raw in pool.raw.values()]
-    weights = [unit * level_scale.weight for unit, level_scale in zip(units, scale.levels.values(), strict=True)]
-    shares = np.array([weight * part for weight, part in zip(weights, of_z, strict=True)])
+    units = {level: 1 / spread_of(raw) if raw_only else POINTS if scaled else 100.0 for level, raw in pool.raw.items()}
+    shares = np.array(
+        [units[level] * scale.levels[level].weight * part for level, part in zip(gaps, of_z, strict=True)]
+    )
     p = permute(np.array([*of_raw, *of_z, shares.sum(axis=0)]), seed)
 
     levels = scores.levels.values()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -53,13 +52,14 @@ def count(answers: Answers, confirmed: Mapping[Item, Confirmed]) -> list[Halluci
             "`siq study unanswerable confirm`"
         )
     check_wording(items, {item: question.asked for item, question in answers.questions.items()})
-    return sorted(
-        (
-            _of_system(system, answers.controls.get(system, ""), {item: votes[item].vote for item in items})
-            for system, votes in answers.votes.items()
-        ),
-        key=lambda counts: (counts.rate.value, counts.system),
-    )
+    rows = []
+    for system, answered in answers.votes.items():
+        votes = [answered[item].vote for item in items]
+        invented = [vote not in (NONE_OF_THE_ABOVE, UNPARSED) for vote in votes]
+        rate = share(invented, np.ones(len(votes)), [clip for clip, *_ in items])
+        counts = len(votes), sum(invented), votes.count(NONE_OF_THE_ABOVE), votes.count(UNPARSED)
+        rows.append(Hallucination(system, answers.controls.get(system, ""), *counts, rate))
+    return sorted(rows, key=lambda row: (row.rate.value, row.system))
 
 
 def as_grid(counts: list[Hallucination]) -> Grid:
@@ -75,11 +75,3 @@ def as_grid(counts: list[Hallucination]) -> Grid:
     ]
     notes = [f"{counts[0].asked} unanswerable questions; interval: Wilson over clips, {100 * CONFIDENCE:.0f} %"]
     return Grid("Hallucination", columns, [count._asdict() for count in counts], notes)
-
-
-def _of_system(system: str, control: str, votes: Mapping[Item, str]) -> Hallucination:
-    counts = Counter(votes.values())
-    invented = [vote not in (NONE_OF_THE_ABOVE, UNPARSED) for vote in votes.values()]
-    estimate = share(invented, np.ones(len(votes)), [item[0] for item in votes])
-    none, unparsed = counts[NONE_OF_THE_ABOVE], counts[UNPARSED]
-    return Hallucination(system, control, len(votes), sum(invented), none, unparsed, estimate)

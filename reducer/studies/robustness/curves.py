@@ -123,17 +123,12 @@ def measure(
         return levels, ""
     clean = [number for number, run in enumerate(runs) if not run.condition]
     if scale is None and len(clean) < FEWEST:
-        return (
-            levels,
-            f"no SIQ: no scale from {count_of(len(clean), 'system')} on clean audio; run {FEWEST}, or give --norms",
-        )
+        systems = count_of(len(clean), "system")
+        return levels, f"no SIQ: no scale from {systems} on clean audio; run {FEWEST}, or give --norms"
     if len(pool.raw) < 3:
         return levels, f"no SIQ: it needs all levels, and these runs have {', '.join(pool.raw)}"
-    of_clean = pool._replace(
-        systems=tuple(pool.systems[number] for number in clean),
-        raw={level: raw[clean] for level, raw in pool.raw.items()},
-    )
-    scale = scale or calibrate(of_clean)
+    names, raw = tuple(runs[row].name for row in clean), {level: raw[clean] for level, raw in pool.raw.items()}
+    scale = scale or calibrate(pool._replace(systems=names, raw=raw))
     siq = score(pool, scale).siq
     drawn = draw(pool, scale=scale, draws=draws, seed=seed).siq if draws else np.empty((0, len(runs)))
     ends = np.array([_ends(column) for column in drawn.T]).T

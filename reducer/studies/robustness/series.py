@@ -56,7 +56,9 @@ def describe_run(system: System) -> Run:
     name = system.name.removesuffix(name_under("", {CONDITION: condition}))
     *before, last = parse_condition(condition)
     series = "+".join([*(step.text for step in before), _without_strength(last)])
-    return Run(system.name, name, condition, series, last.strength, last.unit, _severity(last))
+    # Kinds without a strength that changes nothing, codecs and bands, and ratios to noise get worse as it falls.
+    severity = abs(last.strength - last.neutral) if math.isfinite(last.neutral) else -last.strength
+    return Run(system.name, name, condition, series, last.strength, last.unit, severity)
 
 
 def _without_strength(step: Step) -> str:
@@ -71,14 +73,6 @@ def _without_strength(step: Step) -> str:
     if math.isinf(step.neutral) or not step.strength < step.neutral:
         return name
     return f"{name} below {step.neutral:g}{step.unit and f' {step.unit}'}"
-
-
-def _severity(step: Step) -> float:
-    """Return a number that grows as the condition gets worse: the distance from the strength that changes nothing.
-
-    Kinds without such a strength, codecs and bands, and ratios to noise get worse as the strength falls.
-    """
-    return abs(step.strength - step.neutral) if math.isfinite(step.neutral) else -step.strength
 
 
 def group_series(runs: Sequence[Run]) -> dict[str, Paths]:
@@ -99,17 +93,12 @@ def group_series(runs: Sequence[Run]) -> dict[str, Paths]:
             f"condition="
         )
     order = sorted(range(len(runs)), key=lambda row: (runs[row].system, runs[row].severity))
-    grouped: dict[str, Paths] = {}
-    for name in series:
-        systems = sorted({run.system for run in runs if run.series == name and run.condition})
-        grouped[name] = {
-            system: [
-                row
-                for row in order
-                if runs[row].system == system and (not runs[row].condition or runs[row].series == name)
-            ]
-            for system in systems
-        }
+    grouped: dict[str, Paths] = {name: {} for name in series}
+    for name, paths in grouped.items():
+        systems = {run.system for run in runs if run.series == name}
+        for row in order:
+            if runs[row].system in systems and runs[row].series in ("", name):
+                paths.setdefault(runs[row].system, []).append(row)
     return grouped
 
 
