@@ -64,7 +64,6 @@ class Comparison(NamedTuple):
 
     Attributes:
         left_out: Number of draws that could not be scored; they do not count.
-        seed: Seed of draws and permutations.
         raw: Level -> difference of the mean raw scores, fractions that grow with ability.
         z: Level -> difference in Z_j; empty without a scale.
         siq: Difference in SIQ; None without a scale.

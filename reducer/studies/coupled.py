@@ -48,19 +48,12 @@ def compare(
     """Compare the systems a and b of a pool, whose further systems set the scale.
 
     Args:
-        pool: The systems.
-        a: Name of system a.
-        b: Name of system b.
         scale: A fixed scale on the pool's clips; None takes the pool's own if it has three systems or more. Without
             one of the levels of SIQ, only raw scores are compared.
         rule: Rule of the level weights, without `scale`.
         asked: Which intervals must agree: levels (by raw score), `siq`. None means all.
         draws: Number of bootstrap draws; 0 leaves out the intervals, and with them the verdict.
-        seed: Seed of draws and permutations.
         raw_only: Why only raw scores are compared, for a suite without a scale.
-
-    Raises:
-        SpeechIQError: `asked` has a name that is not compared, or as for `draws.draw`.
     """
     no_siq = raw_only or explain_missing(pool)
     if no_siq is None and scale is None and len(pool.systems) < 3:

@@ -23,7 +23,6 @@ class Hallucination(NamedTuple):
 
     Attributes:
         control: `gold`, `silence` or `letter:X`; empty for a system that listens.
-        asked: Number of unanswerable questions.
         hallucinated: Number of votes for one of (A) to (D).
         none_of_the_above: Number of votes for (E), the right answer.
         unparsed: Number of votes without a letter; they count as neither.
@@ -40,11 +39,7 @@ class Hallucination(NamedTuple):
 
 
 def count(answers: Answers, confirmed: Mapping[Item, Confirmed]) -> list[Hallucination]:
-    """Count the hallucinations of every system on the questions with the verdict `unanswerable`, lowest rate first.
-
-    Raises:
-        SpeechIQError: The set has no unanswerable question, or one that is missing in the runs or differs in wording.
-    """
+    """Count the hallucinations of every system on the questions with the verdict `unanswerable`, lowest rate first."""
     items = {item: question for item, question in confirmed.items() if question.verdict == UNANSWERABLE}
     if not items:
         raise SpeechIQError(

@@ -39,10 +39,6 @@ def compare_metrics(pairs: Sequence[Pair], metrics: Sequence[str], options: Opti
         pairs: The two systems, once for each suite.
         metrics: Columns of the sample rows whose direction is known; those of questions are averaged by clip.
         options: How to compare.
-
-    Raises:
-        SpeechIQError: A metric is unknown or named twice, the systems ran on different terms and that is not allowed,
-            they share no clip, or there are too few draws.
     """
     if not options.allow_mismatch:
         comparability.require_equal([mismatch for pair in pairs for mismatch in compare_systems(pair.both)])

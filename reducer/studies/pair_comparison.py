@@ -33,10 +33,7 @@ class Compared(NamedTuple):
     """The comparison of two systems, ready to show and write.
 
     Attributes:
-        found: The comparison.
-        flags: Flags of A and of B.
         notes: Lines that are printed below the verdict.
-        content: The content of the JSON file.
         warnings: Possible mistakes of the user, one line each.
         unit: Unit of the clips' parts in the difference.
         texts: Tasks of A and of B whose rows have the texts to show.
@@ -52,11 +49,7 @@ class Compared(NamedTuple):
 
 
 def compare(pair: Pair, options: Options) -> Compared:
-    """Compare two systems of one suite.
-
-    Raises:
-        SpeechIQError: Level weights without a scale, systems on different terms, or as for `coupled.compare`.
-    """
+    """Compare two systems of one suite."""
     has_scale = pair.suite == SIQ
     norms = options.norms if has_scale else None
     asked = None if not has_scale and pair.suite in (pair.asked or ()) else pair.asked

@@ -24,7 +24,6 @@ class Pair(NamedTuple):
 
     Attributes:
         others: Further systems, which can set a scale.
-        categories: The categories to compare.
         asked: Names of the scores that must agree for a system to be better; None means all.
     """
 
@@ -70,10 +69,6 @@ def choose(place: str, named: Held | None, find: Callable[[Sequence[Path]], Held
     Args:
         place: A folder, a file, or a part of a name.
         named: The runs in which systems are found by name.
-        find: Function that reads runs.
-
-    Raises:
-        SpeechIQError: No system has the name, or several have it.
     """
     if exists(place):
         held = find([Path(place)])
@@ -102,14 +97,9 @@ def pair_up(
     """Yield systems A and B for each suite that both ran; of several suites, those with a name in `asked`.
 
     Args:
-        chosen_a: System A.
-        chosen_b: System B.
         named: Runs whose further systems can set a scale.
         asked: Suites and categories that must agree; None means all.
         places: A and B as the user wrote them.
-
-    Raises:
-        SpeechIQError: The systems share no suite, or A and B are the same run.
     """
     shared = {suite: chosen_a.held.found.levels[suite] for suite in chosen_a.by_suite if suite in chosen_b.by_suite}
     if not shared:

@@ -25,7 +25,6 @@ class ReferenceErrors(NamedTuple):
 
     Attributes:
         dataset: Name of the original set.
-        clips: How many clips both sets have.
         changed: On how many of them the score differs.
         original, cleaned: Mean error rates against both references.
         difference: The part of the error rate that comes from the references, with its interval over clips.
@@ -49,9 +48,6 @@ def compare_references(systems: Iterable[System], draws: int = 1000, seed: int =
     """Compare the error rates of each system on original and cleaned references, at the level Remember.
 
     Clips are joined by their ids without the name of the set, which both versions of a set share.
-
-    Raises:
-        SpeechIQError: No system ran both versions of a set, or two versions share no clip.
     """
     systems = sorted(systems, key=lambda system: system.name)
     rows = [row for system in systems for row in _compare(system, draws, seed)]

@@ -65,9 +65,6 @@ def find(answers: Answers, share: float = 0.5) -> list[dict[str, Any]]:
 
     Controls do not count as systems; the answers of those with the reference (`gold`) are shown as well. The result is
     the lines of a review file, verdicts empty.
-
-    Raises:
-        SpeechIQError: All systems are controls.
     """
     systems = [system for system in answers.votes if system not in answers.controls]
     gold = [system for system, control in answers.controls.items() if control == "gold"]

@@ -62,9 +62,6 @@ def check(
     """Compare the judge with persons, for each rubric with enough scores.
 
     Of an answer that several persons scored, the mean counts. Intervals come from draws of clips.
-
-    Raises:
-        SpeechIQError: No rubric has enough scores.
     """
     rubrics: dict[str, list[JudgedRow]] = {}
     for answer in answers:

@@ -62,14 +62,13 @@ def read_human_scores(
     Args:
         files: Files of the page, one or more for each person.
         answers: Id -> answer, for all judged answers of the runs.
-        settings: The judge of the runs.
         allow_mismatch: Whether the scores may come from a page about another judge of the same answers.
 
     Raises:
         SpeechIQError: A line has another form, or is of other runs, of another judge or rubric, a duplicate or outside
             the scale; or a file has no line.
     """
-    found: HumanScores = {}
+    by_person: HumanScores = {}
     for file in files:
         rows = list(read_objects(file, FIX))
         if not rows:
@@ -80,11 +79,11 @@ def read_human_scores(
             except ValueError as error:
                 raise SpeechIQError(f"{where} is not a score of `siq judge check` ({error}); {FIX}") from error
             _check(line, where, answers, settings, allow_mismatch)
-            scores = found.setdefault(printable(line.person.strip()) or file.stem, {})
+            scores = by_person.setdefault(printable(line.person.strip()) or file.stem, {})
             if line.id in scores:
                 raise SpeechIQError(f"{where}: answer {line.id!r} was already scored by this person; delete one line")
             scores[line.id] = line.score
-    return found
+    return by_person
 
 
 def _check(

@@ -69,14 +69,9 @@ Pair = tuple[str, Judged, Judged]
 def compare(
     runs_a: Found, runs_b: Found, *, draws: int, seed: int = 0, allow_mismatch: bool = False
 ) -> list[InterJudgeAgreement]:
-    """Return the agreement of two judges: for each suite and category of all systems, then of each.
+    """Return the agreement of two judges of the same answers: for each suite and category of all systems, then of each.
 
-    Args:
-        runs_a: Runs judged by A.
-        runs_b: The same answers, judged by B.
-        draws: Number of draws of clips for the intervals; 0 leaves them out.
-        seed: Seed of the draws.
-        allow_mismatch: Whether to leave out answers that differ between the runs.
+    Answers that differ between the runs are left out if `allow_mismatch`, else refused.
 
     Raises:
         SpeechIQError: The runs share no judged answers, have one judge, or have different answers.

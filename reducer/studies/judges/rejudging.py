@@ -25,7 +25,6 @@ class Rejudged(NamedTuple):
     """A task with new judgments.
 
     Attributes:
-        plan: The task and its new judge.
         rows: All rows of its sample file, those with an answer of the judge new.
         scores: Filter -> column -> its values over the rows that were judged again.
         answers: Number of answers that were judged again.
@@ -40,11 +39,7 @@ class Rejudged(NamedTuple):
 
 
 def plan(tasks: Sequence[TaskRun], options: Mapping[str, Any]) -> list[Plan]:
-    """Return the new judge of each judged task, by keys of metadata (`judge` and `judge_*`), before anything is judged.
-
-    Raises:
-        SpeechIQError: The judge cannot be used.
-    """
+    """Return the new judge of each judged task by keys of metadata (`judge`, `judge_*`), after checking all of them."""
     from speechiq.metrics.judge.judging import read_judging
 
     rubrics = {str(task.metadata["judge_rubric"]) for task in tasks}
@@ -53,11 +48,7 @@ def plan(tasks: Sequence[TaskRun], options: Mapping[str, Any]) -> list[Plan]:
 
 
 def rejudge(plans: Sequence[Plan]) -> list[Rejudged]:
-    """Judge the answers of some tasks again; all answers with the same rubric at once.
-
-    Raises:
-        SpeechIQError: Rows cannot be read, the judge cannot work, or no answer gets a score.
-    """
+    """Judge the answers of some tasks again; all answers with the same rubric at once."""
     from speechiq.metrics.judge.judging import judge_cases
 
     rows = [read_judged(plan.task) for plan in plans]

@@ -26,16 +26,13 @@ class Reliability(NamedTuple):
     """What can be known about a judge from its own scores; a number that is not defined is NaN.
 
     Attributes:
-        items: Number of answers.
         unjudged: Share of them without a readable score.
-        refusals, empty: Shares of answers that refuse, and of empty ones.
         unread: Share of single draws without a readable score, among the draws of answers that are not empty.
         draws: Largest number of draws of an answer.
         equal: Share of pairs of draws of one answer with equal scores.
         alpha: Krippendorff's alpha over the draws.
         ordinal: Whether alpha is that of the ordinal scale, as for whole grades; else of the interval scale.
         length: Rank correlation of the judge's score with the number of words of the answer.
-        match: Share of answers that match by rule.
         rule: Rank correlation of the judge's score with the score by rule.
         constant: Whether all scores are equal, of more than one answer.
     """

@@ -28,11 +28,7 @@ class JudgeSettings(NamedTuple):
 
 
 def read_settings(tasks: Sequence[TaskRun]) -> JudgeSettings:
-    """Return the judge of some tasks, which is the same for all of them, and the rubric of each.
-
-    Raises:
-        SpeechIQError: The tasks have several judges, or a rubric cannot be read or is another one now.
-    """
+    """Return the judge of some tasks, which is the same for all of them, and the rubric of each."""
     first = tasks[0]
     settings = {key: first.metadata.get(key) for key in KEYS}
     for task in tasks:

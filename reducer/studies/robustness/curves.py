@@ -60,7 +60,6 @@ class Curve(NamedTuple):
     """The scores of one system over the strengths of one series.
 
     Attributes:
-        unit: Unit of the measure.
         direction: Whether a higher or a lower score is better.
         points: From clean audio to the severest condition.
         slope: Change of the score per `per` units of the strength, by least squares over the strengths; NaN with fewer
@@ -86,8 +85,6 @@ class Crossing(NamedTuple):
     """The strength at which a system that is better on clean audio falls below another.
 
     Attributes:
-        better: The system that is better on clean audio.
-        worse: The other system.
         strength: Strength at which their curves cross, by linear interpolation, with the interval over the draws in
             which they cross between two strengths; NaN if they cross between clean audio and the mildest strength.
         share: Share of draws in which the better system is also better on clean audio, and falls below the other.
@@ -108,11 +105,7 @@ def measure(
     """Return the scores of all runs in each category of a suite, and in SIQ if there is a scale.
 
     Args:
-        pool: The runs, aligned clip by clip.
-        runs: The runs in the order of the pool.
-        suite: Name of the suite.
-        draws: Number of draws; 0 leaves the intervals out.
-        seed: Seed of the draws.
+        pool: The runs, aligned clip by clip, in the order of `runs`.
         scale: The scale of norms on the clips of the pool; None takes the clean runs as the reference population.
 
     Returns:

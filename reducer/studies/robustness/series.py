@@ -45,11 +45,7 @@ class Run(NamedTuple):
 
 
 def describe_run(system: System) -> Run:
-    """Return which system a run is of, and under which condition.
-
-    Raises:
-        SpeechIQError: The run names a condition that cannot be read.
-    """
+    """Return which system a run is of, and under which condition."""
     condition = next((str(text) for task in system.tasks if (text := task.metadata.get(CONDITION))), "")
     if not condition:
         return Run(system.name, system.name)
@@ -76,11 +72,7 @@ def _without_strength(step: Step) -> str:
 
 
 def group_series(runs: Sequence[Run]) -> dict[str, Paths]:
-    """Return series -> the runs of its systems, the clean runs among them.
-
-    Raises:
-        SpeechIQError: No run is under a condition, or a system has none on clean audio.
-    """
+    """Return series -> the runs of its systems, the clean runs among them."""
     series = sorted({run.series for run in runs if run.condition})
     if not series:
         raise SpeechIQError(

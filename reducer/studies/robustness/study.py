@@ -22,10 +22,7 @@ class Robustness(NamedTuple):
     """What conditions do to the systems of one suite.
 
     Attributes:
-        curves: By measure, series and system.
-        crossings: Where curves cross.
         clips: Number of clips of all levels, which are drawn together.
-        draws: Number of draws of the intervals.
         notes: Lines below the tables.
     """
 
@@ -41,10 +38,6 @@ def study(found: Found, draws: int, seed: int, norms: Norms | None = None) -> li
     """Return the curves of every suite whose tasks ran under conditions.
 
     Without norms, the systems on clean audio are the scale of SIQ. 0 draws leave the intervals out.
-
-    Raises:
-        SpeechIQError: No suite has runs under a condition, a system has none on clean audio, or runs differ in more
-            than their condition.
     """
     suites = [suite for suite in found.levels if any(task.metadata.get(CONDITION) for task in found.tasks[suite])]
     if not suites:

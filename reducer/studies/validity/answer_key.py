@@ -28,11 +28,7 @@ class Success(NamedTuple):
 
 
 def label_answers(tables: Tables) -> Success:
-    """Return which answers are right, for all systems but controls.
-
-    Raises:
-        SpeechIQError: No task answers, or no system but controls does.
-    """
+    """Return which answers are right, for all systems but controls."""
     controls = tables.controls
     right = {key: value for key, value in read_right(tables.columns).items() if key[0] not in controls}
     success = {key: value >= HALF for key, value in right.items() if not math.isnan(value)}
@@ -46,11 +42,7 @@ def label_answers(tables: Tables) -> Success:
 
 
 def read_right(columns: Sequence[SampleTable]) -> dict[Key, float]:
-    """Return (system, item) -> how right the answer is, from 0 to 1, by the first column of `RIGHT` that a clip has.
-
-    Raises:
-        SpeechIQError: No task answers.
-    """
+    """Return (system, item) -> how right the answer is, from 0 to 1, by the first column of `RIGHT` that a clip has."""
     right: dict[Key, float] = {}
     for name in RIGHT:
         covered = {clip_of(key) for key in right}
@@ -68,9 +60,6 @@ def leave_out(labels: Success, tables: Tables, *, only_errors: bool, only_answer
     """Leave out items that show nothing about the recognizer, and count them also if they are kept.
 
     These are transcripts without an error, and items that the system answers wrong even from the reference.
-
-    Raises:
-        SpeechIQError: The runs do not say which items these are, or none is left.
     """
     success, notes = labels.success, list(labels.notes)
 

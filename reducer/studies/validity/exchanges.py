@@ -52,9 +52,6 @@ def read_exchanges(tables: Tables) -> list[Exchange]:
     """Return the exchanges of all systems but controls, sorted.
 
     If a system answered about a clip both in free text and by choosing an option, the free text is taken.
-
-    Raises:
-        SpeechIQError: No task answers, or the control `gold` did not run with the language model of a system.
     """
     answering = [task for task in tables.tasks if answers(task)]
     if not answering:
@@ -93,9 +90,6 @@ def label_judged(exchanges: Sequence[Exchange], judging: Judging) -> Success:
 
     Equal in every draw and in both orders is a success; an expected score (`by=likelihood`) is rounded to a verdict.
     Items on which the orders disagree are failures, and counted. Equal answers are not sent to the judge.
-
-    Raises:
-        SpeechIQError: The judge cannot work.
     """
     from speechiq.metrics.judge.judging import PairCase, judge_pairs
 

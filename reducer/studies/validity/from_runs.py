@@ -17,11 +17,7 @@ BY_ANSWERS = "answers to the questions of each clip"
 
 
 def read_sources(paths: Sequence[Path], tables: Tables) -> list[Labels]:
-    """Read files of labels, and check them against runs.
-
-    Raises:
-        SpeechIQError: As for `read_labels`, or two files share no item.
-    """
+    """Read files of labels, and check them against runs."""
     items = tables.items
     sources = [read_labels(path, items) for path in paths]
     for a, b in combinations(sources, 2):

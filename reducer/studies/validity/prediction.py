@@ -36,9 +36,7 @@ class Combination(NamedTuple):
     """A linear form whose weights the items themselves chose.
 
     Attributes:
-        form: The form as given.
         weights: Metric -> its weight in the fit to all items, relative to that of the first; None if separated.
-        in_sample: Of the fit to all items.
         validated: Of fits to the other clips.
     """
 
@@ -54,15 +52,12 @@ class Prediction(NamedTuple):
     Attributes:
         labels: Source of the labels, in words.
         items, failures, clips: Numbers of labeled items, of those that failed, and of their clips.
-        draws: Number of draws of clips.
         left_out: How many draws had only failures or only successes, and do not count.
         seed: Seed of draws and folds.
         baseline: The metric that the others are compared with.
         predictors: Metrics in the order of the runs, then the given linear forms.
         gaps: Metrics (a, b) -> the AUC of a minus that of b; p is not corrected for the number of pairs.
         combinations: The linear forms with weights fitted to the items.
-        notes: One line per choice.
-        units: The items.
         risks: Predictor -> its values, so that they grow with the risk of failure.
     """
 
@@ -142,16 +137,10 @@ def predict(
     """Measure how well each metric predicts failure.
 
     Args:
-        units: The labeled items and their metrics.
         labels: Source of the labels, in words.
         combine: Linear forms of metrics.
         against: The metric that others are compared with; None means `wer`, or the first metric.
         draws: Number of draws of clips; 0 leaves intervals out.
-        seed: Of draws and folds.
-
-    Raises:
-        SpeechIQError: All labels are alike, a form is not valid, `against` is unknown, or there are too few draws or
-            clips.
     """
     refuse_alike([not failed for failed in units.failed], labels)
     groups = units.clips

@@ -49,7 +49,6 @@ class Units(NamedTuple):
         items: Item of each unit: a clip, or a clip and a question.
         failed: Whether each unit failed, shape (units,).
         metrics: Name -> the metric of each unit.
-        notes: One line per choice.
     """
 
     systems: tuple[str, ...]
@@ -79,14 +78,10 @@ def gather(
     """Join labels with the metrics of the same system's transcript, one unit per label.
 
     Args:
-        tables: Sample tables of all tasks.
         success: (system, item) -> whether it succeeded.
         metrics: Names of metrics; None means all that every unit has and that vary.
         defined: Keep only units of which this metric is defined.
         undefined: Keep only units of which this metric is undefined.
-
-    Raises:
-        SpeechIQError: A metric is unknown, missing for a unit, constant, or undefined although higher is better.
     """
     of_clips = [table for table in tables if len(table.task.category.item) == 1]
     known = _names(of_clips)
