@@ -49,9 +49,9 @@ def correlate(
     scoreboard = rank(systems, rule=weights or siq.DEFAULT_RULE, allow_mismatch=allow_mismatch)
     say_warnings([scoreboard.remarks.no_siq] if scoreboard.remarks.no_siq else [])
     rows, first = correlated.correlate_ranks(scoreboard, columns), next(iter(columns))
-    records = correlated.as_records(rows)
-    grids, content = [correlated.as_grid(rows, first)], {"ranks": first, "correlations": records}
-    publish(Publication("speechiq-correlation", grids, content, records), outputs, runs)
+    grid = correlated.as_grid(rows, first)
+    content = {"ranks": first, "correlations": grid.rows}
+    publish(Publication("speechiq-correlation", [grid], content), outputs, runs)
 
 
 @examples("siq paper references runs/voxpopuli", "siq paper references runs/voxpopuli --output references.json")

@@ -23,9 +23,8 @@ from speechiq.reducer.studies.comparison import Comparison
 from speechiq.reducer.studies.pair_comparison import compare as compare_pair
 from speechiq.reducer.studies.pairs import Held, choose, pair_up
 from speechiq.reducer.studies.unanswerable import ConfirmedSet
-from speechiq.reducer.studies.validity.from_runs import predict_runs
+from speechiq.reducer.studies.validity.from_runs import predict_runs, read_sources
 from speechiq.reducer.studies.validity.prediction import Prediction
-from speechiq.reducer.studies.validity.sources import read_sources
 from speechiq.reducer.studies.validity.tables import read_tables
 from speechiq.reducer.tables.suite_scores import rank_systems
 

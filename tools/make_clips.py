@@ -66,22 +66,12 @@ def add_noise(samples: np.ndarray, noise: np.ndarray, snr_db: float) -> np.ndarr
     """Return the samples with noise of the same length, at a ratio of mean powers over the entire clip.
 
     >>> tone = np.sin(np.arange(16_000))
-    >>> noise = add_noise(tone, white(16_000, seed=1), 6) - tone
+    >>> noise = add_noise(tone, np.cos(np.arange(16_000)), 6) - tone
     >>> round(10 * float(np.log10(np.mean(tone**2) / np.mean(noise**2))), 6)
     6.0
     """
     power = np.mean(samples**2) / 10 ** (snr_db / 10)
     return samples + noise * np.sqrt(power / np.mean(noise**2))
-
-
-def white(length: int, seed: int) -> np.ndarray:
-    """Return white noise."""
-    return np.random.default_rng(seed).standard_normal(length)
-
-
-def babble(length: int, voices: list[np.ndarray]) -> np.ndarray:
-    """Return several voices at the same time, of one loudness, each repeated as often as necessary."""
-    return np.sum([np.resize(level(voice), length) for voice in voices], axis=0)
 
 
 def level(samples: np.ndarray) -> np.ndarray:
@@ -94,7 +84,7 @@ def level(samples: np.ndarray) -> np.ndarray:
 
 
 def encode(samples: np.ndarray, serial: int = 0) -> bytes:
-    """Return the clip as Ogg-Opus: the same samples always give the same bytes.
+    """Return the clip as Ogg-Opus: the same samples and serial number always give the same bytes.
 
     >>> tone = 0.1 * np.sin(np.arange(16_000))
     >>> encode(tone) == encode(tone)
@@ -116,12 +106,6 @@ def _with_serial(ogg: bytes, serial: int) -> bytes:
     return b"".join(pages)
 
 
-def mono(path: Path) -> np.ndarray:
-    """Return a recording as one channel at 16 kHz."""
-    samples, rate = soundfile.read(path, always_2d=True)
-    return soxr.resample(samples.mean(axis=1), rate, RATE, "VHQ")
-
-
 class Sources(NamedTuple):
     """The programs and files by which clips are made."""
 
@@ -135,11 +119,7 @@ class Sources(NamedTuple):
 
 
 def check(clips: list[dict], sources: Sources) -> None:
-    """Check that everything that the clips need is there.
-
-    Raises:
-        SpeechIQError: a program, a voice or a recording is missing; names the package that has it.
-    """
+    """Raise a `SpeechIQError` that names a missing program, voice or recording, and the package that has it."""
     for clip in clips:
         if not clip["voice"] and not sources.recording(clip).is_file():
             raise SpeechIQError(f"{sources.recording(clip)} is missing: name its folder with --human")
@@ -172,11 +152,7 @@ def _run(*command: str) -> subprocess.CompletedProcess:
 
 
 def speak(clip: dict, sources: Sources) -> np.ndarray:
-    """Return the clip's text, spoken by its voice.
-
-    Raises:
-        SpeechIQError: the voice's program failed.
-    """
+    """Return the clip's text, spoken by its voice; a `SpeechIQError` says that the voice's program failed."""
     with tempfile.TemporaryDirectory() as folder:
         text, wav = Path(folder, "text.txt"), Path(folder, "speech.wav")
         text.write_text(clip["text"] + "\n", encoding="utf-8")
@@ -185,12 +161,18 @@ def speak(clip: dict, sources: Sources) -> np.ndarray:
         if done.returncode or not wav.is_file() or wav.stat().st_size < 1000:
             reason = (done.stderr.strip().splitlines() or ["it wrote no speech"])[-1]
             raise SpeechIQError(f"{clip['voice']} could not speak {clip['id']} ({done.returncode}): {reason}")
-        return mono(wav)
+        return read_mono(wav)
+
+
+def read_mono(path: Path) -> np.ndarray:
+    """Return a recording as one channel at 16 kHz."""
+    samples, rate = soundfile.read(path, always_2d=True)
+    return soxr.resample(samples.mean(axis=1), rate, RATE, "VHQ")
 
 
 def make(clip: dict, clips: list[dict], sources: Sources) -> bytes:
     """Return one clip's file: spoken (or read from the recording), with noise, at the common loudness, encoded."""
-    samples = speak(clip, sources) if clip["voice"] else mono(sources.recording(clip))
+    samples = speak(clip, sources) if clip["voice"] else read_mono(sources.recording(clip))
     seed = zlib.crc32(clip["id"].encode())
     if clip["snr_db"] is not None:
         samples = add_noise(samples, make_noise(clip, clips, len(samples), seed, sources), clip["snr_db"])
@@ -198,24 +180,19 @@ def make(clip: dict, clips: list[dict], sources: Sources) -> bytes:
 
 
 def make_noise(clip: dict, clips: list[dict], length: int, seed: int, sources: Sources) -> np.ndarray:
-    """Return the noise of a clip: white, unless it names `babble`, which is other texts of the set, spoken."""
+    """Return the noise of a clip: white, or `babble`: other texts of the set at the same time, of one loudness."""
     if clip.get("noise") != "babble":
-        return white(length, seed)
+        return np.random.default_rng(seed).standard_normal(length)
     others = [other for other in clips if other["voice"] and other["id"] != clip["id"]]
-    return babble(length, [speak(other, sources) for other in random.Random(seed).sample(others, SPEAKERS_OF_BABBLE)])
+    voices = [speak(other, sources) for other in random.Random(seed).sample(others, SPEAKERS_OF_BABBLE)]
+    return np.sum([np.resize(level(voice), length) for voice in voices], axis=0)
 
 
 def make_all(out: Path, only: list[str], sources: Sources, home: Path = DEMO) -> None:
-    """Make clips and print which ones differ from `clips.json`.
-
-    Args:
-        out: the folder in which `clips/` is written.
-        only: ids; empty for all.
-        sources: the programs and files.
-        home: the folder of the set, with its `clips.json`.
+    """Make the clips of the set in `home` with some ids, or all, and print which ones differ from `clips.json`.
 
     Raises:
-        SpeechIQError: an unknown id, a missing source, or a folder that cannot be written.
+        SpeechIQError: an unknown id, a missing source, or a folder `out` that cannot be written.
     """
     clips = json.loads((home / "clips.json").read_text(encoding="utf-8"))
     if unknown := set(only) - {clip["id"] for clip in clips}:

@@ -44,24 +44,14 @@ def sweep(first: float, last: float) -> np.ndarray:
     return np.sin(2 * np.pi * (first * TIME + (last - first) * TIME**2 / (2 * SECONDS)))
 
 
-def noise(seed: int) -> np.ndarray:
-    """Return white noise."""
-    return np.random.default_rng(seed).normal(size=len(TIME))
-
-
 def clicks(per_second: float) -> np.ndarray:
     """Return a train of short clicks."""
     return np.exp(-((TIME * per_second) % 1) / per_second * 400) * noise(1)
 
 
-def beeps(hertz: float, per_second: float) -> np.ndarray:
-    """Return a sine that is on for half of each period."""
-    return tone(hertz) * ((TIME * per_second) % 1 < 0.5)
-
-
-def hum(hertz: float) -> np.ndarray:
-    """Return a low tone with overtones, as of an electric device."""
-    return sum((tone(hertz * k) / k for k in range(1, 6)), np.zeros(len(TIME)))
+def noise(seed: int) -> np.ndarray:
+    """Return white noise."""
+    return np.random.default_rng(seed).normal(size=len(TIME))
 
 
 SOUNDS: dict[str, Callable[[], np.ndarray]] = {
@@ -73,10 +63,11 @@ SOUNDS: dict[str, Callable[[], np.ndarray]] = {
     "clicks-2": lambda: clicks(12),
     "chirp-1": lambda: sweep(300, 3000),
     "chirp-2": lambda: sweep(3000, 300),
-    "beeps-1": lambda: beeps(880, 2),
-    "beeps-2": lambda: beeps(1500, 5),
-    "hum-1": lambda: hum(60),
-    "hum-2": lambda: hum(100),
+    # A sine that is on for half of each period, and a low tone with overtones, as of an electric device.
+    "beeps-1": lambda: tone(880) * ((TIME * 2) % 1 < 0.5),
+    "beeps-2": lambda: tone(1500) * ((TIME * 5) % 1 < 0.5),
+    "hum-1": lambda: np.sum([tone(60 * k) / k for k in range(1, 6)], axis=0),
+    "hum-2": lambda: np.sum([tone(100 * k) / k for k in range(1, 6)], axis=0),
 }
 
 

@@ -20,13 +20,12 @@ from speechiq.core.errors import SpeechIQError, print_in_one_line
 from speechiq.core.files.plain import write_whole
 from speechiq.metrics.rules.wordnet import LICENSE, TABLE
 
-PARTS = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
-#: Part of speech -> sha256 of its data file in WordNet 3.0 as Debian packages it.
-SHA256 = {
-    "n": "fea17d2f9656611334eac790e5d69e47645fa180c4aa481fb4cd9b3520754ca2",
-    "v": "adcf43e35b581e8036d8b5a52d63d9cd3d3b4870b2720d3c03c799df44777bc2",
-    "a": "c89120dfc1f046ddff4a631bf9b7e9fa1a36b5e86565a23bf82dbe14f30b88a7",
-    "r": "444a63bf3955080ab7524f5079cfc07ff9bc682cb98bdb1db73b0fb9829f1139",
+#: Part of speech -> end of the names of its files, and sha256 of its data file in WordNet 3.0 as Debian packages it.
+PARTS = {
+    "n": ("noun", "fea17d2f9656611334eac790e5d69e47645fa180c4aa481fb4cd9b3520754ca2"),
+    "v": ("verb", "adcf43e35b581e8036d8b5a52d63d9cd3d3b4870b2720d3c03c799df44777bc2"),
+    "a": ("adj", "c89120dfc1f046ddff4a631bf9b7e9fa1a36b5e86565a23bf82dbe14f30b88a7"),
+    "r": ("adv", "444a63bf3955080ab7524f5079cfc07ff9bc682cb98bdb1db73b0fb9829f1139"),
 }
 
 
@@ -56,17 +55,13 @@ def read_exceptions(file: Path) -> dict[str, list[str]]:
 
 
 def make(folder: Path) -> dict[Path, bytes]:
-    """Return the content of the table and of the license.
-
-    Raises:
-        SpeechIQError: a file is missing or is not that of WordNet 3.0.
-    """
+    """Return the content of the table and of the license, after checking that the files are those of WordNet 3.0."""
     table: dict[str, dict] = {"synsets": {}, "exceptions": {}}
-    for part, name in PARTS.items():
+    for part, (name, sha256) in PARTS.items():
         file = folder / f"data.{name}"
         if not file.is_file():
             raise SpeechIQError(f"{file}: no such file; name the folder usr/share/wordnet of Debian's wordnet-base")
-        if hashlib.sha256(file.read_bytes()).hexdigest() != SHA256[part]:
+        if hashlib.sha256(file.read_bytes()).hexdigest() != sha256:
             raise SpeechIQError(f"{file}: not that of wordnet-base 1:3.0-37 (another sha256); get that version")
         table["synsets"][part], license_text = read_synsets(file)
         table["exceptions"][part] = read_exceptions(folder / f"{name}.exc")

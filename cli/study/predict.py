@@ -29,9 +29,8 @@ from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.studies.agreement import as_grid, compare_each_pair
 from speechiq.reducer.studies.validity import answer_key, published
 from speechiq.reducer.studies.validity.answer_key import label_answers, leave_out
-from speechiq.reducer.studies.validity.exchanges import read_exchanges
-from speechiq.reducer.studies.validity.from_runs import predict_runs
-from speechiq.reducer.studies.validity.sources import read_sources
+from speechiq.reducer.studies.validity.exchanges import label_judged, read_exchanges
+from speechiq.reducer.studies.validity.from_runs import predict_runs, read_sources
 from speechiq.reducer.studies.validity.tables import Tables, read_tables
 from speechiq.reducer.tables.origin import command_line
 from speechiq.reducer.tables.publish import Publication, list_outputs, publish
@@ -188,8 +187,6 @@ def labels(
     if file.format == "page":
         return _write_page(tables, output)
     if judging:
-        from speechiq.reducer.studies.validity.judged import label_judged
-
         with stop_in_one_line("the same command continues from the response cache"):
             made = label_judged(read_exchanges(tables), judging)
     else:

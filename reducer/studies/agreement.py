@@ -39,11 +39,8 @@ def compare_each_pair(
     """Return a record for each two raters: their names `a` and `b`, the number of `items`, and their agreement.
 
     Args:
-        raters: Name and scores of each rater.
-        clip_of: Function that names the clip of an item.
+        clip_of: Function that names the clip of an item; clips are drawn for the intervals.
         fewest: Pairs of raters with fewer items that both scored are left out.
-        draws: Number of draws of clips; 0 leaves intervals out.
-        seed: Seed of the draws.
     """
     records = []
     for (name_a, scores_a), (name_b, scores_b) in combinations(raters, 2):
@@ -62,13 +59,5 @@ def as_grid(
     notes: Sequence[str] = (),
     names: Sequence[Column] = RATERS,
 ) -> Grid:
-    """Return a grid of agreements.
-
-    Args:
-        title: Its title.
-        rows: Records with the fields of an `Agreement`.
-        statistics: The fields to show.
-        notes: Lines below the table.
-        names: Columns before the statistics.
-    """
+    """Return a grid of records with the fields of an `Agreement`: columns that name each row, then `statistics`."""
     return Grid(title, [*names, *(COLUMNS[name] for name in statistics)], rows, notes)

@@ -1,7 +1,4 @@
-"""Hold the differences between two systems, and show them as a table, as plain data and as a verdict.
-
-A system is better only if every interval that must agree lies on its side of 0.
-"""
+"""Hold the differences between two systems; one is better only if every interval that must agree favors it."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.stats.coverage import caution
-from speechiq.reducer.stats.estimate import Difference, plain
+from speechiq.reducer.stats.estimate import Difference
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,14 +34,7 @@ class Share(NamedTuple):
 
 
 class Undefined(NamedTuple):
-    """The items of a level that are left out of a comparison because one of the systems has no score for them.
-
-    Attributes:
-        a: Number of items without a score of A.
-        b: The same of B.
-        items: Number of all items.
-        compared: Number of items with a score of both.
-    """
+    """Numbers of items of a level: without a score of A, of B, all, and those `compared`, with a score of both."""
 
     a: int
     b: int
@@ -59,7 +49,6 @@ class Row(NamedTuple):
         key: Name of a level, of a level with `_z`, or `siq`.
         label: The same for people, without `_z`.
         unit: Unit of the numbers, or `Z`; empty for SIQ.
-        difference: The scores and their difference.
         side: The system that the interval speaks for (`Difference.side` of scores that grow with ability).
     """
 
@@ -71,14 +60,10 @@ class Row(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """The differences between two systems.
+    """The differences between systems a and b.
 
     Attributes:
-        a: Name of system a.
-        b: Name of system b.
-        draws: Number of draws.
         left_out: Number of draws that could not be scored; they do not count.
-        seed: Seed of draws and permutations.
         raw: Level -> difference of the mean raw scores, fractions that grow with ability.
         z: Level -> difference in Z_j; empty without a scale.
         siq: Difference in SIQ; None without a scale.
@@ -121,15 +106,13 @@ class Comparison(NamedTuple):
         """
         import pandas as pd
 
-        rows = {
-            row.key: {"unit": row.unit or row.label, **row.difference.record, "favors": self.name_of(row.side) or ""}
-            for row in self.rows
-        }
+        rows = {}
+        for row in self.rows:
+            scores = {"unit": row.unit or row.label, "a": row.difference.a, "b": row.difference.b}
+            rows[row.key] = scores | row.difference.record | {"favors": self.name_of(row.side) or ""}
         for level, counts in self.undefined.items():
             rows[level] |= {"undefined_a": counts.a, "undefined_b": counts.b, "items": counts.compared}
-        frame = pd.DataFrame.from_dict(rows, orient="index")
-        columns = ["unit", "a", "b", "difference"]
-        frame = frame[columns + [name for name in frame.columns if name not in columns]].rename_axis(index="score")
+        frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis(index="score")
         frame.attrs |= {"a": self.a, "b": self.b}
         return frame
 
@@ -174,13 +157,16 @@ class Comparison(NamedTuple):
 
     def swap(self) -> Comparison:
         """Return the comparison of B with A."""
-        raw, z = ({level: of.swap() for level, of in each.items()} for each in (self.raw, self.z))
-        clips = [Share(of.clip, -of.total, {level: -part for level, part in of.levels.items()}) for of in self.clips]
+        raw, z = ({level: gap.swap() for level, gap in gaps.items()} for gaps in (self.raw, self.z))
+        clips = [
+            Share(share.clip, -share.total, {level: -part for level, part in share.levels.items()})
+            for share in self.clips
+        ]
         return self._replace(a=self.b, b=self.a, raw=raw, z=z, siq=self.siq and self.siq.swap(), clips=clips)
 
 
 def as_json(comparison: Comparison) -> dict[str, Any]:
-    """Return the comparison as plain data; `difference` is a minus b.
+    """Return the comparison for the JSON file; `difference` is a minus b.
 
     `scores` have the sign and the unit of their columns, which `measures` describes: an error rate falls with ability.
     """
@@ -189,13 +175,12 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
     def record(difference: Difference, sign: float = 1.0) -> dict[str, Any]:
         return difference.map(sign).record | {"favors": comparison.name_of(difference.side)}
 
-    rest = {key: value for key, value in comparison._asdict().items() if key not in ("levels", "undefined", "raw")}
-    content = rest | {
+    fields = {name: value for name, value in comparison._asdict().items() if name not in ("levels", "raw")}
+    return fields | {
         "measures": {level: measure.record for level, measure in measures.items()},
-        "scores": {level: record(of, measures[level].sign) for level, of in comparison.raw.items()},
-        "z": {level: record(of) for level, of in comparison.z.items()},
+        "scores": {level: record(gap, measures[level].sign) for level, gap in comparison.raw.items()},
+        "z": {level: record(gap) for level, gap in comparison.z.items()},
         "caution": comparison.caution,
         "siq": comparison.siq and record(comparison.siq),
         "better": comparison.better,
     }
-    return dict(plain(content))

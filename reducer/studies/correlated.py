@@ -14,18 +14,12 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.correlation import FEWEST, Correlation, correlate
-from speechiq.reducer.stats.estimate import plain
-from speechiq.reducer.stats.grid import Column, Grid
+from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.siq_tasks.loaders.tables import check_columns, read_field, read_number, read_table
 
 
 class Row(NamedTuple):
-    """One metric, and how well it agrees with the ranks.
-
-    Attributes:
-        metric: `SIQ`, a level with its column, or a column of the table of ranks.
-        correlation: With the first column of ranks.
-    """
+    """One metric (`SIQ`, a level with its column, or another column of ranks), and its correlation with the ranks."""
 
     metric: str
     correlation: Correlation
@@ -58,27 +52,18 @@ def _metrics(scoreboard: Scoreboard) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def as_grid(rows: Sequence[Row], ranks: str) -> Grid:
-    """Return a grid with one row per metric: each coefficient over its 95 % interval and its p-value.
-
-    Args:
-        rows: The correlations.
-        ranks: Name of the ranks that they are with.
-    """
-    names = Correlation._fields[1:]
-    columns = [Column("metric", "Metric")]
-    for name in names:
+    """Return a grid with one row per metric: each coefficient with the ranks over its 95 % interval and its p-value."""
+    columns = [Column("metric", "Metric"), Column("systems")]
+    for name in Correlation._fields[1:]:
         columns += [
             Column(name, f"{name.title()}\n95 % interval", ".3f", ends=".2f"),
             Column(f"{name}_p", "p", ".2g", below=name),
         ]
-    cells = []
+    cells: list[dict[str, Cell]] = []
     for row in rows:
-        coefficients = dict(zip(names, row.correlation[1:], strict=True))
-        cells.append(
-            {"metric": row.metric}
-            | {name: of.estimate for name, of in coefficients.items()}
-            | {f"{name}_p": of.p for name, of in coefficients.items()}
-        )
+        cells.append({"metric": row.metric, "systems": row.correlation.systems})
+        for name, coefficient in zip(Correlation._fields[1:], row.correlation[1:], strict=True):
+            cells[-1] |= {name: coefficient.estimate, f"{name}_p": coefficient.p}
     systems = rows[0].correlation.systems if rows else 0
     notes = [
         f"{systems} systems; more is better in every metric, error rates are taken negative",
@@ -86,17 +71,6 @@ def as_grid(rows: Sequence[Row], ranks: str) -> Grid:
         *([f"no intervals below {FEWEST} systems"] if systems < FEWEST else []),
     ]
     return Grid(f"Correlation with {ranks}", columns, cells, notes)
-
-
-def as_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return one record per metric and coefficient."""
-    return [
-        {"metric": row.metric, "systems": row.correlation.systems, "coefficient": name}
-        | plain(coefficient.estimate)
-        | {"p": coefficient.p}
-        for row in rows
-        for name, coefficient in zip(Correlation._fields[1:], row.correlation[1:], strict=True)
-    ]
 
 
 SYSTEM = "system"

@@ -45,28 +45,19 @@ def compare(
     seed: int = 0,
     raw_only: str | None = None,
 ) -> Comparison:
-    """Compare two systems of a pool.
+    """Compare the systems a and b of a pool, whose further systems set the scale.
 
     Args:
-        pool: The two systems, and further ones that set the scale.
-        a: Name of system a.
-        b: Name of system b.
         scale: A fixed scale on the pool's clips; None takes the pool's own if it has three systems or more. Without
             one of the levels of SIQ, only raw scores are compared.
         rule: Rule of the level weights, without `scale`.
         asked: Which intervals must agree: levels (by raw score), `siq`. None means all.
         draws: Number of bootstrap draws; 0 leaves out the intervals, and with them the verdict.
-        seed: Seed of draws and permutations.
         raw_only: Why only raw scores are compared, for a suite without a scale.
-
-    Raises:
-        SpeechIQError: `asked` has a name that is not compared, or as for `draws.draw`.
     """
-    no_siq = (
-        raw_only
-        or explain_missing(pool)
-        or (f"no SIQ: {NO_SCALE}" if scale is None and len(pool.systems) < 3 else None)
-    )
+    no_siq = raw_only or explain_missing(pool)
+    if no_siq is None and scale is None and len(pool.systems) < 3:
+        no_siq = f"no SIQ: {NO_SCALE}"
     scaled = no_siq is None
     asked = _check_asked(asked, (*pool.raw, *[SIQ] * scaled), no_siq)
     fixed = scale if scaled else flat(pool)
@@ -80,19 +71,19 @@ def compare(
     gaps = {level: clips.spread(level, raw[row_a] - raw[row_b]) for level, raw in pool.raw.items()}
     of_raw = [gap / len(pool.clips[level]) for level, gap in gaps.items()]
     of_z = [gap * clips.spread(level, _per_z(scale.levels[level])) for level, gap in gaps.items()]
-    units = [1 / spread_of(raw) if raw_only else POINTS if scaled else 100.0 for raw in pool.raw.values()]
-    weights = [unit * level_scale.weight for unit, level_scale in zip(units, scale.levels.values(), strict=True)]
-    shares = np.array([weight * part for weight, part in zip(weights, of_z, strict=True)])
+    units = {level: 1 / spread_of(raw) if raw_only else POINTS if scaled else 100.0 for level, raw in pool.raw.items()}
+    shares = np.array(
+        [units[level] * scale.levels[level].weight * part for level, part in zip(gaps, of_z, strict=True)]
+    )
     p = permute(np.array([*of_raw, *of_z, shares.sum(axis=0)]), seed)
 
     levels = scores.levels.values()
     values = [*(level_scores.raw for level_scores in levels), *(level_scores.z for level_scores in levels), scores.siq]
-    ends = [(math.nan, math.nan)] * len(values)
-    if drawn:
-        ends = [_ends(interval) for interval in _intervals(drawn, own_draws, row_a, row_b)]
+    unknown = Interval(np.array([math.nan]), np.array([math.nan]))
+    intervals = _intervals(drawn, own_draws, row_a, row_b) if drawn else [unknown] * len(values)
     differences = [
-        Difference(float(value[row_a]), float(value[row_b]), low, high, chance)
-        for value, (low, high), chance in zip(values, ends, p.tolist(), strict=True)
+        Difference(float(value[row_a]), float(value[row_b]), *_ends(interval), chance)
+        for value, interval, chance in zip(values, intervals, p.tolist(), strict=True)
     ]
     return Comparison(
         a=a,
@@ -128,10 +119,8 @@ def _check_asked(asked: Collection[str] | None, known: tuple[str, ...], no_siq: 
 def draw_gap(pool: ScoreMatrix, a: int, b: int, scale: Scale, draws: int, seed: int) -> Draws:
     """Return the draws of one system's scores minus another's, clip by clip, without the rest of the pool."""
     gap = ScoreMatrix(("gap",), pool.clips, {level: raw[[a]] - raw[[b]] for level, raw in pool.raw.items()})
-    scale = scale._replace(
-        levels={level: level_scale._replace(mean=0.0) for level, level_scale in scale.levels.items()}
-    )
-    return draw(gap, scale=scale, draws=draws, seed=seed, tail_allowance=0)
+    levels = {level: level_scale._replace(mean=0.0) for level, level_scale in scale.levels.items()}
+    return draw(gap, scale=scale._replace(levels=levels), draws=draws, seed=seed, tail_allowance=0)
 
 
 def draw_pair(pool: ScoreMatrix, rule: str, draws: int, seed: int) -> Draws:
@@ -149,9 +138,8 @@ def _intervals(drawn: Draws, own_draws: Draws | None, a: int, b: int) -> list[In
     if own_draws:
         clouds = (*own_draws.z_clouds.values(), own_draws.siq_cloud)
         return raw + [cloud.difference(a, b).interval for cloud in clouds]
-    siq = drawn.siq_cloud.interval
-    z = [cloud.interval for cloud in drawn.z_clouds.values()]
-    return [*raw, *z, Interval(siq.low - MEAN, siq.high - MEAN)]
+    low, high = drawn.siq_cloud.interval
+    return [*raw, *(cloud.interval for cloud in drawn.z_clouds.values()), Interval(low - MEAN, high - MEAN)]
 
 
 def _per_z(level_scale: LevelScale) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -23,13 +22,11 @@ class Hallucination(NamedTuple):
     """Counts of one system on the unanswerable questions.
 
     Attributes:
-        system: Name of the system.
         control: `gold`, `silence` or `letter:X`; empty for a system that listens.
-        asked: Number of unanswerable questions.
         hallucinated: Number of votes for one of (A) to (D).
         none_of_the_above: Number of votes for (E), the right answer.
         unparsed: Number of votes without a letter; they count as neither.
-        rate: hallucinated / asked, with its interval over clips (`proportion.share`).
+        rate: Share of hallucinated votes, with its interval over clips (`proportion.share`).
     """
 
     system: str
@@ -42,15 +39,7 @@ class Hallucination(NamedTuple):
 
 
 def count(answers: Answers, confirmed: Mapping[Item, Confirmed]) -> list[Hallucination]:
-    """Count the hallucinations of every system, lowest rate first, then by name.
-
-    Args:
-        answers: The answers of all systems.
-        confirmed: The unanswerable set; its questions with the verdict `unanswerable` count.
-
-    Raises:
-        SpeechIQError: The set has no unanswerable question, or one that is missing in the runs or differs in wording.
-    """
+    """Count the hallucinations of every system on the questions with the verdict `unanswerable`, lowest rate first."""
     items = {item: question for item, question in confirmed.items() if question.verdict == UNANSWERABLE}
     if not items:
         raise SpeechIQError(
@@ -58,13 +47,14 @@ def count(answers: Answers, confirmed: Mapping[Item, Confirmed]) -> list[Halluci
             "`siq study unanswerable --review`"
         )
     check_wording(items, {item: question.asked for item, question in answers.questions.items()})
-    return sorted(
-        (
-            _of_system(system, answers.controls.get(system, ""), {item: votes[item].vote for item in items})
-            for system, votes in answers.votes.items()
-        ),
-        key=lambda counts: (counts.rate.value, counts.system),
-    )
+    rows = []
+    for system, answered in answers.votes.items():
+        votes = [answered[item].vote for item in items]
+        invented = [vote not in (NONE_OF_THE_ABOVE, UNPARSED) for vote in votes]
+        rate = share(invented, np.ones(len(votes)), [clip for clip, *_ in items])
+        counts = len(votes), sum(invented), votes.count(NONE_OF_THE_ABOVE), votes.count(UNPARSED)
+        rows.append(Hallucination(system, answers.controls.get(system, ""), *counts, rate))
+    return sorted(rows, key=lambda row: (row.rate.value, row.system))
 
 
 def as_grid(counts: list[Hallucination]) -> Grid:
@@ -80,11 +70,3 @@ def as_grid(counts: list[Hallucination]) -> Grid:
     ]
     notes = [f"{counts[0].asked} unanswerable questions; interval: Wilson over clips, {100 * CONFIDENCE:.0f} %"]
     return Grid("Hallucination", columns, [count._asdict() for count in counts], notes)
-
-
-def _of_system(system: str, control: str, votes: Mapping[Item, str]) -> Hallucination:
-    counts = Counter(votes.values())
-    invented = [vote not in (NONE_OF_THE_ABOVE, UNPARSED) for vote in votes.values()]
-    estimate = share(invented, np.ones(len(votes)), [item[0] for item in votes])
-    none, unparsed = counts[NONE_OF_THE_ABOVE], counts[UNPARSED]
-    return Hallucination(system, control, len(votes), sum(invented), none, unparsed, estimate)

@@ -39,10 +39,6 @@ def compare_metrics(pairs: Sequence[Pair], metrics: Sequence[str], options: Opti
         pairs: The two systems, once for each suite.
         metrics: Columns of the sample rows whose direction is known; those of questions are averaged by clip.
         options: How to compare.
-
-    Raises:
-        SpeechIQError: A metric is unknown or named twice, the systems ran on different terms and that is not allowed,
-            they share no clip, or there are too few draws.
     """
     if not options.allow_mismatch:
         comparability.require_equal([mismatch for pair in pairs for mismatch in compare_systems(pair.both)])
@@ -57,13 +53,15 @@ def compare_metrics(pairs: Sequence[Pair], metrics: Sequence[str], options: Opti
     if len(set(metrics)) < len(metrics):
         raise SpeechIQError(f"--metrics {','.join(metrics)}: a metric is named twice; name each once")
     values = {name: (_by_clip(tables_a, name), _by_clip(tables_b, name)) for name in metrics}
-    clips = sorted(set.intersection(*(set(of) for both in values.values() for of in both)))
+    clips = sorted(set.intersection(*(set(by_clip) for both in values.values() for by_clip in both)))
     if not clips:
         raise SpeechIQError(f"--metrics {','.join(metrics)}: the two systems share no clip with all of these")
     tasks = [table.task for table in tables_a]
-    raw = np.array([[[signs[name] * of[clip] for clip in clips] for of in both] for name, both in values.items()])
+    raw = np.array(
+        [[[signs[name] * by_clip[clip] for clip in clips] for by_clip in both] for name, both in values.items()]
+    )
     lengths = [read_lengths(tasks, name) if can_pool(name) else {} for name in metrics]
-    weights = np.array([[of.get(clip, 1.0) for clip in clips] for of in lengths])
+    weights = np.array([[by_clip.get(clip, 1.0) for clip in clips] for by_clip in lengths])
     levels = {name: _describe(name, signs[name]) for name in metrics}
     names = pairs[0].a.name, pairs[0].b.name
     comparison = _compare(names, [clip for (clip,) in clips], levels, raw, weights, options)
@@ -72,12 +70,7 @@ def compare_metrics(pairs: Sequence[Pair], metrics: Sequence[str], options: Opti
         found=comparison,
         flags=[],
         notes=list(_notes(comparison, caution)),
-        content=as_json(comparison)
-        | {
-            "caution": caution,
-            "undefined": {name: of._asdict() for name, of in comparison.undefined.items()},
-            "pooled": [*filter(can_pool, metrics)],
-        },
+        content=as_json(comparison) | {"caution": caution, "pooled": [*filter(can_pool, metrics)]},
         warnings=[],
         unit=UNIT,
         texts=[list_texts([task for pair in pairs for task in pair.both[side].tasks]) for side in (0, 1)],
@@ -89,7 +82,7 @@ def _by_clip(tables: Sequence[SampleTable], name: str) -> dict[Item, float]:
     values: dict[Item, list[float]] = {}
     for (_, item), value in join_columns(tables, name).items():
         values.setdefault(item[:1], []).append(value)
-    return {clip: float(np.mean(of)) for clip, of in values.items()}
+    return {clip: float(np.mean(items)) for clip, items in values.items()}
 
 
 def _describe(name: str, sign: float) -> Category:
@@ -122,10 +115,11 @@ def _compare(
         parts = gaps / weights.sum(axis=1)[:, None]
     p = permute(np.nan_to_num(parts), options.seed)
     shares = [part / spread_of(values) / len(levels) for part, values in zip(np.nan_to_num(parts), raw, strict=True)]
-    counts = [
-        Undefined(int(absent[0].sum()), int(absent[1].sum()), len(clips), int(defined.sum()))
-        for absent, defined in zip(undefined, both, strict=True)
-    ]
+    counts = {
+        name: Undefined(int(absent[0].sum()), int(absent[1].sum()), len(clips), int(defined.sum()))
+        for name, absent, defined in zip(levels, undefined, both, strict=True)
+        if not defined.all()
+    }
     return Comparison(
         a=names[0],
         b=names[1],
@@ -141,7 +135,7 @@ def _compare(
         asked=tuple(levels),
         clips=order_shares(clips, np.array(shares), [*levels]),
         levels=levels,
-        undefined={name: of for name, of in zip(levels, counts, strict=True) if of.compared < of.items},
+        undefined=counts,
     )
 
 
@@ -151,8 +145,8 @@ def _notes(comparison: Comparison, caution: str | None) -> Iterator[str]:
         yield f"{comparison.draws} draws of {clips}, seed {comparison.seed}; all metrics share each draw"
     pooled = [name for name in comparison.levels if can_pool(name)]
     means = [name for name in comparison.levels if not can_pool(name)]
-    shown = [("pooled over clips", pooled), ("mean over clips", means)]
-    yield "; ".join(f"{how}: {', '.join(names)}" for how, names in shown if names)
+    ways = {"pooled over clips": pooled, "mean over clips": means}
+    yield "; ".join(f"{way}: {', '.join(names)}" for way, names in ways.items() if names)
     yield from describe_undefined(comparison)
     yield from filter(None, [caution])
     yield PARTS

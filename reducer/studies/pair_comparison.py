@@ -29,13 +29,10 @@ UNIT = "standard deviations, mean of the categories"
 
 
 class Compared(NamedTuple):
-    """Hold the comparison of two systems, ready to show and write.
+    """The comparison of two systems, ready to show and write.
 
     Attributes:
-        found: The comparison.
-        flags: Flags of A and of B.
         notes: Lines that are printed below the verdict.
-        content: The content of the JSON file.
         warnings: Possible mistakes of the user, one line each.
         unit: Unit of the clips' parts in the difference.
         texts: Tasks of A and of B whose rows have the texts to show.
@@ -51,15 +48,7 @@ class Compared(NamedTuple):
 
 
 def compare(pair: Pair, options: Options) -> Compared:
-    """Compare two systems of one suite.
-
-    Args:
-        pair: The systems; further ones set the scale of SIQ without norms.
-        options: How to compare.
-
-    Raises:
-        SpeechIQError: Level weights without a scale, systems on different terms, or as for `coupled.compare`.
-    """
+    """Compare two systems of one suite."""
     has_scale = pair.suite == SIQ
     norms = options.norms if has_scale else None
     asked = None if not has_scale and pair.suite in (pair.asked or ()) else pair.asked
@@ -88,7 +77,7 @@ def compare(pair: Pair, options: Options) -> Compared:
         seed=options.seed,
         raw_only=None if has_scale else f"suite {pair.suite}: each category is compared by itself",
     )._replace(
-        undefined={name: of._replace(compared=len(kept[0].scores[name])) for name, of in undefined.items()},
+        undefined={name: counts._replace(compared=len(kept[0].scores[name])) for name, counts in undefined.items()},
     )
     caution = found.caution if has_scale else None
     if not has_scale and options.draws:
@@ -103,7 +92,6 @@ def compare(pair: Pair, options: Options) -> Compared:
         "excluded_set": options.exclude.sha256,
         "flags": {side: system.flags._asdict() for side, system in zip("ab", (a, b), strict=True)},
         "identical": [list(names) for names in remarks.identical],
-        "undefined": {category: of._asdict() for category, of in found.undefined.items()},
     }
     points = "SIQ" if found.siq else "points in the mean of the raw scores"
     return Compared(
@@ -137,9 +125,9 @@ def _restrict(systems: Sequence[System], pair: Pair, asked: Collection[str] | No
 def _count_undefined(a: System, b: System) -> dict[str, Undefined]:
     """Return category -> the items without a score, for categories whose measure counts them."""
     return {
-        category: Undefined(a.count_undefined(category), b.count_undefined(category), len(a.scores[category]), 0)
-        for category, of in a.levels.items()
-        if of.measure.may_be_undefined
+        name: Undefined(a.count_undefined(name), b.count_undefined(name), len(a.scores[name]), 0)
+        for name, category in a.levels.items()
+        if category.measure.may_be_undefined
     }
 
 
@@ -162,9 +150,9 @@ def _notes(
     if found.left_out and pair.suite == SIQ:
         yield f"{count_of(found.left_out, 'draw')} left out, in which no clip separates the systems"
     yield from describe_undefined(found)
-    for category in (name for name, of in found.levels.items() if of.judged):
-        a, b = (name_judges(task for task in system.tasks if task.level == category) for system in pair.both)
-        yield f"{title(category)}: {a if a == b else f'A {a}; B {b}'}"
+    for name in (name for name, category in found.levels.items() if category.judged):
+        a, b = (name_judges(task for task in system.tasks if task.level == name) for system in pair.both)
+        yield f"{title(name)}: {a if a == b else f'A {a}; B {b}'}"
     if options.exclude:
         which = shorten(options.exclude.sha256 or "")
         yield f"left out of Apply: {count_of(len(options.exclude), 'question')} of the unanswerable set {which}"
@@ -176,6 +164,7 @@ def _notes(
 
 def describe_undefined(found: Comparison) -> Iterator[str]:
     """Yield how many items count, for each category on which items may have no score."""
-    for category, of in found.undefined.items():
-        word = found.levels[category].undefined_word
-        yield f"{title(category)}: {of.compared} of {of.items} items have a score of both; {word}: A {of.a}, B {of.b}"
+    for name, counts in found.undefined.items():
+        word = found.levels[name].undefined_word
+        shares = f"{counts.compared} of {counts.items} items have a score of both"
+        yield f"{title(name)}: {shares}; {word}: A {counts.a}, B {counts.b}"

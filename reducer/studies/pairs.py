@@ -20,14 +20,10 @@ ADVICE_NAME = "siq compare NAME_A NAME_B RUNS"
 
 
 class Pair(NamedTuple):
-    """Hold two systems of one suite.
+    """Two systems of one suite.
 
     Attributes:
-        suite: Name of the suite.
-        a: System A.
-        b: System B.
         others: Further systems, which can set a scale.
-        categories: The categories to compare.
         asked: Names of the scores that must agree for a system to be better; None means all.
     """
 
@@ -61,68 +57,60 @@ class Held(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """One of the two systems: the runs that it was found in, and suite -> the system."""
+    """One of the two systems: the runs that have it, and suite -> the system."""
 
     held: Held
     by_suite: dict[str, System]
 
 
-def choose(given: str, named: Held | None, find: Callable[[Sequence[Path]], Held]) -> Chosen:
-    """Return the only system of a folder or file, or the only system of the runs with `given` in its name.
+def choose(place: str, named: Held | None, find: Callable[[Sequence[Path]], Held]) -> Chosen:
+    """Return the only system of a folder or file, or the only system of the runs with `place` in its name.
 
     Args:
-        given: A folder, a file, or a part of a name.
+        place: A folder, a file, or a part of a name.
         named: The runs in which systems are found by name.
-        find: Function that reads runs.
-
-    Raises:
-        SpeechIQError: No system has the name, or several have it.
     """
-    if exists(given):
-        held = find([Path(given)])
+    if exists(place):
+        held = find([Path(place)])
         if len(held.names) > 1:
             shown = ", ".join(map(repr, held.names))
             raise SpeechIQError(
-                f"{given!r} has {count_of(len(held.names), 'system')} ({shown}); name one: {ADVICE_NAME}"
+                f"{place!r} has {count_of(len(held.names), 'system')} ({shown}); name one: {ADVICE_NAME}"
             )
         return Chosen(held, held.by_suite(held.names[0]))
     if named is None:
-        raise SpeechIQError(f"{given!r} is not a folder or file; to find a system by name, give runs: {ADVICE_NAME}")
+        raise SpeechIQError(f"{place!r} is not a folder or file; to find a system by name, give runs: {ADVICE_NAME}")
     names = named.names
-    matching = [name for name in names if name == given] or [name for name in names if given in name]
+    matching = [name for name in names if name == place] or [name for name in names if place in name]
     if len(matching) != 1:
         which = f"is part of {len(matching)} names" if matching else "is in no system's name"
-        near = "" if matching else did_you_mean(given, {part for name in names for part in re.split(r"[+:]", name)})
+        near = "" if matching else did_you_mean(place, {part for name in names for part in re.split(r"[+:]", name)})
         raise SpeechIQError(
-            f"{given!r} {which}: {near}write enough of one of {', '.join(map(repr, matching or names))}"
+            f"{place!r} {which}: {near}write enough of one of {', '.join(map(repr, matching or names))}"
         )
     return Chosen(named, named.by_suite(matching[0]))
 
 
 def pair_up(
-    one: Chosen, other: Chosen, named: Held | None, asked: Collection[str] | None, places: tuple[str, str]
+    chosen_a: Chosen, chosen_b: Chosen, named: Held | None, asked: Collection[str] | None, places: tuple[str, str]
 ) -> Iterator[Pair]:
-    """Yield the two systems for each suite that both ran; of several suites, those with a name in `asked`.
+    """Yield systems A and B for each suite that both ran; of several suites, those with a name in `asked`.
 
     Args:
-        one: System A.
-        other: System B.
         named: Runs whose further systems can set a scale.
         asked: Suites and categories that must agree; None means all.
         places: A and B as the user wrote them.
-
-    Raises:
-        SpeechIQError: The systems share no suite, or A and B are the same run.
     """
-    shared = {suite: one.held.found.levels[suite] for suite in one.by_suite if suite in other.by_suite}
+    shared = {suite: chosen_a.held.found.levels[suite] for suite in chosen_a.by_suite if suite in chosen_b.by_suite}
     if not shared:
         raise SpeechIQError(
-            f"A ran suite {', '.join(one.by_suite)} and B ran {', '.join(other.by_suite)}: give runs of the same suite"
+            f"A ran suite {', '.join(chosen_a.by_suite)} and B ran {', '.join(chosen_b.by_suite)}: "
+            "give runs of the same suite"
         )
     names = {suite: {suite, *categories} for suite, categories in shared.items()}
     wanted = [suite for suite in shared if asked is None or names[suite].intersection(asked)]
     for suite in wanted or shared:
-        a, b = _distinct_names(one.by_suite[suite], other.by_suite[suite], places)
+        a, b = _distinct_names(chosen_a.by_suite[suite], chosen_b.by_suite[suite], places)
         pool = named.systems.get(suite, []) if named else []
         others = [system for system in pool if system.tasks not in (a.tasks, b.tasks)]
         yield Pair(suite, a, b, others, shared[suite], None if asked is None else _own(asked, suite, shared))
@@ -134,15 +122,12 @@ def _own(asked: Collection[str], suite: str, shared: Mapping[str, Mapping[str, C
     return [name for name in asked if name in (suite, *shared[suite]) or name not in elsewhere]
 
 
-def _distinct_names(one: System, other: System, places: tuple[str, str]) -> tuple[System, System]:
+def _distinct_names(a: System, b: System, places: tuple[str, str]) -> tuple[System, System]:
     """Add folders to the names of two runs of one system, or refuse the same run given twice."""
-    if _files(one) == _files(other):
-        raise SpeechIQError(f"A and B are one run of system {one.name!r}: give two systems, or two runs of one")
-    if one.name != other.name:
-        return one, other
-    here, there = map(printable, places)
-    return one._replace(name=f"{one.name} ({here})"), other._replace(name=f"{other.name} ({there})")
-
-
-def _files(system: System) -> set[tuple[str, str]]:
-    return {(os.path.realpath(task.results), task.task) for task in system.tasks}
+    files = [{(os.path.realpath(task.results), task.task) for task in system.tasks} for system in (a, b)]
+    if files[0] == files[1]:
+        raise SpeechIQError(f"A and B are one run of system {a.name!r}: give two systems, or two runs of one")
+    if a.name != b.name:
+        return a, b
+    place_a, place_b = map(printable, places)
+    return a._replace(name=f"{a.name} ({place_a})"), b._replace(name=f"{b.name} ({place_b})")

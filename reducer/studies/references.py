@@ -25,11 +25,8 @@ class ReferenceErrors(NamedTuple):
 
     Attributes:
         dataset: Name of the original set.
-        system: Name of the system.
-        clips: How many clips both sets have.
         changed: On how many of them the score differs.
-        original: Mean error rate against the original references.
-        cleaned: Mean error rate against the cleaned references.
+        original, cleaned: Mean error rates against both references.
         difference: The part of the error rate that comes from the references, with its interval over clips.
     """
 
@@ -48,57 +45,48 @@ class ReferenceErrors(NamedTuple):
 
 
 def compare_references(systems: Iterable[System], draws: int = 1000, seed: int = 0) -> list[ReferenceErrors]:
-    """Compare the error rates of each system on original and cleaned references.
+    """Compare the error rates of each system on original and cleaned references, at the level Remember.
 
     Clips are joined by their ids without the name of the set, which both versions of a set share.
-
-    Args:
-        systems: Systems that ran both versions of a set at the level Remember.
-        draws: Draws of clips for the intervals; 0 leaves these out (NaN).
-        seed: Of the draws.
-
-    Raises:
-        SpeechIQError: No system ran both versions of a set, or two versions share no clip.
     """
     systems = sorted(systems, key=lambda system: system.name)
-    found = [row for system in systems for row in _compare(system, draws, seed)]
-    if not found:
+    rows = [row for system in systems for row in _compare(system, draws, seed)]
+    if not rows:
         sets = sorted({name for system in systems for name in system.datasets.values()})
         raise SpeechIQError(
             f"no system ran a set and its cleaned version (sets: {', '.join(sets) or 'none'}); run both, "
             f"such as siq_voxpopuli_remember and siq_voxpopuli{CLEANED}_remember"
         )
-    return sorted(found, key=lambda row: (row.dataset, row.cleaned))
+    return sorted(rows, key=lambda row: (row.dataset, row.cleaned))
 
 
 def _compare(system: System, draws: int, seed: int) -> Iterator[ReferenceErrors]:
     sets: dict[str, dict[str, float]] = {}
     for (clip, *_), score in system.scores.get(LEVEL, {}).items():
-        dataset = system.datasets[clip]
-        sets.setdefault(dataset, {})[clip.partition("/")[2] or clip] = -score
-    for name in sorted(sets):
-        if (original := sets.get(name.removesuffix(CLEANED))) is None or not name.endswith(CLEANED):
+        sets.setdefault(system.datasets[clip], {})[clip.partition("/")[2] or clip] = -score
+    for cleaned in sorted(name for name in sets if name.endswith(CLEANED)):
+        if (name := cleaned.removesuffix(CLEANED)) not in sets:
             continue
-        shared = sorted(original.keys() & sets[name].keys())
+        shared = sorted(sets[name].keys() & sets[cleaned].keys())
         if not shared:
             raise SpeechIQError(
-                f"system {system.name!r}: {name.removesuffix(CLEANED)} and {name} share no clip ids; run "
-                f"both from one source, with --metadata dataset_path=..."
+                f"system {system.name!r}: {name} and {cleaned} share no clip ids; run both from one source, with "
+                "--metadata dataset_path=..."
             )
-        before, after = (np.array([of[clip] for clip in shared]) for of in (original, sets[name]))
-        difference = bootstrap(partial(mean_difference, before, after), shared, draws=draws, seed=seed)
-        rates = float(before.mean()), float(after.mean())
-        changed = int((before != after).sum())
-        yield ReferenceErrors(name.removesuffix(CLEANED), system.name, len(shared), changed, *rates, difference)
+        before, after = (np.array([sets[version][clip] for clip in shared]) for version in (name, cleaned))
+        yield ReferenceErrors(
+            dataset=name,
+            system=system.name,
+            clips=len(shared),
+            changed=int((before != after).sum()),
+            original=float(before.mean()),
+            cleaned=float(after.mean()),
+            difference=bootstrap(partial(mean_difference, before, after), shared, draws=draws, seed=seed),
+        )
 
 
 def as_grid(rows: Sequence[ReferenceErrors], unit: str) -> Grid:
-    """Return a grid with one row per set and system.
-
-    Args:
-        rows: The comparisons.
-        unit: Unit of the error rate, such as `WER %`.
-    """
+    """Return a grid with one row per set and system; `unit` is that of the error rate, such as `WER %`."""
     columns = [
         Column("dataset", "Set"),
         Column("system", "System"),

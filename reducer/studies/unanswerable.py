@@ -31,7 +31,7 @@ __all__ = ["NOTHING", "Confirmed", "ConfirmedSet", "confirm", "find", "leave_out
 SCHEMA = "speechiq-unanswerable"
 VERSION = 1
 UNANSWERABLE = "unanswerable"
-CONFIRMED = {verdict: verdict for verdict in (UNANSWERABLE, "wrong_key")}
+CONFIRMED = (UNANSWERABLE, "wrong_key")
 VERDICTS = (*CONFIRMED, "answerable")
 FIRST = 5
 
@@ -63,13 +63,8 @@ class _InSet(msgspec.Struct, forbid_unknown_fields=True):
 def find(answers: Answers, share: float = 0.5) -> list[dict[str, Any]]:
     """Find the questions that at least a share of the systems fail, most failed first, then by clip and question.
 
-    Controls do not count as systems; the answers of those with the reference (`gold`) are shown as well.
-
-    Returns:
-        Lines of a review file, verdicts empty.
-
-    Raises:
-        SpeechIQError: All systems are controls.
+    Controls do not count as systems; the answers of those with the reference (`gold`) are shown as well. The result is
+    the lines of a review file, verdicts empty.
     """
     systems = [system for system in answers.votes if system not in answers.controls]
     gold = [system for system, control in answers.controls.items() if control == "gold"]
@@ -78,17 +73,18 @@ def find(answers: Answers, share: float = 0.5) -> list[dict[str, Any]]:
             f"only controls ({', '.join(map(repr, answers.controls))}), which do not listen: "
             "give the run of a system as well"
         )
-    rows = []
+    rows: list[dict[str, Any]] = []
     for item, question in answers.questions.items():
         failed = sum(answers.votes[system][item].vote != question.answer for system in systems)
         if failed >= share * len(systems) - 1e-9:
-            counts = {"failed": failed, "share": failed / len(systems)}
-            shown = {
-                kind: {name: answers.votes[name][item]._asdict() for name in names}
-                for kind, names in (("systems", systems), ("gold", gold))
-            }
-            named = dict(zip(("id", "question_id"), item, strict=True))
-            rows.append(named | question._asdict() | counts | shown | {"verdict": None, "note": ""})
+            rows.append(
+                dict(zip(("id", "question_id"), item, strict=True))
+                | question._asdict()
+                | {"failed": failed, "share": failed / len(systems)}
+                | {"systems": {name: answers.votes[name][item]._asdict() for name in systems}}
+                | {"gold": {name: answers.votes[name][item]._asdict() for name in gold}}
+                | {"verdict": None, "note": ""}
+            )
     return sorted(rows, key=lambda row: -row["failed"])
 
 
@@ -98,11 +94,7 @@ def write_review(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
 
 
 def confirm(path: Path) -> dict[str, Any]:
-    """Return the unanswerable set of a review in which every line has a verdict.
-
-    Returns:
-        `{"schema", "version", "reviewed": lines, "questions": [{"id", "question_id", "asked", "verdict"}],
-        "sha256"}` with the questions of a `CONFIRMED` verdict, sorted.
+    """Return the content of the set with the questions of a `CONFIRMED` verdict; every line of the review has one.
 
     Raises:
         SpeechIQError: A line is cut off, malformed or a duplicate, or its verdict is missing or unknown.
@@ -157,13 +149,7 @@ def leave_out(systems: Iterable[System], confirmed: ConfirmedSet) -> list[System
 
 
 def check_wording(confirmed: Mapping[Item, Confirmed], asked: Mapping[Item, str], runs: str = "the runs") -> None:
-    """Raise a `SpeechIQError` if a question of a set is missing in runs, or has another wording there.
-
-    Args:
-        confirmed: The questions of the set.
-        asked: Question -> `Question.asked`, for the questions of the runs.
-        runs: The runs, in words.
-    """
+    """Raise a `SpeechIQError` if a question of a set is missing in runs, or has another wording there."""
     fix = "give runs of the same tasks, or a set that was confirmed for these"
     if missing := sorted(confirmed.keys() - asked.keys()):
         raise SpeechIQError(

@@ -12,8 +12,8 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.judge.rubric import Rubric
 from speechiq.reducer.runs.judged import JudgedRow
-from speechiq.reducer.stats.agreement import Agreement, compare_raters
-from speechiq.reducer.stats.corrected import Corrected, correct
+from speechiq.reducer.stats.agreement import compare_raters
+from speechiq.reducer.stats.corrected import correct
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import Column, Grid
 from speechiq.reducer.studies import agreement
@@ -27,42 +27,13 @@ MOST_GRADES = 11
 ALL = ""
 
 
-class Group(NamedTuple):
-    """Answers of one rubric: all of them, those of a system, or those of a system in one category.
-
-    Attributes:
-        system: Name of the system; empty for all.
-        category: Name of the category; empty for all.
-        agreement: Of judge A and person B on the scored answers; its bias is on the scale of the rubric.
-        corrected: Mean scores on the scale of the rubric.
-    """
-
-    system: str
-    category: str
-    agreement: Agreement
-    corrected: Corrected
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """Return the numbers with a name for each; means are on the scale of the rubric."""
-        corrected = self.corrected
-        return {
-            "system": self.system,
-            "category": self.category,
-            "answers": corrected.answers,
-            "scored": corrected.mean.n,
-            **self.agreement._asdict(),
-            "judge": corrected.judge,
-            "corrected": corrected.mean,
-        }
-
-
 class Checked(NamedTuple):
     """What persons' scores show about a judge with one rubric.
 
     Attributes:
-        rubric: The rubric.
-        groups: All answers first, then each system and category with enough scores.
+        groups: A record for all answers, then for each system and category with enough scores: the number of
+            `answers`, and of the `scored` ones the agreement of judge A and person B; bias and means (`judge` and
+            `corrected`) are on the scale of the rubric.
         left_out: Names of systems and categories with too few scores for a group of their own.
         grades: The grades that occur, lowest first.
         confusion: Number of answers by (grade of the person, grade of the judge).
@@ -71,7 +42,7 @@ class Checked(NamedTuple):
     """
 
     rubric: Rubric
-    groups: list[Group]
+    groups: list[dict[str, Any]]
     left_out: list[str]
     grades: list[int]
     confusion: np.ndarray
@@ -82,7 +53,7 @@ class Checked(NamedTuple):
     def record(self) -> dict[str, Any]:
         """Return the numbers of the rubric as a record for files."""
         rubric = {"rubric": self.rubric.name, "rubric_sha256": self.rubric.sha256, "scale": self.rubric.scale}
-        return self._asdict() | rubric | {"groups": [group.record for group in self.groups]}
+        return self._asdict() | rubric
 
 
 def check(
@@ -90,20 +61,16 @@ def check(
 ) -> list[Checked]:
     """Compare the judge with persons, for each rubric with enough scores.
 
-    Args:
-        answers: All judged answers of the runs.
-        scores: Scores of each person. Of an answer that several persons scored, the mean counts.
-        settings: The judge of the runs.
-        draws: Number of bootstrap draws.
-        seed: Seed of the draws.
-
-    Raises:
-        SpeechIQError: No rubric has enough scores.
+    Of an answer that several persons scored, the mean counts. Intervals come from draws of clips.
     """
     rubrics: dict[str, list[JudgedRow]] = {}
     for answer in answers:
         rubrics.setdefault(settings.rubric_of(answer.task).sha256, []).append(answer)
-    means = _mean_of_persons(scores)
+    by_answer: dict[str, list[float]] = {}
+    for scores_of_person in scores.values():
+        for id, score in scores_of_person.items():
+            by_answer.setdefault(id, []).append(score)
+    means = {id: sum(values) / len(values) for id, values in by_answer.items()}
     counts = {key: _count_scored(rows, means) for key, rows in rubrics.items()}
     if max(counts.values()) < FEWEST:
         raise SpeechIQError(
@@ -115,14 +82,6 @@ def check(
         for key, count in counts.items()
         if count >= FEWEST
     ]
-
-
-def _mean_of_persons(scores: HumanScores) -> dict[str, float]:
-    by_answer: dict[str, list[float]] = {}
-    for scores_of_person in scores.values():
-        for id, score in scores_of_person.items():
-            by_answer.setdefault(id, []).append(score)
-    return {id: sum(values) / len(values) for id, values in by_answer.items()}
 
 
 def _count_scored(answers: Sequence[JudgedRow], means: Mapping[str, float]) -> int:
@@ -142,7 +101,7 @@ def _check_rubric(
     groups, left_out = [], []
     for (system, category), members in _group(judged).items():
         if _count_scored(members, means) >= FEWEST:
-            groups.append(Group(system, category, *_compare(members, means, rubric, draws, seed)))
+            groups.append({"system": system, "category": category} | _compare(members, means, rubric, draws, seed))
         else:
             left_out.append(" ".join(filter(None, (system, category))))
     points = [(means[answer.id], answer.stored.points) for answer in judged if answer.id in means]
@@ -171,13 +130,15 @@ def _group(answers: Sequence[JudgedRow]) -> dict[tuple[str, str], list[JudgedRow
 
 def _compare(
     answers: Sequence[JudgedRow], means: Mapping[str, float], rubric: Rubric, draws: int, seed: int
-) -> tuple[Agreement, Corrected]:
+) -> dict[str, Any]:
     judge = np.array([answer.stored.points for answer in answers])
     person = np.array([means.get(answer.id, math.nan) for answer in answers])
     clips = np.array([answer.item[0] for answer in answers])
     scored = ~np.isnan(person)
-    agreement = compare_raters(judge[scored], person[scored], clips[scored].tolist(), draws=draws, seed=seed)
-    return agreement, correct(judge, person, clips.tolist(), rubric.scale)
+    numbers = compare_raters(judge[scored], person[scored], clips[scored].tolist(), draws=draws, seed=seed)._asdict()
+    corrected = correct(judge, person, clips.tolist(), rubric.scale)
+    counts = {"answers": corrected.answers, "scored": corrected.mean.n}
+    return counts | numbers | {"judge": corrected.judge, "corrected": corrected.mean}
 
 
 def _confuse(points: np.ndarray) -> tuple[list[int], np.ndarray]:
@@ -198,8 +159,7 @@ def as_grids(checked: Checked, settings: JudgeSettings) -> Iterator[Grid]:
     low, high = rubric.scale
     names = [Column("system", "System"), Column("category", "Category")]
     rows = [
-        group.record | {"system": group.system or "all", "category": group.category or "all"}
-        for group in checked.groups
+        group | {"system": group["system"] or "all", "category": group["category"] or "all"} for group in checked.groups
     ]
     yield agreement.as_grid(
         f"Judge {settings.name} against persons, rubric {rubric.name} ({low} to {high})",
@@ -209,7 +169,8 @@ def as_grids(checked: Checked, settings: JudgeSettings) -> Iterator[Grid]:
         [*names, Column("scored", "Scored", "d")],
     )
     shares = [
-        {"judge": rubric.as_share(row["judge"]), "corrected": Estimate(*map(rubric.as_share, row["corrected"][:3]))}
+        row
+        | {"judge": rubric.as_share(row["judge"]), "corrected": Estimate(*map(rubric.as_share, row["corrected"][:3]))}
         for row in rows
     ]
     yield Grid(
@@ -220,7 +181,7 @@ def as_grids(checked: Checked, settings: JudgeSettings) -> Iterator[Grid]:
             Column("judge", "Judge", ".1f", factor=100),
             Column("corrected", "Corrected\n95 % interval", ".1f", factor=100),
         ],
-        [row | share for row, share in zip(rows, shares, strict=True)],
+        shares,
         ["corrected: the judge's mean over all answers + the mean of person - judge over the scored ones"],
     )
     if len(checked.grades) <= MOST_GRADES:

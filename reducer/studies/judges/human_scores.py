@@ -1,4 +1,4 @@
-"""Read the scores that persons gave to judged answers on the page of `siq judge check`.
+"""Choose the judged answers that persons score on the page of `siq judge check`, and read their scores.
 
 A line of such a file is one answer: `{"id": of the answer, "score": on the scale of the rubric, "person": name,
 "note": text, "judge": name, "judging": digest of its settings, "rubric": name, "rubric_sha256": ...}`.
@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
@@ -35,6 +36,24 @@ class _Line(msgspec.Struct):
     person: str = ""
 
 
+def choose(answers: Sequence[JudgedRow], count: int, seed: int) -> list[JudgedRow]:
+    """Return some answers in random order, every answer with the same chance to be among them.
+
+    They are spread evenly over systems, tasks and scores of the judge: every k-th answer in that order. With equal
+    chances no weights are needed: the mean difference of person and judge in the sample estimates that of all answers.
+    """
+    random = np.random.default_rng(seed)
+    ties = random.random(len(answers))
+    by_id = sorted(answers, key=lambda answer: answer.id)
+    order = sorted(
+        range(len(by_id)), key=lambda i: (by_id[i].task.system, by_id[i].task.task, by_id[i].stored.points, ties[i])
+    )
+    count = min(count, len(order))
+    places = (np.arange(count) + random.random()) * len(order) / max(count, 1)
+    chosen = [by_id[order[int(place)]] for place in places]
+    return [chosen[i] for i in random.permutation(count)]
+
+
 def read_human_scores(
     files: Sequence[Path], answers: Mapping[str, JudgedRow], settings: JudgeSettings, allow_mismatch: bool = False
 ) -> HumanScores:
@@ -43,14 +62,13 @@ def read_human_scores(
     Args:
         files: Files of the page, one or more for each person.
         answers: Id -> answer, for all judged answers of the runs.
-        settings: The judge of the runs.
         allow_mismatch: Whether the scores may come from a page about another judge of the same answers.
 
     Raises:
         SpeechIQError: A line has another form, or is of other runs, of another judge or rubric, a duplicate or outside
             the scale; or a file has no line.
     """
-    found: HumanScores = {}
+    by_person: HumanScores = {}
     for file in files:
         rows = list(read_objects(file, FIX))
         if not rows:
@@ -61,11 +79,11 @@ def read_human_scores(
             except ValueError as error:
                 raise SpeechIQError(f"{where} is not a score of `siq judge check` ({error}); {FIX}") from error
             _check(line, where, answers, settings, allow_mismatch)
-            scores = found.setdefault(printable(line.person.strip()) or file.stem, {})
+            scores = by_person.setdefault(printable(line.person.strip()) or file.stem, {})
             if line.id in scores:
                 raise SpeechIQError(f"{where}: answer {line.id!r} was already scored by this person; delete one line")
             scores[line.id] = line.score
-    return found
+    return by_person
 
 
 def _check(

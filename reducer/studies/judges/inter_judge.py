@@ -11,7 +11,6 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.judge_name import KEYS, name_judges
 from speechiq.reducer.runs.judged import Judged
-from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.rows import show_item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.remarks import title
@@ -32,20 +31,15 @@ MEANINGS = (
 
 
 class InterJudgeAgreement(NamedTuple):
-    """The agreement of judges A and B on the answers of one system, or of all.
+    """The agreement of judges A and B on the answers of one system, or of all (`ALL`).
 
     Scores are shares of the scale, 0 to 1, since the judges may have different rubrics.
 
     Attributes:
-        suite: Name of the suite.
-        category: Name of the category.
-        system: Name of the system, or `ALL`.
         judge_a, judge_b: The judges in words.
-        answers: Number of answers that both have judged.
+        answers: Number of answers that both have judged; means and agreement are over these.
         unjudged_a, unjudged_b: Number of answers without a score of A and of B.
-        mean_a, mean_b: Mean scores of the answers that both have judged.
         ordinal: Whether alpha is that of the ordinal scale, as for whole grades; else of the interval scale.
-        agreement: On the answers that both have judged.
     """
 
     suite: str
@@ -75,14 +69,9 @@ Pair = tuple[str, Judged, Judged]
 def compare(
     runs_a: Found, runs_b: Found, *, draws: int, seed: int = 0, allow_mismatch: bool = False
 ) -> list[InterJudgeAgreement]:
-    """Return the agreement of two judges: for each suite and category of all systems, then of each.
+    """Return the agreement of two judges of the same answers: for each suite and category of all systems, then of each.
 
-    Args:
-        runs_a: Runs judged by A.
-        runs_b: The same answers, judged by B.
-        draws: Number of draws of clips for the intervals; 0 leaves them out.
-        seed: Seed of the draws.
-        allow_mismatch: Whether to leave out answers that differ between the runs.
+    Answers that differ between the runs are left out if `allow_mismatch`, else refused.
 
     Raises:
         SpeechIQError: The runs share no judged answers, have one judge, or have different answers.
@@ -114,8 +103,10 @@ def _compare_category(
     if not shared:
         return
     tasks = [[task for name in shared for task in side[name].tasks if task.level == category] for side in sides]
-    _refuse_one_judge(category, *tasks)
     judges = [name_judges(side) for side in tasks]
+    settings = [{tuple(repr(task.metadata.get(key)) for key in KEYS) for task in side} for side in tasks]
+    if settings[0] & settings[1]:
+        raise SpeechIQError(f"category {category}: both sides were {judges[0]} with equal settings; {FIX}")
     groups = {name: _pair(side_a[name], side_b[name], category, allow_mismatch) for name in shared}
     if len(groups) > 1:
         groups = {ALL: [*chain.from_iterable(groups.values())]} | groups
@@ -138,13 +129,6 @@ def _compare_category(
                 scores_a, scores_b, [clip for clip, *_ in rated], ordinal=ordinal, draws=draws, seed=seed
             ),
         )  # fmt: skip
-
-
-def _refuse_one_judge(category: str, tasks_a: Sequence[TaskRun], tasks_b: Sequence[TaskRun]) -> None:
-    """Raise a `SpeechIQError` if the runs of both sides record equal settings of their judge."""
-    sides = [{tuple(repr(task.metadata.get(key)) for key in KEYS) for task in tasks} for tasks in (tasks_a, tasks_b)]
-    if sides[0] & sides[1]:
-        raise SpeechIQError(f"category {category}: both sides were {name_judges(tasks_a)} with equal settings; {FIX}")
 
 
 def _pair(system_a: System, system_b: System, category: str, allow_mismatch: bool) -> list[Pair]:

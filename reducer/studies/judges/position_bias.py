@@ -23,8 +23,7 @@ class PositionBias(NamedTuple):
         unjudged: Share of draws without a verdict in one of the orders; they do not count further.
         changed: Share of draws whose verdict changes with the order.
         reversed: Share of draws in which another answer wins in the other order.
-        first: Of the verdicts with a winner, the share in which the answer in the first place wins; 0.5 without
-            a preference.
+        first: Share of the verdicts with a winner in which the first place wins; 0.5 without a preference.
     """
 
     pairs: int
@@ -43,8 +42,8 @@ def measure(pairs: Sequence[PairJudgment], clips: Sequence[str]) -> PositionBias
 
     >>> from types import SimpleNamespace as Pair
     >>> pairs = [Pair(shown_first=(1.0,), shown_second=(-1.0,)), Pair(shown_first=(1.0,), shown_second=(1.0,))]
-    >>> found = measure(pairs, ["a", "b"])
-    >>> found.changed.value, found.first.value
+    >>> bias = measure(pairs, ["a", "b"])
+    >>> bias.changed.value, bias.first.value
     (0.5, 0.75)
     """
     rows = [_count(np.array(of.shown_first), np.array(of.shown_second)) for of in pairs]

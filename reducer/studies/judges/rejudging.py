@@ -16,12 +16,7 @@ if TYPE_CHECKING:
 
 
 class Plan(NamedTuple):
-    """A task whose answers are judged again.
-
-    Attributes:
-        task: The task.
-        judging: The new judge; its rubric is that of the task unless another one is given.
-    """
+    """A task whose answers are judged again by a new judge, with the rubric of the task unless another one is given."""
 
     task: TaskRun
     judging: Judging
@@ -31,7 +26,6 @@ class Rejudged(NamedTuple):
     """A task with new judgments.
 
     Attributes:
-        plan: The task and its new judge.
         rows: All rows of its sample file, those with an answer of the judge new.
         scores: Filter -> column -> its values over the rows that were judged again.
         answers: Number of answers that were judged again.
@@ -45,47 +39,35 @@ class Rejudged(NamedTuple):
     unjudged: int
 
 
-def plan(tasks: Sequence[TaskRun], given: Mapping[str, Any]) -> list[Plan]:
-    """Return the new judge of each task, checked before anything is judged.
-
-    Args:
-        tasks: Judged tasks.
-        given: Keys of metadata: `judge` and `judge_*`.
-
-    Raises:
-        SpeechIQError: The judge cannot be used.
-    """
+def plan(tasks: Sequence[TaskRun], options: Mapping[str, Any]) -> list[Plan]:
+    """Return the new judge of each judged task by keys of metadata (`judge`, `judge_*`), after checking all of them."""
     from speechiq.metrics.judge.settings import read_judging
 
     rubrics = {str(task.metadata["judge_rubric"]) for task in tasks}
-    judges = {rubric: read_judging({"judge_rubric": rubric} | dict(given), rubric) for rubric in sorted(rubrics)}
+    judges = {rubric: read_judging({"judge_rubric": rubric} | dict(options), rubric) for rubric in sorted(rubrics)}
     return [Plan(task, judges[str(task.metadata["judge_rubric"])]) for task in tasks]
 
 
 def rejudge(plans: Sequence[Plan]) -> list[Rejudged]:
-    """Judge the answers of some tasks again; all answers with the same rubric at once.
-
-    Raises:
-        SpeechIQError: Rows cannot be read, the judge cannot work, or no answer gets a score.
-    """
+    """Judge the answers of some tasks again; all answers with the same rubric at once."""
     from speechiq.metrics.judge.judging import judge_cases
 
-    read = [read_judged(each.task) for each in plans]
-    together: dict[str, list[int]] = {}
-    for number, each in enumerate(plans):
-        together.setdefault(content_sha256(each.judging.record()), []).append(number)
-    done: dict[int, Rejudged] = {}
-    for numbers in together.values():
-        cases = [case for number in numbers for row in read[number][1] for case in _cases(plans[number], row)]
+    rows = [read_judged(plan.task) for plan in plans]
+    by_judge: dict[str, list[int]] = {}
+    for number, plan in enumerate(plans):
+        by_judge.setdefault(content_sha256(plan.judging.record()), []).append(number)
+    rejudged: dict[int, Rejudged] = {}
+    for numbers in by_judge.values():
+        cases = [case for number in numbers for row in rows[number][1] for case in _cases(plans[number], row)]
         judgments = iter(judge_cases(cases, plans[numbers[0]].judging))
-        done |= {number: _update(plans[number], *read[number], judgments) for number in numbers}
-    answers, unjudged = sum(task.answers for task in done.values()), sum(task.unjudged for task in done.values())
-    if answers == unjudged:
+        rejudged |= {number: _update(plans[number], *rows[number], judgments) for number in numbers}
+    answers = sum(task.answers for task in rejudged.values())
+    if answers == sum(task.unjudged for task in rejudged.values()):
         raise SpeechIQError(
             f"judge {plans[0].judging.judge}: none of {answers} answers has a score, so nothing is written; the "
             "reasons are above: try another judge or rubric"
         )
-    return [done[number] for number in range(len(plans))]
+    return [rejudged[number] for number in range(len(plans))]
 
 
 def _scorer(plan: Plan) -> Any:
@@ -97,9 +79,7 @@ def _scorer(plan: Plan) -> Any:
 
 
 def _cases(plan: Plan, answer: JudgedRow) -> list[Case]:
-    """Return what is judged about a row."""
-    cases: list[Case] = _scorer(plan).stored_cases(answer.row["doc"], read_item(answer.row["filtered_resps"]))
-    return cases
+    return list(_scorer(plan).stored_cases(answer.row["doc"], read_item(answer.row["filtered_resps"])))
 
 
 def _update(

@@ -35,12 +35,10 @@ _OBJECT = msgspec.json.Decoder(dict[str, Any])
 
 
 class Target(NamedTuple):
-    """A run to write.
+    """A run to write: to the results file `path`, in the folder of all runs that are written with it.
 
     Attributes:
-        folder: Folder of all runs that are written with it.
         source: Results file of the run that was judged.
-        path: Results file to write.
         content: Content of `source`.
         origin: What the new one was made from and by which judge; an existing file with the same may be replaced.
     """
@@ -55,17 +53,12 @@ class Target(NamedTuple):
 def choose_targets(plans: Sequence[Plan], runs: Sequence[Path], output: Path | None, force: bool) -> dict[str, Target]:
     """Return results file -> where its run is written, after checking that it can be.
 
-    A folder `runs` is written to `runs-judged-by-JUDGE` beside it, or to `output`, with the same folders inside.
-
-    Args:
-        plans: The tasks to judge.
-        runs: The folders and files that the user gave.
-        output: Folder to write to; with several of `runs`, a folder inside it for each.
-        force: Whether files of other content are replaced.
+    A folder `runs` is written to `runs-judged-by-JUDGE` beside it, or to `output`, with the same folders inside; of
+    several `runs`, each has a folder inside `output`.
 
     Raises:
-        SpeechIQError: A file exists and was not made from the same run by the same judge, two runs have one target,
-            or nothing can be written there.
+        SpeechIQError: A file exists and was not made from the same run by the same judge (unless `force`), two runs
+            have one target, or nothing can be written there.
     """
     roots = list(dict.fromkeys(_root(run) for run in runs))
     by_results: dict[str, list[Plan]] = {}
@@ -73,10 +66,10 @@ def choose_targets(plans: Sequence[Plan], runs: Sequence[Path], output: Path | N
         by_results.setdefault(plan.task.results, []).append(plan)
     targets: dict[str, Target] = {}
     taken: dict[Path, Path] = {}
-    for results, of in by_results.items():
+    for results, judged in by_results.items():
         source = Path(results)
         root = next(root for root in roots if source.absolute().is_relative_to(root))
-        folder = root.with_name(f"{root.name}-judged-by-{_UNSAFE.sub('__', of[0].judging.judge)}")
+        folder = root.with_name(f"{root.name}-judged-by-{_UNSAFE.sub('__', judged[0].judging.judge)}")
         if output is not None:
             folder = output if len(roots) == 1 else output / root.name
         path = folder / source.absolute().relative_to(root)
@@ -85,7 +78,7 @@ def choose_targets(plans: Sequence[Plan], runs: Sequence[Path], output: Path | N
                 f"{str(source)!r} and {str(taken[path])!r} would both be written to {str(path)!r}; judge them in two "
                 "calls"
             )
-        targets[results] = _target(folder, path, source, of, force)
+        targets[results] = _target(folder, path, source, judged, force)
     for parent in {target.path.parent for target in targets.values()}:
         check_output_folder(parent, ADVICE)
     return targets
@@ -94,21 +87,14 @@ def choose_targets(plans: Sequence[Plan], runs: Sequence[Path], output: Path | N
 def write_run(target: Target, tasks: Sequence[Rejudged]) -> bool:
     """Write the sample files of one run, then its results file; leave files as they are if nothing is new.
 
-    Args:
-        target: Where.
-        tasks: Its tasks.
-
     Returns:
         Whether anything was written.
-
-    Raises:
-        SpeechIQError: A file cannot be written.
     """
     for task in tasks:
         for row in task.rows:
             row["doc_hash"] = _hash(json.dumps(row["doc"], indent=2, ensure_ascii=False))
     files = {samples_of(target.path, task.plan.task.task): as_lines(task.rows) for task in tasks}
-    if is_file(target.path) and all(_holds(path, lines) for path, lines in files.items()):
+    if is_file(target.path) and all(is_file(path) and read_plain(path) == lines for path, lines in files.items()):
         return False
     for path, lines in files.items():
         write_whole(path, lines, ADVICE, make_folders=True)
@@ -127,10 +113,10 @@ def _target(folder: Path, path: Path, source: Path, plans: Sequence[Plan], force
     judges = {plan.task.task: plan.judging.record() for plan in plans}
     origin = {"results": source.name, "date": content["date"], "judges": judges, "speechiq": version("speechiq")}
     if not force:
-        found = [file for file in (path, *(samples_of(path, task) for task in judges)) if exists(file)]
-        if found and (not is_file(path) or _read(path).get(ORIGIN) != origin):
+        existing = [file for file in (path, *(samples_of(path, task) for task in judges)) if exists(file)]
+        if existing and (not is_file(path) or _read(path).get(ORIGIN) != origin):
             raise SpeechIQError(
-                f"{str(found[0])!r} exists and was not made from {str(source)!r} by this judge; {ADVICE}, or add "
+                f"{str(existing[0])!r} exists and was not made from {str(source)!r} by this judge; {ADVICE}, or add "
                 "--force to replace it"
             )
     return Target(folder, source, path, content, origin)
@@ -145,33 +131,28 @@ def _read(path: Path) -> dict[str, Any]:
         raise SpeechIQError(f"{str(path)!r} is not a results file of lm-eval ({error}); {ADVICE}") from error
 
 
-def _holds(path: Path, content: bytes) -> bool:
-    try:
-        return read_plain(path) == content
-    except OSError:
-        return False
-
-
 def _results(target: Target, tasks: Sequence[Rejudged]) -> dict[str, Any]:
     """Return the content of the new results file: that of the old one for these tasks, with new scores.
 
     Means that lm-eval computed over a group of tasks are left out.
     """
     old, by_name = target.content, {task.plan.task.task: task for task in tasks}
-    inside = {group: [name for name in of if name in by_name] for group, of in old.get("group_subtasks", {}).items()}
-    groups = {group: of for group, of in inside.items() if of or group in by_name}
+    groups = {
+        group: members
+        for group, names in old.get("group_subtasks", {}).items()
+        if (members := [name for name in names if name in by_name]) or group in by_name
+    }
     kept = by_name.keys() | groups.keys()
     new = {key: value for key, value in old.items() if key != "groups"}
-    new |= {key: {name: of for name, of in old[key].items() if name in kept} for key in BY_TASK if key in old}
-    new["results"] = {
-        name: _rescore(entry, by_name[name]) if name in by_name else _without_scores(entry)
-        for name, entry in old["results"].items()
-        if name in kept
-    }
-    new["configs"] = {
-        name: config | {"metadata": _describe(config["metadata"], by_name[name].plan)} if name in by_name else config
-        for name, config in new["configs"].items()
-    }
+    for key in ("results", *BY_TASK):
+        if key in old:
+            new[key] = {name: entry for name, entry in old[key].items() if name in kept}
+    for name, entry in new["results"].items():
+        without = {key: value for key, value in entry.items() if "," not in key}
+        new["results"][name] = _rescore(entry, by_name[name]) if name in by_name else without
+    for name, config in new["configs"].items():
+        if name in by_name:
+            new["configs"][name] = config | {"metadata": _describe(config["metadata"], by_name[name].plan)}
     hashes = {name: _hash_rows(by_name[name].rows) for name in old.get("task_hashes", {}) if name in by_name}
     return new | {"group_subtasks": groups, "date": time.time(), "task_hashes": hashes, ORIGIN: target.origin}
 
@@ -193,10 +174,6 @@ def _rescore(entry: Mapping[str, Any], task: Rejudged) -> dict[str, Any]:
             if entry.get(f"{column}_stderr,{kind}", NOT_AVAILABLE) != NOT_AVAILABLE:
                 new[f"{column}_stderr,{kind}"] = _standard_error(values)
     return new
-
-
-def _without_scores(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in entry.items() if "," not in key}
 
 
 def _standard_error(values: Sequence[float]) -> float | str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
@@ -16,51 +16,31 @@ KEYS = ("judge", "judge_by", "judge_draws", "judge_seed", "judge_identity")
 
 
 class JudgeSettings(NamedTuple):
-    """The judge of some tasks.
-
-    Attributes:
-        name: `ENGINE:MODEL` or `exact_match`.
-        sha256: A short digest of all settings of the judge.
-        rubrics: Task -> the rubric of its judge.
-    """
+    """The judge (`ENGINE:MODEL` or `exact_match`), a short digest of all its settings, and the rubric of each task."""
 
     name: str
     sha256: str
-    rubrics: dict[TaskKey, Rubric]
+    rubrics: dict[tuple[str, str], Rubric]
 
     def rubric_of(self, task: TaskRun) -> Rubric:
         """Return the rubric of a task."""
-        return self.rubrics[_key(task)]
-
-
-TaskKey = tuple[str, str]
+        return self.rubrics[task.results, task.task]
 
 
 def read_settings(tasks: Sequence[TaskRun]) -> JudgeSettings:
-    """Return the judge of some tasks, which is the same for all of them, and the rubric of each.
-
-    Raises:
-        SpeechIQError: The tasks have several judges, or a rubric cannot be read or is another one now.
-    """
+    """Return the judge of some tasks, which is the same for all of them, and the rubric of each."""
     first = tasks[0]
-    for task in tasks:
-        for key, (one, other) in _differences(first, task).items():
-            raise SpeechIQError(
-                f"{task.results!r}, task {task.task!r}: {key} is {other!r:.80}, but {one!r:.80} in {first.results!r}; "
-                "give runs of one judge, or judge all of them again with `siq judge run RUNS --judge ...`"
-            )
     settings = {key: first.metadata.get(key) for key in KEYS}
-    rubrics = {_key(task): _read_rubric(task) for task in tasks}
+    for task in tasks:
+        for key, value in settings.items():
+            if task.metadata.get(key) != value:
+                raise SpeechIQError(
+                    f"{task.results!r}, task {task.task!r}: {key} is {task.metadata.get(key)!r:.80}, but {value!r:.80} "
+                    f"in {first.results!r}; give runs of one judge, or judge all of them again with "
+                    "`siq judge run RUNS --judge ...`"
+                )
+    rubrics = {(task.results, task.task): _read_rubric(task) for task in tasks}
     return JudgeSettings(printable(str(first.metadata["judge"])), shorten(content_sha256(settings)), rubrics)
-
-
-def _differences(one: TaskRun, other: TaskRun) -> dict[str, tuple[Any, Any]]:
-    both = {key: (one.metadata.get(key), other.metadata.get(key)) for key in KEYS}
-    return {key: values for key, values in both.items() if values[0] != values[1]}
-
-
-def _key(task: TaskRun) -> TaskKey:
-    return task.results, task.task
 
 
 def _read_rubric(task: TaskRun) -> Rubric:

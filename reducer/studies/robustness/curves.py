@@ -31,11 +31,9 @@ FEWEST = 3
 
 
 class Measured(NamedTuple):
-    """The scores of all runs in one measure.
+    """The scores of all runs in one measure: a category of the suite, or `siq`.
 
     Attributes:
-        name: A category of the suite, or `siq`.
-        unit: Its unit.
         sign: 1 if a higher score is better, else -1.
         values: Score of each run, as people read it, shape (runs,).
         draws: The same in every draw, shape (draws, runs).
@@ -62,15 +60,10 @@ class Curve(NamedTuple):
     """The scores of one system over the strengths of one series.
 
     Attributes:
-        measure: Name of the measure.
-        unit: Its unit.
         direction: Whether a higher or a lower score is better.
-        series: Name of the series.
-        system: Name of the system.
         points: From clean audio to the severest condition.
         slope: Change of the score per `per` units of the strength, by least squares over the strengths; NaN with fewer
             than two.
-        per: Units of the strength that the slope counts.
     """
 
     measure: str
@@ -92,14 +85,9 @@ class Crossing(NamedTuple):
     """The strength at which a system that is better on clean audio falls below another.
 
     Attributes:
-        measure: Name of the measure.
-        series: Name of the series.
-        better: The system that is better on clean audio.
-        worse: The other system.
         strength: Strength at which their curves cross, by linear interpolation, with the interval over the draws in
             which they cross between two strengths; NaN if they cross between clean audio and the mildest strength.
         share: Share of draws in which the better system is also better on clean audio, and falls below the other.
-        strength_unit: Unit of the strength.
     """
 
     measure: str
@@ -117,11 +105,7 @@ def measure(
     """Return the scores of all runs in each category of a suite, and in SIQ if there is a scale.
 
     Args:
-        pool: The runs, aligned clip by clip.
-        runs: The runs in the order of the pool.
-        suite: Name of the suite.
-        draws: Number of draws; 0 leaves the intervals out.
-        seed: Seed of the draws.
+        pool: The runs, aligned clip by clip, in the order of `runs`.
         scale: The scale of norms on the clips of the pool; None takes the clean runs as the reference population.
 
     Returns:
@@ -132,17 +116,12 @@ def measure(
         return levels, ""
     clean = [number for number, run in enumerate(runs) if not run.condition]
     if scale is None and len(clean) < FEWEST:
-        return (
-            levels,
-            f"no SIQ: no scale from {count_of(len(clean), 'system')} on clean audio; run {FEWEST}, or give --norms",
-        )
+        systems = count_of(len(clean), "system")
+        return levels, f"no SIQ: no scale from {systems} on clean audio; run {FEWEST}, or give --norms"
     if len(pool.raw) < 3:
         return levels, f"no SIQ: it needs all levels, and these runs have {', '.join(pool.raw)}"
-    of_clean = pool._replace(
-        systems=tuple(pool.systems[number] for number in clean),
-        raw={level: raw[clean] for level, raw in pool.raw.items()},
-    )
-    scale = scale or calibrate(of_clean)
+    names, raw = tuple(runs[row].name for row in clean), {level: raw[clean] for level, raw in pool.raw.items()}
+    scale = scale or calibrate(pool._replace(systems=names, raw=raw))
     siq = score(pool, scale).siq
     drawn = draw(pool, scale=scale, draws=draws, seed=seed).siq if draws else np.empty((0, len(runs)))
     ends = np.array([_ends(column) for column in drawn.T]).T

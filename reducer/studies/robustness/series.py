@@ -27,7 +27,6 @@ class Run(NamedTuple):
         condition: The condition; empty for clean audio.
         series: The condition without its strength, such as `white` or `codec:opus`; empty for clean audio.
         strength: The strength, in `unit`; NaN for clean audio.
-        unit: Unit of the strength.
         severity: What runs of a series are ordered by, the mildest first.
     """
 
@@ -46,18 +45,16 @@ class Run(NamedTuple):
 
 
 def describe_run(system: System) -> Run:
-    """Return which system a run is of, and under which condition.
-
-    Raises:
-        SpeechIQError: The run names a condition that cannot be read.
-    """
+    """Return which system a run is of, and under which condition."""
     condition = next((str(text) for task in system.tasks if (text := task.metadata.get(CONDITION))), "")
     if not condition:
         return Run(system.name, system.name)
     name = system.name.removesuffix(name_under("", {CONDITION: condition}))
     *before, last = parse_condition(condition)
     series = "+".join([*(step.text for step in before), _without_strength(last)])
-    return Run(system.name, name, condition, series, last.strength, last.unit, _severity(last))
+    # Kinds without a strength that changes nothing, codecs and bands, and ratios to noise get worse as it falls.
+    severity = abs(last.strength - last.neutral) if math.isfinite(last.neutral) else -last.strength
+    return Run(system.name, name, condition, series, last.strength, last.unit, severity)
 
 
 def _without_strength(step: Step) -> str:
@@ -74,20 +71,8 @@ def _without_strength(step: Step) -> str:
     return f"{name} below {step.neutral:g}{step.unit and f' {step.unit}'}"
 
 
-def _severity(step: Step) -> float:
-    """Return a number that grows as the condition gets worse: the distance from the strength that changes nothing.
-
-    Kinds without such a strength, codecs and bands, and ratios to noise get worse as the strength falls.
-    """
-    return abs(step.strength - step.neutral) if math.isfinite(step.neutral) else -step.strength
-
-
 def group_series(runs: Sequence[Run]) -> dict[str, Paths]:
-    """Return series -> the runs of its systems, the clean runs among them.
-
-    Raises:
-        SpeechIQError: No run is under a condition, or a system has none on clean audio.
-    """
+    """Return series -> the runs of its systems, the clean runs among them."""
     series = sorted({run.series for run in runs if run.condition})
     if not series:
         raise SpeechIQError(
@@ -100,17 +85,12 @@ def group_series(runs: Sequence[Run]) -> dict[str, Paths]:
             f"condition="
         )
     order = sorted(range(len(runs)), key=lambda row: (runs[row].system, runs[row].severity))
-    grouped: dict[str, Paths] = {}
-    for name in series:
-        systems = sorted({run.system for run in runs if run.series == name and run.condition})
-        grouped[name] = {
-            system: [
-                row
-                for row in order
-                if runs[row].system == system and (not runs[row].condition or runs[row].series == name)
-            ]
-            for system in systems
-        }
+    grouped: dict[str, Paths] = {name: {} for name in series}
+    for name, paths in grouped.items():
+        systems = {run.system for run in runs if run.series == name}
+        for row in order:
+            if runs[row].system in systems and runs[row].series in ("", name):
+                paths.setdefault(runs[row].system, []).append(row)
     return grouped
 
 

@@ -23,11 +23,7 @@ class Robustness(NamedTuple):
     """What conditions do to the systems of one suite.
 
     Attributes:
-        suite: Name of the suite.
-        curves: By measure, series and system.
-        crossings: Where curves cross.
         clips: Number of clips of all levels, which are drawn together.
-        draws: Number of draws of the intervals.
         notes: Lines below the tables.
     """
 
@@ -42,15 +38,7 @@ class Robustness(NamedTuple):
 def study(found: Found, draws: int, seed: int, norms: Norms | None = None) -> list[Robustness]:
     """Return the curves of every suite whose tasks ran under conditions.
 
-    Args:
-        found: The suites of the runs.
-        draws: Number of draws of clips; 0 leaves the intervals out.
-        seed: Seed of the draws.
-        norms: The scale of SIQ; None takes the systems on clean audio.
-
-    Raises:
-        SpeechIQError: No suite has runs under a condition, a system has none on clean audio, or runs differ in more
-            than their condition.
+    Without norms, the systems on clean audio are the scale of SIQ. 0 draws leave the intervals out.
     """
     suites = [suite for suite in found.levels if any(task.metadata.get(CONDITION) for task in found.tasks[suite])]
     if not suites:

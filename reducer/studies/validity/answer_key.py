@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,41 +21,28 @@ HALF = 0.5
 
 
 class Success(NamedTuple):
-    """Which items succeeded.
-
-    Attributes:
-        success: (system, item) -> whether the answer from the transcript is right.
-        notes: One line per choice, with counts.
-    """
+    """Which (system, item) succeeded, so that the answer from the transcript is right, and a note per choice."""
 
     success: dict[Key, bool]
     notes: list[str]
 
 
 def label_answers(tables: Tables) -> Success:
-    """Return which answers are right by the first of `RIGHT` that tasks about a clip have; controls are left out.
-
-    Raises:
-        SpeechIQError: No task answers, or no system but controls does.
-    """
-    right = read_right(tables.columns)
+    """Return which answers are right, for all systems but controls."""
     controls = tables.controls
-    success = {key: value >= HALF for key, value in right.items() if key[0] not in controls and not math.isnan(value)}
-    unjudged = sum(math.isnan(value) and key[0] not in controls for key, value in right.items())
+    right = {key: value for key, value in read_right(tables.columns).items() if key[0] not in controls}
+    success = {key: value >= HALF for key, value in right.items() if not math.isnan(value)}
     if not success:
         raise SpeechIQError(
             f"only controls ({', '.join(sorted(controls))}) answered in these runs; give runs of other systems"
         )
+    unjudged = len(right) - len(success)
     notes = [f"{count_of(unjudged, 'answer')} without a score left out"] * bool(unjudged)
     return Success(success, notes + [f"controls left out: {', '.join(sorted(controls))}"] * bool(controls))
 
 
 def read_right(columns: Sequence[SampleTable]) -> dict[Key, float]:
-    """Return (system, item) -> how right the answer is, from 0 to 1.
-
-    Raises:
-        SpeechIQError: As for `label_answers`.
-    """
+    """Return (system, item) -> how right the answer is, from 0 to 1, by the first column of `RIGHT` that a clip has."""
     right: dict[Key, float] = {}
     for name in RIGHT:
         covered = {clip_of(key) for key in right}
@@ -69,30 +56,28 @@ def read_right(columns: Sequence[SampleTable]) -> dict[Key, float]:
     return right
 
 
-def leave_out(of: Success, tables: Tables, *, only_errors: bool, only_answerable: bool) -> Success:
+def leave_out(labels: Success, tables: Tables, *, only_errors: bool, only_answerable: bool) -> Success:
     """Leave out items that show nothing about the recognizer, and count them also if they are kept.
 
-    Args:
-        of: The labels.
-        tables: The numbers of the runs.
-        only_errors: Whether to leave out transcripts without an error.
-        only_answerable: Whether to leave out items that the system answers wrong even from the reference.
-
-    Raises:
-        SpeechIQError: The runs do not say which items these are, or none is left.
+    These are transcripts without an error, and items that the system answers wrong even from the reference.
     """
+    success, notes = labels.success, list(labels.notes)
+
+    def count(keys: set[Key], text: str, left_out: bool, option: str) -> str:
+        fate = "left out" if left_out else f"kept; {option} leaves them out"
+        return f"{len(keys)} of {len(success)} items {text}: {fate}"
+
     errors = {key: value for table in tables.columns for key, value in join_columns([table], ERRORS).items()}
-    without = {key for key in of.success if errors.get(clip_of(key)) == 0}
+    without = {key for key in success if errors.get(clip_of(key)) == 0}
     if only_errors and not errors:
         raise SpeechIQError(f"--only errors: these runs have no column {ERRORS}; give runs of a task with error rates")
-    notes = list(of.notes)
     if errors:
-        notes.append(_count(len(without), of, "have a transcript without an error", only_errors, "--only errors"))
+        notes.append(count(without, "have a transcript without an error", only_errors, "--only errors"))
     has_answers = any(answers(task) for task in tables.tasks)
-    from_reference = _score_references(of, tables) if has_answers or only_answerable else {}
+    from_reference = _score_references(success, tables) if has_answers or only_answerable else {}
     unanswerable = {key for key, right in from_reference.items() if right < HALF}
     unknown = sum(map(math.isnan, from_reference.values()))
-    missing = list(dict.fromkeys(system for system, item in of.success if (system, item) not in from_reference))
+    missing = list(dict.fromkeys(system for system, item in success if (system, item) not in from_reference))
     if missing and only_answerable:
         raise SpeechIQError(
             f"--only answerable: no run of the control gold with the language model of {missing[0]!r} (its answers "
@@ -105,33 +90,32 @@ def leave_out(of: Success, tables: Tables, *, only_errors: bool, only_answerable
         )
     elif has_answers:
         text = "are answered wrong even from the reference"
-        notes.append(_count(len(unanswerable), of, text, only_answerable, "--only answerable"))
+        notes.append(count(unanswerable, text, only_answerable, "--only answerable"))
     if unknown:
-        notes.append(f"{unknown} of {len(of.success)} items have no scored answer from the reference: kept")
+        notes.append(f"{unknown} of {len(success)} items have no scored answer from the reference: kept")
     out = (without if only_errors else set()) | (unanswerable if only_answerable else set())
-    kept = {key: value for key, value in of.success.items() if key not in out}
+    kept = {key: value for key, value in success.items() if key not in out}
     if not kept:
         raise SpeechIQError(f"no item is left: {'; '.join(notes)}")
     return Success(kept, notes)
 
 
 def find_gold(tables: Tables) -> dict[str, str]:
-    """Return system -> the control `gold` with the same language model, for systems that have one."""
-    models = {task.system: _answering(task.described) for task in tables.tasks}
+    """Return system -> the control `gold` with the same language model, for systems that have one.
+
+    The way in which the language model answers is the same as well.
+    """
+    models = {task.system: (task.described.get("llm"), task.described.get("answering")) for task in tables.tasks}
     gold = [name for name, control in tables.controls.items() if control == "gold"]
     return {
         name: match
         for name, model in models.items()
-        if (match := next((of for of in gold if models[of] == model), None)) and name not in tables.controls
+        if (match := next((control for control in gold if models[control] == model), None))
+        and name not in tables.controls
     }
 
 
-def _answering(described: Mapping[str, object]) -> tuple[object, object]:
-    """Return what answers in a system: its language model and the way in which it answers."""
-    return described.get("llm"), described.get("answering")
-
-
-def _score_references(of: Success, tables: Tables) -> dict[Key, float]:
+def _score_references(success: Iterable[Key], tables: Tables) -> dict[Key, float]:
     """Return how right `gold` answers each item, from 0 to 1, for systems with a run of it; NaN for no answer.
 
     The label of a clip with several questions is compared with the mean over these.
@@ -140,12 +124,7 @@ def _score_references(of: Success, tables: Tables) -> dict[Key, float]:
     by_clip: dict[Key, list[float]] = {}
     for key, value in right.items():
         by_clip.setdefault(clip_of(key), []).append(value)
-    means = {clip: float(np.mean(values)) for clip, values in by_clip.items()}
-    gold = {name: control for name, control in find_gold(tables).items() if any(key[0] == control for key in right)}
-    known = means | right
-    return {(system, item): known.get((gold[system], item), math.nan) for system, item in of.success if system in gold}
-
-
-def _count(count: int, of: Success, text: str, left_out: bool, option: str) -> str:
-    kept = "left out" if left_out else f"kept; {option} leaves them out"
-    return f"{count} of {len(of.success)} items {text}: {kept}"
+    known = {clip: float(np.mean(values)) for clip, values in by_clip.items()} | right
+    answering = {system for system, _ in right}
+    gold = {name: control for name, control in find_gold(tables).items() if control in answering}
+    return {(system, item): known.get((gold[system], item), math.nan) for system, item in success if system in gold}

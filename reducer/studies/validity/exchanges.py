@@ -1,24 +1,32 @@
-"""Pair the answers to a transcript and to its reference, for judges and for people."""
+"""Pair the answers to a transcript and to its reference, for people, and label them by a judge of pairs."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.texts import read_written
-from speechiq.reducer.studies.validity.answer_key import find_gold
+from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.studies.judges import position_bias
+from speechiq.reducer.studies.validity.answer_key import Success, find_gold
 from speechiq.reducer.studies.validity.tables import Tables
 from speechiq.reducer.studies.validity.units import Key, answers
+
+if TYPE_CHECKING:
+    from speechiq.metrics.judge.judging import PairJudgment
+    from speechiq.metrics.judge.settings import Judging
 
 #: The column of tasks that answer by choosing an option.
 OPTION = "acc"
 
 
 class Exchange(NamedTuple):
-    """One item of one system.
+    """The answers of a system, and of its language model from the reference, to one item.
 
     Attributes:
-        key: (system, item).
         question: What was asked; for an assistant, the query itself.
         reference: The reference of the clip.
         transcript: The system's transcript; empty if the runs do not have it.
@@ -45,9 +53,6 @@ def read_exchanges(tables: Tables) -> list[Exchange]:
     """Return the exchanges of all systems but controls, sorted.
 
     If a system answered about a clip both in free text and by choosing an option, the free text is taken.
-
-    Raises:
-        SpeechIQError: No task answers, or the control `gold` did not run with the language model of a system.
     """
     answering = [task for task in tables.tasks if answers(task)]
     if not answering:
@@ -62,18 +67,72 @@ def read_exchanges(tables: Tables) -> list[Exchange]:
     chosen = read_written(task for task in answering if OPTION in task.signs)
     written = read_written(task for task in answering if OPTION not in task.signs)
     free = {(system, item[0]) for system, item in written}
-    written |= {key: of for key, of in chosen.items() if (key[0], key[1][0]) not in free}
+    written |= {key: answer for key, answer in chosen.items() if (key[0], key[1][0]) not in free}
     transcripts = read_written(task for task in tables.tasks if not answers(task))
     exchanges = []
-    for (system, item), of in sorted(written.items()):
+    for key, answer in sorted(written.items()):
+        system, item = key
         if system in tables.controls:
             continue
-        if (other := written.get((gold[system], item))) is None:
+        if (from_reference := written.get((gold[system], item))) is None:
             raise SpeechIQError(
                 f"{gold[system]!r} did not answer {'/'.join(item)}, which {system!r} did; run both on the same tasks "
                 "with the same --limit"
             )
         spoken = transcripts.get((system, item[:1]))
         transcript = spoken.text if spoken else ""
-        exchanges.append(Exchange((system, item), of.question, of.reference, transcript, of.right, other.text, of.text))
+        texts = (answer.question, answer.reference, transcript, answer.right, from_reference.text, answer.text)
+        exchanges.append(Exchange(key, *texts))
     return exchanges
+
+
+def label_judged(exchanges: Sequence[Exchange], judging: Judging) -> Success:
+    """Return which answers to transcripts are as good and as complete as those to the references, by a judge of pairs.
+
+    Equal in every draw and in both orders is a success; an expected score (`by=likelihood`) is rounded to a verdict.
+    Items on which the orders disagree are failures, and counted. Equal answers are not sent to the judge.
+    """
+    from speechiq.metrics.judge.judging import PairCase, judge_pairs
+
+    cases = [
+        PairCase(exchange.question, exchange.from_reference, exchange.from_transcript, name="/".join(exchange.key[1]))
+        for exchange in exchanges
+    ]
+    verdicts = dict(zip(exchanges, judge_pairs(cases, judging), strict=True))
+    success, inconsistent = {}, 0
+    for exchange, verdict in verdicts.items():
+        if not any(map(math.isnan, verdict.combined)):
+            first, second = (list(map(round, scores)) for scores in (verdict.shown_first, verdict.shown_second))
+            inconsistent += first != second
+            success[exchange.key] = not any([*first, *second])
+    unjudged = len(exchanges) - len(success)
+    judged = [(verdict, exchange.key[1][0]) for exchange, verdict in verdicts.items() if not exchange.same]
+    notes = [
+        f"{len(exchanges) - len(judged)} of {len(exchanges)} items have equal answers: successes without the judge",
+        f"{inconsistent} of {len(success)} items are judged differently in the two orders: failures",
+        *[f"{unjudged} of {len(exchanges)} items are unjudged: left out"] * bool(unjudged),
+    ]
+    return Success(success, notes + [_describe_bias(judged)] * bool(judged))
+
+
+def _describe_bias(judged: Sequence[tuple[PairJudgment, str]]) -> str:
+    """Return the position bias of the judge on pairs, each with its clip, in words."""
+    pairs, clips = zip(*judged, strict=True)
+    bias = position_bias.measure(pairs, clips)
+    return (
+        f"position bias over {count_of(bias.pairs, 'pair')}: the order changes {_percent(bias.changed)} of the "
+        f"verdicts; the answer shown first wins {_percent(bias.first)} of those with a winner, 50 % without a "
+        "preference"
+    )
+
+
+def _percent(share: Estimate) -> str:
+    """Return a share in percent with its interval.
+
+    >>> _percent(Estimate(0.25, 0.125, 0.5)), _percent(Estimate(math.nan))
+    ('25.0 % (12.5 to 50.0)', '- %')
+    """
+    if math.isnan(share.value):
+        return "- %"
+    interval = "" if math.isnan(share.low) else f" ({100 * share.low:.1f} to {100 * share.high:.1f})"
+    return f"{100 * share.value:.1f} %{interval}"

@@ -1,16 +1,29 @@
-"""Predict failure from runs and labels."""
+"""Predict failure from runs: by labels of files, or by the answers in the runs."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import combinations
+from pathlib import Path
 
-from speechiq.reducer.runs.labels import Labels
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.runs.labels import Labels, read_labels
+from speechiq.reducer.studies.validity.answer_key import Success, label_answers, leave_out
 from speechiq.reducer.studies.validity.prediction import Prediction, predict
-from speechiq.reducer.studies.validity.sources import choose_success
 from speechiq.reducer.studies.validity.tables import Tables
 from speechiq.reducer.studies.validity.units import gather
 
 BY_ANSWERS = "answers to the questions of each clip"
+
+
+def read_sources(paths: Sequence[Path], tables: Tables) -> list[Labels]:
+    """Read files of labels, and check them against runs."""
+    items = tables.items
+    sources = [read_labels(path, items) for path in paths]
+    for a, b in combinations(sources, 2):
+        if a.success.keys().isdisjoint(b.success):
+            raise SpeechIQError(f"{a.name} and {b.name} share no item; label the same items")
+    return sources
 
 
 def predict_runs(
@@ -29,24 +42,11 @@ def predict_runs(
 ) -> Prediction:
     """Measure how well each metric predicts the labels of the first source, or without one the answers in the runs.
 
-    Args:
-        tables: The numbers of the runs.
-        sources: Labels of files.
-        metrics: As for `gather`.
-        combine: As for `prediction.predict`.
-        against: As for `prediction.predict`.
-        defined: As for `gather`.
-        undefined: As for `gather`.
-        only_errors: As for `leave_out`.
-        only_answerable: As for `leave_out`.
-        draws: As for `prediction.predict`.
-        seed: As for `prediction.predict`.
-
-    Raises:
-        SpeechIQError: As for all of these.
+    Options are those of `leave_out`, `gather` and `prediction.predict`, which also say what they raise.
     """
-    success = choose_success(sources, tables, only_errors=only_errors, only_answerable=only_answerable)
+    success = Success(sources[0].success, []) if sources else label_answers(tables)
+    success = leave_out(success, tables, only_errors=only_errors, only_answerable=only_answerable)
     units = gather(tables.columns, success.success, metrics, defined, undefined)
-    name = sources[0].name if sources else BY_ANSWERS
     units = units._replace(notes=success.notes + units.notes)
+    name = sources[0].name if sources else BY_ANSWERS
     return predict(units, name, combine=combine, against=against, draws=draws, seed=seed)

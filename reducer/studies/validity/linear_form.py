@@ -14,14 +14,7 @@ _TERM = re.compile(rf"\s*(?P<sign>[+-]?)\s*(?:(?P<weight>{_NUMBER})\s*\*\s*)?(?P
 
 
 def read_form(text: str, known: Collection[str]) -> dict[str, float]:
-    """Return metric -> its weight.
-
-    Args:
-        text: Terms `METRIC` or `NUMBER*METRIC`, joined by `+` and `-`.
-        known: Names of metrics.
-
-    Raises:
-        SpeechIQError: The text is not such a form, a metric is unknown or named twice, or a weight is 0.
+    """Return metric -> its weight, for terms `METRIC` or `NUMBER*METRIC` of known metrics, joined by `+` and `-`.
 
     >>> read_form("eowl - 0.5*wer", ["eowl", "wer"])
     {'eowl': 1.0, 'wer': -0.5}

@@ -12,7 +12,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.labels import refuse_alike
 from speechiq.reducer.stats import classifier
 from speechiq.reducer.stats.bootstrap import resample
-from speechiq.reducer.stats.classifier import auc, validate, validate_auc
+from speechiq.reducer.stats.classifier import Fit, auc, validate, validate_auc
 from speechiq.reducer.stats.estimate import Difference, Estimate
 from speechiq.reducer.stats.grid import flatten
 from speechiq.reducer.studies.validity.linear_form import read_form, show_form
@@ -36,9 +36,7 @@ class Combination(NamedTuple):
     """A linear form whose weights the items themselves chose.
 
     Attributes:
-        form: The form as given.
         weights: Metric -> its weight in the fit to all items, relative to that of the first; None if separated.
-        in_sample: Of the fit to all items.
         validated: Of fits to the other clips.
     """
 
@@ -53,19 +51,13 @@ class Prediction(NamedTuple):
 
     Attributes:
         labels: Source of the labels, in words.
-        items: Number of labeled items.
-        failures: How many of them failed.
-        clips: Number of clips.
-        systems: Names of the systems.
-        draws: Number of draws of clips.
+        items, failures, clips: Numbers of labeled items, of those that failed, and of their clips.
         left_out: How many draws had only failures or only successes, and do not count.
         seed: Seed of draws and folds.
         baseline: The metric that the others are compared with.
         predictors: Metrics in the order of the runs, then the given linear forms.
         gaps: Metrics (a, b) -> the AUC of a minus that of b; p is not corrected for the number of pairs.
         combinations: The linear forms with weights fitted to the items.
-        notes: One line per choice.
-        units: The items.
         risks: Predictor -> its values, so that they grow with the risk of failure.
     """
 
@@ -145,16 +137,10 @@ def predict(
     """Measure how well each metric predicts failure.
 
     Args:
-        units: The labeled items and their metrics.
         labels: Source of the labels, in words.
         combine: Linear forms of metrics.
         against: The metric that others are compared with; None means `wer`, or the first metric.
         draws: Number of draws of clips; 0 leaves intervals out.
-        seed: Of draws and folds.
-
-    Raises:
-        SpeechIQError: All labels are alike, a form is not valid, `against` is unknown, or there are too few draws or
-            clips.
     """
     refuse_alike([not failed for failed in units.failed], labels)
     groups = units.clips
@@ -210,16 +196,14 @@ def _combine(units: Units, form: dict[str, float]) -> Metric:
 
 
 def _measure(name: str, metric: Metric, units: Units, groups: np.ndarray, area: Estimate, seed: int) -> Predictor:
-    covariate, failed = metric.values[:, None], units.failed
-    fitted = classifier.fit(covariate, failed)
-    validated = validate(covariate, failed, groups, seed)
-    systems = np.array(units.systems)
+    failed, systems = units.failed, np.array(units.systems)
+    fitted, in_sample, validated, probability = _fit(metric.values[:, None], failed, groups, seed, area.value)
     return Predictor(
         metric=name,
         direction="higher" if metric.sign > 0 else "lower",
         auc=area,
-        in_sample=judge_quality(failed, fitted.probability, area.value),
-        validated=judge_quality(failed, validated, validate_auc(covariate, failed, groups, seed)),
+        in_sample=in_sample,
+        validated=validated,
         slope=float(fitted.coefficients[0]),
         intercept=fitted.intercept,
         separated=fitted.separated,
@@ -228,23 +212,26 @@ def _measure(name: str, metric: Metric, units: Units, groups: np.ndarray, area: 
             system: float(auc(metric.risk[systems == system], failed[systems == system])[0])
             for system in dict.fromkeys(units.systems)
         },
-        calibration=calibrate(validated, failed),
+        calibration=calibrate(probability, failed),
         thresholds=find_thresholds(metric.values, metric.sign, failed),
     )
 
 
 def _refit(form: dict[str, float], units: Units, groups: np.ndarray, seed: int) -> Combination:
     covariates = np.column_stack([units.metrics[name].values for name in form])
-    fitted = classifier.fit(covariates, units.failed)
+    fitted, in_sample, validated, _ = _fit(covariates, units.failed, groups, seed)
     first = fitted.coefficients[0]
-    known = bool(np.isfinite(first) and first)
-    return Combination(
-        form=show_form(form),
-        weights=dict(zip(form, (fitted.coefficients / abs(first)).tolist(), strict=True)) if known else None,
-        in_sample=judge_quality(units.failed, fitted.probability),
-        validated=judge_quality(
-            units.failed,
-            validate(covariates, units.failed, groups, seed),
-            validate_auc(covariates, units.failed, groups, seed),
-        ),
-    )
+    weights = None
+    if np.isfinite(first) and first:
+        weights = dict(zip(form, (fitted.coefficients / abs(first)).tolist(), strict=True))
+    return Combination(show_form(form), weights, in_sample, validated)
+
+
+def _fit(
+    covariates: np.ndarray, failed: np.ndarray, groups: np.ndarray, seed: int, area: float | None = None
+) -> tuple[Fit, Quality, Quality, np.ndarray]:
+    """Return the fit to all items, its quality, that of fits to other clips, and the probabilities of these fits."""
+    fitted = classifier.fit(covariates, failed)
+    probability = validate(covariates, failed, groups, seed)
+    validated = judge_quality(failed, probability, validate_auc(covariates, failed, groups, seed))
+    return fitted, judge_quality(failed, fitted.probability, area), validated, probability

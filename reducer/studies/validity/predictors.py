@@ -34,8 +34,7 @@ class Threshold(NamedTuple):
     Attributes:
         aim: The share of failures to catch.
         value: The threshold, in the unit of the metric; items that are as bad or worse are flagged.
-        caught: Share of the failures that are flagged.
-        false_alarms: Share of the successes that are flagged.
+        caught, false_alarms: Share of the failures and of the successes that are flagged.
     """
 
     aim: float
@@ -45,13 +44,7 @@ class Threshold(NamedTuple):
 
 
 class Bin(NamedTuple):
-    """Items of similar predicted probability.
-
-    Attributes:
-        predicted: Their mean probability of failure, each by a fit to other clips.
-        observed: Their share of failures.
-        items: How many they are.
-    """
+    """Items of similar probability of failure: its mean by fits to other clips, the share of failures, the count."""
 
     predicted: float
     observed: float
@@ -59,10 +52,9 @@ class Bin(NamedTuple):
 
 
 class Predictor(NamedTuple):
-    """How well one number predicts failure.
+    """How well one number, a metric or a linear form, predicts failure.
 
     Attributes:
-        metric: Name of the metric, or the linear form.
         direction: Which values are better, as the runs record it.
         auc: Area under the ROC curve, with its interval from draws of clips.
         in_sample: On the items that were fitted.
@@ -71,7 +63,6 @@ class Predictor(NamedTuple):
         separated: Share of the items that a threshold separates without error.
         undefined: Of how many items the metric is undefined.
         by_system: System -> the AUC among its items; NaN if all fail or all succeed.
-        calibration: The calibration curve.
         thresholds: One per share of `CAUGHT`.
     """
 

@@ -16,12 +16,7 @@ from speechiq.reducer.scores.comparability import require_equal
 
 
 class Tables(NamedTuple):
-    """The numbers of all tasks.
-
-    Attributes:
-        columns: One entry per task.
-        warnings: One line per choice that was made between runs.
-    """
+    """The numbers of all tasks, and one warning per choice that was made between runs."""
 
     columns: list[SampleTable]
     warnings: list[str]
@@ -29,7 +24,7 @@ class Tables(NamedTuple):
     @property
     def tasks(self) -> list[TaskRun]:
         """Return the tasks."""
-        return [of.task for of in self.columns]
+        return [table.task for table in self.columns]
 
     @property
     def controls(self) -> dict[str, str]:
@@ -39,25 +34,20 @@ class Tables(NamedTuple):
     @property
     def items(self) -> dict[str, set[Item]]:
         """Return system -> the items that it ran."""
-        found: dict[str, set[Item]] = {}
+        items: dict[str, set[Item]] = {}
         for table in self.columns:
-            found.setdefault(table.task.system, set()).update(table.items)
-        return found
+            items.setdefault(table.task.system, set()).update(table.items)
+        return items
 
 
 def read_tables(runs: Iterable[Path], allow_missing: bool = False, allow_mismatch: bool = False) -> Tables:
-    """Read every task in some folders.
-
-    Args:
-        runs: Folders (any depth) or results files.
-        allow_missing: As for `find_tasks`.
-        allow_mismatch: Whether systems may have been run on different clips or task versions.
+    """Read every task in folders (any depth) or results files; `allow_missing` is that of `find_tasks`.
 
     Raises:
-        SpeechIQError: The runs cannot be read, or systems differ and that is not allowed.
+        SpeechIQError: The runs cannot be read, or systems differ in clips or task versions and that is not allowed.
     """
     tasks, warnings = find_tasks(runs, allow_missing)
-    mismatches = [found for of in group(tasks).values() for found in compare_systems(_systems(of))]
+    mismatches = [mismatch for suite in group(tasks).values() for mismatch in compare_systems(_systems(suite))]
     if mismatches and allow_mismatch:
         warnings = [*warnings, f"not on equal terms: {summarize(mismatches)}"]
     else:

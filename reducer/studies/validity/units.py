@@ -1,4 +1,4 @@
-"""Put labels and metrics side by side: one row per label, with the metrics of the same system's transcript."""
+"""Join labels and metrics: one row per label, with the metrics of the same system's transcript."""
 
 from __future__ import annotations
 
@@ -46,11 +46,9 @@ class Units(NamedTuple):
     """What is predicted: one unit per label.
 
     Attributes:
-        systems: System of each unit.
         items: Item of each unit: a clip, or a clip and a question.
         failed: Whether each unit failed, shape (units,).
         metrics: Name -> the metric of each unit.
-        notes: One line per choice.
     """
 
     systems: tuple[str, ...]
@@ -77,21 +75,16 @@ def gather(
     defined: str | None = None,
     undefined: str | None = None,
 ) -> Units:
-    """Return the labeled units with their metrics.
+    """Join labels with the metrics of the same system's transcript, one unit per label.
 
     Args:
-        tables: Sample tables of all tasks.
         success: (system, item) -> whether it succeeded.
         metrics: Names of metrics; None means all that every unit has and that vary.
         defined: Keep only units of which this metric is defined.
         undefined: Keep only units of which this metric is undefined.
-
-    Raises:
-        SpeechIQError: A metric is unknown, missing for a unit, constant, or undefined although higher is better.
     """
     of_clips = [table for table in tables if len(table.task.category.item) == 1]
     known = _names(of_clips)
-    usual = _names(table for table in of_clips if not answers(table.task))
     if not known:
         raise SpeechIQError(
             "these runs have no metric of transcripts: give runs of a task that compares transcripts with references"
@@ -105,27 +98,28 @@ def gather(
         if condition is not None:
             joined = join_columns(of_clips, condition)
             keys = [key for key in keys if math.isnan(joined.get(clip_of(key), math.nan)) is wanted]
+    usual = [name for name in _names(table for table in of_clips if not answers(table.task)) if name not in NOT_METRICS]
     notes: list[str] = []
-    found: dict[str, Metric] = {}
-    for name in metrics or [name for name in usual if name not in NOT_METRICS]:
+    chosen: dict[str, Metric] = {}
+    for name in metrics or usual:
         fault, metric = _read(name, join_columns(of_clips, name), keys, known[name])
-        if metric is None and metrics:
-            raise SpeechIQError(f"{name}: {fault}; leave it out of --metrics")
-        equal = next(
-            (other for other, of in found.items() if metric and np.array_equal(of.values, metric.values)), None
-        )
         if metric is None:
+            if metrics:
+                raise SpeechIQError(f"{name}: {fault}; leave it out of --metrics")
             notes.append(f"{name} left out: {fault}")
-        elif equal and not metrics:
-            notes.append(f"{name} left out: equal to {equal} everywhere")
-        else:
-            found[name] = metric
-            if metric.undefined:
-                notes.append(f"{name} is undefined for {metric.undefined} of {len(keys)} items: it counts as 0 there")
-    if not found:
+            continue
+        equal = [twin for twin, values in chosen.items() if np.array_equal(values.values, metric.values)]
+        if equal and not metrics:
+            notes.append(f"{name} left out: equal to {equal[0]} everywhere")
+            continue
+        chosen[name] = metric
+        if metric.undefined:
+            notes.append(f"{name} is undefined for {metric.undefined} of {len(keys)} items: it counts as 0 there")
+    if not chosen:
         raise SpeechIQError(f"no metric is left to predict with: {'; '.join(notes)}")
     failed = np.array([not success[key] for key in keys])
-    return Units(tuple(system for system, _ in keys), tuple(item for _, item in keys), failed, found, notes)
+    systems, items = zip(*keys, strict=True)
+    return Units(systems, items, failed, chosen, notes)
 
 
 def _names(tables: Iterable[SampleTable]) -> dict[str, float]:

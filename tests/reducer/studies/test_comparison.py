@@ -14,6 +14,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, ScoreMatrix, calibrate
 from speechiq.reducer.scores.scale import DEFAULT_RULE, flat
 from speechiq.reducer.stats import permutation
+from speechiq.reducer.stats.estimate import plain
 from speechiq.reducer.stats.permutation import permute
 from speechiq.reducer.studies.comparison import as_json
 from speechiq.reducer.studies.coupled import compare, draw_gap, draw_pair
@@ -231,7 +232,7 @@ def test_equal_systems_are_rarely_told_apart():
 
 def test_json_is_plain():
     pool = make_pool(clips=60)._replace(levels=LEVELS)
-    data = as_json(compare(pool, "s0", "s4", draws=60))
+    data = plain(as_json(compare(pool, "s0", "s4", draws=60)))
     assert data["better"] == "s4" and data["siq"]["difference"] < 0
     remember = data["scores"]["remember"]
     assert list(remember) == ["difference", "a", "b", "low", "high", "p", "favors"]
