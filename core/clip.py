@@ -154,12 +154,6 @@ def _cut(samples: np.ndarray, start: float, seconds: float) -> np.ndarray:
     return samples[first : first + round(seconds * SAMPLING_RATE)]
 
 
-def _resample(mono: np.ndarray, rate: int) -> np.ndarray:
-    import soxr
-
-    return mono if rate == SAMPLING_RATE else soxr.resample(mono, rate, SAMPLING_RATE)
-
-
 def file_clip(items: Mapping[str, Any], id: str = "") -> Clip:
     """Return the clip of a doc with `path`, `sha256`, `duration` (s) and, optionally, `offset` (s) and `transforms`.
 
@@ -178,6 +172,8 @@ def as_clip(audio: Any, id: str = "") -> Clip:
             `{"bytes"}`. An array is shaped (samples,), or has its channels first or last.
         id: The id of the doc.
     """
+    import soxr
+
     try:
         if isinstance(audio, Mapping) and "sha256" in audio:
             return file_clip(audio, id)
@@ -200,6 +196,6 @@ def as_clip(audio: Any, id: str = "") -> Clip:
     except Damage as damage:
         raise SpeechIQError(f"doc_to_audio: {damage}; leave the row out") from damage
     mono = samples.mean(axis=int(np.argmin(samples.shape))) if samples.ndim > 1 else samples
-    array = _resample(mono, rate)
+    array = mono if rate == SAMPLING_RATE else soxr.resample(mono, rate, SAMPLING_RATE)
     source = Samples(hashlib.sha256(array.tobytes()).hexdigest(), array)
     return Clip(source, 0.0, len(array) / SAMPLING_RATE, id=id)

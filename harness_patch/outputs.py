@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from speechiq.core.cache.store import VARIABLE, store_folder
+from speechiq.core.cache.folder import VARIABLE, store_folder
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch._lm_eval import find_saved_file
 

@@ -16,9 +16,9 @@ from rich.text import Text
 
 from speechiq.cli.commands import examples
 from speechiq.cli.options import Yes
+from speechiq.core.cache.folder import store_folder
 from speechiq.core.cache.stage_cache import STAGE
 from speechiq.core.cache.stages import StageFolder, find_drafts, list_stages, prune
-from speechiq.core.cache.store import store_folder
 from speechiq.core.console import count_of, printable, say
 
 

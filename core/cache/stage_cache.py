@@ -120,11 +120,8 @@ def cached(
         items: In any order, duplicates included.
         key: Takes an item and returns what distinguishes it from others: JSON types.
         compute: Takes the new items and a function that it calls as soon as a batch is done, with the batch's
-            positions among these items and its rows.
+            positions among these items and its rows. While rows are counted, `Counted` is raised in its place.
         form: Type of a row; a row on disk of another form is computed again.
-
-    Raises:
-        Counted: Rows are counted (`stage_count.counting`), and some are missing.
     """
     keys = [content_sha256(key(item)) for item in items]
     cache.fetch(keys, form)

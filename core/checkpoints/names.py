@@ -145,17 +145,11 @@ def find_audio_language_model(config: PreTrainedConfig) -> tuple[type[Any], PreT
 
     for auto, mapping in AUDIO_LANGUAGE_MODELS.items():
         kinds = getattr(transformers, mapping)
-        for part in (*_parts(config), config):
-            if type(part) in kinds and not part.is_encoder_decoder and "audio" in _modalities(kinds[type(part)]):
+        parts = (getattr(config, name, None) for name in config.sub_configs)
+        for part in (*filter(None, parts), config):
+            modalities = getattr(kinds[type(part)], "input_modalities", ()) if type(part) in kinds else ()
+            if "audio" in modalities and not part.is_encoder_decoder:
                 return getattr(transformers, auto), part
         if _brings(auto, config):
             return getattr(transformers, auto), config
     return None
-
-
-def _parts(config: PreTrainedConfig) -> list[PreTrainedConfig]:
-    return [part for name in config.sub_configs if (part := getattr(config, name, None)) is not None]
-
-
-def _modalities(model_class: type) -> tuple[str, ...]:
-    return tuple(getattr(model_class, "input_modalities", ()))

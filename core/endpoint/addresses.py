@@ -27,7 +27,7 @@ def check_address(url: Any, given_by: str, fix: str, example: str, secrets: Sequ
         given_by: The beginning of errors: the name of the system, and the option or variable that sets the address.
         fix: Where a key belongs instead, such as `set the environment variable OPENAI_API_KEY`.
         example: A valid address.
-        secrets: Texts, such as the key itself, that must not be in the address.
+        secrets: Texts that must not be in the address, such as the key; no error repeats them.
     """
     text = str(url).strip()
     if secret := find_secret(text, secrets):

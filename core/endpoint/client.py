@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tqdm import tqdm
@@ -142,19 +143,11 @@ class Endpoint:
     ) -> list[Choice]:
         """Return the answers to a message; if a content filter blocked it, `FILTERED` for each requested answer.
 
-        Args:
-            content: Content of the message, text or parts.
-            may_be_empty: Whether an answer without text counts; if not, it is a failed call.
-            **parameters: Parameters of the chat API.
-
-        Raises:
-            Refusal: The server answered with an HTTP error.
+        An answer without text that may not be empty is a failed call; an HTTP error is a `Refusal`. `parameters` are
+        those of the chat API.
         """
         body = {"model": self.model, "messages": [{"role": "user", "content": content}], **parameters}
-
-        def read(reply: Any) -> list[Choice]:
-            return read_choices(reply, self.name, self.advice.length, may_be_empty)
-
+        read = partial(read_choices, name=self.name, length=self.advice.length, may_be_empty=may_be_empty)
         try:
             return self.post("/chat/completions", "chat completion", read, body)
         except Refusal as refusal:
@@ -170,7 +163,7 @@ class Endpoint:
         body: Mapping[str, Any],
         file: tuple[str, bytes, str] | None = None,
     ) -> Result:
-        """Post a request and return its reply, parsed by `read`.
+        """Post a request and return its reply, parsed by `read`; raise `Refusal` for an HTTP error.
 
         Args:
             path: Path below the address.
@@ -178,9 +171,6 @@ class Endpoint:
             read: Parses the JSON of the reply; a `NoAnswer` is a failed call.
             body: JSON, or the fields of a form if there is a file.
             file: Name, content and media type of the file.
-
-        Raises:
-            Refusal: The server answered with an HTTP error.
         """
         return self._post(path, expected, lambda reply: read(read_json(reply, self._clean)), body, file)
 

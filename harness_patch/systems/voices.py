@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from speechiq.core.cache.store import store_folder
+from speechiq.core.cache.folder import store_folder
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
 from speechiq.engines.base import AudioEngine, BatchSize, ReplyEngine, Setup, SpeechEngine
