@@ -86,7 +86,6 @@ class Clip:
     """A span of a recording, with its transforms.
 
     Attributes:
-        source: The source that it is cut from.
         offset: Its start in the source, s.
         length: Seconds of the source.
         transforms: Changes of the decoded span, in this order.

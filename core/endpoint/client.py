@@ -68,14 +68,12 @@ class Endpoint:
     """A model behind an OpenAI-compatible server, whose key is never shown; threads may share it.
 
     Args:
-        model: The model's name at the endpoint.
         base_url: The address; by default `OPENAI_BASE_URL`, else OpenAI's own.
         key_variable: The environment variable of the key. By default `OPENAI_API_KEY`, which is optional for an
             endpoint other than OpenAI's.
         timeout: Seconds for one call, from the connection to the last byte of the reply.
         max_retries: How often a call is retried after a 408, 409, 429, 5xx, a lost connection, or a reply that is late
             or has no answer. Pauses grow, or last as long as the server requests.
-        advice: For the errors.
     """
 
     def __init__(
