@@ -100,10 +100,7 @@ def run_in_batches(
 def collect_parts(sizes: Sequence[int], join: Callable[[list[Any]], Any], on_result: OnResult) -> OnResult:
     """Return an `on_result` for parts of items: it passes on each item when its last part is done.
 
-    Args:
-        sizes: How many parts each item has; the parts of all items are numbered consecutively.
-        join: Makes an item's result from those of its parts, in order.
-        on_result: Takes positions and results of items.
+    `sizes` has how many parts each item has, all numbered consecutively; `join` makes an item's result of its parts.
     """
     owner = [i for i, size in enumerate(sizes) for _ in range(size)]
     parts: list[dict[int, Any]] = [{} for _ in sizes]

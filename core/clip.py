@@ -33,11 +33,11 @@ class Source(Protocol):
     def name(self) -> str:
         """Return the name in messages."""
 
-    def read(self, offset: float, length: float) -> np.ndarray:
-        """Return `length` (s) of audio from `offset` (s) on: float32, (samples,), mono, 16 kHz."""
-
     def blocks(self, offset: float, length: float) -> Iterator[np.ndarray]:
-        """Return the same audio in consecutive arrays, none of which grows with `length` unless it is in memory."""
+        """Return `length` (s) of audio from `offset` (s) on in consecutive arrays: float32, (samples,), mono, 16 kHz.
+
+        None of them grows with `length` unless it is in memory.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,6 @@ class Samples:
     def name(self) -> str:
         """Return the first digits of the sha256; see `Source.name`."""
         return self.sha256[:12]
-
-    def read(self, offset: float, length: float) -> np.ndarray:
-        """Copy a span; see `Source.read`."""
-        return _cut(self.array, offset, length).copy()
 
     def blocks(self, offset: float, length: float) -> Iterator[np.ndarray]:
         """Return a span as one array; see `Source.blocks`."""
@@ -105,7 +101,7 @@ class Clip:
     @property
     def samples(self) -> np.ndarray:
         """Return the decoded sound: float32, shape (samples,), mono, `SAMPLING_RATE`. It is not kept."""
-        samples = self.source.read(self.offset, self.length)
+        samples: np.ndarray = np.concatenate(list(self.source.blocks(self.offset, self.length)))
         for transform in self.transforms:
             samples = transform.apply(samples)
         return samples
@@ -116,11 +112,6 @@ class Clip:
         A clip with transforms is one array, because a transform may need all of it.
         """
         return iter([self.samples]) if self.transforms else self.source.blocks(self.offset, self.length)
-
-    @property
-    def sampling_rate(self) -> int:
-        """Return the rate of `samples`, Hz."""
-        return SAMPLING_RATE
 
     @property
     def duration(self) -> float:
@@ -166,10 +157,8 @@ def file_clip(items: Mapping[str, Any], id: str = "") -> Clip:
 def as_clip(audio: Any, id: str = "") -> Clip:
     """Return a clip for audio in any form that a task may give.
 
-    Args:
-        audio: The items of a doc's clip (see `file_clip`), a decoded `{"array", "sampling_rate"}`, or encoded
-            `{"bytes"}`. An array is shaped (samples,), or has its channels first or last.
-        id: The id of the doc.
+    It may be the items of a doc's clip (see `file_clip`), a decoded `{"array", "sampling_rate"}`, shaped (samples,) or
+    with its channels first or last, or encoded `{"bytes"}`.
     """
     import soxr
 

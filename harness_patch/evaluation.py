@@ -50,8 +50,7 @@ def guard_run(simple_evaluate: Callable, model_types: Sequence[str]) -> Callable
         speech = options.get("model") in model_types or isinstance(options.get("model"), SpeechModel)
         with ExitStack() as during:
             if speech:
-                _refuse_secrets(options)
-                _refuse_shared_cache(options.get("use_cache"))
+                _refuse_unsafe(options)
                 if (path := getattr(options.get("evaluation_tracker"), "output_path", None)) is not None:
                     check_output_folder(
                         command_line.output_folder(path), "choose another --output_path, or correct its permissions"
@@ -71,11 +70,17 @@ def guard_run(simple_evaluate: Callable, model_types: Sequence[str]) -> Callable
     return guarded
 
 
-def _refuse_secrets(options: Mapping[str, Any]) -> None:
-    """Refuse addresses that contain a password or key, before lm-eval logs and stores them."""
+def _refuse_unsafe(options: Mapping[str, Any]) -> None:
+    """Refuse lm-eval's cache, and addresses with a password or key before lm-eval logs and stores them."""
     given = {"--model_args": options.get("model_args"), "--metadata": options.get("metadata")}
     advice = "set the environment variable OPENAI_API_KEY, or name one by key_variable"
     refuse_secrets(given, f"{options['model']}:", advice)
+    if options.get("use_cache") is not None:
+        raise SpeechIQError(
+            f"--use_cache {options['use_cache']}: lm-eval's cache has no key for the system and would give a system "
+            f"the transcripts of another; leave it out, the response cache (SIQ_STORE, on by default) stores the "
+            f"answers per system"
+        )
 
 
 def guard_tasks(evaluate: Callable) -> Callable:
@@ -83,8 +88,10 @@ def guard_tasks(evaluate: Callable) -> Callable:
 
     @functools.wraps(evaluate)
     def guarded(lm: LM, task_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+        from speechiq.siq_tasks.task import SpeechTask
+
         tasks = _lm_eval.find_tasks(task_dict)
-        suite = {name: task for name, task in tasks.items() if _is_speech_task(task)}
+        suite = {name: task for name, task in tasks.items() if isinstance(task, SpeechTask)}
         if suite:
             _check_tasks(suite, len(suite) < len(tasks), lm, kwargs)
         speech = isinstance(lm, SpeechModel)
@@ -122,14 +129,6 @@ def _explain_limit(suite: Mapping[str, Any], limit: float) -> None:
                 f"--limit {limit:g} counts docs: {name} runs {count} questions about {count_of(clips, 'clip')}; "
                 f"`siq eval --limit` counts clips"
             )
-
-
-def _refuse_shared_cache(path: str | None) -> None:
-    if path is not None:
-        raise SpeechIQError(
-            f"--use_cache {path}: lm-eval's cache has no key for the system and would give a system the transcripts of "
-            f"another; leave it out, the response cache (SIQ_STORE, on by default) stores the answers per system"
-        )
 
 
 def choose_tasks(names: Any) -> Any:
@@ -221,9 +220,3 @@ def _without(logger_name: str, text: str) -> Iterator[None]:
         yield
     finally:
         logger.removeFilter(is_other)
-
-
-def _is_speech_task(task: object) -> bool:
-    from speechiq.siq_tasks.task import SpeechTask
-
-    return isinstance(task, SpeechTask)

@@ -72,15 +72,10 @@ INSTEAD = "try `pretrained=demo` (`siq demo fetch`), which needs no hub"
 def read_config(
     name: str, *, called: str | None = None, instead: str = INSTEAD, trusting: str = TRUSTING, **options: Any
 ) -> PreTrainedConfig:
-    """Read the `transformers` config of `name`; no weight is loaded.
+    """Read the `transformers` config of `name` (see `resolve`); no weight is loaded.
 
-    Args:
-        name: As for `resolve`.
-        called: The name in errors, if another one.
-        instead: What else the user can do, for the error.
-        trusting: See `opening`.
-        **options: `revision` and `trust_remote_code`, passed to `AutoConfig.from_pretrained`. The config of a
-            checkpoint that is not trusted has no `auto_map`, which lists classes of the checkpoint's own code.
+    Errors say `called` for the name, `instead` for what else the user can do, and `trusting` (see `opening`). Without
+    `trust_remote_code`, the config has no `auto_map`, which lists classes of the checkpoint's own code.
     """
     from transformers import AutoConfig
 

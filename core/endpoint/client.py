@@ -160,30 +160,19 @@ class Endpoint:
         read: Callable[[Any], Result],
         body: Mapping[str, Any],
         file: tuple[str, bytes, str] | None = None,
+        *,
+        raw: bool = False,
     ) -> Result:
         """Post a request and return its reply, parsed by `read`; raise `Refusal` for an HTTP error.
 
         Args:
             path: Path below the address.
             expected: What the reply should be, in words, for the error.
-            read: Parses the JSON of the reply; a `NoAnswer` is a failed call.
+            read: Parses the JSON of the reply, or its bytes if it is `raw`; a `NoAnswer` is a failed call.
             body: JSON, or the fields of a form if there is a file.
             file: Name, content and media type of the file.
+            raw: Whether the reply is something else than JSON.
         """
-        return self._post(path, expected, lambda reply: read(read_json(reply, self._clean)), body, file)
-
-    def download(self, path: str, expected: str, read: Callable[[bytes], Result], body: Mapping[str, Any]) -> Result:
-        """Post a request and return its reply, whose bytes `read` parses; see `post`."""
-        return self._post(path, expected, lambda reply: read(reply.content), body, None)
-
-    def _post(
-        self,
-        path: str,
-        expected: str,
-        read: Callable[[httpx2.Response], Result],
-        body: Mapping[str, Any],
-        file: tuple[str, bytes, str] | None,
-    ) -> Result:
         files = {"file": file} if file else None
         options = self._options({"Content-Type": "multipart/form-data"} if file else {})
 
@@ -191,7 +180,10 @@ class Endpoint:
             usage["calls"] += 1
             return self._client.post(path, body=body, files=files, **options)
 
-        return run(self._call(send, read, expected, self._timeout, self._max_retries))
+        def parse(reply: httpx2.Response) -> Result:
+            return read(reply.content if raw else read_json(reply, self._clean))
+
+        return run(self._call(send, parse, expected, self._timeout, self._max_retries))
 
     def _options(self, headers: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of each call of the openai package, which adds the header of the key."""
@@ -273,7 +265,7 @@ class Endpoint:
         return printable(" ".join(text.split())[:SHOWN])
 
     def _clean(self, text: str) -> str:
-        """Return text of a reply as it may be stored: without half surrogate pairs and without the key.
+        """Return text of a reply as it may be stored: without half surrogate pairs, and without the key.
 
         A plain word, such as EMPTY for a server without keys, is kept: answers may contain it.
         """
