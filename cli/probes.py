@@ -15,8 +15,7 @@ from typing import NamedTuple
 from packaging.requirements import Requirement
 from rich.filesize import decimal
 
-from speechiq.core.cache.folder import cache_dir
-from speechiq.core.cache.store import VARIABLE, store_folder
+from speechiq.core.cache.folder import VARIABLE, cache_dir, store_folder
 from speechiq.core.checkpoints.hub import find_hub_fault
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import check_output_folder, exists

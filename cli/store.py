@@ -12,9 +12,9 @@ from rich.filesize import decimal
 
 from speechiq.cli.commands import examples
 from speechiq.cli.options import Yes
+from speechiq.core.cache.folder import store_folder
 from speechiq.core.cache.stage_cache import STAGE
 from speechiq.core.cache.stages import find_drafts, list_stages, prune
-from speechiq.core.cache.store import store_folder
 from speechiq.core.console import count_of, say
 from speechiq.reducer.stats.grid import Column, Grid
 from speechiq.reducer.tables.terminal import print_grid

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -52,10 +52,6 @@ class AudioFile:
         """Return whether the file is in the clip folder, under the name of its content."""
         return self.path.startswith("clips/") and Path(self.path).stem == self.sha256
 
-    def read(self, offset: float, length: float) -> np.ndarray:
-        """Decode a span; see `Source.read`."""
-        return decode(self.file, offset, length)
-
     def blocks(self, offset: float, length: float) -> Iterator[np.ndarray]:
         """Decode a span block by block; see `Source.blocks`."""
         return decode_blocks(self.file, offset, length)
@@ -94,36 +90,28 @@ def decode_blocks(source: Path | bytes, offset: float, duration: float) -> Itera
     try:
         with open_reader(source) as reader:
             reader.skip(round(offset * reader.rate))
-            resampled = _Resampler(reader.rate)
+            resample = _make_resampler(reader.rate)
             left = wanted = round(duration * reader.rate)
             block = BLOCK_S * reader.rate
             while len(channels := reader.read(min(left, block))):
                 left -= len(channels)
                 mono = channels.mean(axis=1, dtype=np.float32)
                 measure_peak(mono)
-                yield resampled.next(mono)
+                yield resample(mono)
             if (missing := duration - (wanted - left) / reader.rate) > TOLERANCE_S:
                 raise Damage(f"the last {missing:.2f} s of {duration:.2f} s from {offset:.2f} s on are missing")
-            yield resampled.end()
+            yield resample(np.empty(0, np.float32), last=True)
     except Damage as damage:
         raise SpeechIQError(f"{name}: {damage}; replace the file") from damage
     except OSError as error:
         raise SpeechIQError(f"{name}: cannot be read ({error.strerror}); restore it or correct the path") from error
 
 
-class _Resampler:
-    """Resample consecutive blocks of a sound to 16 kHz, to the same samples as all of it at once."""
+def _make_resampler(rate: int) -> Callable[..., np.ndarray]:
+    """Return a function that resamples consecutive blocks to 16 kHz, to the same samples as all of it at once."""
+    import soxr
 
-    def __init__(self, rate: int) -> None:
-        import soxr
-
-        self.stream = None if rate == RATE else soxr.ResampleStream(rate, RATE, 1, dtype="float32")
-
-    def next(self, mono: np.ndarray) -> np.ndarray:
-        """Return the samples that are complete after a block, shape (samples,)."""
-        return mono if self.stream is None else self.stream.resample_chunk(mono)
-
-    def end(self) -> np.ndarray:
-        """Return the samples that remain after the last block."""
-        empty = np.empty(0, np.float32)
-        return empty if self.stream is None else self.stream.resample_chunk(empty, last=True)
+    if rate == RATE:
+        return lambda block, last=False: block
+    resample: Callable[..., np.ndarray] = soxr.ResampleStream(rate, RATE, 1, dtype="float32").resample_chunk
+    return resample

@@ -100,10 +100,7 @@ def run_in_batches(
 def collect_parts(sizes: Sequence[int], join: Callable[[list[Any]], Any], on_result: OnResult) -> OnResult:
     """Return an `on_result` for parts of items: it passes on each item when its last part is done.
 
-    Args:
-        sizes: How many parts each item has; the parts of all items are numbered consecutively.
-        join: Makes an item's result from those of its parts, in order.
-        on_result: Takes positions and results of items.
+    `sizes` has how many parts each item has, all numbered consecutively; `join` makes an item's result of its parts.
     """
     owner = [i for i, size in enumerate(sizes) for _ in range(size)]
     parts: list[dict[int, Any]] = [{} for _ in sizes]
@@ -126,17 +123,11 @@ def run_concurrently(
     progress: tqdm[Any],
     on_result: OnResult = drop,
 ) -> list[Result]:
-    """Call `run` on all items, several at a time: for work that waits for servers, such as calls.
+    """Call `run` on all items in other threads, several at a time: for work that waits for servers, such as calls.
 
     The first failure ends it: no further item starts, and items under way still count if they succeed.
-    Ctrl-C ends it at once; items under way are abandoned and do not keep the process alive.
-
-    Args:
-        items: Started in this order.
-        run: Takes one item; called in other threads.
-        workers: The largest number of items under way.
-        progress: Advanced by one per item.
-        on_result: Called in this thread as soon as an item is done, with its position and result.
+    Ctrl-C ends it at once; items under way are abandoned and do not keep the process alive. `on_result` is called in
+    this thread as soon as an item is done, with its position and result.
     """
     left = deque(enumerate(items))
     finished: SimpleQueue[Finished] = SimpleQueue()

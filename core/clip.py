@@ -33,11 +33,11 @@ class Source(Protocol):
     def name(self) -> str:
         """Return the name in messages."""
 
-    def read(self, offset: float, length: float) -> np.ndarray:
-        """Return `length` (s) of audio from `offset` (s) on: float32, (samples,), mono, 16 kHz."""
-
     def blocks(self, offset: float, length: float) -> Iterator[np.ndarray]:
-        """Return the same audio in consecutive arrays, none of which grows with `length` unless it is in memory."""
+        """Return `length` (s) of audio from `offset` (s) on in consecutive arrays: float32, (samples,), mono, 16 kHz.
+
+        None of them grows with `length` unless it is in memory.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,6 @@ class Samples:
     def name(self) -> str:
         """Return the first digits of the sha256; see `Source.name`."""
         return self.sha256[:12]
-
-    def read(self, offset: float, length: float) -> np.ndarray:
-        """Copy a span; see `Source.read`."""
-        return _cut(self.array, offset, length).copy()
 
     def blocks(self, offset: float, length: float) -> Iterator[np.ndarray]:
         """Return a span as one array; see `Source.blocks`."""
@@ -86,7 +82,6 @@ class Clip:
     """A span of a recording, with its transforms.
 
     Attributes:
-        source: The source that it is cut from.
         offset: Its start in the source, s.
         length: Seconds of the source.
         transforms: Changes of the decoded span, in this order.
@@ -106,7 +101,7 @@ class Clip:
     @property
     def samples(self) -> np.ndarray:
         """Return the decoded sound: float32, shape (samples,), mono, `SAMPLING_RATE`. It is not kept."""
-        samples = self.source.read(self.offset, self.length)
+        samples: np.ndarray = np.concatenate(list(self.source.blocks(self.offset, self.length)))
         for transform in self.transforms:
             samples = transform.apply(samples)
         return samples
@@ -117,11 +112,6 @@ class Clip:
         A clip with transforms is one array, because a transform may need all of it.
         """
         return iter([self.samples]) if self.transforms else self.source.blocks(self.offset, self.length)
-
-    @property
-    def sampling_rate(self) -> int:
-        """Return the rate of `samples`, Hz."""
-        return SAMPLING_RATE
 
     @property
     def duration(self) -> float:
@@ -154,12 +144,6 @@ def _cut(samples: np.ndarray, start: float, seconds: float) -> np.ndarray:
     return samples[first : first + round(seconds * SAMPLING_RATE)]
 
 
-def _resample(mono: np.ndarray, rate: int) -> np.ndarray:
-    import soxr
-
-    return mono if rate == SAMPLING_RATE else soxr.resample(mono, rate, SAMPLING_RATE)
-
-
 def file_clip(items: Mapping[str, Any], id: str = "") -> Clip:
     """Return the clip of a doc with `path`, `sha256`, `duration` (s) and, optionally, `offset` (s) and `transforms`.
 
@@ -173,11 +157,11 @@ def file_clip(items: Mapping[str, Any], id: str = "") -> Clip:
 def as_clip(audio: Any, id: str = "") -> Clip:
     """Return a clip for audio in any form that a task may give.
 
-    Args:
-        audio: The items of a doc's clip (see `file_clip`), a decoded `{"array", "sampling_rate"}`, or encoded
-            `{"bytes"}`. An array is shaped (samples,), or has its channels first or last.
-        id: The id of the doc.
+    It may be the items of a doc's clip (see `file_clip`), a decoded `{"array", "sampling_rate"}`, shaped (samples,) or
+    with its channels first or last, or encoded `{"bytes"}`.
     """
+    import soxr
+
     try:
         if isinstance(audio, Mapping) and "sha256" in audio:
             return file_clip(audio, id)
@@ -200,6 +184,6 @@ def as_clip(audio: Any, id: str = "") -> Clip:
     except Damage as damage:
         raise SpeechIQError(f"doc_to_audio: {damage}; leave the row out") from damage
     mono = samples.mean(axis=int(np.argmin(samples.shape))) if samples.ndim > 1 else samples
-    array = _resample(mono, rate)
+    array = mono if rate == SAMPLING_RATE else soxr.resample(mono, rate, SAMPLING_RATE)
     source = Samples(hashlib.sha256(array.tobytes()).hexdigest(), array)
     return Clip(source, 0.0, len(array) / SAMPLING_RATE, id=id)

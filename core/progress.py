@@ -37,7 +37,11 @@ class ReportedBar(tqdm):  # type: ignore[type-arg] # it takes no type argument w
 
 def progress_bar(items: Iterable[Any] | None = None, *, total: int, verb: str, unit: str) -> tqdm[Any]:
     """Return a bar over `items`, or one to be updated; shown by the first process alone. See `Progress`."""
-    hidden = os.environ.get("RANK", "0") != "0"
-    if VARIABLE in os.environ and not hidden:
+    if VARIABLE in os.environ and is_first_process():
         return ReportedBar(items, total=total, desc=verb, unit=unit, file=io.StringIO())
-    return tqdm(items, total=total, desc=verb, unit=unit, disable=hidden)
+    return tqdm(items, total=total, desc=verb, unit=unit, disable=not is_first_process())
+
+
+def is_first_process() -> bool:
+    """Return whether this process prints for all processes of a run."""
+    return os.environ.get("RANK", "0") == "0"

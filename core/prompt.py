@@ -114,7 +114,6 @@ class TextPrompt:
     """A prompt for a language model.
 
     Attributes:
-        text: The text.
         shared: Characters up to the end of the last transcript in it, which prompts about one clip may share.
         about: Names of the clips that it is about, for messages; empty for a prompt about no clip.
         seconds: Seconds of audio of these clips together.

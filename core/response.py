@@ -28,7 +28,6 @@ class Response:
     Half of a surrogate pair, which UTF-8 cannot encode, becomes U+FFFD in its texts.
 
     Attributes:
-        text: The text that the system wrote.
         audio: The spoken answer of a system that generates speech.
         coverage: Seconds of the clip that the system received / seconds of the clip; NaN if unknown.
         hypotheses: The n-best list of a recognizer, best first; empty if it gave one text only.

@@ -29,11 +29,10 @@ _task_managers: list[Any] = []
 
 
 def register_models(entries: Iterable[EntryPoint]) -> None:
-    """Register entry points of the group `lm_eval.models` as placeholders.
+    """Register entry points of the group `lm_eval.models` as placeholders: `model_registry.register(target=...)`.
 
-    `model_registry.register(target=...)`. lm-eval 0.4.13 reads no entry points, and its public decorator
-    `register_model` needs the class itself, which would import torch at every start. Later versions have `load_plugins`
-    and register the entry points themselves.
+    lm-eval 0.4.13 reads no entry points, and its public decorator `register_model` needs the class itself, which would
+    import torch at every start. Later versions have `load_plugins` and register the entry points themselves.
     """
     from lm_eval.api import registry
 
@@ -108,10 +107,7 @@ def find_saved_file(tracker: Any, ending: str, beginning: str = "") -> Path:
 
 
 def ask_git_quietly() -> None:
-    """Keep git from printing an error if the working directory is not in a repository.
-
-    Replaces `lm_eval.loggers.utils.get_git_commit_hash`, which every run calls.
-    """
+    """Keep git from printing an error outside a repository: `loggers.utils.get_git_commit_hash` of every run."""
     from lm_eval.loggers import utils
 
     def describe_commit() -> str | None:
@@ -122,28 +118,21 @@ def ask_git_quietly() -> None:
 
 
 def guard_runs(evaluator: Any, guard_run: Callable, guard_tasks: Callable) -> None:
-    """Check runs before they compute.
+    """Check runs before they compute, by wrapping the public functions `simple_evaluate` and `evaluate`.
 
-    Wraps the public functions `simple_evaluate` and `evaluate`, which every run calls, however it was started; lm-eval
-    has no hook before a run.
+    Every run calls these, however it was started; lm-eval has no hook before a run.
     """
     evaluator.simple_evaluate = guard_run(evaluator.simple_evaluate)
     evaluator.evaluate = guard_tasks(evaluator.evaluate)
 
 
 def wrap_command(command_line: Any, wrap_run: Callable) -> None:
-    """Wrap the command `lm_eval run`.
-
-    `Run._execute` of `lm_eval._cli.run`. The whole package `lm_eval._cli` is private.
-    """
+    """Wrap the command `lm_eval run`: `Run._execute` of `lm_eval._cli.run`, in a private package."""
     command_line.Run._execute = staticmethod(wrap_run(command_line.Run._execute))
 
 
 def add_help(text: Callable[[], str]) -> None:
-    """Add a text to the help of the command `run`.
-
-    `Run._parser` of `lm_eval._cli.run`; the public `cli_evaluate` builds its parser itself.
-    """
+    """Add a text to the help of `run`: `Run._parser`; the public `cli_evaluate` builds its parser itself."""
     from lm_eval._cli.run import Run
 
     original = Run.__init__
@@ -160,8 +149,7 @@ def add_help(text: Callable[[], str]) -> None:
 def list_model_types() -> list[str]:
     """Return the names of all registered model types.
 
-    `model_registry` contains those of lm-eval only after the import of `lm_eval.models`. The public `get_model` imports
-    the class, and with it torch, even if only the name is checked.
+    `model_registry` has those of lm-eval after the import of `lm_eval.models`. The public `get_model` imports torch.
     """
     import lm_eval.models  # noqa: F401 (fills the registry)
     from lm_eval.api.registry import model_registry
@@ -177,8 +165,7 @@ def list_tasks() -> list[str]:
 def read_config_file(path: str) -> dict[str, Any]:
     """Return the options in a file of `lm_eval run --config`; raise `OSError`, `ValueError` or `TypeError` without any.
 
-    Calls `EvaluatorConfig.load_yaml_config`; the public function also checks the options and needs the whole command
-    line.
+    The public function for `EvaluatorConfig.load_yaml_config` checks the options and needs the whole command line.
     """
     from lm_eval.config.evaluate_config import EvaluatorConfig
 

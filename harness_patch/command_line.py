@@ -6,16 +6,42 @@ import argparse
 import atexit
 import functools
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError, print_in_one_line
 from speechiq.core.suggestions import find_nearest
-from speechiq.harness_patch import _lm_eval, hints
-from speechiq.harness_patch.evaluation import device_was_given
+from speechiq.harness_patch import _lm_eval
+
+#: How the names of the package's tasks and groups begin.
+PREFIXES = ("siq_", "audiobench")
+#: Set by a program that runs several systems and gives the next command itself.
+SILENT = "SIQ_NO_NEXT"
+
+
+@dataclass
+class Command:
+    """Describe one `lm_eval run`: where it saves, and whether it saves sample rows.
+
+    Without `has_device`, the default of lm-eval is `cuda:0` on every machine. The command is `evaluated` if this
+    process is the first one, and ran a speech system or tasks of the suite.
+    """
+
+    output_path: str | None
+    has_device: bool
+    log_samples: bool = False
+    evaluated: bool = False
+
+
+#: The command that runs now; None in a program that calls lm-eval.
+command: ContextVar[Command | None] = ContextVar("command", default=None)
 
 
 def wrap_run(execute: Callable[[argparse.Namespace], None], model_types: Sequence[str]) -> Callable:
@@ -30,14 +56,11 @@ def wrap_run(execute: Callable[[argparse.Namespace], None], model_types: Sequenc
         options = _read_options(args)
         _refuse_unknown(options)
         speech = options.get("model") in model_types
-        device = device_was_given.set(not speech or "device" in options)
-        this = hints.read_command(options)
-        token = hints.command.set(this)
-        if speech or hints.names_the_suite(options["tasks"]):
-            hints.warn_if_unsaved(this)
+        this = Command(options.get("output_path"), "device" in options)
+        token = command.set(this)
         try:
             execute(args)
-            hints.print_next(this)
+            print_next(this)
             ending.wait_for_all()
         except KeyboardInterrupt as stop:
             if not speech or str(stop):
@@ -50,8 +73,7 @@ def wrap_run(execute: Callable[[argparse.Namespace], None], model_types: Sequenc
                 raise
             raise SpeechIQError(_explain(str(error))) from error
         finally:
-            hints.command.reset(token)
-            device_was_given.reset(device)
+            command.reset(token)
             ending.leave_group()
 
     return run
@@ -89,6 +111,44 @@ def _explain(message: str) -> str:
 def _suggest(name: str, known: Iterable[str]) -> str:
     near = find_nearest(name, known)
     return f"did you mean {near}?" if near else "`lm_eval ls tasks` and `siq run --help` list the known names"
+
+
+def begin(log_samples: bool) -> None:
+    """Note that the first process evaluates, and print which options save the sample rows if the run does not."""
+    run = command.get()
+    if run is not None:
+        run.evaluated, run.log_samples = True, log_samples
+    if log_samples:
+        return
+    if run is None:
+        say("log_samples=False: the results have no sample rows, which siq score reads; stop and give log_samples=True")
+    else:
+        saved = "nothing" if run.output_path is None else "no sample rows"
+        say(
+            f"this run saves {saved}, and siq score and siq compare will have nothing to read; stop and "
+            f"add {_missing(run)}"
+        )
+
+
+def print_next(run: Command) -> None:
+    """Print the command that comes after a run, below the table of lm-eval."""
+    if not run.evaluated or SILENT in os.environ:
+        return
+    sys.stdout.flush()
+    if run.output_path is None or not run.log_samples:
+        say(f"next: run the same command with {_missing(run)}, then siq score")
+    else:
+        say(f"next: siq score {shlex.quote(str(output_folder(run.output_path)))}")
+
+
+def output_folder(path: str) -> Path:
+    """Return the folder that lm-eval writes below: `--output_path`, or its parent if it names a JSON file."""
+    return Path(path).parent if Path(path).suffix == ".json" else Path(path)
+
+
+def _missing(run: Command) -> str:
+    """Return the options that a command without `--log_samples` needs, so that `siq score` can read its run."""
+    return "--log_samples" if run.output_path is not None else "--log_samples --output_path FOLDER"
 
 
 class Ending:

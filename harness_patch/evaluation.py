@@ -10,23 +10,21 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from speechiq.core.console import count_of, say
 from speechiq.core.endpoint.addresses import refuse_secrets
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import check_output_folder
+from speechiq.core.progress import is_first_process
 from speechiq.engines._transformers import WHISPER_NOISE
-from speechiq.harness_patch import _lm_eval, hints
+from speechiq.harness_patch import _lm_eval, command_line
 
 if TYPE_CHECKING:
     from lm_eval.api.model import LM
 
     from speechiq.siq_tasks.catalog.tasks import TaskInfo
 
-#: False while a command without `--device` runs; the default of lm-eval is then `cuda:0` on every machine.
-device_was_given: ContextVar[bool] = ContextVar("device_was_given", default=True)
 #: Logger -> text of a line that is wrong or useless in a speech run.
 NOISE = dict([_lm_eval.CHAT_NOISE, WHISPER_NOISE])
 
@@ -52,13 +50,12 @@ def guard_run(simple_evaluate: Callable, model_types: Sequence[str]) -> Callable
         speech = options.get("model") in model_types or isinstance(options.get("model"), SpeechModel)
         with ExitStack() as during:
             if speech:
-                _refuse_secrets(options)
-                _refuse_shared_cache(options.get("use_cache"))
+                _refuse_unsafe(options)
                 if (path := getattr(options.get("evaluation_tracker"), "output_path", None)) is not None:
                     check_output_folder(
-                        hints.output_folder(path), "choose another --output_path, or correct its permissions"
+                        command_line.output_folder(path), "choose another --output_path, or correct its permissions"
                     )
-                if not device_was_given.get():
+                if (run := command_line.command.get()) is not None and not run.has_device:
                     kwargs["device"] = None
                 for name, text in NOISE.items():
                     during.enter_context(_without(name, text))
@@ -73,11 +70,17 @@ def guard_run(simple_evaluate: Callable, model_types: Sequence[str]) -> Callable
     return guarded
 
 
-def _refuse_secrets(options: Mapping[str, Any]) -> None:
-    """Refuse addresses that contain a password or key, before lm-eval logs and stores them."""
+def _refuse_unsafe(options: Mapping[str, Any]) -> None:
+    """Refuse lm-eval's cache, and addresses with a password or key before lm-eval logs and stores them."""
     given = {"--model_args": options.get("model_args"), "--metadata": options.get("metadata")}
     advice = "set the environment variable OPENAI_API_KEY, or name one by key_variable"
     refuse_secrets(given, f"{options['model']}:", advice)
+    if options.get("use_cache") is not None:
+        raise SpeechIQError(
+            f"--use_cache {options['use_cache']}: lm-eval's cache has no key for the system and would give a system "
+            f"the transcripts of another; leave it out, the response cache (SIQ_STORE, on by default) stores the "
+            f"answers per system"
+        )
 
 
 def guard_tasks(evaluate: Callable) -> Callable:
@@ -85,16 +88,18 @@ def guard_tasks(evaluate: Callable) -> Callable:
 
     @functools.wraps(evaluate)
     def guarded(lm: LM, task_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+        from speechiq.siq_tasks.task import SpeechTask
+
         tasks = _lm_eval.find_tasks(task_dict)
-        suite = {name: task for name, task in tasks.items() if _is_speech_task(task)}
+        suite = {name: task for name, task in tasks.items() if isinstance(task, SpeechTask)}
         if suite:
             _check_tasks(suite, len(suite) < len(tasks), lm, kwargs)
         speech = isinstance(lm, SpeechModel)
         if speech and suite:
             lm.refuse_instruction(kwargs.get("system_instruction"))
+        if (speech or suite) and lm.rank == 0:
+            command_line.begin(kwargs.get("log_samples", True))
         with lm.running() if speech else nullcontext():
-            if (run := hints.command.get()) is not None:
-                run.evaluated = bool(speech or suite) and lm.rank == 0
             return evaluate(lm, task_dict, *args, **kwargs)
 
     return guarded
@@ -111,12 +116,6 @@ def _check_tasks(suite: Mapping[str, Any], others: bool, lm: LM, options: Mappin
         )
     if lm.rank == 0 and options.get("limit"):
         _explain_limit(suite, options["limit"])
-    if options.get("log_samples", True) or lm.rank != 0:
-        return
-    if (run := hints.command.get()) is not None:
-        hints.warn_if_unsaved(run)
-    else:
-        say("log_samples=False: the results have no sample rows, which siq score reads; stop and give log_samples=True")
 
 
 def _explain_limit(suite: Mapping[str, Any], limit: float) -> None:
@@ -132,20 +131,14 @@ def _explain_limit(suite: Mapping[str, Any], limit: float) -> None:
             )
 
 
-def _refuse_shared_cache(path: str | None) -> None:
-    if path is not None:
-        raise SpeechIQError(
-            f"--use_cache {path}: lm-eval's cache has no key for the system and would give a system the transcripts of "
-            f"another; leave it out, the response cache (SIQ_STORE, on by default) stores the answers per system"
-        )
-
-
 def choose_tasks(names: Any) -> Any:
     """Return the tasks of a run without the Apply tasks that have no question file, after saying so in one line.
 
     Metadata that no task of the run reads is refused here, before data sets are fetched.
     """
-    if not isinstance(names, list) or not hints.names_the_suite(names) or not all(isinstance(n, str) for n in names):
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return names
+    if not any(name.startswith(command_line.PREFIXES) for name in names):
         return names
     from speechiq.siq_tasks.catalog.tasks import list_keys
     from speechiq.siq_tasks.options import given, refuse_unknown, refuse_unread
@@ -156,7 +149,7 @@ def choose_tasks(names: Any) -> Any:
             refuse_unknown(known)
         refuse_unread(keys, others=False)
     tasks, left_out = _leave_out_apply(names, given.get().metadata)
-    if left_out and hints.is_first_process():
+    if left_out and is_first_process():
         say(
             f"Apply is left out of {', '.join(left_out)}, which have no questions yet: write them with `siq "
             f"data questions --dataset {left_out[0]}`, or import them with `siq paper questions`"
@@ -205,7 +198,7 @@ def given_metadata(options: Mapping[str, Any]) -> Iterator[None]:
     token = given.set(
         Given(
             expand_sets({key: metadata[key] for key in metadata.keys() - arguments.keys()}),
-            suite_alone=all(isinstance(name, str) and name.startswith(hints.PREFIXES) for name in names),
+            suite_alone=all(isinstance(name, str) and name.startswith(command_line.PREFIXES) for name in names),
         )
     )
     try:
@@ -227,9 +220,3 @@ def _without(logger_name: str, text: str) -> Iterator[None]:
         yield
     finally:
         logger.removeFilter(is_other)
-
-
-def _is_speech_task(task: object) -> bool:
-    from speechiq.siq_tasks.task import SpeechTask
-
-    return isinstance(task, SpeechTask)

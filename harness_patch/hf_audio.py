@@ -16,8 +16,8 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
 from tqdm.contrib.logging import logging_redirect_tqdm
 
+from speechiq.core.cache.folder import store_folder, use_store
 from speechiq.core.cache.stage_count import end_count
-from speechiq.core.cache.store import store_folder, use_store
 from speechiq.core.clip import Clip
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError

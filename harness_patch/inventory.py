@@ -79,19 +79,14 @@ def list_work(
 
     `about` is the metadata of each task. All docs of a task without `samples` are run.
     """
-    clips = {task: _clips_of(_choose(of, samples.get(task))) for task, of in docs.items()}
-    tasks = [
-        TaskWork(
-            task,
-            len(samples.get(task, of)),
-            len(clips[task]),
-            sum(clips[task].values()),
-            *(str(about[task].get(key, "")) for key in ("suite", "category")),
-        )
-        for task, of in docs.items()
-    ]
-    every = {key: seconds for of in clips.values() for key, seconds in of.items()}
-    return Inventory(tasks, list(systems), len(every), sum(every.values()), samples)
+    tasks, all_clips = [], dict[tuple[Any, Any], float]()
+    for task, task_docs in docs.items():
+        chosen = [task_docs[i] for i in samples.get(task, range(len(task_docs)))]
+        clips = _clips_of(chosen)
+        suite, category = (str(about[task].get(key, "")) for key in ("suite", "category"))
+        tasks.append(TaskWork(task, len(chosen), len(clips), sum(clips.values()), suite, category))
+        all_clips |= clips
+    return Inventory(tasks, list(systems), len(all_clips), sum(all_clips.values()), samples)
 
 
 def choose_clips(docs: Mapping[str, Sequence[Mapping[str, Any]]], limit: int | None) -> Samples:
@@ -107,19 +102,15 @@ def choose_clips(docs: Mapping[str, Sequence[Mapping[str, Any]]], limit: int | N
         return {}
     first: dict[Any, dict[Any, None]] = {}
     samples: Samples = {}
-    for task, of in docs.items():
-        names = [doc.get("id", i) for i, doc in enumerate(of)]
+    for task, task_docs in docs.items():
+        names = [doc.get("id", i) for i, doc in enumerate(task_docs)]
         own = dict.fromkeys(list(dict.fromkeys(names))[:limit])
-        chosen = first.setdefault(of[0].get("dataset", task), own) if names else own
+        chosen = first.setdefault(task_docs[0].get("dataset", task), own) if names else own
         wanted = chosen if chosen.keys() & set(names) else own
         positions = [i for i, name in enumerate(names) if name in wanted]
         if len(positions) < len(names):
             samples[task] = positions
     return samples
-
-
-def _choose(docs: Sequence[Mapping[str, Any]], positions: list[int] | None) -> Sequence[Mapping[str, Any]]:
-    return docs if positions is None else [docs[i] for i in positions]
 
 
 def _clips_of(docs: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, Any], float]:

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from speechiq.core.cache.store import VARIABLE, store_folder
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch._lm_eval import find_saved_file
 
@@ -63,12 +62,7 @@ def _read(file: Path) -> bytes:
 
 
 def _incomplete(tracker: Any, file: Path, fault: str) -> SpeechIQError:
-    repeat = (
-        "run the same command again: its answers come from the response cache"
-        if store_folder()
-        else f"run the same command again (the response cache is off: {VARIABLE}=off)"
-    )
     return SpeechIQError(
         f"{file}: {fault}, so the run is not saved; free space or choose another --output_path, delete the files of "
-        f"this run (*{tracker.date_id}*), then {repeat}"
+        f"this run (*{tracker.date_id}*), then run the same command again; answers come from the response cache"
     )

@@ -6,8 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ import msgspec
 from speechiq.core.console import ERROR, NOTE, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import VARIABLE, Progress
-from speechiq.harness_patch.hints import SILENT
+from speechiq.harness_patch.command_line import SILENT
 from speechiq.harness_patch.inventory import Inventory, Samples
 from speechiq.siq_tasks.catalog.suite import HERE
 
@@ -30,17 +30,13 @@ GRACE_S = 20.0
 
 
 class Settings(NamedTuple):
-    """The settings that the runs of several systems share.
+    """The settings that the runs of several systems share, named like the options of lm-eval.
 
     Attributes:
         output: Folder for lm-eval's results.
-        tasks: Names of tasks or groups.
-        batch_size: Items per batch, or `auto`.
-        device: Where models run; None leaves it to the machine.
         limit: Clips per data set; None takes all.
         seed: Seed of everything that is random; None takes lm-eval's seeds.
         metadata: `key=value` each.
-        include_path: Folder with further tasks.
         samples: The docs that `limit` leaves, as `check` finds them; without them lm-eval counts docs.
     """
 
@@ -89,23 +85,17 @@ def run_with_log(system: str, settings: Settings, log: Path, show: Callable[[Pro
     A run that failed is an error with the reason that its log ends with.
     """
     reader, writer = os.pipe()
-    with log.open("wb") as output, os.fdopen(reader, "rb") as reports:
-        process = subprocess.Popen(
-            _here(system, settings),
-            stdout=output,
-            stderr=output,
-            pass_fds=[writer],
-            env=_environment(settings) | {VARIABLE: str(writer)},
-        )
+    environment = _environment(settings) | {VARIABLE: str(writer)}
+    with (
+        log.open("wb") as output,
+        os.fdopen(reader, "rb") as reports,
+        _started(_here(system, settings), stdout=output, stderr=output, pass_fds=[writer], env=environment) as process,
+    ):
         os.close(writer)
-        try:
-            for line in reports:
-                with suppress(msgspec.DecodeError):  # a line of which a killed process wrote only a part
-                    show(msgspec.json.decode(line, type=Progress))
-            code = process.wait()
-        except BaseException:
-            _end(process)
-            raise
+        for line in reports:
+            with suppress(msgspec.DecodeError):  # a line of which a killed process wrote only a part
+                show(msgspec.json.decode(line, type=Progress))
+        code = process.wait()
     if code:
         raise SpeechIQError(f"{find_reason(log, code)}; log: {log}")
 
@@ -118,25 +108,14 @@ def check(systems: Sequence[str], settings: Settings) -> Inventory:
     given = {"systems": list(systems), **settings._asdict()}
     command = [sys.executable, "-m", f"{__package__}.inventory", json.dumps(given, default=str)]
     lines: list[str] = []
-    with TemporaryFile() as output:
-        process = subprocess.Popen(
-            command,
-            stdout=output,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            env=_environment(settings),
-        )
+    pipes = {"stderr": subprocess.PIPE, "text": True, "errors": "replace"}
+    with TemporaryFile() as output, _started(command, stdout=output, env=_environment(settings), **pipes) as process:
         assert process.stderr is not None, "a pipe was asked for"
-        try:
-            for line in process.stderr:
-                if line.startswith(NOTE) and not line.startswith(ERROR) and line not in lines:
-                    say(line.removeprefix(NOTE).rstrip())
-                lines.append(line)
-            code = process.wait()
-        except BaseException:
-            _end(process)
-            raise
+        for line in process.stderr:
+            if line.startswith(NOTE) and not line.startswith(ERROR) and line not in lines:
+                say(line.removeprefix(NOTE).rstrip())
+            lines.append(line)
+        code = process.wait()
         output.seek(0)
         printed = output.read().splitlines()
     if code:
@@ -184,11 +163,17 @@ def needs_index(tasks: Sequence[str]) -> bool:
     return any(name.partition("_")[0] not in first_words for name in tasks)
 
 
-def _end(process: subprocess.Popen[Any]) -> None:
-    """End a process; the terminal also sends Ctrl-C to it, but a signal to this process alone does not get there."""
-    process.terminate()
+@contextmanager
+def _started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[Any]]:
+    """Start a process, and end it if the block fails: a signal to this process alone does not get there."""
+    process = subprocess.Popen(command, **options)
     try:
-        process.wait(GRACE_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        yield process
+    except BaseException:
+        process.terminate()
+        try:
+            process.wait(GRACE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        raise

@@ -23,14 +23,8 @@ def share(
 ) -> list[Result]:
     """Return the results of this process's `jobs`, each computed by the process that owns its clip.
 
-    Every process calls this at the same time. Jobs and results are sent between processes; clips are references.
-
-    Args:
-        jobs: Jobs of this process; may be empty.
-        work: Takes jobs of any process and returns one result per job.
-        clip: Returns the clip of a job and its duration (s).
-        rank: Number of this process.
-        ranks: Number of processes.
+    Every process calls this at the same time. Jobs and results are sent between processes; clips are references. `work`
+    takes jobs of any process; `clip` returns the clip of a job and its duration (s).
     """
     if ranks == 1:
         return list(work(list(jobs)))

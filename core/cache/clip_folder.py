@@ -12,7 +12,7 @@ import numpy as np
 
 from speechiq.core.cache.folder import cache_dir
 from speechiq.core.clip import SAMPLING_RATE
-from speechiq.core.files.plain import write_whole
+from speechiq.core.files.plain import hash_file, write_whole
 from speechiq.core.recordings.inspection import inspect
 
 CLIPS = "clips"
@@ -30,11 +30,11 @@ def save_audio(audio: Path | bytes, name: str) -> dict[str, Any]:
         reasons to check it.
     """
     found = inspect(audio, name)
-    with _opened(audio) as stream:
-        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+    sha256 = hash_file(audio) if isinstance(audio, Path) else hashlib.sha256(audio).hexdigest()
     path = f"{CLIPS}/{sha256[:2]}/{sha256}.{found.kind}"
     if not cache_dir(path).is_file():
-        write_whole(cache_dir(path), _read_blocks(audio), ADVICE, make_folders=True)
+        content = _read_blocks(audio) if isinstance(audio, Path) else audio
+        write_whole(cache_dir(path), content, ADVICE, make_folders=True)
     clip = {"path": path, "sha256": sha256, "sampling_rate": SAMPLING_RATE, "duration": found.duration}
     return clip | {"warnings": found.warnings}
 
@@ -48,11 +48,6 @@ def save_samples(samples: np.ndarray, name: str) -> dict[str, Any]:
     return save_audio(file.getvalue(), name)
 
 
-def _opened(audio: Path | bytes) -> io.BytesIO | io.BufferedReader:
-    return io.BytesIO(audio) if isinstance(audio, bytes) else audio.open("rb")
-
-
-def _read_blocks(audio: Path | bytes) -> Iterator[bytes]:
-    with _opened(audio) as stream:
-        while block := stream.read(BLOCK):
-            yield block
+def _read_blocks(file: Path) -> Iterator[bytes]:
+    with file.open("rb") as stream:
+        yield from iter(lambda: stream.read(BLOCK), b"")

@@ -1,4 +1,4 @@
-"""Locate the cache folder, for everything fetched or computed: `SIQ_CACHE`, or the platform's default."""
+"""Locate the cache folder (`SIQ_CACHE`, or the platform's default) and the response cache (`SIQ_STORE`) in it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,17 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from platformdirs import user_cache_dir
+
+from speechiq.core.files.plain import expand
+
+VARIABLE = "SIQ_STORE"
+OFF = "off"
+
+_chosen: ContextVar[str | None] = ContextVar("store", default=None)
 
 
 def cache_dir(*parts: str) -> Path:
@@ -26,3 +34,19 @@ def working_folder() -> Iterator[str]:
     cache_dir().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache_dir(), prefix=".work-") as folder:
         yield folder
+
+
+@contextmanager
+def use_store(place: str | Path | None) -> Iterator[None]:
+    """Use `place`, a folder or `off`, as the response cache inside the block; None changes nothing."""
+    token = _chosen.set(_chosen.get() if place is None else str(place))
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
+def store_folder() -> Path | None:
+    """Return the response cache: by `use_store`, `SIQ_STORE`, or a folder in the cache folder; `None` if `off`."""
+    place = _chosen.get() or os.environ.get(VARIABLE)
+    return None if place == OFF else expand(place) if place else cache_dir("responses")

@@ -66,11 +66,6 @@ def unseal(line: bytes) -> dict[str, Any]:
         return {}
 
 
-def list_files(folder: Path) -> list[Path]:
-    """Return the files of rows in a folder, in the order in which they were made."""
-    return sorted(folder.glob(f"*{ROWS}"))
-
-
 class RowFile:
     """A file that only one process appends to: neither locks nor a shared clock are needed.
 

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from speechiq.core.cache.row_files import FIX, RowFile, RowIndex, list_files, seal
+from speechiq.core.cache.row_files import FIX, ROWS, RowFile, RowIndex, seal
 from speechiq.core.cache.stage_count import counter
 from speechiq.core.checkpoints.identity import without_places
 from speechiq.core.files.checksummed import content_sha256
@@ -90,7 +90,7 @@ class StageCache:
             self.added += len(rows)
 
     def _refresh(self, folder: Path) -> RowIndex:
-        self._index.refresh(list_files(folder))
+        self._index.refresh(sorted(folder.glob(f"*{ROWS}")))  # in the order in which they were made
         if (skipped := self._index.skipped) > self._skipped:
             log.warning("%s: %d damaged lines are skipped, their rows are computed again if needed", folder, skipped)
             self._skipped = skipped
@@ -120,11 +120,8 @@ def cached(
         items: In any order, duplicates included.
         key: Takes an item and returns what distinguishes it from others: JSON types.
         compute: Takes the new items and a function that it calls as soon as a batch is done, with the batch's
-            positions among these items and its rows.
+            positions among these items and its rows. While rows are counted, `Counted` is raised in its place.
         form: Type of a row; a row on disk of another form is computed again.
-
-    Raises:
-        Counted: Rows are counted (`stage_count.counting`), and some are missing.
     """
     keys = [content_sha256(key(item)) for item in items]
     cache.fetch(keys, form)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from functools import cache
 from queue import Empty, Queue
-from threading import Thread
+from threading import Thread, Timer
 from typing import TypeVar
 
 from speechiq.core.console import say
@@ -84,15 +84,12 @@ def within(
     """
     answers: Queue[Answer] = Queue()
     Thread(target=lambda: answers.put(ask()), daemon=True).start()
-    first = min(patience, NOTICE_S)
+    timer = Timer(NOTICE_S, notice or (lambda: None))
+    timer.daemon = True
+    timer.start()
     try:
-        return answers.get(timeout=first)
-    except Empty:
-        if first == patience:
-            return late
-    if notice is not None:
-        notice()
-    try:
-        return answers.get(timeout=patience - first)
+        return answers.get(timeout=patience)
     except Empty:
         return late
+    finally:
+        timer.cancel()

@@ -72,15 +72,10 @@ INSTEAD = "try `pretrained=demo` (`siq demo fetch`), which needs no hub"
 def read_config(
     name: str, *, called: str | None = None, instead: str = INSTEAD, trusting: str = TRUSTING, **options: Any
 ) -> PreTrainedConfig:
-    """Read the `transformers` config of `name`; no weight is loaded.
+    """Read the `transformers` config of `name` (see `resolve`); no weight is loaded.
 
-    Args:
-        name: As for `resolve`.
-        called: The name in errors, if another one.
-        instead: What else the user can do, for the error.
-        trusting: See `opening`.
-        **options: `revision` and `trust_remote_code`, passed to `AutoConfig.from_pretrained`. The config of a
-            checkpoint that is not trusted has no `auto_map`, which lists classes of the checkpoint's own code.
+    Errors say `called` for the name, `instead` for what else the user can do, and `trusting` (see `opening`). Without
+    `trust_remote_code`, the config has no `auto_map`, which lists classes of the checkpoint's own code.
     """
     from transformers import AutoConfig
 
@@ -145,17 +140,11 @@ def find_audio_language_model(config: PreTrainedConfig) -> tuple[type[Any], PreT
 
     for auto, mapping in AUDIO_LANGUAGE_MODELS.items():
         kinds = getattr(transformers, mapping)
-        for part in (*_parts(config), config):
-            if type(part) in kinds and not part.is_encoder_decoder and "audio" in _modalities(kinds[type(part)]):
+        parts = (getattr(config, name, None) for name in config.sub_configs)
+        for part in (*filter(None, parts), config):
+            modalities = getattr(kinds[type(part)], "input_modalities", ()) if type(part) in kinds else ()
+            if "audio" in modalities and not part.is_encoder_decoder:
                 return getattr(transformers, auto), part
         if _brings(auto, config):
             return getattr(transformers, auto), config
     return None
-
-
-def _parts(config: PreTrainedConfig) -> list[PreTrainedConfig]:
-    return [part for name in config.sub_configs if (part := getattr(config, name, None)) is not None]
-
-
-def _modalities(model_class: type) -> tuple[str, ...]:
-    return tuple(getattr(model_class, "input_modalities", ()))

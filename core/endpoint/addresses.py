@@ -20,14 +20,14 @@ _SECRET = re.compile(
 
 
 def check_address(url: Any, given_by: str, fix: str, example: str, secrets: Sequence[str] = ()) -> str:
-    """Return an address that may be used and logged, without a slash at its end.
+    """Return an address that may be used and logged, without a slash at its end; no error repeats one of the `secrets`.
 
     Args:
         url: What the user gave.
         given_by: The beginning of errors: the name of the system, and the option or variable that sets the address.
         fix: Where a key belongs instead, such as `set the environment variable OPENAI_API_KEY`.
         example: A valid address.
-        secrets: Texts, such as the key itself, that must not be in the address.
+        secrets: Texts that must not be in the address, such as the key.
     """
     text = str(url).strip()
     if secret := find_secret(text, secrets):

@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tqdm import tqdm
@@ -67,14 +68,12 @@ class Endpoint:
     """A model behind an OpenAI-compatible server, whose key is never shown; threads may share it.
 
     Args:
-        model: The model's name at the endpoint.
         base_url: The address; by default `OPENAI_BASE_URL`, else OpenAI's own.
         key_variable: The environment variable of the key. By default `OPENAI_API_KEY`, which is optional for an
             endpoint other than OpenAI's.
         timeout: Seconds for one call, from the connection to the last byte of the reply.
         max_retries: How often a call is retried after a 408, 409, 429, 5xx, a lost connection, or a reply that is late
             or has no answer. Pauses grow, or last as long as the server requests.
-        advice: For the errors.
     """
 
     def __init__(
@@ -142,19 +141,11 @@ class Endpoint:
     ) -> list[Choice]:
         """Return the answers to a message; if a content filter blocked it, `FILTERED` for each requested answer.
 
-        Args:
-            content: Content of the message, text or parts.
-            may_be_empty: Whether an answer without text counts; if not, it is a failed call.
-            **parameters: Parameters of the chat API.
-
-        Raises:
-            Refusal: The server answered with an HTTP error.
+        An answer without text that may not be empty is a failed call; an HTTP error is a `Refusal`. `parameters` are
+        those of the chat API.
         """
         body = {"model": self.model, "messages": [{"role": "user", "content": content}], **parameters}
-
-        def read(reply: Any) -> list[Choice]:
-            return read_choices(reply, self.name, self.advice.length, may_be_empty)
-
+        read = partial(read_choices, name=self.name, length=self.advice.length, may_be_empty=may_be_empty)
         try:
             return self.post("/chat/completions", "chat completion", read, body)
         except Refusal as refusal:
@@ -169,33 +160,19 @@ class Endpoint:
         read: Callable[[Any], Result],
         body: Mapping[str, Any],
         file: tuple[str, bytes, str] | None = None,
+        *,
+        raw: bool = False,
     ) -> Result:
-        """Post a request and return its reply, parsed by `read`.
+        """Post a request and return its reply, parsed by `read`; raise `Refusal` for an HTTP error.
 
         Args:
             path: Path below the address.
             expected: What the reply should be, in words, for the error.
-            read: Parses the JSON of the reply; a `NoAnswer` is a failed call.
+            read: Parses the JSON of the reply, or its bytes if it is `raw`; a `NoAnswer` is a failed call.
             body: JSON, or the fields of a form if there is a file.
             file: Name, content and media type of the file.
-
-        Raises:
-            Refusal: The server answered with an HTTP error.
+            raw: Whether the reply is something else than JSON.
         """
-        return self._post(path, expected, lambda reply: read(read_json(reply, self._clean)), body, file)
-
-    def download(self, path: str, expected: str, read: Callable[[bytes], Result], body: Mapping[str, Any]) -> Result:
-        """Post a request and return its reply, whose bytes `read` parses; see `post`."""
-        return self._post(path, expected, lambda reply: read(reply.content), body, None)
-
-    def _post(
-        self,
-        path: str,
-        expected: str,
-        read: Callable[[httpx2.Response], Result],
-        body: Mapping[str, Any],
-        file: tuple[str, bytes, str] | None,
-    ) -> Result:
         files = {"file": file} if file else None
         options = self._options({"Content-Type": "multipart/form-data"} if file else {})
 
@@ -203,7 +180,10 @@ class Endpoint:
             usage["calls"] += 1
             return self._client.post(path, body=body, files=files, **options)
 
-        return run(self._call(send, read, expected, self._timeout, self._max_retries))
+        def parse(reply: httpx2.Response) -> Result:
+            return read(reply.content if raw else read_json(reply, self._clean))
+
+        return run(self._call(send, parse, expected, self._timeout, self._max_retries))
 
     def _options(self, headers: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of each call of the openai package, which adds the header of the key."""
@@ -285,7 +265,7 @@ class Endpoint:
         return printable(" ".join(text.split())[:SHOWN])
 
     def _clean(self, text: str) -> str:
-        """Return text of a reply as it may be stored: without half surrogate pairs and without the key.
+        """Return text of a reply as it may be stored: without half surrogate pairs, and without the key.
 
         A plain word, such as EMPTY for a server without keys, is kept: answers may contain it.
         """

@@ -26,13 +26,11 @@ class NoAnswer(Exception):
 
 
 class Choice(NamedTuple):
-    """One answer of a completion.
+    """One answer of a completion, and the server's name for the reason why it ended.
 
     Attributes:
         text: The text; for a refusal its text, for an answer that a content filter removed `FILTERED`.
-        end: The server's name for the reason why it ended.
-        audio: What was spoken, a file as base64; empty if nothing was. The text is then what the server states that
-            was spoken.
+        audio: What was spoken, a file as base64; the text is then what the server states that was spoken.
     """
 
     text: str
@@ -54,10 +52,8 @@ def read_json(reply: httpx2.Response, change: Callable[[str], str]) -> Any:
 def read_choices(reply: Any, name: str, length: str, may_be_empty: bool = True) -> list[Choice]:
     """Return the answers in a chat completion; `length` names the option that limits their tokens, for errors.
 
-    Raises:
-        NoAnswer: The completion has no answer, one has neither content nor refusal, one has speech without its text, or
-            one is empty and may not be.
-        ValueError, TypeError, LookupError: It is not a chat completion.
+    Raise `NoAnswer` if there is none, if one has neither content nor refusal, or speech without its text, or is empty
+    and may not be; raise `ValueError`, `TypeError` or `LookupError` for anything else than a chat completion.
     """
     choices = reply["choices"]
     if not choices:

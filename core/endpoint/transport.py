@@ -16,10 +16,8 @@ KEEPS_METHOD = (307, 308)
 def open_transport() -> httpx2.AsyncClient:
     """Return a pool of connections for the openai package; proxies and certificates come from the environment.
 
-    It does not limit the time of a call: only the caller can limit that of all redirects together.
-
-    Raises:
-        OSError, ValueError: The environment names a proxy or certificates that cannot be used.
+    It does not limit the time of a call: only the caller can limit that of all redirects together. A proxy or
+    certificates that cannot be used are an `OSError` or `ValueError`.
     """
     return httpx2.AsyncClient(
         headers={"Accept-Encoding": "identity"},
@@ -31,7 +29,7 @@ def open_transport() -> httpx2.AsyncClient:
 
 
 async def _check(response: httpx2.Response) -> None:
-    """Raise `Unusable` for a compressed reply or a redirect that is not followed, and later for one that is too large."""
+    """Raise `Unusable` for a compressed reply or a redirect that is not followed, later for one that is too large."""
     encoding = response.headers.get("Content-Encoding", "identity")
     if encoding != "identity":
         raise Unusable(f"sent a compressed reply ({encoding[:20]}), although the request excluded that")

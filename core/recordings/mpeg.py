@@ -33,17 +33,16 @@ def is_mpeg(data: Buffer) -> bool:
 
 def has_no_count(data: Buffer) -> bool:
     """Return whether a file is MP3 that does not give its number of frames."""
-    place = _find_first(data)
-    first = None if place is None else read_frame(data, place)
-    return place is not None and first is not None and _read_count(data, place, first) is None
+    found = _find_first(data)
+    return found is not None and _read_count(data, *found) is None
 
 
 def check(data: Buffer) -> str | None:
     """Check an MP3 file as `structure.check_structure` describes."""
-    place = _find_first(data)
-    first = None if place is None else read_frame(data, place)
-    if place is None or first is None:
+    found = _find_first(data)
+    if found is None:
         raise Damage("damaged: no MP3 frame begins in it")
+    place, first = found
     promised, frames = _read_count(data, place, first), 0
     while place < len(data):
         frame = read_frame(data, place)
@@ -81,7 +80,7 @@ def read_frame(data: Buffer, place: int) -> Frame | None:
     return Frame(bytes_per_kbit * kbits[bits - 1] // hertz + padding, (version, hertz), header >> 6 & 3 == 3)
 
 
-def _find_first(data: Buffer) -> int | None:
+def _find_first(data: Buffer) -> tuple[int, Frame] | None:
     place = skip_tags(data, 0)
     for start in range(place, min(place + (LEAD if place or data[:1] in (b"\xff", b"\0") else 1), len(data))):
         frame = read_frame(data, start)
@@ -89,7 +88,7 @@ def _find_first(data: Buffer) -> int | None:
             continue
         after = read_frame(data, start + frame.length)
         if (after and after.kind == frame.kind) or (start == place and start + frame.length >= len(data)):
-            return start
+            return start, frame
     return None
 
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.transforms.channel import Band, Codec, Reverb
-from speechiq.core.transforms.level import Clipping, Gain, Speed
+from speechiq.core.transforms.channel import Band, Clipping, Codec, Gain, Reverb, Speed
 from speechiq.core.transforms.noise import Noise, Recordings
 
 AnyTransform = Noise | Recordings | Band | Reverb | Codec | Gain | Clipping | Speed

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from speechiq.core.audio_file import AudioFile
+from speechiq.core.audio_file import AudioFile, decode
 from speechiq.core.transforms.base import RATE, Transform, as_ratio, measure_rms
 
 MAINS_HZ, HARMONICS = 50.0, 20
@@ -99,7 +99,7 @@ class Recordings(Transform, frozen=True, tag="recordings"):
         generator = np.random.default_rng(self.seed)
         mixture = np.zeros(len(samples))
         for span in self.spans:
-            recording = AudioFile(span.path, span.sha256).read(span.offset, span.duration)
+            recording = decode(AudioFile(span.path, span.sha256).file, span.offset, span.duration)
             start = int(generator.integers(max(len(recording), 1)))
             if level := measure_rms(recording):
                 mixture += np.resize(np.roll(recording, -start), len(samples)) / level

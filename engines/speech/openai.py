@@ -46,7 +46,7 @@ class OpenAISpeech(SpeechEngine):
     def _send(self, line: str) -> Clip:
         body = {"model": self.remote.model, "input": line, **self.settings}
         endpoint = self.remote.endpoint
-        samples = endpoint.download(PATH, "audio", lambda content: read_audio(content, endpoint.name), body)
+        samples = endpoint.post(PATH, "audio", lambda content: read_audio(content, endpoint.name), body, raw=True)
         return as_speech(samples, SAMPLING_RATE, endpoint.name)
 
     def identity(self) -> dict[str, Any]:

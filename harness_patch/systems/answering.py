@@ -30,7 +30,6 @@ class Question:
     """Describe a question about clips.
 
     Attributes:
-        prompt: The task's text and clips.
         settings: The task's generation settings (`do_sample`, `max_gen_toks`, `until`, ...).
         text: The question alone, if the task gives it; else empty.
         options: Texts to choose from, for multiple choice; or the one continuation to score.

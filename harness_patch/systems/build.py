@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, cast
 
-from speechiq.core.cache.store import store_folder
+from speechiq.core.cache.folder import store_folder
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.asr.controls import NeedsReferences

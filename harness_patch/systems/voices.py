@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from speechiq.core.cache.store import store_folder
+from speechiq.core.cache.folder import store_folder
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
 from speechiq.engines.base import AudioEngine, BatchSize, ReplyEngine, Setup, SpeechEngine
@@ -66,7 +66,7 @@ class SpeakingByItself(Speaking):
 
 
 class VoiceChoice(NamedTuple):
-    """Describe a voice that a user chose: the class of the system that speaks with it, and how it is built.
+    """The voice that a user chose: the class of the system that speaks with it, and how it is built.
 
     `build` takes the options of the system's last stage; the model of the voice is not yet loaded.
     """

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import soundfile
 
-from speechiq.core.clip import Clip
+from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_lines import as_lines
 from speechiq.core.files.plain import is_file
@@ -150,7 +150,7 @@ def write_set(folder: Path, spoken: Iterable[Spoken], voices: Mapping[str, Any])
             name = each.text.id if PLAIN.fullmatch(each.text.id) else hashlib.sha256(each.text.id.encode()).hexdigest()
             file = f"{AUDIO}/{name}.wav"
             audio = BytesIO()
-            soundfile.write(audio, each.clip.samples, each.clip.sampling_rate, format="wav", subtype="PCM_16")
+            soundfile.write(audio, each.clip.samples, SAMPLING_RATE, format="wav", subtype="PCM_16")
             draft.joinpath(file).write_bytes(audio.getvalue())
             made = {"voice": each.voice, "seed": each.seed, "seconds": round(each.clip.duration, 3)}
             rows.append({"file_name": file, **each.text.row, **made})

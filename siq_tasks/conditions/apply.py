@@ -19,8 +19,7 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.transforms.base import measure_rms
 from speechiq.core.transforms.chain import AnyTransform, write_transforms
-from speechiq.core.transforms.channel import CODECS, ENCODERS, Band, Codec, Reverb
-from speechiq.core.transforms.level import Clipping, Gain, Speed
+from speechiq.core.transforms.channel import CODECS, ENCODERS, Band, Clipping, Codec, Gain, Reverb, Speed
 from speechiq.core.transforms.noise import Noise, Recordings, Span
 from speechiq.siq_tasks.conditions.spec import Step, is_neutral, parse_condition
 

@@ -11,8 +11,7 @@ from speechiq.core.clip import SAMPLING_RATE, Clip, Samples
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.transforms.base import measure_rms
 from speechiq.core.transforms.chain import read_transforms, write_transforms
-from speechiq.core.transforms.channel import Band, Codec, Reverb
-from speechiq.core.transforms.level import Clipping, Gain, Speed
+from speechiq.core.transforms.channel import Band, Clipping, Codec, Gain, Reverb, Speed
 from speechiq.core.transforms.noise import Noise, Recordings, Span
 
 ALL = [

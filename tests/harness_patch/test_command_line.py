@@ -16,7 +16,6 @@ from lm_eval.tasks import TaskManager
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.loading import Loading
 from speechiq.engines.options import list_names
-from speechiq.harness_patch import hints
 from speechiq.harness_patch.evaluation import NOISE, _without
 from speechiq.harness_patch.run import speech_help
 from tests.conftest import run
@@ -221,19 +220,7 @@ def test_siq_run_prints_the_same_two_lines():
         [line for line in run(*command, *QUICK).stderr.splitlines() if line.startswith("siq: ")]
         for command in (("lm_eval", "run"), ("siq", "run"))
     ]
-    assert lines[0] == lines[1] and lines[0][0].startswith("siq: this run saves nothing")
-
-
-def test_other_processes_than_the_first_print_no_hint(monkeypatch, capfd):
-    unsaved = hints.read_command({})
-    for name in hints.RANKS:
-        monkeypatch.setenv(name, "1")
-        hints.warn_if_unsaved(hints.read_command({}))
-        hints.print_next(unsaved)
-        monkeypatch.delenv(name)
-    assert capfd.readouterr() == ("", "")
-    hints.warn_if_unsaved(unsaved)
-    assert "siq: this run saves nothing" in capfd.readouterr().err
+    assert lines[0] == lines[1] and any(line.startswith("siq: this run saves nothing") for line in lines[0])
 
 
 def test_another_suites_run_by_another_model_gets_no_hint(lm_eval, tmp_path, capfd):
