@@ -157,9 +157,10 @@ def find_audio_language_model(config: PreTrainedConfig) -> tuple[type[Any], PreT
     """
     import transformers
 
+    parts = (*_parts(config), config)
     for auto, mapping in AUDIO_LANGUAGE_MODELS.items():
         kinds = getattr(transformers, mapping)
-        for part in (*_parts(config), config):
+        for part in parts:
             if type(part) in kinds and not part.is_encoder_decoder and "audio" in _modalities(kinds[type(part)]):
                 return getattr(transformers, auto), part
         if _brings(auto, config):
