@@ -63,8 +63,8 @@ def evaluate(journal: str, *arguments: str) -> None:
     from lm_eval import evaluator
     from lm_eval.__main__ import cli_evaluate
 
+    from speechiq.engines._shared import checkpoint_writer
     from speechiq.engines.asr import checkpoint as recognizer
-    from speechiq.engines.text import hf as transformers_llm
     from speechiq.metrics.distance import text_model
 
     with Path(journal).open("a", buffering=1) as lines:
@@ -79,7 +79,7 @@ def evaluate(journal: str, *arguments: str) -> None:
 
             return run
 
-        for stage, module in (("recognizer", recognizer), ("answerer", transformers_llm), ("embedder", text_model)):
+        for stage, module in (("recognizer", recognizer), ("answerer", checkpoint_writer), ("embedder", text_model)):
             module.run_in_batches = noting(stage, module.run_in_batches)
         sys.argv = ["lm_eval", *arguments]
         with measure.Clock({"evaluating": (evaluator, "evaluate")}) as clock:

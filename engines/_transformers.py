@@ -4,8 +4,8 @@ There is one function per part, which states the tested version. `tests/engines/
 that the part exists and behaves as we rely on; `make test-upstream` does so against the newest versions. Imports are
 inside the functions, so that code that needs no torch does not load it.
 
-Some engines rely on behavior that the documentation of transformers does not promise, without a private name: the
-order in which `generate` of Whisper finds the next `generate` (asr/nbest), stopping criteria per row (asr/chunked), the
+Some engines rely on behavior that the documentation of transformers does not promise, without a private name: the order
+in which `generate` of Whisper finds the next `generate` (asr/nbest), stopping criteria per row (asr/checkpoint), the
 keys and values in the layers of a cache (_shared/prefill), `get_audio_features` and `input_modalities`
 (_shared/encodings, core/checkpoints). The same contract tests cover it.
 """
@@ -58,12 +58,6 @@ def load_with_speakers(model_class: Any, path: str, speakers: str, **options: An
 
     `from_pretrained` of `Qwen2_5OmniForConditionalGeneration` of transformers 5.23 loads the file itself, but fails if
     the option `output_loading_info` is given. The method of its base class is called here, then `load_speakers`.
-
-    Args:
-        model_class: class of the model.
-        path: folder or hub id.
-        speakers: name of the file, which no public name has.
-        **options: of `from_pretrained`, with `output_loading_info=True`.
     """
     from transformers import PreTrainedModel
     from transformers.utils import cached_file

@@ -82,12 +82,7 @@ class Engine(Protocol):
         """Return the class that runs the model; by default this class.
 
         An engine with several classes returns the one for this model, so that options that only other classes have are
-        refused. Its `option_records` then returns the records of all of them.
-
-        Args:
-            model: see the constructor.
-            given: options of the stage, not yet checked.
-            setup: of this run.
+        refused; the given options are not yet checked. Its `option_records` then returns the records of all of them.
 
         Raises:
             SpeechIQError: a model that none of the classes runs.
@@ -167,9 +162,6 @@ class Writer(Engine, Protocol):
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings by which `generate` samples, with defaults filled in, for the results file.
 
-        Args:
-            settings: generation settings of the task; see `TextEngine.generate`.
-
         Raises:
             SpeechIQError: a setting that the engine does not have, or an invalid value.
         """
@@ -178,9 +170,6 @@ class Writer(Engine, Protocol):
         """Refuse a model whose answers for several seeds would be the same; by default any model is accepted.
 
         An engine that cannot know it without asking its endpoint asks; no weights are loaded.
-
-        Args:
-            settings: generation settings by which it will sample; see `TextEngine.generate`.
 
         Raises:
             SpeechIQError: the model does not sample.
@@ -191,9 +180,6 @@ class Writer(Engine, Protocol):
 
         An engine that fills in defaults of a library adds them, so that answers sampled by the defaults of another
         version are not used again.
-
-        Args:
-            settings: generation settings of the task; see `TextEngine.generate`.
         """
         return dict(settings)
 
@@ -312,15 +298,12 @@ class AudioEngine(Writer, Protocol):
     def loglikelihood(
         self, prompts: Sequence[Prompt], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
     ) -> list[list[Scored]]:
-        """Return the log-probability of each continuation as the beginning of the model's answer.
+        """Return the log-probability of each continuation as the start of an answer; see `TextEngine.loglikelihood`.
 
         Args:
             prompts: put into the model's chat template, also those without clips.
             continuations: per prompt one or more texts.
             on_result: called with indices and results as soon as some prompts are done; see the module.
-
-        Returns:
-            See `TextEngine.loglikelihood`.
 
         Raises:
             SpeechIQError: the model has no log-probabilities.

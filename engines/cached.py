@@ -128,7 +128,6 @@ class CachedEngine:
     """Run an engine only for results that are not cached; it has all methods of the engine.
 
     Args:
-        engine: Engine of any kind.
         folder: The response cache; `None` to cache within this process only, as for an engine without an identity.
         stage: Name under which the rows are stored, if it is not the kind of the engine.
         identity: That of the engine, if it is known already.

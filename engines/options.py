@@ -31,11 +31,7 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class OpenOptions(Options, frozen=True, kw_only=True):
-    """Define the options of an engine that passes further options to the library that it runs.
-
-    Attributes:
-        others: all options without a field of their own, not checked.
-    """
+    """Define options of an engine that passes `others`, without fields of their own and unchecked, to its library."""
 
     others: dict[str, Any] = {}
 
@@ -97,7 +93,7 @@ def read_options(
     """Return a record with the given options.
 
     Args:
-        record: the class of the record.
+        record: its class.
         given: model arguments of one stage without its prefix, as lm-eval has parsed them.
         engine: name of the engine, for the errors.
         prefix: prefix of the stage's options, for the errors.

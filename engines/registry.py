@@ -111,7 +111,7 @@ BACKENDS = (
     Backend("reply", "hf", f"{REPLY}.hf:OmniReply", "Qwen/Qwen2.5-Omni-7B"),
     Backend("reply", "openai", f"{REPLY}.openai:EndpointReply", "gpt-4o-audio-preview", OPENAI, "endpoints"),
 )
-MODEL_TYPE = "speechiq.engines.text.lm_eval_model_types:ModelType"
+MODEL_TYPE = "speechiq.engines.text.lm_eval:LMEvalText"
 #: The end of the error about an option that an engine does not have, instead of the nearest name.
 ELSEWHERE = {"nbest": "; n-best lists come from Whisper and other encoder-decoders (hf), and from transcripts:FILE"}
 

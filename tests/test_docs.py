@@ -19,7 +19,7 @@ from typer.main import get_command
 from speechiq.cli.main import app
 from speechiq.engines.options import list_names, read_options
 from speechiq.engines.registry import find
-from speechiq.engines.text.lm_eval_model_types import ModelType
+from speechiq.engines.text.lm_eval import LMEvalText
 from speechiq.harness_patch.systems.build import ALIASES
 from speechiq.harness_patch.systems.spec import parse
 from speechiq.harness_patch.systems.voices import OWN
@@ -84,7 +84,7 @@ def check_run(given):
     for name in options.keys() - {f"{last.prefix}answer", "store"}:
         stage = next(stage for stage in stages if name.startswith(stage.prefix))
         engine = find(stage.kind, stage.engine).load()
-        assert engine is ModelType or name.removeprefix(stage.prefix) in engine.option_names(), name
+        assert engine is LMEvalText or name.removeprefix(stage.prefix) in engine.option_names(), name
     check_judge(given.metadata or {})
 
 
@@ -95,7 +95,7 @@ def check_judge(metadata):
         engine = find("text", metadata["judge"].partition(":")[0]).load()
         values = {name.removeprefix("judge_"): value for name, value in given.items()}
         own = list_names(JudgeOptions)
-        assert engine is ModelType or values.keys() <= own | engine.option_names()
+        assert engine is LMEvalText or values.keys() <= own | engine.option_names()
         read_options(JudgeOptions, {name: value for name, value in values.items() if name in own}, engine="judge")
 
 

@@ -28,12 +28,6 @@ def identity(name: str, revision: str | None = None, file: str = "config.json") 
     return {"model": name, "commit": _read_commit(place, revision, file)}
 
 
-def find_commit(name: str, revision: str | None = None) -> str | None:
-    """Return the commit of a checkpoint from the hub, or None for one in a folder."""
-    place = resolve(name)
-    return None if is_folder(place) else _read_commit(place, revision, "config.json")
-
-
 @cache
 def _read_commit(name: str, revision: str | None, file: str) -> str:
     """Return the commit of a hub id: the name of the folder in the hub's cache that contains its files."""

@@ -138,12 +138,11 @@ def find_audio_language_model(config: PreTrainedConfig) -> tuple[type[Any], PreT
     """
     import transformers
 
+    parts = (*_parts(config), config)
     for auto, mapping in AUDIO_LANGUAGE_MODELS.items():
         kinds = getattr(transformers, mapping)
-        parts = (getattr(config, name, None) for name in config.sub_configs)
-        for part in (*filter(None, parts), config):
-            modalities = getattr(kinds[type(part)], "input_modalities", ()) if type(part) in kinds else ()
-            if "audio" in modalities and not part.is_encoder_decoder:
+        for part in parts:
+            if type(part) in kinds and not part.is_encoder_decoder and "audio" in _modalities(kinds[type(part)]):
                 return getattr(transformers, auto), part
         if _brings(auto, config):
             return getattr(transformers, auto), config

@@ -189,7 +189,8 @@ class ChatEndpoint(Writer, Generic[PromptType]):
             except Refusal as refusal:
                 if not optional or refusal.status not in (BAD_REQUEST, UNPROCESSABLE):
                     raise
-                left_out.add(_find_refused(refusal, optional))
+                named = [name for name in optional if re.search(rf"\b{name}\b", str(refusal))]
+                left_out.add([*named, *optional][0])
                 continue
             if len(choices) < optional.get("n", 1):
                 left_out.add("n")
@@ -229,9 +230,3 @@ def sampling_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
     if not settings.get("do_sample"):
         passed_on.pop("temperature", None)
     return passed_on
-
-
-def _find_refused(refusal: Refusal, optional: Mapping[str, int]) -> str:
-    """Return the optional parameter that the refusal names, else the first."""
-    named = [name for name in optional if re.search(rf"\b{name}\b", str(refusal))]
-    return [*named, *optional][0]

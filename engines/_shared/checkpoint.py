@@ -3,26 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cached_property
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import torch
 from transformers import GenerationConfig, PreTrainedConfig, PreTrainedModel
 
 from speechiq.core.batches import needing_memory
 from speechiq.core.checkpoints.damage import check_filled, find_damaged_weights
-from speechiq.core.checkpoints.identity import find_commit, identity
+from speechiq.core.checkpoints.identity import identity
 from speechiq.core.checkpoints.names import INSTEAD, read_config, resolve
 from speechiq.core.checkpoints.opening import opening
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.loading import ADAPTER, Loading
-from speechiq.engines._shared.model_lifetime import ModelLifetime
 from speechiq.engines.base import Engine, Setup
 
 CPU_BATCH, ACCELERATOR_BATCH = 8, 32
 ORDER = "check the order of the stages in pretrained=ASR+LLM"
+
+Loaded = TypeVar("Loaded")
+
+
+class ModelLifetime(Generic[Loaded]):
+    """Load and free a model.
+
+    Args:
+        in_memory: returns a block that loads the model when it begins, yields it, and frees it when it ends.
+    """
+
+    def __init__(self, in_memory: Callable[[], AbstractContextManager[Loaded]]) -> None:
+        self._in_memory = in_memory
+        self._load: Callable[[], Loaded] | None = None
+
+    @contextmanager
+    def keep_loaded(self) -> Iterator[None]:
+        """Keep a model that is loaded inside in memory until the outermost such block ends; load nothing."""
+        with self._open():
+            yield
+
+    @contextmanager
+    def loaded(self) -> Iterator[Loaded]:
+        """Load the model, unless it is in memory, yield it, and free it when the outermost block ends."""
+        with self._open() as load:
+            yield load()
+
+    @contextmanager
+    def _open(self) -> Iterator[Callable[[], Loaded]]:
+        """Yield a function that returns the model and loads it if necessary; the outermost block frees it."""
+        if self._load is not None:
+            yield self._load
+            return
+        with ExitStack() as stack:
+            load = self._load = cache(lambda: stack.enter_context(self._in_memory()))
+            try:
+                yield load
+            finally:
+                self._load = None
 
 
 class Checkpoint:
@@ -51,14 +89,14 @@ class Checkpoint:
         equip: Callable[[PreTrainedModel], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         self.name, self.model_class, self.device, self.equip = model, model_class, torch.device(setup.device), equip
-        self.loading, self.prefix = loading, setup.prefix
-        self.loading.check(setup.prefix)
-        self.config = read_config(model, instead=instead, **self.loading.source)
+        self.loading, self.prefix, self.source = loading, setup.prefix, loading.source
+        loading.check(setup.prefix)
+        self.config = read_config(model, instead=instead, **self.source)
         if not fits(self.config):
             advice = fix if isinstance(fix, str) else fix(self.config)
             raise SpeechIQError(f"{model}: a {self.config.model_type} checkpoint is not {wanted}; {advice}")
-        self._place = resolve(model)
-        if damage := find_damaged_weights(self._place):
+        self.place = resolve(model)
+        if damage := find_damaged_weights(self.place):
             raise SpeechIQError(f"{model}: {damage}; fetch or save the checkpoint again")
         automatic = CPU_BATCH if self.device.type == "cpu" else ACCELERATOR_BATCH
         self.batch_size = automatic if setup.batch_size == "auto" else setup.batch_size
@@ -68,14 +106,12 @@ class Checkpoint:
         """Return a block in which a loaded model stays in memory until the outermost such block ends; load nothing."""
         return self._lifetime.keep_loaded()
 
-    @contextmanager
-    def loaded(self) -> Iterator[PreTrainedModel]:
-        """Yield the model in inference mode; inside another such block it is loaded already.
+    def loaded(self) -> AbstractContextManager[PreTrainedModel]:
+        """Return a block that yields the model in inference mode; inside another such block it is loaded already.
 
         When the outermost block ends, the weights are freed, even if the model is still referenced.
         """
-        with self._lifetime.loaded() as model:
-            yield model
+        return self._lifetime.loaded()
 
     @contextmanager
     def _in_memory(self) -> Iterator[PreTrainedModel]:
@@ -94,16 +130,18 @@ class Checkpoint:
         )
         given = ", ".join(f"{prefix}{name}={value}" for name, value in self.loading.describe().items())
         what = f"{self.name}: cannot be loaded{given and f' with {given}'}"
-        paths = [self._place, *filter(None, [self.loading.adapter])]
+        adapter = self.loading.adapter
+        paths = [self.place, *filter(None, [adapter])]
         with (
             opening(what, "fix the options or the checkpoint", *paths),
             needing_memory(f"{self.name}: does not fit into memory", smaller),
         ):
             model, loading_info = self.model_class.from_pretrained(
-                paths[0], config=self.config, output_loading_info=True, **arguments, **self.loading.source
+                self.place, config=self.config, output_loading_info=True, **arguments, **self.source
             )
             check_filled(self.name, model, loading_info["missing_keys"])
-            self.loading.adapt(model)
+            if adapter is not None:
+                model.load_adapter(adapter)
         return (model if "device_map" in arguments else model.to(self.device)).eval()
 
     def load_processor(self, processor_class: type[Any]) -> Any:
@@ -111,13 +149,13 @@ class Checkpoint:
         kind = processor_class.__name__.removeprefix("Auto").lower()
         what = f"{self.name}: its {kind} cannot be loaded"
         fix = f"save the {kind} of the model it was trained from into its folder, and install what that needs"
-        with opening(what, fix, self._place):
-            return processor_class.from_pretrained(self._place, **self.loading.source)
+        with opening(what, fix, self.place):
+            return processor_class.from_pretrained(self.place, **self.source)
 
     @cached_property
     def generation_config(self) -> GenerationConfig:
         """Return the generation settings of the checkpoint; see `read_generation_config`."""
-        return read_generation_config(self.name, self.config, **self.loading.source)
+        return read_generation_config(self.name, self.place, self.config, **self.source)
 
     def identity(self) -> dict[str, Any]:
         """Return what identifies the checkpoint in keys of the response cache: description, files, device type."""
@@ -131,7 +169,7 @@ class Checkpoint:
 
     @cached_property
     def _description(self) -> dict[str, Any]:
-        commit = find_commit(self.name, self.loading.revision)
+        commit = identity(self.name, self.loading.revision).get("commit")
         dtype = self.loading.dtype_on(self.device)
         if dtype == "auto":
             dtype = str(self.config.dtype or dtype).removeprefix("torch.")
@@ -166,13 +204,12 @@ def _free(model: PreTrainedModel) -> None:
         torch.accelerator.empty_cache()
 
 
-def read_generation_config(model: str, config: PreTrainedConfig, **source: Any) -> GenerationConfig:
+def read_generation_config(model: str, path: str, config: PreTrainedConfig, **source: Any) -> GenerationConfig:
     """Return the generation settings of a checkpoint without loading its weights.
 
     Raises:
         SpeechIQError: the file is damaged; transformers itself would then generate by other settings.
     """
-    path = resolve(model)
     with opening(f"{model}: its generation config cannot be read", "fix or remove that file", path):
         try:
             return GenerationConfig.from_pretrained(path, **source)

@@ -126,7 +126,7 @@ class CheckpointWriter(CheckpointEngine, Writer):
             rows.append(inputs.ids)
             requests.append(request)
             if inputs.prefix:
-                key = (*inputs.clips, *inputs.ids[: inputs.prefix])
+                key: tuple[str | int, ...] = (*inputs.clips, *inputs.ids[: inputs.prefix])
                 caches.append(prefix_caches.get(key, partial(self._prefill_prefix, model, inputs)))
         prefix_caches.drop_all_but_last()
         if caches and not can_join(caches[0]):

@@ -43,12 +43,8 @@ class EncodingCache:
     """Wrap a model's audio encoder so that each input is encoded once.
 
     Args:
-        encode: the encoder.
         free_bytes: bytes of main memory for encodings. An encoding that does not fit is not stored: clips come again
             in the same order, so that dropping old encodings would drop each one just before it is needed.
-
-    Attributes:
-        calls: how often the encoder was called.
     """
 
     def __init__(self, encode: Callable[..., Any], free_bytes: int) -> None:

@@ -57,30 +57,16 @@ class Loading(Options, frozen=True, kw_only=True):
             raise SpeechIQError(
                 f"{prefix}dtype={self.dtype}: torch has no such dtype; give auto, float32, bfloat16, ..."
             )
-        if self.attn_implementation in ATTENTION:
-            self._check_attention(prefix, ATTENTION[self.attn_implementation])
-        if self.quantization is not None and find_spec("bitsandbytes") is None:
-            raise SpeechIQError(f"{prefix}quantization={self.quantization}: {missing('bitsandbytes')}")
-        if self.peft is not None:
-            self._check_adapter(f"{prefix}peft={self.peft}", self.peft)
-
-    def _check_attention(self, prefix: str, package: str) -> None:
-        if not any(map(find_spec, (package, "kernels"))):
+        package = ATTENTION.get(self.attn_implementation or "")
+        if package and not any(map(find_spec, (package, "kernels"))):
             raise SpeechIQError(
                 f"{prefix}attn_implementation={self.attn_implementation}: needs the package {package} or kernels, "
                 f"and neither is installed; install one of them, or leave it out"
             )
-
-    def _check_adapter(self, given: str, adapter: str) -> None:
-        if find_spec("peft") is None:
-            raise SpeechIQError(f"{given}: {missing('peft')}")
-        from peft import PeftConfig
-
-        path = _find_adapter(adapter)
-        with opening(f"{given}: no adapter is there", f"give a folder with an {ADAPTER}, or a hub id", path):
-            PeftConfig.from_pretrained(path)
-        if damage := find_damaged_weights(path):
-            raise SpeechIQError(f"{given}: {damage}; save the adapter again")
+        if self.quantization is not None and find_spec("bitsandbytes") is None:
+            raise SpeechIQError(f"{prefix}quantization={self.quantization}: {missing('bitsandbytes')}")
+        if self.peft is not None:
+            _check_adapter(f"{prefix}peft={self.peft}", str(expand(self.peft)))
 
     @property
     def source(self) -> dict[str, Any]:
@@ -110,17 +96,19 @@ class Loading(Options, frozen=True, kw_only=True):
     @property
     def adapter(self) -> str | None:
         """Return the folder or hub id of the adapter, None if no adapter is given."""
-        return None if self.peft is None else _find_adapter(self.peft)
-
-    def adapt(self, model: Any) -> None:
-        """Load the adapter into the model, if one is given."""
-        if self.adapter is not None:
-            model.load_adapter(self.adapter)
+        return None if self.peft is None else str(expand(self.peft))
 
     def describe(self) -> dict[str, Any]:
         """Return the options that were given, by name; only those of this record."""
         return {name: value for name in Loading.__struct_fields__ if (value := getattr(self, name))}
 
 
-def _find_adapter(name: str) -> str:
-    return str(expand(name)) if name.startswith("~") else name
+def _check_adapter(option: str, adapter: str) -> None:
+    if find_spec("peft") is None:
+        raise SpeechIQError(f"{option}: {missing('peft')}")
+    from peft import PeftConfig
+
+    with opening(f"{option}: no adapter is there", f"give a folder with an {ADAPTER}, or a hub id", adapter):
+        PeftConfig.from_pretrained(adapter)
+    if damage := find_damaged_weights(adapter):
+        raise SpeechIQError(f"{option}: {damage}; save the adapter again")

@@ -71,19 +71,12 @@ class RemoteModel:
 
     Args:
         max_audio_s: most seconds of a chunk of audio; None sends clips undivided.
-
-    Attributes:
-        length: the option that sets the most tokens of an answer, for the errors.
-
-    Raises:
-        SpeechIQError: no model, no key, or no answer from the address.
     """
 
     def __init__(self, model: str, options: EndpointOptions, prefix: str, max_audio_s: float | None = None) -> None:
         if not model:
             raise SpeechIQError("pretrained=openai: no model; write openai:MODEL, with its name at the endpoint")
         self.model, self.prefix, self.workers, self.max_audio_s = model, prefix, options.num_concurrent, max_audio_s
-        self.length = LENGTHS.get(prefix, "--gen_kwargs max_gen_toks")
         self.endpoint = Endpoint(
             model,
             options.base_url,
@@ -94,7 +87,7 @@ class RemoteModel:
                 f"{prefix}base_url",
                 f"a larger {prefix}timeout or a smaller {prefix}num_concurrent",
                 f"shorter chunks of audio, {prefix}max_audio_s=SECONDS",
-                self.length,
+                LENGTHS.get(prefix, "--gen_kwargs max_gen_toks"),
             ),
         )
         self.endpoint.check()

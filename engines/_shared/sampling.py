@@ -96,9 +96,6 @@ class SeededSampling(LogitsProcessor):
     Each token draws a waiting time, exponential with its probability as the rate, and the first one wins. Logits that
     differ by the rounding of another batch almost never change the winner; they would if a sum over the whole
     vocabulary were inverted.
-
-    Args:
-        seeds: one per row of the batch.
     """
 
     def __init__(self, seeds: Sequence[int]) -> None:

@@ -49,15 +49,6 @@ def as_speech(samples: np.ndarray, rate: int, name: str) -> Clip:
     return Clip(Samples(hashlib.sha256(array.tobytes()).hexdigest(), array), 0.0, len(array) / SAMPLING_RATE)
 
 
-def is_speakable(text: str) -> bool:
-    """Return whether a text has a letter or a digit.
-
-    >>> is_speakable("Yes."), is_speakable("..."), is_speakable("")
-    (True, False, False)
-    """
-    return any(char.isalnum() for char in text)
-
-
 def as_line(text: str) -> str:
     r"""Return a text as one line without control characters, which programs would take as commands or as its end.
 
@@ -71,4 +62,5 @@ def speak_line(text: str, speak: Callable[[str], Clip]) -> Clip:
     """Return a text as `speak` speaks it, or silence for a text without a letter or a digit."""
     line = as_line(text)
     usage["spoken_texts"] += 1
-    return speak(line) if is_speakable(line) else as_speech(np.zeros(0), SAMPLING_RATE, "")
+    has_words = any(char.isalnum() for char in line)
+    return speak(line) if has_words else as_speech(np.zeros(0), SAMPLING_RATE, "")

@@ -1,16 +1,25 @@
-"""Share what all recognizers of `transformers` have in common: batches of clips, one model in memory, its processor."""
+"""Share what all recognizers of `transformers` have in common: batches of clips, their chunks, and the processor."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import zip_longest
-from typing import Any
+from itertools import groupby, zip_longest
+from typing import Annotated, Any
 
 import numpy as np
+import torch
+from msgspec import Meta
 from tqdm import tqdm
-from transformers import AutoProcessor, BatchFeature, PreTrainedConfig, PreTrainedModel, ProcessorMixin
+from transformers import (
+    AutoProcessor,
+    BatchFeature,
+    PreTrainedConfig,
+    PreTrainedModel,
+    ProcessorMixin,
+    StoppingCriteria,
+)
 
 from speechiq.core.batches import OnResult, drop, run_in_batches
 from speechiq.core.checkpoints.names import find_recognizer
@@ -20,10 +29,15 @@ from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
 from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.checkpoint import Checkpoint, CheckpointEngine
-from speechiq.engines._shared.chunking import SPAN_S, count_chunks, read_chunks
+from speechiq.engines._shared.chunking import SPAN_S, count_chunks, read_chunks, split
 from speechiq.engines._shared.loading import Loading
 from speechiq.engines.asr.nbest import join_nbest
 from speechiq.engines.base import ASREngine, Setup
+from speechiq.engines.options import ChunkSeconds
+
+WINDOW_S = 30.0
+#: More than the fastest speech has, in any tokens; a text that is longer is not a transcript.
+TOKENS_PER_S = 25
 
 
 class CheckpointASR(CheckpointEngine, ASREngine):
@@ -85,12 +99,7 @@ class CheckpointASR(CheckpointEngine, ASREngine):
 
     @abstractmethod
     def decode(self, model: PreTrainedModel, audio: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
-        """Return the transcripts of each array, best first.
-
-        Args:
-            model: in memory, in inference mode.
-            audio: float32, shape (samples,), 16 kHz.
-        """
+        """Return the transcripts of each array (float32, shape (samples,), 16 kHz), best first."""
 
     def features(self, model: PreTrainedModel, audio: Sequence[np.ndarray], **settings: Any) -> BatchFeature:
         """Return the inputs of the model, on its device and in its dtype."""
@@ -114,3 +123,98 @@ def _load_processor(checkpoint: Checkpoint) -> ProcessorMixin:
             f"save the processor of the model it was trained from into its folder"
         )
     return processor
+
+
+class ChunkedOptions(Loading, frozen=True, kw_only=True):
+    """Define the options of `ChunkedASR`."""
+
+    window_s: Annotated[
+        ChunkSeconds,
+        Meta(description="Longest chunk of a long clip; most of these models were trained on 30 s or less."),
+    ] = WINDOW_S
+
+
+class ChunkedASR(CheckpointASR):
+    """Split long clips at pauses of the speech and join the transcripts of the chunks."""
+
+    record = ChunkedOptions
+    #: Whether chunks of unequal length share a batch; None until the encoder shows what padding changes.
+    padded: bool | None = None
+
+    def __init__(self, model: str, options: ChunkedOptions, setup: Setup) -> None:
+        super().__init__(model, options, setup)
+        self.window_s = options.window_s
+
+    def decode(self, model: PreTrainedModel, audio: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
+        """Return the transcripts of each array, joined from those of its chunks, best first."""
+        chunks_of = [[samples[start:stop] for start, stop in split(samples, self.window_s)] for samples in audio]
+        chunks = [chunk for of_clip in chunks_of for chunk in of_clip]
+        if self.padded is None:
+            self.padded = not padding_changes_output(lambda batch: self.encode(model, batch), model.dtype)
+        texts: dict[int, list[str]] = {}
+        for batch in make_batches([len(chunk) for chunk in chunks], len(audio), padded=self.padded):
+            texts.update(zip(batch, self.decode_chunks(model, [chunks[i] for i in batch]), strict=True))
+        transcripts = (texts[i] for i in range(len(chunks)))
+        return [join_nbest([next(transcripts) for _ in of_clip], " ") for of_clip in chunks_of]
+
+    @abstractmethod
+    def decode_chunks(self, model: PreTrainedModel, chunks: Sequence[np.ndarray]) -> list[list[str]]:
+        """Return the transcripts of each chunk, best first; no chunk is longer than `window_s`."""
+
+    def encode(self, model: PreTrainedModel, chunks: Sequence[np.ndarray]) -> torch.Tensor:
+        """Return the encoder's output for the chunks, shape (chunks, frames, channels)."""
+        inputs = self.features(model, chunks)
+        names = self.processor.feature_extractor.model_input_names
+        return model.get_encoder()(**{name: inputs[name] for name in names if name in inputs}).last_hidden_state
+
+    def describe(self) -> dict[str, Any]:
+        """Return the checkpoint and the longest chunk; see `Engine.describe`."""
+        return super().describe() | {"window_s": self.window_s}
+
+
+class TokenBudget(StoppingCriteria):
+    """End the text of each chunk at its own number of tokens, independent of the batch.
+
+    Args:
+        most_tokens: per chunk the most tokens of its text, including those of the prompt.
+
+    Attributes:
+        eos_token_id: None. `generate` pads rows that have ended only if a criterion has this attribute; without it a
+            transducer continues to write into a row until the longest row of the batch ends.
+    """
+
+    eos_token_id = None
+
+    def __init__(self, most_tokens: Sequence[int]) -> None:
+        self.most_tokens = torch.tensor(most_tokens)
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor, **kwargs: Any) -> torch.Tensor:
+        """Return per row whether its tokens are used up, shape (rows,)."""
+        most_tokens = self.most_tokens.to(input_ids.device)
+        return most_tokens.repeat_interleave(len(input_ids) // len(most_tokens)) <= input_ids.shape[1]
+
+
+def padding_changes_output(encode: Callable[[list[np.ndarray]], torch.Tensor], dtype: torch.dtype) -> bool:
+    """Return whether the encoder's output for audio changes if a longer array in the batch makes it padded.
+
+    Many encoders let padding leak into their normalization or their convolutions, despite the attention mask.
+    """
+    noise = np.random.default_rng(0).normal(0, 0.1, 3 * SAMPLING_RATE).astype(np.float32)
+    short = noise[: 201 * SAMPLING_RATE // 100]  # frames of 20 to 80 ms all begin before its end
+    alone = encode([short])[0].float()
+    padded = encode([short, noise])[0, : len(alone)].float()
+    difference = (padded - alone).norm(dim=-1) / alone.norm(dim=-1)
+    return bool((difference > torch.finfo(dtype).eps ** 0.5).any())
+
+
+def make_batches(lengths: Sequence[int], size: int, *, padded: bool) -> list[list[int]]:
+    """Return indices in batches, longest first; if items must not be padded, a batch has one length.
+
+    >>> make_batches([5, 9, 5, 5], 2, padded=False)
+    [[1], [0, 2], [3]]
+    >>> make_batches([5, 9, 5, 5], 2, padded=True)
+    [[1, 0], [2, 3]]
+    """
+    order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
+    runs = [order] if padded else [list(run) for _, run in groupby(order, key=lengths.__getitem__)]
+    return [run[i : i + size] for run in runs for i in range(0, len(run), size)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
@@ -13,18 +13,10 @@ from speechiq.engines.base import ASREngine, Setup
 from speechiq.engines.options import Options
 
 
-@runtime_checkable
-class NeedsReferences(Protocol):
-    """An engine that gets the reference texts of its clips; no other engine has access to them."""
-
-    references: Mapping[Clip, str]
-
-
 class Gold(ASREngine):
-    """Return the reference text, as a perfect recognizer would.
+    """Return the reference text, as a perfect recognizer would; no other engine has access to these texts.
 
-    Attributes:
-        references: reference texts of the clips that are being transcribed; set by the owner of the system.
+    The owner of the system sets `references`.
     """
 
     def __init__(self, model: str, options: Options, setup: Setup) -> None:

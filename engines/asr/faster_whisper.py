@@ -8,7 +8,6 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import torch
 from msgspec import Meta
 
@@ -86,7 +85,18 @@ class FasterWhisperASR(ASREngine):
 
     def _transcribe_clip(self, model: WhisperModel, clip: Clip) -> Response:
         usage["asr_clips"] += 1
-        texts = [self._decode(model, samples) for samples in read_chunks(clip, SPAN_S)]
+        texts: list[str] = []
+        for samples in read_chunks(clip, SPAN_S):
+            segments, _ = model.transcribe(
+                samples,
+                language=self.language,
+                beam_size=self.num_beams,
+                temperature=0.0,
+                condition_on_previous_text=False,
+                vad_filter=False,
+                without_timestamps=False,
+            )
+            texts += [segment.text.strip() for segment in segments]
         return Response(" ".join(filter(None, texts)), coverage=1.0)
 
     def _load(self) -> WhisperModel:
@@ -102,18 +112,6 @@ class FasterWhisperASR(ASREngine):
                 f"asr_language={self.language}: unknown to faster-whisper:{self.model}; it knows {known}"
             )
         return model
-
-    def _decode(self, model: WhisperModel, samples: np.ndarray) -> str:
-        segments, _ = model.transcribe(
-            samples,
-            language=self.language,
-            beam_size=self.num_beams,
-            temperature=0.0,
-            condition_on_previous_text=False,
-            vad_filter=False,
-            without_timestamps=False,
-        )
-        return " ".join(segment.text.strip() for segment in segments)
 
     def identity(self) -> dict[str, Any]:
         """Return the description and the files of a folder; see `Engine.identity`."""

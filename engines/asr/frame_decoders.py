@@ -18,7 +18,7 @@ from transformers import (
 
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
-from speechiq.engines.asr.chunked import ChunkedASR, ChunkedOptions, TokenBudget
+from speechiq.engines.asr.checkpoint import ChunkedASR, ChunkedOptions, TokenBudget
 from speechiq.engines.base import Setup
 
 #: Ten symbols per frame of 80 ms, blanks included; only a model that repeats itself without end writes more.

@@ -40,13 +40,6 @@ def join_nbest(chunks: Sequence[Sequence[str]], separator: str) -> tuple[str, ..
     So each chunk shows its alternatives. The n best of all combinations would not: most of them differ in one chunk
     only. Texts that differ only in whitespace count once; of a chunk with a shorter list the last text is repeated.
 
-    Args:
-        chunks: per chunk or window its texts, best first; at least one chunk, no list empty.
-        separator: is put between the texts of two chunks.
-
-    Returns:
-        At least one text, best first, without duplicates.
-
     >>> join_nbest([[" I", " I ", " Eye"], [" see.", " sea."]], "")
     ('I see.', 'Eye sea.')
     >>> join_nbest([["so"], [""], ["it goes", "it grows"]], " ")
@@ -120,13 +113,10 @@ def _cut_at_eos(tokens: list[int], eos: int) -> list[int]:
 
 
 def _drop_rest(tokens: list[int], begin: int) -> tuple[list[int], int | None]:
-    """Return the tokens of a window that Whisper uses, and the timestamp where the next window begins.
+    """Return the tokens of a window that Whisper uses, and the id of the timestamp where the next one begins.
 
     Two timestamps in a row separate segments. What follows the last such pair is decoded again in the next window,
     unless the text ends with a single timestamp (openai/whisper, `transcribe.py`).
-
-    Returns:
-        The tokens, and the id of the timestamp; None for the end of the window.
     """
     times = [token >= begin for token in tokens]
     pairs = [i for i in range(1, len(tokens)) if times[i - 1] and times[i]]

@@ -14,7 +14,7 @@ from transformers import AutoModelForSpeechSeq2Seq, BatchFeature, PreTrainedConf
 from speechiq.core.checkpoints.opening import first_line
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
-from speechiq.engines.asr.chunked import TOKENS_PER_S, ChunkedASR, ChunkedOptions, TokenBudget
+from speechiq.engines.asr.checkpoint import TOKENS_PER_S, ChunkedASR, ChunkedOptions, TokenBudget
 from speechiq.engines.asr.nbest import Beams, NBest, count_beams
 from speechiq.engines.asr.whisper import WhisperASR
 from speechiq.engines.base import Setup

@@ -67,15 +67,12 @@ class TranscriptFile(ASREngine):
 
 
 def _read(row: Mapping[str, Any], where: str) -> tuple[str, Response]:
-    try:
-        texts = row["nbest"] if "nbest" in row else [row["text"]]
-        if not isinstance(texts, list):
-            raise TypeError("nbest is not a list")
-        key, text = row["id"], texts[0]
-    except (TypeError, KeyError, IndexError) as error:
-        raise SpeechIQError(f"{where}: not a transcript ({type(error).__name__}: {error}); {FIX}") from error
+    texts = row.get("nbest", [row.get("text")])
+    if not isinstance(texts, list) or not texts:
+        raise SpeechIQError(f"{where}: nbest is not a list of texts; {FIX}")
+    key, text = row.get("id"), texts[0]
     if invalid := [value for value in (key, *texts) if not isinstance(value, str)]:
-        raise SpeechIQError(f"{where}: id and text must be strings, found {invalid[0]!r}; fix the line")
+        raise SpeechIQError(f"{where}: not a transcript: id and text must be strings, found {invalid[0]!r}; {FIX}")
     if row.get("text", text) != text:
         raise SpeechIQError(f"{where}: text is not the first of nbest; keep one of them")
     coverage = row.get(COVERAGE, math.nan)

@@ -35,7 +35,7 @@ from speechiq.engines._shared.prefill import (
     loglikelihoods,
     write,
 )
-from speechiq.engines.asr.chunked import TOKENS_PER_S
+from speechiq.engines.asr.checkpoint import TOKENS_PER_S
 from speechiq.engines.audio.inputs import InputBuilder
 from speechiq.engines.audio.prompts import AudioPrompts
 from speechiq.engines.base import AudioEngine, Setup
@@ -152,9 +152,15 @@ class AudioLLM(CheckpointWriter, AudioEngine):
 
         Every prompt, also one without clips, is in the chat template: the model was trained on audio only there.
         """
-        tokens = [[self.prompts.tokenize(text) for text in group] for group in continuations]
+        tokens = [
+            [self.tokenizer(text, add_special_tokens=False).input_ids for text in group] for group in continuations
+        ]
+
+        def build(prompt: Prompt, tails: Sequence[Sequence[int]]) -> ModelInputs:
+            return self.inputs.build(prompt, max(map(len, tails), default=0))
+
         label = "answering by likelihood", "prompt"
-        return self._run_prompts(label, prompts, tokens, self.inputs.for_continuations, loglikelihoods, on_result)
+        return self._run_prompts(label, prompts, tokens, build, loglikelihoods, on_result)
 
     def _run_prompts(
         self,

@@ -67,10 +67,6 @@ class InputBuilder:
             return self.prompts.transcribe(prompt.clip.samples)
         return self.build(prompt, 1)
 
-    def for_continuations(self, prompt: Prompt, continuations: Sequence[Sequence[int]]) -> ModelInputs:
-        """Return the inputs for a prompt whose continuations (token ids) are scored."""
-        return self.build(prompt, max(map(len, continuations), default=0))
-
 
 class AudioLimits:
     """Find by trial how much audio a model takes in one chunk and in one prompt.
@@ -97,7 +93,11 @@ class AudioLimits:
             trial = max(2 * self.tried, FIRST_TRIAL_S)
             if not self._takes(trial):
                 self.limit = self._search(self.tried, trial)
-                self._check()
+                if self.limit < 1:
+                    raise SpeechIQError(
+                        f"{self.prompts.name}: takes less than one second of audio next to {RESERVED} tokens of text; "
+                        f"choose a model with a longer context"
+                    )
             self.tried = trial
         return min(seconds, self.limit)
 
@@ -125,13 +125,6 @@ class AudioLimits:
         if self.limit == math.inf:
             return {}
         return {"longest_chunk_s": self.limit, "takes_chunks": self.prompts.takes_several}
-
-    def _check(self) -> None:
-        if self.limit < 1:
-            raise SpeechIQError(
-                f"{self.prompts.name}: takes less than one second of audio next to {RESERVED} tokens of text; "
-                f"choose a model with a longer context"
-            )
 
     def _takes(self, seconds: int) -> bool:
         received, tokens = self._probe(seconds)

@@ -41,8 +41,6 @@ class AudioPrompts:
 
     Args:
         name: name of the checkpoint, for errors and for processors that need it.
-        processor: as `AutoProcessor` loads it.
-        language: spoken language, for processors whose transcription request has one.
         asked_by: the source of the prompt for transcripts: the request of the `processor`, or the `task`. By default
             the processor, if it has a request.
         system: text of a system turn before each prompt; empty for none.
@@ -59,17 +57,18 @@ class AudioPrompts:
                 f"{name}: comes without a processor for audio; give a checkpoint with its preprocessor_config.json "
                 f"or processor_config.json, or put a recognizer before it: pretrained=ASR+LLM"
             )
-        self.asked_by = self._choose_request(asked_by)
+        self.has_request = self._choose_request(asked_by)
         setattr(processor, slot, LastFeatures(getattr(processor, slot)))
         self._chat = self._choose_form()
 
-    def _choose_request(self, asked_by: str | None) -> str:
+    def _choose_request(self, asked_by: str | None) -> bool:
+        """Return whether the prompt for transcripts is the processor's own request."""
         known = ["processor", "task"] if hasattr(self.processor, "apply_transcription_request") else ["task"]
         if asked_by not in (None, *known):
             raise SpeechIQError(
                 f"asked_by={asked_by}: {self.name} has no such prompt for transcripts; give {' or '.join(known)}"
             )
-        return asked_by or known[0]
+        return (asked_by or known[0]) == "processor"
 
     def _choose_form(self) -> Callable[[Parts], BatchFeature]:
         silence = np.zeros(int(PROBE_S * SAMPLING_RATE), np.float32)
@@ -91,11 +90,6 @@ class AudioPrompts:
     def ask(self, parts: Parts) -> ModelInputs:
         """Return the inputs for one message of a user, with the beginning of the model's message."""
         return self._as_inputs(self._chat(parts))
-
-    @property
-    def has_request(self) -> bool:
-        """Return whether the prompt for transcripts is the processor's own request."""
-        return self.asked_by == "processor"
 
     def transcribe(self, samples: np.ndarray) -> ModelInputs:
         """Return the inputs for a transcript by the processor's own request."""
@@ -125,10 +119,6 @@ class AudioPrompts:
         languages = {name: value for name, value in self._request().items() if "language" in name}
         return {"asked_by": "processor", **languages}
 
-    def tokenize(self, text: str) -> list[int]:
-        """Return the token ids of a text that continues a prompt."""
-        return self.tokenizer(text, add_special_tokens=False).input_ids
-
     @cached_property
     def takes_several(self) -> bool:
         """Return whether one prompt may contain several chunks of audio."""
@@ -139,14 +129,7 @@ class AudioPrompts:
             return False
 
     def probe(self, seconds: int) -> tuple[bool, int]:
-        """Try a chunk of noise.
-
-        Args:
-            seconds: length of the chunk.
-
-        Returns:
-            Whether its last tenth of a second changes the inputs of the model, and the number of tokens of the prompt.
-        """
+        """Return whether the end of so many seconds of noise changes the inputs, and the tokens of the prompt."""
         noise = _noise(seconds)
         shortened = noise.copy()
         shortened[-SAMPLING_RATE // 10 :] = 0

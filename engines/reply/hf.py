@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -111,13 +111,6 @@ class OmniOptions(AudioOptions, frozen=True, kw_only=True):
     ] = None
 
 
-class Written(NamedTuple):
-    """Hold what a model wrote and spoke: token ids, and samples at its own rate."""
-
-    ids: list[int]
-    samples: np.ndarray
-
-
 class OmniReply(CheckpointEngine, ReplyEngine):
     """Answer one prompt at a time, because the random numbers of a batch depend on all its prompts.
 
@@ -187,13 +180,16 @@ class OmniReply(CheckpointEngine, ReplyEngine):
         written = [self._generate(model, inputs, seed, text) for seed in seeds]
         usage["spoken_texts"] += len(seeds)
         usage["encoded_clips"] += len(prompt.clips) * len(seeds)
-        texts = self.prompts.decode([of.ids for of in written])
-        spoken = [as_speech(of.samples, self.talker.rate, self.checkpoint.name) for of in written]
+        texts = self.prompts.decode([ids for ids, _ in written])
+        spoken = [as_speech(samples, self.talker.rate, self.checkpoint.name) for _, samples in written]
         return [
             Response(words.strip(), audio=clip, coverage=coverage) for words, clip in zip(texts, spoken, strict=True)
         ]
 
-    def _generate(self, model: PreTrainedModel, inputs: ModelInputs, seed: int, text: Mapping[str, Any]) -> Written:
+    def _generate(
+        self, model: PreTrainedModel, inputs: ModelInputs, seed: int, text: Mapping[str, Any]
+    ) -> tuple[list[int], np.ndarray]:
+        """Return what the model wrote, as token ids, and what it spoke, as samples at its own rate."""
         ids = torch.tensor([inputs.ids], device=model.device)
         features = BatchFeature(inputs.features).to(model.device, model.dtype)
         speaker = {"speaker": self.options.speaker} if self.options.speaker else {}
@@ -214,7 +210,7 @@ class OmniReply(CheckpointEngine, ReplyEngine):
                     f"{self.checkpoint.name}: cannot speak what it wrote ({describe(error)}); change the option "
                     f"{self.checkpoint.prefix}settings, or give speaks=ENGINE:MODEL"
                 ) from error
-        return Written(texts[0, ids.shape[1] :].tolist(), samples.flatten().float().cpu().numpy())
+        return texts[0, ids.shape[1] :].tolist(), samples.flatten().float().cpu().numpy()
 
     def _speech_settings(self) -> dict[str, Any]:
         """Return the settings of the speech: at least one token, since no audio is not defined for the models."""

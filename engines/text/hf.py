@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache, PreT
 
 from speechiq.core.batches import OnResult, drop, once
 from speechiq.core.checkpoints.context import check_tokens, read_context
-from speechiq.core.checkpoints.names import is_language_model, resolve
+from speechiq.core.checkpoints.names import is_language_model
 from speechiq.core.checkpoints.opening import opening
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Scored, TextPrompt
@@ -31,7 +31,7 @@ class TransformersLLM(CheckpointWriter, TextEngine):
         self.checkpoint = Checkpoint(model, AutoModelForCausalLM, is_language_model, "a language model", options, setup)
         self.tokenizer = self.checkpoint.load_processor(AutoTokenizer)
         self.context = read_context(self.checkpoint.config, self.tokenizer)
-        with opening(f"{model}: its chat template does not work", "fix or remove the template", resolve(model)):
+        with opening(f"{model}: its chat template does not work", "fix or remove the template", self.checkpoint.place):
             _as_chat(self.tokenizer, "Hello")
         self._shares_prefixes = can_join(DynamicCache(config=self.checkpoint.config))
 

@@ -17,7 +17,7 @@ from lm_eval.models.huggingface import HFLM
 from transformers import AutoTokenizer, GenerationConfig, PreTrainedTokenizerBase
 
 from speechiq.core.batches import OnResult, drop, run_in_batches
-from speechiq.core.checkpoints.context import count_by_bytes
+from speechiq.core.checkpoints.context import check_tokens, count_by_bytes
 from speechiq.core.checkpoints.identity import identity
 from speechiq.core.checkpoints.names import is_speech_recognizer, read_config, resolve
 from speechiq.core.checkpoints.opening import first_line
@@ -25,12 +25,12 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import progress_bar
 from speechiq.core.prompt import Scored, TextPrompt, audio_seconds
 from speechiq.core.usage import measured, usage
-from speechiq.engines._shared.checkpoint import ACCELERATOR_BATCH, CPU_BATCH, read_generation_config
-from speechiq.engines._shared.model_lifetime import ModelLifetime
+from speechiq.engines._shared.checkpoint import ACCELERATOR_BATCH, CPU_BATCH, ModelLifetime, read_generation_config
 from speechiq.engines._shared.prefill import ANSWER
 from speechiq.engines._shared.sampling import PENALTY, PROCESSORS, sampling_settings
-from speechiq.engines.base import Setup, TextEngine
+from speechiq.engines.base import Engine, Setup, TextEngine
 from speechiq.engines.options import OpenOptions
+from speechiq.engines.text.lm_eval_model_types import check_model_type
 
 SAMPLING = ("temperature", "top_k", "top_p")
 NAMES_OF_MODEL = ("pretrained", "model", "model_id", "engine", "path", "load")
@@ -72,6 +72,12 @@ class LMEvalText(TextEngine):
         self.batch_size = batch_size if isinstance(batch_size, int) else AUTO_BATCH
         self.arguments = {model_parameter: path, "device": str(setup.device), "batch_size": batch_size, **self.options}
 
+    @classmethod
+    def choose(cls, model: str, given: Mapping[str, Any], setup: Setup) -> type[Engine]:
+        """Return this class, unless the model type cannot run; see `check_model_type`."""
+        check_model_type(model, given, setup)
+        return cls
+
     def _check_checkpoint(self, path: str) -> tuple[bool, GenerationConfig]:
         """Return whether the model is a checkpoint, and its own generation settings."""
         source = self._source()
@@ -84,7 +90,7 @@ class LMEvalText(TextEngine):
                 f"{self.name}: a {config.model_type} checkpoint is not a language model; "
                 f"check the order of the stages in pretrained"
             )
-        return True, read_generation_config(self.model, config, **source)
+        return True, read_generation_config(self.model, path, config, **source)
 
     def _read_sampling(self, own: GenerationConfig) -> dict[str, Any]:
         """Return the checkpoint's own sampling settings; for `transformers` also its defaults for all others."""
@@ -209,15 +215,10 @@ class LMEvalText(TextEngine):
 
     def _check_length(self, texts: Collection[str], answer: int) -> None:
         """Refuse texts that lm-eval would shorten to fit the model's context."""
-        context = getattr(self._lm, "max_length", None)
-        if context is None or getattr(self._lm, "tokenizer", None) is None:
-            return
-        longest = max(len(self._lm.tok_encode(text)) for text in texts)
-        if longest + answer > context:
-            raise SpeechIQError(
-                f"{self.name}: a prompt of {longest} tokens and {answer} for the answer exceed the {context} it takes; "
-                f"give a larger {self.prefix}max_length, a smaller max_gen_toks, or a model with a longer context"
-            )
+        if getattr(self._lm, "tokenizer", None) is not None:
+            longest = max((self._lm.tok_encode(text) for text in texts), key=len)
+            fix = f"give a larger {self.prefix}max_length, a smaller max_gen_toks, or a model with a longer context"
+            check_tokens(self.name, "a prompt", longest, answer, getattr(self._lm, "max_length", None), fix)
 
     def _call(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Return the results of the model type's method, one per tuple of arguments."""

@@ -1,4 +1,4 @@
-"""Choose the class that runs a model type of lm-eval, and refuse model types that cannot run."""
+"""Refuse model types of lm-eval that cannot run."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from speechiq.core.checkpoints.opening import first_line
 from speechiq.core.console import printable
 from speechiq.core.endpoint.addresses import refuse_secrets
 from speechiq.core.errors import SpeechIQError
-from speechiq.engines.base import Engine, Setup, TextEngine
-from speechiq.engines.options import OpenOptions
-from speechiq.engines.text.lm_eval import LMEvalText
+from speechiq.engines.base import Setup
 
 PACKAGES = ("vllm", "sglang")
 #: End of the address of an API model type of lm-eval; an OpenAI client adds it itself.
@@ -25,44 +23,37 @@ PATHS = re.compile(r"/(chat/completions|completions|messages|generate)/?$")
 SECRET = ("key", "header", "credentials", "password", "auth_token")
 
 
-class ModelType(TextEngine):
-    """Choose the class for a model type of lm-eval, whose name is that of the engine, such as `vllm`."""
+def check_model_type(model: str, options: Mapping[str, Any], setup: Setup) -> None:
+    """Refuse a model type that cannot run, before any weights are loaded.
 
-    record = OpenOptions
-
-    @classmethod
-    def choose(cls, model: str, given: Mapping[str, Any], setup: Setup) -> type[Engine]:
-        """Return the class that runs this model type.
-
-        Raises:
-            SpeechIQError: before any weights are loaded: the package of the type is missing, the type is a speech
-                system itself, an option contains a secret, or the type calls an endpoint.
-        """
-        engine, name = setup.engine, f"{setup.engine}:{model}"
-        if engine in PACKAGES and (processes := PartialState().num_processes) > 1:
-            raise SpeechIQError(
-                f"{name}: {processes} processes would each fill the same accelerators; run one and let {engine} "
-                f"distribute the model, or start its server and use openai:{model}"
-            )
-        if engine in PACKAGES and find_spec(engine) is None:
-            raise SpeechIQError(f"{name}: the package {engine} is missing; install it as its own documentation says")
-        try:
-            kind = get_model(engine)
-        except (ImportError, ValueError) as error:
-            raise SpeechIQError(
-                f"{name}: {first_line(error)}; install what lm-eval's model type {engine} needs, or use another"
-            ) from error
-        if kind.__module__.startswith(__name__.partition(".")[0]):
-            raise SpeechIQError(f"{name}: {engine} is a speech system, not a text model; choose another engine")
-        if secret := next((option for option in given if option.endswith(SECRET) or option == "token"), None):
-            raise SpeechIQError(
-                f"{name}: the option {setup.prefix}{secret} would be written into the results; put the key into "
-                f"the environment"
-            )
-        refuse_secrets(given, f"{name}:", "put the key into the environment")
-        if issubclass(kind, TemplateAPI):
-            raise _refuse_endpoint(name, model, setup.prefix, given.get("base_url", ""))
-        return LMEvalText
+    Raises:
+        SpeechIQError: the package of the type is missing, the type is a speech system itself, an option contains a
+            secret, or the type calls an endpoint.
+    """
+    engine, name = setup.engine, f"{setup.engine}:{model}"
+    if engine in PACKAGES and (processes := PartialState().num_processes) > 1:
+        raise SpeechIQError(
+            f"{name}: {processes} processes would each fill the same accelerators; run one and let {engine} "
+            f"distribute the model, or start its server and use openai:{model}"
+        )
+    if engine in PACKAGES and find_spec(engine) is None:
+        raise SpeechIQError(f"{name}: the package {engine} is missing; install it as its own documentation says")
+    try:
+        kind = get_model(engine)
+    except (ImportError, ValueError) as error:
+        raise SpeechIQError(
+            f"{name}: {first_line(error)}; install what lm-eval's model type {engine} needs, or use another"
+        ) from error
+    if kind.__module__.startswith(__name__.partition(".")[0]):
+        raise SpeechIQError(f"{name}: {engine} is a speech system, not a text model; choose another engine")
+    if secret := next((option for option in options if option.endswith(SECRET) or option == "token"), None):
+        raise SpeechIQError(
+            f"{name}: the option {setup.prefix}{secret} would be written into the results; put the key into "
+            f"the environment"
+        )
+    refuse_secrets(options, f"{name}:", "put the key into the environment")
+    if issubclass(kind, TemplateAPI):
+        raise _refuse_endpoint(name, model, setup.prefix, options.get("base_url", ""))
 
 
 def _refuse_endpoint(name: str, model: str, prefix: str, base_url: Any) -> SpeechIQError:

@@ -18,13 +18,7 @@ COMPLETIONS = "/completions"
 
 
 class Token(NamedTuple):
-    """A token of a prompt with its log-probability, as a completions server returns it.
-
-    Attributes:
-        text: the text of the token.
-        logprob: natural log-probability after the tokens before it; NaN for the first token.
-        is_greedy: whether no other token is more likely in its place.
-    """
+    """A token of a prompt, its log-probability (nats; NaN for the first), and whether none is more likely there."""
 
     text: str
     logprob: float

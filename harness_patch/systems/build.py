@@ -9,7 +9,7 @@ from typing import Any, cast
 from speechiq.core.cache.folder import store_folder
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.engines.asr.controls import NeedsReferences
+from speechiq.engines.asr.controls import Gold
 from speechiq.engines.base import ASREngine, AudioEngine, BatchSize, Engine, Setup, TextEngine
 from speechiq.engines.cached import with_cache
 from speechiq.engines.options import list_names, read_options
@@ -113,7 +113,7 @@ def _open(
 ) -> Engine:
     """Return the engine of a stage, cached unless it has no identity."""
     engine = build(stage.kind, stage.model, given, setup, also=also)
-    if isinstance(engine, NeedsReferences):
+    if isinstance(engine, Gold):
         engine.references = references
     cached = with_cache(engine, store_folder())
     return Instructed(cast(AudioEngine, cached)) if (stage.role, engine.kind) == ("asr", "audio") else cached

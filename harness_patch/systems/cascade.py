@@ -10,7 +10,7 @@ from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
 from speechiq.core.prompt import Prompt, Scored, TextPrompt
 from speechiq.core.response import Response
-from speechiq.engines._shared.model_lifetime import ModelLifetime
+from speechiq.engines._shared.checkpoint import ModelLifetime
 from speechiq.engines.base import ASREngine, AudioEngine, TextEngine
 from speechiq.siq_tasks.loaders.audio import transcription_prompt
 

@@ -11,7 +11,7 @@ from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
 from speechiq.core.usage import counted_as
-from speechiq.engines.asr.controls import NeedsReferences
+from speechiq.engines.asr.controls import Gold
 from speechiq.engines.cached import CachedEngine
 from speechiq.engines.registry import list_backends
 from speechiq.metrics.models import open_engine
@@ -77,7 +77,7 @@ def open_reply_asr(name: Any, options: Mapping[str, Any]) -> CachedEngine:
     if engine not in known:
         raise SpeechIQError(f"{KEY}={name}: no recognizer engine {engine!r}; known are {', '.join(sorted(known))}")
     opened = open_engine("asr", engine, model, options, prefix=PREFIX, stage="reply transcript")
-    if isinstance(opened.engine, NeedsReferences):
+    if isinstance(opened.engine, Gold):
         raise SpeechIQError(f"{KEY}={name}: does not listen to audio; name a recognizer")
     return opened
 

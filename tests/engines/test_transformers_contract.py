@@ -19,7 +19,7 @@ from speechiq.core.checkpoints.names import (
 from speechiq.engines import _transformers as private
 from speechiq.engines._shared.encodings import cache_encodings
 from speechiq.engines._shared.prefill import can_join, fill_cache, join, loglikelihoods, prefill_text
-from speechiq.engines.asr.chunked import TokenBudget
+from speechiq.engines.asr.checkpoint import TokenBudget
 from speechiq.engines.asr.nbest import WhisperWithBeams
 
 EOS, TIMES = 1, 60  # of the tiny Whisper: the end of a text, the first timestamp

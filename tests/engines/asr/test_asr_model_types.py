@@ -11,7 +11,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.core.usage import usage
 from speechiq.engines._shared.chunking import split
-from speechiq.engines.asr.chunked import padding_changes_output
+from speechiq.engines.asr.checkpoint import padding_changes_output
 from speechiq.engines.asr.frame_decoders import CTCASR, RNNTASR, TDTASR, collapse
 from speechiq.engines.asr.hf import TransformersASR
 from speechiq.engines.asr.seq2seq import Seq2SeqASR

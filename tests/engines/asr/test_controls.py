@@ -55,9 +55,9 @@ def test_transcripts_of_other_clips_are_an_error_with_the_count(demo_models, tmp
     ("line", "message"),
     [
         ('{"id": "a", "text": ', "mine.jsonl' line 2 is not a whole JSON object"),
-        ('{"id": "a"}', "mine.jsonl' line 2: not a transcript .*nbest"),
-        ('{"id": "a", "nbest": []}', "mine.jsonl' line 2: not a transcript"),
-        ('{"id": 7, "text": "x"}', "mine.jsonl' line 2: id and text must be strings, found 7"),
+        ('{"id": "a"}', "mine.jsonl' line 2: not a transcript: .*found None; write .*nbest"),
+        ('{"id": "a", "nbest": []}', "mine.jsonl' line 2: nbest is not a list of texts; write"),
+        ('{"id": 7, "text": "x"}', "mine.jsonl' line 2: not a transcript: id and text must be strings, found 7; write"),
         ('{"id": "b", "text": "x"}', "mine.jsonl' line 2: id 'b' is a duplicate"),
         ('{"id": "a", "nbest": ["x"], "text": "y"}', "mine.jsonl' line 2: text is not the first of nbest"),
         (
