@@ -17,8 +17,7 @@ from lm_eval.api.filter import Filter
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import response_of
-from speechiq.metrics.columns import higher, lower, returns
-from speechiq.metrics.defined import mean
+from speechiq.metrics.columns import higher, lower, mean, returns
 from speechiq.metrics.distance.assistant import (
     DEFAULT_ASSISTANT,
     PROMPTS,
@@ -76,7 +75,7 @@ def semantic_distance(
 ) -> float:
     """Return the semantic distance of one hypothesis from its reference, or the mean over several (eq. 3).
 
-    The model is loaded on the first call and stays in memory; vectors are cached on disk (`SIQ_STORE`).
+    From 0 (equal texts) to 2; NaN for empty lists. The model stays in memory; vectors are cached on disk (`SIQ_STORE`).
 
     Args:
         reference: The words that were spoken, or a list of texts.
@@ -90,13 +89,6 @@ def semantic_distance(
             template).
         assistant_dtype: The dtype in which the assistant computes: `float32`, `bfloat16` or `float16`.
         semdist_text: `raw`, or the normalizer that is applied to both texts.
-
-    Returns:
-        Between 0 (equal texts) and 2. NaN for empty lists.
-
-    Raises:
-        SpeechIQError: The kind or an option is unknown, the lists have different lengths, a model cannot be used for
-            its role, or a text is longer than its context.
 
     >>> pairs = ["who invented the jeans", "who invented the genes"]
     >>> round(semantic_distance(*pairs, kind="raw", assistant="demo:SmolLM2-135M-Instruct"), 3)  # doctest: +SKIP
@@ -146,9 +138,6 @@ def measure(
         settings: See `read_models`.
         kinds: Keys of `KINDS`.
         names: One name per clip, for errors; by default its number.
-
-    Raises:
-        SpeechIQError: A text is longer than the context of a model.
     """
     form = settings["semdist_text"]
     clean = [(prepare(reference, form), prepare(hypothesis, form)) for reference, hypothesis in pairs]
@@ -198,10 +187,7 @@ def _rename(texts: Sequence[str], prompted: Sequence[str], owners: Mapping[str, 
 
 
 class Distances(Filter):
-    """Turn each clip's transcript into its distances, as a filter of lm-eval.
-
-    Each doc names the models and their options; all docs of a task name the same.
-    """
+    """Turn each transcript into its distances, as a filter of lm-eval; all docs of a task name the same models."""
 
     def apply(self, resps: Iterable[str], docs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return per clip `text`, `distances` (kind -> distance), `entities` and `audio_coverage`."""
@@ -254,9 +240,8 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
 
     Returns:
         `wer`, `rare_wer` and `entity_wer` (errors per word, per rare word and per word of a named entity; NaN without
-        one) and the same as `wer_corpus`, `rare_wer_corpus` and `entity_wer_corpus`, which pool the errors of all
-        clips; `semdist`, `llm_semdist_raw`, `llm_semdist_raw_layers`, `llm_semdist_raw_tokens`, `llm_semdist_prompt`
-        and `llm_semdist_eowl` (0 to 2; NaN if the model is `off`); `repetition`, `audio_coverage` (see `wer.score`).
+        one), each also as `..._corpus`, which pools the errors of all clips; the distances (0 to 2; NaN if the model is
+        `off`); `repetition`, `audio_coverage` (see `wer.score`).
 
     >>> doc = {"text": "who invented calculus", "normalizer": "english", "rare_words": "off"}
     >>> item = {"text": "who invented cactus", "distances": {"eowl": 0.25}, "entities": [], "audio_coverage": 1.0}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import evaluate
 from datasets import Features, Sequence, Value
@@ -39,7 +39,7 @@ class Module(evaluate.Metric):
         forms: What the predictions and references of an item can be.
     """
 
-    forms: ClassVar = [(TEXT, TEXT)]
+    forms: ClassVar[tuple[Any, ...]] = ((TEXT, TEXT),)
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(

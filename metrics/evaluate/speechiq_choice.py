@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics import evaluate as modules
 from speechiq.metrics.choice import score, vote
-from speechiq.metrics.defined import mean
+from speechiq.metrics.columns import mean
 from speechiq.metrics.letters.options import ALPHABET, UNPARSED
 from speechiq.metrics.letters.reading import parse_letter
 

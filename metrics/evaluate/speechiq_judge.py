@@ -7,7 +7,7 @@ from typing import Any
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics import evaluate as modules
-from speechiq.metrics.defined import mean
+from speechiq.metrics.columns import mean
 from speechiq.metrics.judge.free_answers import Judge, score
 from speechiq.metrics.judge.settings import read_settings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from speechiq.metrics import evaluate as modules
-from speechiq.metrics.defined import mean
+from speechiq.metrics.columns import mean
 from speechiq.metrics.words.normalizer import DEFAULT
 from speechiq.metrics.words.pairs import pair_texts
 from speechiq.metrics.words.wer import score, wer

@@ -20,8 +20,7 @@ from lm_eval.api.filter import Filter
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import response_of
-from speechiq.metrics.columns import higher, lower, returns
-from speechiq.metrics.defined import mean
+from speechiq.metrics.columns import higher, lower, mean, returns
 from speechiq.metrics.judge.judging import Case, Judgment, check_cases, judge_cases
 from speechiq.metrics.judge.settings import judging_of, read_judging
 from speechiq.metrics.rules.exact_match import exact_match, f1

@@ -17,8 +17,7 @@ from lm_eval.api.filter import Filter
 from speechiq.core.audio_file import AudioFile
 from speechiq.core.clip import Clip
 from speechiq.core.response import Response, response_of
-from speechiq.metrics.columns import higher, lower, returns
-from speechiq.metrics.defined import mean
+from speechiq.metrics.columns import higher, lower, mean, returns
 from speechiq.metrics.judge.free_answers import JudgedItem, as_stored, case_of, score_judgment
 from speechiq.metrics.judge.judging import Case, Judgment, judge_cases
 from speechiq.metrics.judge.settings import KEYS as JUDGE_KEYS
@@ -42,11 +41,7 @@ CERTAIN = 0.9
 def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return what docs and results of a task with spoken replies record; the `read_settings` of the type `reply`.
 
-    Args:
-        metadata: That of `read_judging`, `reply_asr`, `reply_asr_*` and `speech_quality` (see `read_rater`).
-
-    Raises:
-        SpeechIQError: A setting is invalid, or a model is missing.
+    The metadata are those of `read_judging`, `reply_asr`, `reply_asr_*` and `speech_quality` (see `read_rater`).
     """
     quality = metadata.get(QUALITY, DEFAULT)
     rater = read_rater(quality)
@@ -57,7 +52,7 @@ def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Reply(Filter):
-    """Transcribe, judge and rate the replies to all docs of a task, as a filter of lm-eval; see `score` for the items.
+    """Transcribe, judge and rate the replies to all docs of a task, as a filter of lm-eval.
 
     All docs name the same judge, recognizer and rating.
     """
