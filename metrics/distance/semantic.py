@@ -18,18 +18,19 @@ from lm_eval.api.filter import Filter
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import response_of
 from speechiq.metrics.columns import higher, lower, mean, returns
-from speechiq.metrics.distance.assistant import (
+from speechiq.metrics.distance.gram import distance
+from speechiq.metrics.distance.language_model import DTYPES, TEMPLATES
+from speechiq.metrics.distance.readers import (
+    ASSISTANT,
     DEFAULT_ASSISTANT,
+    DEFAULT_ENCODER,
+    ENCODER,
     PROMPTS,
     check_assistant,
+    encode,
     find_head,
     read_vectors,
 )
-from speechiq.metrics.distance.assistant import ROLE as ASSISTANT
-from speechiq.metrics.distance.encoder import DEFAULT_ENCODER, encode
-from speechiq.metrics.distance.encoder import ROLE as ENCODER
-from speechiq.metrics.distance.gram import distance
-from speechiq.metrics.distance.language_model import DTYPES, TEMPLATES
 from speechiq.metrics.distance.text_model import check_checkpoint, read_models
 from speechiq.metrics.words.entities import ROLE as TAGGER
 from speechiq.metrics.words.entities import find_entities
@@ -158,32 +159,26 @@ def _by_assistant(
     kinds: Sequence[str],
     owners: Mapping[str, str],
 ) -> dict[str, np.ndarray]:
+    def read(reading: str, prompt: str) -> np.ndarray:
+        prompted = {PROMPTS[prompt].format(text=text): owners[text] for text in texts}
+        return read_vectors(reading, list(prompted), settings, prompted)
+
     found: dict[str, np.ndarray] = {}
     if not {*RAW}.isdisjoint(kinds):
-        vectors = read_vectors("raw", texts, settings, owners)
-        parts = np.split(vectors, len(RAW), axis=1)
+        parts = np.split(read("raw", "raw"), len(RAW), axis=1)
         found |= {kind: _compare(part, places) for kind, part in zip(RAW, parts, strict=True) if kind in kinds}
     if "prompt" in kinds:
         chat = settings["assistant_template"] == "chat"
-        prompted = texts if chat else [PROMPTS["prompt"].format(text=text) for text in texts]
-        vectors = read_vectors("chat" if chat else "last", prompted, settings, _rename(texts, prompted, owners))
-        found["prompt"] = _compare(vectors, places)
+        found["prompt"] = _compare(read("chat", "raw") if chat else read("last", "prompt"), places)
     if "eowl" in kinds:
-        prompted = [PROMPTS["eowl"].format(text=text) for text in texts]
         head = find_head(settings)
-        reading = "logits" if head is None else "last"
-        vectors = read_vectors(reading, prompted, settings, _rename(texts, prompted, owners))
-        found["eowl"] = _compare(vectors, places, head)
+        found["eowl"] = _compare(read("logits" if head is None else "last", "eowl"), places, head)
     return found
 
 
 def _compare(vectors: np.ndarray, places: Sequence[Sequence[int]], head: np.ndarray | None = None) -> np.ndarray:
     references, hypotheses = places
     return distance(vectors[list(references)], vectors[list(hypotheses)], head)
-
-
-def _rename(texts: Sequence[str], prompted: Sequence[str], owners: Mapping[str, str]) -> dict[str, str]:
-    return {prompt: owners[text] for text, prompt in zip(texts, prompted, strict=True)}
 
 
 class Distances(Filter):

@@ -37,12 +37,12 @@ class SpokenReply(NamedTuple):
         self.open().keep("transcribe", self.clip, result=Response(transcript))
 
 
-def read_reply_asr(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def read_reply_asr(metadata: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the recognizer in metadata, `[ENGINE:]MODEL`, and its options `reply_asr_*`, after checking both."""
     name = metadata.get(KEY, DEFAULT)
     options = {key.removeprefix(PREFIX): value for key, value in metadata.items() if key.startswith(PREFIX)}
     open_reply_asr(name, options)
-    return {KEY: name, "reply_asr_options": options}
+    return name, options
 
 
 def open_reply_asr(name: Any, options: Mapping[str, Any]) -> CachedEngine:
