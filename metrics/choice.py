@@ -59,11 +59,7 @@ class Vote(Filter):
         return voted
 
 
-@returns(
-    higher("acc", "acc_strict"),
-    lower("unparsed", "none_of_the_above"),
-    higher("agreement", "audio_coverage"),
-)
+@returns(higher("acc", "acc_strict"), lower("unparsed", "none_of_the_above"), higher("agreement", "audio_coverage"))
 def score(doc: Mapping[str, Any], results: Sequence[Sequence[Any]]) -> dict[str, float]:
     """Score one question; the `process_results` of the level Apply.
 

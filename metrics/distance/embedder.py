@@ -22,11 +22,7 @@ INSTEAD = (
     f"name another embedder, such as --metadata embedder=demo:SmolLM2-135M-Instruct (`siq demo fetch`), which needs no "
     f"hub; {DEFAULT_EMBEDDER} is gated: accept its license on its page and run `hf auth login`"
 )
-OPTIONS = {
-    "embedder_template": TEMPLATES,
-    "embedder_text": TEXTS,
-    "embedder_dtype": DTYPES,
-}
+OPTIONS = {"embedder_template": TEMPLATES, "embedder_text": TEXTS, "embedder_dtype": DTYPES}
 ROLE = Role(
     "embedder",
     "AutoModel",

@@ -51,11 +51,7 @@ KINDS = {
 }
 #: The kinds that one pass over the bare texts gives, in the order of `LanguageModel._read_raw`.
 RAW = ("raw", "raw_layers", "raw_tokens")
-OPTIONS = {
-    "assistant_template": TEMPLATES,
-    "assistant_dtype": DTYPES,
-    "semdist_text": TEXTS,
-}
+OPTIONS = {"assistant_template": TEMPLATES, "assistant_dtype": DTYPES, "semdist_text": TEXTS}
 #: Keys of metadata that name a checkpoint -> its role and its default. `off` leaves its columns undefined.
 MODELS = {"assistant": (ASSISTANT, DEFAULT_ASSISTANT), "encoder": (ENCODER, DEFAULT_ENCODER), "ner": (TAGGER, OFF)}
 KEYS = frozenset({*MODELS, *OPTIONS, "rare_words", "normalizer"})

@@ -47,9 +47,7 @@ class WordNet:
     """
 
     def __init__(
-        self,
-        synsets: Mapping[str, Sequence[Sequence[str]]],
-        exceptions: Mapping[str, Mapping[str, Sequence[str]]],
+        self, synsets: Mapping[str, Sequence[Sequence[str]]], exceptions: Mapping[str, Mapping[str, Sequence[str]]]
     ) -> None:
         from nltk.corpus import WordNetCorpusReader
 

@@ -20,11 +20,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.engines._transformers import whisper_text_rules
 
 #: Name of each normalizer -> its rules; scores of different rules do not compare.
-RULES = {
-    "english": "openai-whisper 20250625",
-    "basic": "openai-whisper 20250625",
-    "multilingual": "speechiq 1",
-}
+RULES = {"english": "openai-whisper 20250625", "basic": "openai-whisper 20250625", "multilingual": "speechiq 1"}
 DEFAULT = "english"
 #: How a language model may read a text: as it is written, or normalized.
 TEXTS = ("raw", *RULES)

@@ -70,11 +70,7 @@ def normalize_audiobench(text: str) -> str:
     return plain or EMPTY
 
 
-@returns(
-    ours.COLUMNS,
-    lower("wer_audiobench", aggregation=pool),
-    lower(SPREAD, aggregation=spread),
-)
+@returns(ours.COLUMNS, lower("wer_audiobench", aggregation=pool), lower(SPREAD, aggregation=spread))
 def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
     """Return all rates of one clip; the `process_results` of tasks of AudioBench that ask for a transcript.
 
