@@ -29,12 +29,7 @@ STRICT = 3
 def vote(letters: Sequence[str]) -> str:
     """Return the letter that most answers give; in a tie, the letter that got to its count first.
 
-    Args:
-        letters: One letter per answer, in the order of the answers; `?` for an answer without one. A text such as
-            `ABBAC` is a sequence of letters.
-
-    Returns:
-        The letter; `?` without answers, or if none of them has a letter.
+    An answer without a letter is `?`, and so is a vote without letters.
 
     >>> vote(["A", "B", "B", "A", "?"]), vote(["?", "?"]), vote([])
     ('B', '?', '?')
@@ -64,11 +59,7 @@ class Vote(Filter):
         return voted
 
 
-@returns(
-    higher("acc", "acc_strict"),
-    lower("unparsed", "none_of_the_above"),
-    higher("agreement", "audio_coverage"),
-)
+@returns(higher("acc", "acc_strict"), lower("unparsed", "none_of_the_above"), higher("agreement", "audio_coverage"))
 def score(doc: Mapping[str, Any], results: Sequence[Sequence[Any]]) -> dict[str, float]:
     """Score one question; the `process_results` of the level Apply.
 

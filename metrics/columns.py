@@ -1,8 +1,9 @@
-"""Declare the columns of a score function beside it: their names, directions and aggregations."""
+"""Declare the columns of a score function beside it: their names, directions and aggregations, such as `mean`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
 Score = TypeVar("Score", bound=Callable[..., Any])
@@ -63,3 +64,13 @@ def returns(*columns: Columns) -> Callable[[Score], Score]:
 def columns_of(score: Any) -> Columns:
     """Return the columns of a score function; none if it declares none or is not a function."""
     return DECLARED.get(score, ()) if callable(score) else ()
+
+
+def mean(values: Iterable[float]) -> float:
+    """Return the mean of the values that are not NaN, which are never counted as 0; NaN if there are none.
+
+    >>> mean([1.0, math.nan, 0.0]), mean([math.nan])
+    (0.5, nan)
+    """
+    defined = [value for value in values if not math.isnan(value)]
+    return math.fsum(defined) / len(defined) if defined else math.nan

@@ -18,12 +18,7 @@ Model = TypeVar("Model")
 
 
 def load_model(make: Callable[..., Model], *arguments: Hashable) -> Model:
-    """Return what `make` returns, the same object for equal arguments; of every role the last models are kept.
-
-    Args:
-        make: Makes a model that loads its weights when it works.
-        *arguments: Those of `make`.
-    """
+    """Return what `make` returns, the same object for equal arguments; the last models are kept."""
     model: Model = _load(make, *arguments)
     return model
 
@@ -63,9 +58,6 @@ def open_engine(
         prefix: Prefix of the options, for errors.
         stage: Name of its rows in the response cache.
         also: Further options that are read elsewhere, for errors.
-
-    Raises:
-        SpeechIQError: The engine cannot run the model, or has no such option.
     """
     given = json.dumps(options, sort_keys=True)
     return load_model(_open_engine, kind, engine, model, given, prefix, stage, tuple(sorted(also)), store_folder())

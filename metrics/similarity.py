@@ -38,9 +38,10 @@ def similarity(
     embedder_text: str = "raw",
     embedder_dtype: str = "float32",
 ) -> float:
-    """Return the similarity of one hypothesis to its reference, or the mean over several.
+    """Return the similarity of one hypothesis to its reference, or the mean over several: the lower of the two cosines.
 
-    The embedder is loaded on the first call and stays in memory; states are cached on disk (`SIQ_STORE`).
+    1 for equal texts, to rounding. An empty text is embedded as empty brackets; NaN for empty lists. The embedder stays
+    in memory; states are cached on disk (`SIQ_STORE`).
 
     Args:
         reference: The words that were spoken, or a list of texts.
@@ -49,10 +50,6 @@ def similarity(
         embedder_template: `plain`, or `chat`: the prompt as a user's turn of the model's chat template.
         embedder_text: `raw`, or the normalizer that is applied to both texts.
         embedder_dtype: The dtype in which the embedder computes: `float32`, `bfloat16` or `float16`.
-
-    Returns:
-        The lower of the two cosines: 1 for equal texts, to rounding. An empty reference or hypothesis is embedded as
-        empty brackets, like any other text; two empty texts have similarity 1. NaN for empty lists.
 
     Raises:
         SpeechIQError: The lists have different lengths, the embedder cannot be loaded or is not a language model, an
@@ -134,8 +131,8 @@ def score(doc: Mapping[str, Any], results: Sequence[Sequence[float]]) -> dict[st
         results: One item of the output of `Embed`.
 
     Returns:
-        `similarity` (the lower cosine), `similarity_background`, `similarity_summary`, `audio_coverage` (seconds that
-        the system received / seconds of the clip; NaN if it did not report them).
+        `similarity` (the lower cosine), the cosine under each prompt, and `audio_coverage` (seconds that the system
+        received / seconds of the clip; NaN if it did not report them).
 
     >>> score({}, [[0.5, 0.25, 1.0]])
     {'similarity': 0.25, 'similarity_background': 0.5, 'similarity_summary': 0.25, 'audio_coverage': 1.0}

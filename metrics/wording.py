@@ -34,9 +34,7 @@ class Worded(float):
 def worded(score: float, doc: Mapping[str, Any]) -> Worded:
     """Return a score that carries the question without its wording, and the wording, of its doc.
 
-    Args:
-        score: The score.
-        doc: `question_id` names the question, else `id` does; a doc without `instruction_id` has its own instruction.
+    `question_id` names the question, else `id` does; a doc without `instruction_id` has its own instruction.
 
     >>> worded(1.0, {"id": "a"}).wording, worded(1.0, {"id": "a", "question_id": "b#3", "instruction_id": 3}).clip
     (-1, 'b')
@@ -47,11 +45,10 @@ def worded(score: float, doc: Mapping[str, Any]) -> Worded:
 
 
 def spread(scores: Iterable[Worded]) -> float:
-    """Return the standard deviation, over wordings, of the mean score; the aggregation of `instruction_spread`.
+    """Return the standard deviation (n - 1), over wordings, of the mean score; the aggregation of `instruction_spread`.
 
-    Returns:
-        The deviation (with n - 1); NaN if fewer than two wordings were asked about the same items. An item without a
-        score for one of the wordings is left out for all.
+    NaN if fewer than two wordings were asked about the same items. An item without a score for one of the wordings is
+    left out for all.
 
     >>> spread([Worded(0, "a", 0), Worded(1, "a", 1), Worded(0, "b", 0), Worded(1, "b", 1)])
     0.7071067811865476

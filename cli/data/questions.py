@@ -56,8 +56,7 @@ def write(
     from speechiq.siq_tasks.catalog.suite import metadata as about
     from speechiq.siq_tasks.questions import file, location
     from speechiq.siq_tasks.questions import write as writing
-    from speechiq.siq_tasks.questions.answers import Answers
-    from speechiq.siq_tasks.questions.endpoints import parse_authors
+    from speechiq.siq_tasks.questions.authors import Answers, parse_authors
 
     authors: dict[str, Any] = parse_authors([writer, *checker])
     clips = _list_clips(dataset, metadata)
@@ -101,8 +100,8 @@ def check(
 
     Schema, balance and duplicates are checked, and guesses without audio are scored. Exit code 1 if a question leaks.
     """
+    from speechiq.siq_tasks.questions.authors import parse_author
     from speechiq.siq_tasks.questions.check import check_file, describe
-    from speechiq.siq_tasks.questions.endpoints import parse_author
 
     references = {clip["id"]: clip["text"] for clip in _list_clips(dataset, metadata)} if dataset else None
     author = parse_author(reader).open() if reader else None

@@ -138,11 +138,12 @@ def find_audio_language_model(config: PreTrainedConfig) -> tuple[type[Any], PreT
     """
     import transformers
 
-    parts = (*_parts(config), config)
+    parts = [*filter(None, (getattr(config, name, None) for name in config.sub_configs)), config]
     for auto, mapping in AUDIO_LANGUAGE_MODELS.items():
         kinds = getattr(transformers, mapping)
         for part in parts:
-            if type(part) in kinds and not part.is_encoder_decoder and "audio" in _modalities(kinds[type(part)]):
+            modalities = getattr(kinds[type(part)], "input_modalities", ()) if type(part) in kinds else ()
+            if "audio" in modalities and not part.is_encoder_decoder:
                 return getattr(transformers, auto), part
         if _brings(auto, config):
             return getattr(transformers, auto), config

@@ -14,10 +14,9 @@ from docs.hooks.tables import code, write_table
 from speechiq.harness_patch.audio_api import AudioAPI
 from speechiq.harness_patch.hf_audio import HFAudio
 from speechiq.harness_patch.run import speech_help
-from speechiq.metrics.distance.assistant import DEFAULT_ASSISTANT
 from speechiq.metrics.distance.embedder import DEFAULT_EMBEDDER, OPTIONS
-from speechiq.metrics.distance.encoder import DEFAULT_ENCODER
 from speechiq.metrics.distance.language_model import DTYPES, TEMPLATES
+from speechiq.metrics.distance.readers import DEFAULT_ASSISTANT, DEFAULT_ENCODER
 from speechiq.metrics.distance.semantic import OPTIONS as SEMDIST
 from speechiq.metrics.judge.rubric import read_rubric, shipped_rubrics
 from speechiq.metrics.judge.settings import REPLY

@@ -22,11 +22,7 @@ INSTEAD = (
     f"name another embedder, such as --metadata embedder=demo:SmolLM2-135M-Instruct (`siq demo fetch`), which needs no "
     f"hub; {DEFAULT_EMBEDDER} is gated: accept its license on its page and run `hf auth login`"
 )
-OPTIONS = {
-    "embedder_template": TEMPLATES,
-    "embedder_text": TEXTS,
-    "embedder_dtype": DTYPES,
-}
+OPTIONS = {"embedder_template": TEMPLATES, "embedder_text": TEXTS, "embedder_dtype": DTYPES}
 ROLE = Role(
     "embedder",
     "AutoModel",
@@ -44,9 +40,6 @@ def read_embedding(metadata: Mapping[str, Any]) -> dict[str, str]:
         `embedder`, `embedder_template` (`plain`, or `chat`: the prompt as a user's turn of the model's chat
         template), `embedder_text` (`raw`, or the normalizer that is applied to both texts) and
         `embedder_dtype`, the dtype of the embedder.
-
-    Raises:
-        SpeechIQError: The embedder is not a language model, or an option has an unknown value.
     """
     embedding = read_models(metadata, {"embedder": DEFAULT_EMBEDDER}, OPTIONS)
     check_checkpoint(ROLE, embedding["embedder"])
@@ -68,9 +61,6 @@ def embed(
         template: `plain` or `chat`.
         dtype: `float32`, `bfloat16` or `float16`.
         owners: Text -> its name in errors.
-
-    Raises:
-        SpeechIQError: A text is longer than the embedder's context, or the model has no chat template for `chat`.
     """
     load_model(LanguageModel, ROLE, name, dtype).check_template(template)
     reading = "chat" if template == "chat" else "last"

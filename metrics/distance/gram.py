@@ -73,7 +73,7 @@ def compute_head(model: TextModel) -> Head:
 
 
 def read_head(folder: Path | None, load: Callable[[], TextModel]) -> Head:
-    """Return the head of a model from its file in the folder of its rows (None for no file), else compute and write it."""
+    """Return the head of a model from its file in the folder of its rows (None for no file), else compute it."""
     if folder is not None and is_file(folder / FILE):
         try:
             found: np.ndarray = np.load(folder / FILE, allow_pickle=False)

@@ -17,20 +17,20 @@ from lm_eval.api.filter import Filter
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import response_of
-from speechiq.metrics.columns import higher, lower, returns
-from speechiq.metrics.defined import mean
-from speechiq.metrics.distance.assistant import (
+from speechiq.metrics.columns import higher, lower, mean, returns
+from speechiq.metrics.distance.gram import distance
+from speechiq.metrics.distance.language_model import DTYPES, TEMPLATES
+from speechiq.metrics.distance.readers import (
+    ASSISTANT,
     DEFAULT_ASSISTANT,
+    DEFAULT_ENCODER,
+    ENCODER,
     PROMPTS,
     check_assistant,
+    encode,
     find_head,
     read_vectors,
 )
-from speechiq.metrics.distance.assistant import ROLE as ASSISTANT
-from speechiq.metrics.distance.encoder import DEFAULT_ENCODER, encode
-from speechiq.metrics.distance.encoder import ROLE as ENCODER
-from speechiq.metrics.distance.gram import distance
-from speechiq.metrics.distance.language_model import DTYPES, TEMPLATES
 from speechiq.metrics.distance.text_model import check_checkpoint, read_models
 from speechiq.metrics.words.entities import ROLE as TAGGER
 from speechiq.metrics.words.entities import find_entities
@@ -51,11 +51,7 @@ KINDS = {
 }
 #: The kinds that one pass over the bare texts gives, in the order of `LanguageModel._read_raw`.
 RAW = ("raw", "raw_layers", "raw_tokens")
-OPTIONS = {
-    "assistant_template": TEMPLATES,
-    "assistant_dtype": DTYPES,
-    "semdist_text": TEXTS,
-}
+OPTIONS = {"assistant_template": TEMPLATES, "assistant_dtype": DTYPES, "semdist_text": TEXTS}
 #: Keys of metadata that name a checkpoint -> its role and its default. `off` leaves its columns undefined.
 MODELS = {"assistant": (ASSISTANT, DEFAULT_ASSISTANT), "encoder": (ENCODER, DEFAULT_ENCODER), "ner": (TAGGER, OFF)}
 KEYS = frozenset({*MODELS, *OPTIONS, "rare_words", "normalizer"})
@@ -76,7 +72,7 @@ def semantic_distance(
 ) -> float:
     """Return the semantic distance of one hypothesis from its reference, or the mean over several (eq. 3).
 
-    The model is loaded on the first call and stays in memory; vectors are cached on disk (`SIQ_STORE`).
+    From 0 (equal texts) to 2; NaN for empty lists. The model stays in memory; vectors are cached on disk (`SIQ_STORE`).
 
     Args:
         reference: The words that were spoken, or a list of texts.
@@ -90,13 +86,6 @@ def semantic_distance(
             template).
         assistant_dtype: The dtype in which the assistant computes: `float32`, `bfloat16` or `float16`.
         semdist_text: `raw`, or the normalizer that is applied to both texts.
-
-    Returns:
-        Between 0 (equal texts) and 2. NaN for empty lists.
-
-    Raises:
-        SpeechIQError: The kind or an option is unknown, the lists have different lengths, a model cannot be used for
-            its role, or a text is longer than its context.
 
     >>> pairs = ["who invented the jeans", "who invented the genes"]
     >>> round(semantic_distance(*pairs, kind="raw", assistant="demo:SmolLM2-135M-Instruct"), 3)  # doctest: +SKIP
@@ -146,9 +135,6 @@ def measure(
         settings: See `read_models`.
         kinds: Keys of `KINDS`.
         names: One name per clip, for errors; by default its number.
-
-    Raises:
-        SpeechIQError: A text is longer than the context of a model.
     """
     form = settings["semdist_text"]
     clean = [(prepare(reference, form), prepare(hypothesis, form)) for reference, hypothesis in pairs]
@@ -169,22 +155,20 @@ def _by_assistant(
     kinds: Sequence[str],
     owners: Mapping[str, str],
 ) -> dict[str, np.ndarray]:
+    def read(reading: str, prompt: str) -> np.ndarray:
+        prompted = {PROMPTS[prompt].format(text=text): owners[text] for text in texts}
+        return read_vectors(reading, list(prompted), settings, prompted)
+
     found: dict[str, np.ndarray] = {}
     if not {*RAW}.isdisjoint(kinds):
-        vectors = read_vectors("raw", texts, settings, owners)
-        parts = np.split(vectors, len(RAW), axis=1)
+        parts = np.split(read("raw", "raw"), len(RAW), axis=1)
         found |= {kind: _compare(part, places) for kind, part in zip(RAW, parts, strict=True) if kind in kinds}
     if "prompt" in kinds:
         chat = settings["assistant_template"] == "chat"
-        prompted = texts if chat else [PROMPTS["prompt"].format(text=text) for text in texts]
-        vectors = read_vectors("chat" if chat else "last", prompted, settings, _rename(texts, prompted, owners))
-        found["prompt"] = _compare(vectors, places)
+        found["prompt"] = _compare(read("chat", "raw") if chat else read("last", "prompt"), places)
     if "eowl" in kinds:
-        prompted = [PROMPTS["eowl"].format(text=text) for text in texts]
         head = find_head(settings)
-        reading = "logits" if head is None else "last"
-        vectors = read_vectors(reading, prompted, settings, _rename(texts, prompted, owners))
-        found["eowl"] = _compare(vectors, places, head)
+        found["eowl"] = _compare(read("logits" if head is None else "last", "eowl"), places, head)
     return found
 
 
@@ -193,15 +177,8 @@ def _compare(vectors: np.ndarray, places: Sequence[Sequence[int]], head: np.ndar
     return distance(vectors[list(references)], vectors[list(hypotheses)], head)
 
 
-def _rename(texts: Sequence[str], prompted: Sequence[str], owners: Mapping[str, str]) -> dict[str, str]:
-    return {prompt: owners[text] for text, prompt in zip(texts, prompted, strict=True)}
-
-
 class Distances(Filter):
-    """Turn each clip's transcript into its distances, as a filter of lm-eval.
-
-    Each doc names the models and their options; all docs of a task name the same.
-    """
+    """Turn each transcript into its distances, as a filter of lm-eval; all docs of a task name the same models."""
 
     def apply(self, resps: Iterable[str], docs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return per clip `text`, `distances` (kind -> distance), `entities` and `audio_coverage`."""
@@ -254,9 +231,8 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
 
     Returns:
         `wer`, `rare_wer` and `entity_wer` (errors per word, per rare word and per word of a named entity; NaN without
-        one) and the same as `wer_corpus`, `rare_wer_corpus` and `entity_wer_corpus`, which pool the errors of all
-        clips; `semdist`, `llm_semdist_raw`, `llm_semdist_raw_layers`, `llm_semdist_raw_tokens`, `llm_semdist_prompt`
-        and `llm_semdist_eowl` (0 to 2; NaN if the model is `off`); `repetition`, `audio_coverage` (see `wer.score`).
+        one), each also as `..._corpus`, which pools the errors of all clips; the distances (0 to 2; NaN if the model is
+        `off`); `repetition`, `audio_coverage` (see `wer.score`).
 
     >>> doc = {"text": "who invented calculus", "normalizer": "english", "rare_words": "off"}
     >>> item = {"text": "who invented cactus", "distances": {"eowl": 0.25}, "entities": [], "audio_coverage": 1.0}

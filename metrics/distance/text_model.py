@@ -209,12 +209,7 @@ class TextModel:
         bar = progress_bar(total=len(tokens), verb="embedding", unit="text")
         with bar, torch.inference_mode(), measured("embedding"):
             run_in_batches(
-                tokens,
-                read_batch,
-                length=len,
-                batch_size=self.batch_size,
-                progress=bar,
-                on_result=on_result,
+                tokens, read_batch, length=len, batch_size=self.batch_size, progress=bar, on_result=on_result
             )
 
     def pad(self, batch: Sequence[Tokens]) -> Padded:

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.metrics import evaluate as modules
 from speechiq.metrics.choice import score, vote
-from speechiq.metrics.defined import mean
+from speechiq.metrics.columns import mean
+from speechiq.metrics.evaluate import module
 from speechiq.metrics.letters.options import ALPHABET, UNPARSED
 from speechiq.metrics.letters.reading import parse_letter
 
 SCORES = ("acc", "acc_strict", "agreement", "unparsed", "none_of_the_above")
 
 
-class SpeechiqChoice(modules.Module):
+class SpeechiqChoice(module.Module):
     """Score the vote over several answers to each multiple-choice question, and how far the answers agree.
 
     The measure of the level Apply of SpeechIQ.
     """
 
-    forms = (modules.SEVERAL_PREDICTIONS, *modules.Module.forms)
+    forms = (module.SEVERAL_PREDICTIONS, *module.Module.forms)
 
     def _compute(
         self,

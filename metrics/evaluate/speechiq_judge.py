@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.metrics import evaluate as modules
-from speechiq.metrics.defined import mean
+from speechiq.metrics.columns import mean
+from speechiq.metrics.evaluate import module
 from speechiq.metrics.judge.free_answers import Judge, score
 from speechiq.metrics.judge.settings import read_settings
 
 SCORES = ("judge", "judge_points", "judge_agreement", "unjudged", "refusal", "empty_answer", "exact_match", "f1")
 
 
-class SpeechiqJudge(modules.Module):
+class SpeechiqJudge(module.Module):
     """Score free answers by the rule exact_match, or by a language model that grades each answer by a rubric.
 
     The measure of judged tasks of SpeechIQ; the scores by rule are computed in both cases.

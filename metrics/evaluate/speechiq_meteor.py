@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from speechiq.metrics import evaluate as modules
+from speechiq.metrics.evaluate import module
 from speechiq.metrics.rules.meteor import meteor
 
 
-class SpeechiqMeteor(modules.Module):
+class SpeechiqMeteor(module.Module):
     """Compute METEOR of captions against one or several references, for the caption tasks of SpeechIQ.
 
     NLTK's own function reads a table of WordNet 3.0 that is part of the package, so that nothing is downloaded.
     """
 
-    forms = (modules.SEVERAL_REFERENCES, *modules.Module.forms)
+    forms = (module.SEVERAL_REFERENCES, *module.Module.forms)
 
     def _compute(self, predictions: Sequence[str], references: Sequence[str | Sequence[str]]) -> dict[str, float]:
         """Return the score of all captions.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.metrics import evaluate as modules
 from speechiq.metrics.distance.embedder import DEFAULT_EMBEDDER, read_embedding
+from speechiq.metrics.evaluate import module
 from speechiq.metrics.similarity import PROMPTS, compute_cosines
 from speechiq.metrics.words.pairs import pair_texts
 
 
-class SpeechiqSimilarity(modules.Module):
+class SpeechiqSimilarity(module.Module):
     """Compute cosines of a language model's hidden states of transcript and reference under two one-word prompts.
 
     The measure of the level Understand of SpeechIQ.

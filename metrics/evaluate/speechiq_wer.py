@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from speechiq.metrics import evaluate as modules
-from speechiq.metrics.defined import mean
+from speechiq.metrics.columns import mean
+from speechiq.metrics.evaluate import module
 from speechiq.metrics.words.normalizer import DEFAULT
 from speechiq.metrics.words.pairs import pair_texts
 from speechiq.metrics.words.wer import score, wer
@@ -13,7 +13,7 @@ from speechiq.metrics.words.wer import score, wer
 MEANS = ("wer", "cer", "substitutions", "deletions", "insertions", "repetition")
 
 
-class SpeechiqWer(modules.Module):
+class SpeechiqWer(module.Module):
     """Compute word and character error rates of transcripts, after the normalization of both texts by Whisper's rules.
 
     The measure of the level Remember of SpeechIQ.

@@ -1,20 +1,22 @@
-"""Score answers that a rule can score, with the judge beside it: a letter, a label, or a caption.
+"""Score answers that a rule can score, with the judge beside it: a letter, a label, a caption, or a mention.
 
 The rule's score is the main one. Beside a letter or label is the floor: the score of an answer that is always the same.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from speechiq.metrics.columns import higher, lower, returns
-from speechiq.metrics.defined import mean
+from speechiq.metrics.columns import higher, lower, mean, returns
 from speechiq.metrics.judge import free_answers as judge
 from speechiq.metrics.letters.options import UNPARSED
 from speechiq.metrics.letters.reading import parse_letter
 from speechiq.metrics.rules import meteor
 from speechiq.metrics.rules.labels import parse_label
+from speechiq.metrics.words.normalizer import normalize
+from speechiq.metrics.words.word_classes import mark
 
 Results = Sequence[Mapping[str, Any]]
 #: The columns of `score_key`.
@@ -78,3 +80,22 @@ def score_caption(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
     """Score one caption, as `meteor.score` and `judge.score` do; the `process_results` of `_caption`."""
     # METEOR's columns come first: the text has no audio coverage here, the item of the judge has.
     return meteor.score(doc, [results[0]["answer"]]) | judge.score(doc, results)
+
+
+def contains_answer(answer: str, accepted: Sequence[str]) -> float:
+    """Return 1 if an answer contains an accepted answer, word for word, else 0; NaN if no right answer has a word.
+
+    Words are compared as Whisper's English rules write them. A right answer that is denied ("not Lima") counts too.
+
+    >>> contains_answer("The capital of Peru is Lima.", ["Lima"]), contains_answer("It is Limassol.", ["Lima"])
+    (1.0, 0.0)
+    """
+    phrases = list(filter(None, map(normalize, accepted)))
+    return float(any(mark(normalize(answer).split(), phrases))) if phrases else math.nan
+
+
+@returns(higher("contains_answer", aggregation=mean), judge.COLUMNS)
+def score_mention(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
+    """Score one answer to a spoken query, which may mention an accepted one; the `process_results` of `_answer`."""
+    found = contains_answer(results[0]["answer"], doc["accepted"])
+    return {"contains_answer": found} | judge.score(doc, results)

@@ -20,8 +20,7 @@ from lm_eval.api.filter import Filter
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import response_of
-from speechiq.metrics.columns import higher, lower, returns
-from speechiq.metrics.defined import mean
+from speechiq.metrics.columns import higher, lower, mean, returns
 from speechiq.metrics.judge.judging import Case, Judgment, check_cases, judge_cases
 from speechiq.metrics.judge.settings import judging_of, read_judging
 from speechiq.metrics.rules.exact_match import exact_match, f1
@@ -54,7 +53,9 @@ def judge(
     by: str = "generate",
     **options: Any,
 ) -> float:
-    """Return the score of one answer, or the mean over several, on the rubric's own scale.
+    """Return the mean score of one answer, or of several, on the rubric's own scale.
+
+    Unjudged draws and answers are left out; NaN if all are.
 
     Args:
         question: What was asked, or a list of texts.
@@ -68,9 +69,6 @@ def judge(
         by: `generate`, or `likelihood`: the expected score by the probabilities of the grades.
         **options: `temperature`, `top_p`, `top_k`, `max_gen_toks`, and options of the engine, such as `base_url`.
 
-    Returns:
-        The mean over answers of the mean of their draws. Unjudged draws and answers are left out; NaN if all are.
-
     Raises:
         SpeechIQError: The judge or the rubric cannot be used, or the lists have different lengths.
 
@@ -79,12 +77,14 @@ def judge(
     """
     given = {"judge": judge, "judge_rubric": rubric, "judge_draws": draws, "judge_seed": seed, "judge_by": by}
     judging = read_judging(given | {f"judge_{name}": value for name, value in options.items()})
-    questions, answers = _as_list(question), _as_list(answer)
-    lists = [questions, answers, *(_repeat(texts, len(questions)) for texts in (reference, checklist))]
+    count = 1 if isinstance(question, str) else len(question)
+    shared = [[text] * count if isinstance(text, str) else list(text) for text in (reference, checklist)]
+    lists = [[text] if isinstance(text, str) else list(text) for text in (question, answer)] + shared
     if len({len(texts) for texts in lists}) > 1:
         raise SpeechIQError(
-            f"judge: {len(questions)} questions, {len(answers)} answers, {len(lists[2])} references, {len(lists[3])} "
-            f"checklists; give one of each per answer"
+            "judge: {} questions, {} answers, {} references, {} checklists; give one of each per answer".format(
+                *map(len, lists)
+            )
         )
     cases = [Case(*row) for row in zip(*lists, strict=True)]
     return mean(mean(judgment.scores) for judgment in judge_cases(cases, judging))
@@ -128,16 +128,13 @@ def item_of(answer: str, judgment: Judgment, coverage: float) -> JudgedItem:
     >>> str(item_of("Three.", Judgment((5.0, math.nan), ("5", "?")), 1.0))
     '{"answer": "Three.", "scores": [5.0, null], "texts": ["5", "?"], "coverage": 1.0}'
     """
-    return JudgedItem(answer=answer, scores=as_stored(judgment.scores), texts=list(judgment.texts), coverage=coverage)
+    return JudgedItem(answer=answer, **as_stored(judgment), coverage=coverage)
 
 
-def as_stored(scores: Sequence[float]) -> list[float | None]:
-    """Return the scores of draws as an item stores them; None is an unjudged draw, as JSON has no NaN.
-
-    >>> as_stored([5.0, math.nan])
-    [5.0, None]
-    """
-    return [None if math.isnan(value) else value for value in scores]
+def as_stored(judgment: Judgment, suffix: str = "") -> dict[str, Any]:
+    """Return scores and texts of a judgment as an item stores them; None is an unjudged draw, as JSON has no NaN."""
+    scores = [None if math.isnan(value) else value for value in judgment.scores]
+    return {f"scores{suffix}": scores, f"texts{suffix}": list(judgment.texts)}
 
 
 def case_of(doc: Mapping[str, Any], answer: str) -> Case:
@@ -223,12 +220,4 @@ def agreement(scores: Sequence[float]) -> float:
     >>> agreement([4.0, 4.0, 5.0]), agreement([4.0])
     (0.3333333333333333, nan)
     """
-    return mean(float(one == other) for one, other in combinations(scores, 2))
-
-
-def _as_list(texts: str | Sequence[str]) -> list[str]:
-    return [texts] if isinstance(texts, str) else list(texts)
-
-
-def _repeat(texts: str | Sequence[str], count: int) -> list[str]:
-    return [texts] * count if isinstance(texts, str) else list(texts)
+    return mean(float(first == second) for first, second in combinations(scores, 2))

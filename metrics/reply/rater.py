@@ -51,52 +51,37 @@ class Rater(NamedTuple):
         name: Its name in results and in the response cache.
         weights: The file of its weights.
         sha256: That of the file; scores depend on name and sha256, not on the place of the file.
-        build: Makes the network from the file.
     """
 
     name: str
     weights: Path
     sha256: str
-    build: Callable[[Path], Network]
 
     def load(self) -> Network:
-        """Return the network on the CPU.
+        """Return the network on the CPU."""
+        if self.name == "utmos":
+            from speechiq.engines._shared.utmos import load as load_utmos
 
-        Raises:
-            SpeechIQError: The file has changed in such a way that it cannot be loaded.
-        """
-        return self.build(self.weights)
+            return load_utmos(self.weights)
+        from speechiq.engines._shared.distillmos import load
+
+        return load(self.weights)
 
 
 def read_rater(setting: Any) -> Rater | None:
-    """Return what rates speech, None for `off`.
-
-    Args:
-        setting: `distillmos`, `utmos:FILE` or `off`.
-
-    Raises:
-        SpeechIQError: It is unknown, or its weights are missing, damaged or those of another network.
-    """
+    """Return what rates speech: `distillmos`, `utmos:FILE`, or None for `off`; refuse missing or damaged weights."""
     if setting == OFF:
         return None
     name, _, place = str(setting).partition(":")
-    if name not in _KINDS:
-        raise SpeechIQError(f"{KEY}={setting!s:.80}: unknown; {did_you_mean(name, [*_KINDS, OFF])}known are {KNOWN}")
-    find, build = _KINDS[name]
-    weights = find(place)
+    if name not in _FINDERS:
+        raise SpeechIQError(f"{KEY}={setting!s:.80}: unknown; {did_you_mean(name, [*_FINDERS, OFF])}known are {KNOWN}")
+    weights = _FINDERS[name](place)
     state = weights.stat()
-    return Rater(name, weights, _hash(weights, state.st_size, state.st_mtime_ns), build)
+    return Rater(name, weights, _hash(weights, state.st_size, state.st_mtime_ns))
 
 
 def rater_of(doc: Mapping[str, Any]) -> Rater | None:
-    """Return what rates the reply to a doc; see `read_rater`.
-
-    Args:
-        doc: `reply` has the setting, `speech_quality_sha256` the digest of the weights.
-
-    Raises:
-        SpeechIQError: The weights changed since the doc was made.
-    """
+    """Return what rates the reply to a doc; refuse weights that changed since the doc was made."""
     rater = read_rater(doc["reply"][KEY])
     if rater is not None and rater.sha256 != doc[SHA256]:
         raise SpeechIQError(f"{KEY}={doc['reply'][KEY]}: the file was changed during the run; run it again")
@@ -109,15 +94,7 @@ def describe_rater(rater: Rater | None) -> dict[str, str]:
 
 
 def speech_quality(clips: Sequence[Clip], rater: Rater) -> list[float]:
-    """Return the predicted opinion score of each clip: 1 to 5, NaN for silence and for less than 0.1 s.
-
-    Args:
-        clips: Spoken replies, or any speech.
-        rater: From `read_rater`.
-
-    Raises:
-        SpeechIQError: The file of the rater's weights has changed.
-    """
+    """Return the predicted opinion score of each clip: 1 to 5, NaN for silence and for less than 0.1 s."""
 
     def compute(new: list[Clip], on_result: OnResult) -> None:
         network = rater.load()
@@ -137,9 +114,7 @@ def speech_quality(clips: Sequence[Clip], rater: Rater) -> list[float]:
 def rate(samples: np.ndarray, network: Network) -> float | None:
     """Return the score of a sound; None for silence, for less than `SHORTEST_S`, and for values that are not finite.
 
-    Args:
-        samples: float32, shape (samples,), mono, 16 kHz.
-        network: From `Rater.load`.
+    The samples are float32, shape (samples,), mono, 16 kHz.
     """
     if len(samples) < SHORTEST_S * SAMPLING_RATE or not np.isfinite(samples).all() or not samples.any():
         return None
@@ -162,12 +137,6 @@ def _find_distillmos(place: str) -> Path:
     return file
 
 
-def _build_distillmos(file: Path) -> Network:
-    from speechiq.engines._shared.distillmos import load
-
-    return load(file)
-
-
 def _find_utmos(place: str) -> Path:
     if not place:
         raise SpeechIQError(
@@ -181,14 +150,5 @@ def _find_utmos(place: str) -> Path:
     return file
 
 
-def _build_utmos(file: Path) -> Network:
-    from speechiq.engines._shared.utmos import load
-
-    return load(file)
-
-
-#: Name of a network -> what finds and checks the file of its weights, and what builds it.
-_KINDS: dict[str, tuple[Callable[[str], Path], Callable[[Path], Network]]] = {
-    "distillmos": (_find_distillmos, _build_distillmos),
-    "utmos": (_find_utmos, _build_utmos),
-}
+#: Name of a network -> what finds and checks the file of its weights.
+_FINDERS: dict[str, Callable[[str], Path]] = {"distillmos": _find_distillmos, "utmos": _find_utmos}

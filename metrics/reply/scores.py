@@ -17,8 +17,7 @@ from lm_eval.api.filter import Filter
 from speechiq.core.audio_file import AudioFile
 from speechiq.core.clip import Clip
 from speechiq.core.response import Response, response_of
-from speechiq.metrics.columns import higher, lower, returns
-from speechiq.metrics.defined import mean
+from speechiq.metrics.columns import higher, lower, mean, returns
 from speechiq.metrics.judge.free_answers import JudgedItem, as_stored, case_of, score_judgment
 from speechiq.metrics.judge.judging import Case, Judgment, judge_cases
 from speechiq.metrics.judge.settings import KEYS as JUDGE_KEYS
@@ -42,22 +41,18 @@ CERTAIN = 0.9
 def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return what docs and results of a task with spoken replies record; the `read_settings` of the type `reply`.
 
-    Args:
-        metadata: That of `read_judging`, `reply_asr`, `reply_asr_*` and `speech_quality` (see `read_rater`).
-
-    Raises:
-        SpeechIQError: A setting is invalid, or a model is missing.
+    The metadata are those of `read_judging`, `reply_asr`, `reply_asr_*` and `speech_quality` (see `read_rater`).
     """
     quality = metadata.get(QUALITY, DEFAULT)
     rater = read_rater(quality)
-    asr = read_reply_asr(metadata)
-    reply = {"options": asr["reply_asr_options"]} if asr["reply_asr_options"] else {}
-    recorded = {KEY: asr[KEY]} | describe_rater(rater)
-    return read_judging(metadata, RUBRIC).record() | recorded | {"reply": {KEY: asr[KEY], QUALITY: quality} | reply}
+    recognizer, options = read_reply_asr(metadata)
+    reply = {KEY: recognizer, QUALITY: quality} | ({"options": options} if options else {})
+    recorded = {KEY: recognizer} | describe_rater(rater)
+    return read_judging(metadata, RUBRIC).record() | recorded | {"reply": reply}
 
 
 class Reply(Filter):
-    """Transcribe, judge and rate the replies to all docs of a task, as a filter of lm-eval; see `score` for the items.
+    """Transcribe, judge and rate the replies to all docs of a task, as a filter of lm-eval.
 
     All docs name the same judge, recognizer and rating.
     """
@@ -92,10 +87,8 @@ def _item(
         answer=response.text if transcript is None else transcript,
         written=response.text,
         audio=None if response.audio is None else _describe(response.audio),
-        scores=as_stored(judged.scores),
-        texts=list(judged.texts),
-        scores_written=as_stored(written.scores),
-        texts_written=list(written.texts),
+        **as_stored(judged),
+        **as_stored(written, "_written"),
         speech_quality=None if quality is None or math.isnan(quality) else quality,
         coverage=response.coverage,
     )
@@ -109,11 +102,8 @@ def stored_cases(doc: Mapping[str, Any], item: Mapping[str, Any]) -> list[Case]:
 def renew(item: Mapping[str, Any], judgments: Sequence[Judgment]) -> JudgedItem:
     """Return a stored item of `Reply` with the judgments of its cases in `stored_cases`; audio and texts stay."""
     of_speech, written = judgments
-    scores = {"scores": as_stored(of_speech.scores), "scores_written": as_stored(written.scores)}
     coverage = {"coverage": math.nan if item["coverage"] is None else item["coverage"]}
-    return JudgedItem(
-        dict(item) | scores | coverage | {"texts": list(of_speech.texts), "texts_written": list(written.texts)}
-    )
+    return JudgedItem(dict(item) | as_stored(of_speech) | as_stored(written, "_written") | coverage)
 
 
 def _describe(clip: Clip) -> dict[str, Any]:
@@ -157,20 +147,17 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
     """
     item = results[0]
     answer, written = str(item["answer"]), str(item["written"])
-    audio = item["audio"]
-    judged = score_judgment(doc, item)
+    audio, quality = item["audio"], item["speech_quality"]
+    judged, is_spoken = score_judgment(doc, item), audio is not None
     points_written = mean(value for value in item["scores_written"] if value is not None)
-    is_spoken = audio is not None
-    quality = item["speech_quality"]
-    words = len(normalize(answer).split())
     return {
         **judged,
         "text_score": points_written,
         "speech_gap": judged["judge_points"] - points_written if is_spoken else math.nan,
         "speech_text_wer": wer(written, answer) if is_spoken and normalize(written) else math.nan,
         "speech_quality": math.nan if quality is None else float(quality),
-        "response_seconds": float(audio["duration"]) if audio is not None else math.nan,
-        "words": float(words),
+        "response_seconds": float(audio["duration"]) if is_spoken else math.nan,
+        "words": float(len(normalize(answer).split())),
         "spoken": float(is_spoken),
         "silent": float(is_spoken and judged["empty_answer"]),
         "not_english": float(not is_english(answer)),

@@ -22,13 +22,7 @@ DEFAULT = "openai/whisper-large-v3"
 
 
 class SpokenReply(NamedTuple):
-    """Hold a reply with sound, in a form that can be sent between processes.
-
-    Attributes:
-        clip: What was spoken.
-        recognizer: Its recognizer, `[ENGINE:]MODEL`.
-        options: Options of the recognizer.
-    """
+    """Hold a reply with sound, in a form that can be sent between processes, and the recognizer that transcribes it."""
 
     clip: Clip
     recognizer: str
@@ -43,31 +37,16 @@ class SpokenReply(NamedTuple):
         self.open().keep("transcribe", self.clip, result=Response(transcript))
 
 
-def read_reply_asr(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the recognizer of replies that a task's metadata name, and its options, after checking both.
-
-    Args:
-        metadata: `reply_asr` is `[ENGINE:]MODEL`; options of its engine have the prefix `reply_asr_`.
-
-    Raises:
-        SpeechIQError: The recognizer or an option cannot be used.
-    """
+def read_reply_asr(metadata: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the recognizer in metadata, `[ENGINE:]MODEL`, and its options `reply_asr_*`, after checking both."""
     name = metadata.get(KEY, DEFAULT)
     options = {key.removeprefix(PREFIX): value for key, value in metadata.items() if key.startswith(PREFIX)}
     open_reply_asr(name, options)
-    return {KEY: name, "reply_asr_options": options}
+    return name, options
 
 
 def open_reply_asr(name: Any, options: Mapping[str, Any]) -> CachedEngine:
-    """Return a recognizer whose model is not yet loaded, the same object for the same settings.
-
-    Args:
-        name: See `read_reply_asr`.
-        options: Options of the engine, without a prefix.
-
-    Raises:
-        SpeechIQError: The recognizer or an option cannot be used.
-    """
+    """Return a recognizer whose model is not yet loaded, the same object for the same settings."""
     if not isinstance(name, str) or not name:
         raise SpeechIQError(f"{KEY}={name!r:.80}: not a recognizer; write a hub id, demo:NAME or ENGINE:MODEL")
     known = list_backends("asr")
@@ -83,14 +62,9 @@ def open_reply_asr(name: Any, options: Mapping[str, Any]) -> CachedEngine:
 
 
 def find_audible(docs: Sequence[Mapping[str, Any]], responses: Sequence[Response]) -> dict[int, SpokenReply]:
-    """Return place -> spoken reply of the responses with sound.
+    """Return place -> spoken reply of the responses with sound, of docs whose `reply` names a recognizer.
 
     Digital silence is left out: it has no words, and recognizers may make some up.
-
-    Args:
-        docs: One per response, of one or several tasks; `reply` has the recognizer and its options. A response to a doc
-            without it is left out.
-        responses: What systems answered.
     """
     return {
         place: SpokenReply(clip, doc["reply"][KEY], doc["reply"].get("options") or {})
@@ -100,11 +74,7 @@ def find_audible(docs: Sequence[Mapping[str, Any]], responses: Sequence[Response
 
 
 def transcribe_replies(replies: Sequence[SpokenReply]) -> list[str]:
-    """Return the transcript of each reply; a recognizer is loaded once, and only for new replies.
-
-    Raises:
-        SpeechIQError: The recognizer cannot be used.
-    """
+    """Return the transcript of each reply; a recognizer is loaded once, and only for new replies."""
     places: dict[CachedEngine, list[int]] = defaultdict(list)
     for place, reply in enumerate(replies):
         places[reply.open()].append(place)

@@ -28,15 +28,12 @@ from speechiq.metrics.rules import wordnet
 
 
 def meteor(reference: str | Sequence[Any], hypothesis: str | Sequence[str]) -> float:
-    """Return METEOR of one text, or the mean over several.
+    """Return METEOR of one text, or the mean over several: from 0 to 1; NaN if a reference has no words.
 
     Args:
         reference: For one hypothesis: a text, or several references, of which the best counts. For a list of
             hypotheses: as many entries, each a text or several references.
         hypothesis: A text, or a list of texts.
-
-    Returns:
-        A score from 0 to 1. An empty hypothesis has score 0. NaN if a reference has no words, as in an empty list.
 
     Raises:
         SpeechIQError: The lists have different lengths.
@@ -60,10 +57,7 @@ def meteor(reference: str | Sequence[Any], hypothesis: str | Sequence[str]) -> f
 
 
 def best(references: str | Sequence[str], hypothesis: str) -> float:
-    """Return the highest METEOR of a text against any of its references, or the only one.
-
-    References without words are left out; NaN if none is left.
-    """
+    """Return the highest METEOR of a text against its references that have words; NaN if none has."""
     from nltk.translate.meteor_score import meteor_score
 
     texts = [references] if isinstance(references, str) else references
@@ -99,8 +93,8 @@ def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
         results: One caption.
 
     Returns:
-        `meteor` (against the best reference; NaN if no reference has words), `empty_answer` (1 for an empty caption),
-        and `audio_coverage` (seconds that the system received / seconds of the clip; NaN if it did not report them).
+        `meteor` (against the best reference), `empty_answer`, and `audio_coverage` (seconds that the system received /
+        seconds of the clip; NaN if it did not report them).
 
     >>> score({"answer": "Rain falls.", "accepted": ["It rains."]}, [""])
     {'meteor': 0.0, 'empty_answer': 1.0, 'audio_coverage': nan}

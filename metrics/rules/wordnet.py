@@ -10,16 +10,15 @@ import gzip
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 TABLE = Path(__file__).with_name("wordnet.json.gz")
 LICENSE = Path(__file__).with_name("wordnet.LICENSE")
 
 
-@dataclass(frozen=True, slots=True)
-class Lemma:
+class Lemma(NamedTuple):
     """A word of a synset, as WordNet writes it."""
 
     word: str
@@ -29,11 +28,10 @@ class Lemma:
         return self.word
 
 
-@dataclass(frozen=True, slots=True)
-class Synset:
+class Synset(NamedTuple):
     """Words with one meaning."""
 
-    words: tuple[str, ...]
+    words: Sequence[str]
 
     def lemmas(self) -> Iterator[Lemma]:
         """Return the words as lemmas."""
@@ -49,9 +47,7 @@ class WordNet:
     """
 
     def __init__(
-        self,
-        synsets: Mapping[str, Sequence[Sequence[str]]],
-        exceptions: Mapping[str, Mapping[str, Sequence[str]]],
+        self, synsets: Mapping[str, Sequence[Sequence[str]]], exceptions: Mapping[str, Mapping[str, Sequence[str]]]
     ) -> None:
         from nltk.corpus import WordNetCorpusReader
 
@@ -61,7 +57,7 @@ class WordNet:
         for part, groups in synsets.items():
             of_word = self._synsets[part] = defaultdict(list)
             for words in groups:
-                synset = Synset(tuple(words))
+                synset = Synset(words)
                 for word in {word.lower() for word in words}:
                     of_word[word].append(synset)
 

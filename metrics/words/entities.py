@@ -123,7 +123,7 @@ def entity_wer(
     ner: str | None = None,
     normalizer: str | None = DEFAULT,
 ) -> float:
-    """Return the word error rate of named entities, of one text or of several together.
+    """Return the word error rate of named entities, of one text or of several together; NaN if there are none.
 
     Args:
         reference: The words that were spoken, or a list of texts.
@@ -131,13 +131,6 @@ def entity_wer(
         entities: The entities of each reference.
         ner: A token-classification model that finds them, if they are not given: hub id, folder, or `demo:NAME`.
         normalizer: See `metrics.wer.wer`.
-
-    Returns:
-        Errors per word of the entities; NaN if there are none.
-
-    Raises:
-        SpeechIQError: The lists have different lengths, neither entities nor a tagger are given, or the tagger cannot
-            be used.
 
     >>> pair = "what are the five boroughs of New York", "what are the fried burgers of York"
     >>> entity_wer(*pair, [["New York"]]), entity_wer(*pair, [[]])

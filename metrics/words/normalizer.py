@@ -20,11 +20,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.engines._transformers import whisper_text_rules
 
 #: Name of each normalizer -> its rules; scores of different rules do not compare.
-RULES = {
-    "english": "openai-whisper 20250625",
-    "basic": "openai-whisper 20250625",
-    "multilingual": "speechiq 1",
-}
+RULES = {"english": "openai-whisper 20250625", "basic": "openai-whisper 20250625", "multilingual": "speechiq 1"}
 DEFAULT = "english"
 #: How a language model may read a text: as it is written, or normalized.
 TEXTS = ("raw", *RULES)
@@ -35,9 +31,6 @@ _BRITISH_TO_AMERICAN = Path(__file__).with_name("whisper_spelling.json")
 
 def read_normalizer(metadata: Mapping[str, Any]) -> dict[str, str]:
     """Return `normalizer` and `normalizer_version` of a task, whose metadata may name the first.
-
-    Raises:
-        SpeechIQError: The normalizer is unknown.
 
     >>> read_normalizer({})
     {'normalizer': 'english', 'normalizer_version': 'openai-whisper 20250625'}
@@ -71,14 +64,7 @@ def _keep_words(text: str) -> str:
 
 
 def normalize(text: str, kind: str | None = DEFAULT) -> str:
-    """Return `text` as the normalizer `kind` writes it, with single spaces.
-
-    Args:
-        text: Any text; an empty one stays empty.
-        kind: A key of `RULES`; None for a text as written.
-
-    Raises:
-        SpeechIQError: The normalizer is unknown.
+    """Return `text` as the normalizer `kind` writes it, with single spaces; None is a text as written.
 
     >>> normalize("Mr. Lee paid two thousand, uh, dollars.")
     'mister lee paid $2000'

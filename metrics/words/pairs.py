@@ -11,9 +11,6 @@ from speechiq.core.errors import SpeechIQError
 def pair_texts(reference: str | Sequence[str], hypothesis: str | Sequence[str]) -> list[tuple[str, str]]:
     """Return one (reference, hypothesis) per clip; a single text counts as a list of one.
 
-    Raises:
-        SpeechIQError: The lists have different lengths.
-
     >>> pair_texts("so it goes", "so he goes")
     [('so it goes', 'so he goes')]
     """

@@ -31,9 +31,7 @@ def repeats_itself(text: str) -> bool:
 
 
 def repetition(hypothesis: str, reference: str) -> float:
-    """Return 1 if the hypothesis repeats itself and the reference does not, else 0.
-
-    An empty hypothesis has 0. An empty reference excuses nothing.
+    """Return 1 if the hypothesis repeats itself and the reference, if it has words, does not, else 0.
 
     >>> repetition("no, no, no, no, no, no, no, no", "no"), repetition("so it goes", "so it goes")
     (1.0, 0.0)

@@ -98,18 +98,14 @@ def count_errors(reference: str, hypothesis: str, align: Align = jiwer.process_w
 def wer(reference: str | Sequence[str], hypothesis: str | Sequence[str], normalizer: str | None = DEFAULT) -> float:
     """Return the word error rate of one text, or of several together (all errors over all reference words).
 
-    Called as `jiwer.wer` is, with two differences: texts are normalized first, and a rate over no words is NaN.
+    Called as `jiwer.wer` is, with two differences: texts are normalized first, and a rate over no words is NaN, where
+    jiwer gives 0 or the number of insertions. An empty hypothesis has rate 1; many insertions give a rate above 1.
 
     Args:
         reference: The words that were spoken, or a list of texts.
         hypothesis: The transcript, or as many texts as `reference` has.
         normalizer: A key of `metrics.normalizer.RULES`: `english`, `basic` or `multilingual`; None to compare the
             texts as written, split at white space, as jiwer does by default.
-
-    Returns:
-        Errors per reference word. An empty hypothesis has rate 1. The rate is not capped: a transcript with more
-        insertions than the reference has words has a rate above 1. NaN if the references have no words (jiwer gives
-        0 or the number of insertions), as in an empty list.
 
     Raises:
         SpeechIQError: The lists have different lengths, or the normalizer is unknown.
@@ -130,9 +126,6 @@ def cer(reference: str | Sequence[str], hypothesis: str | Sequence[str], normali
     """Return the character error rate of one text, or of several together (all errors over all characters).
 
     Called as `jiwer.cer` is; arguments, edge cases and errors are those of `wer`. A space counts as a character.
-
-    Returns:
-        Errors per character of the reference; NaN if the references have no words.
 
     >>> cer("so it goes", "so he goes")
     0.2

@@ -43,15 +43,7 @@ _delete_punctuation = jiwer.RemovePunctuation()  # type: ignore[no-untyped-call]
 def wer_audiobench(reference: str | Sequence[str], hypothesis: str | Sequence[str]) -> float:
     """Return the word error rate by AudioBench's normalization, of one text or of several together.
 
-    Args:
-        reference: The words that were spoken, or a list of texts.
-        hypothesis: The transcript, or as many texts as `reference` has.
-
-    Returns:
-        All errors over all reference words; a reference without words has one, "empty". NaN for empty lists.
-
-    Raises:
-        SpeechIQError: The lists have different lengths.
+    A reference without words has one, "empty". NaN for empty lists.
 
     >>> wer_audiobench("Uh, it cost $20.", "it cost twenty dollars um")
     0.0
@@ -78,17 +70,9 @@ def normalize_audiobench(text: str) -> str:
     return plain or EMPTY
 
 
-@returns(
-    ours.COLUMNS,
-    lower("wer_audiobench", aggregation=pool),
-    lower(SPREAD, aggregation=spread),
-)
+@returns(ours.COLUMNS, lower("wer_audiobench", aggregation=pool), lower(SPREAD, aggregation=spread))
 def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
     """Return all rates of one clip; the `process_results` of tasks of AudioBench that ask for a transcript.
-
-    Args:
-        doc: See `metrics.wer.score`.
-        results: One hypothesis.
 
     Returns:
         The columns of `metrics.wer.score`, and `wer_audiobench`, which carries its counts and can be pooled.

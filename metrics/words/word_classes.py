@@ -33,11 +33,11 @@ RARE_BELOW = 4.0
 
 
 def count_errors_of(reference: str, hypothesis: str, marked: Sequence[bool], belongs: Belongs) -> Errors:
-    """Count the errors that concern words of a class.
+    """Count the errors that concern words of a class, in normalized texts.
 
     Args:
-        reference: Normalized text.
-        hypothesis: Normalized text.
+        reference: The words that were spoken.
+        hypothesis: The transcript.
         marked: Per word of the reference, whether it belongs to the class.
         belongs: Whether an inserted word does.
 
@@ -64,10 +64,7 @@ def count_rare(reference: str, hypothesis: str, is_rare: Belongs) -> Errors:
 def count_entities(reference: str, hypothesis: str, entities: Sequence[str]) -> Errors:
     """Count the errors that concern words of named entities; an inserted word counts if an entity has it.
 
-    Args:
-        reference: Normalized text.
-        hypothesis: Normalized text.
-        entities: Normalized; one that the reference does not contain is ignored.
+    All texts are normalized. An entity that the reference does not contain is ignored.
 
     >>> count_entities("what are the five boroughs of new york", "what are the fried burgers of york", ["new york"])
     Errors(hits=1, substitutions=0, deletions=1, insertions=0)
@@ -98,7 +95,7 @@ def rare_wer(
     rare_words: str = WORDFREQ,
     normalizer: str | None = DEFAULT,
 ) -> float:
-    """Return the word error rate of rare words, of one text or of several together.
+    """Return the word error rate of rare words, of one text or of several together; NaN if no reference has one.
 
     Args:
         reference: The words that were spoken, or a list of texts.
@@ -107,12 +104,6 @@ def rare_wer(
             most frequent words of one's own texts; or `wordfreq`, words of a Zipf frequency below 4 in the package
             wordfreq (English).
         normalizer: See `metrics.wer.wer`.
-
-    Returns:
-        Errors per rare word of the references; NaN if they have none.
-
-    Raises:
-        SpeechIQError: The lists have different lengths, or the words or the normalizer cannot be used.
 
     >>> rare_wer("who invented calculus", "who invented cactus", normalizer=None)
     1.0
@@ -130,9 +121,6 @@ def read_rare_words(metadata: Mapping[str, Any]) -> dict[str, str]:
     """Return `rare_words` of a task and, of a file, its sha256.
 
     Without a choice in the metadata it is `wordfreq` if that package is installed, else `off`: `rare_wer` is NaN then.
-
-    Raises:
-        SpeechIQError: The file is missing, empty or not UTF-8, or the package is not installed.
     """
     chosen = metadata.get("rare_words", WORDFREQ if find_spec(WORDFREQ) else OFF)
     if not isinstance(chosen, str) or not chosen:
@@ -144,14 +132,7 @@ def read_rare_words(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 @cache
 def find_rare_words(chosen: str) -> Belongs:
-    """Return what says of a normalized word whether it is rare.
-
-    Args:
-        chosen: See `rare_wer`; with `off` no word is rare.
-
-    Raises:
-        SpeechIQError: As for `read_rare_words`.
-    """
+    """Return a function that tells whether a normalized word is rare; with `off` no word is. See `rare_wer`."""
     if chosen == OFF:
         return frozenset[str]().__contains__
     if chosen == WORDFREQ:

@@ -16,8 +16,8 @@ from speechiq.core.ids import complete_ids
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
 from speechiq.metrics.letters.reading import UNPARSED, parse_letter
 from speechiq.siq_tasks.questions import prompts
+from speechiq.siq_tasks.questions.authors import Author
 from speechiq.siq_tasks.questions.drafts import derive_seed, reveals_answer
-from speechiq.siq_tasks.questions.endpoints import Author
 from speechiq.siq_tasks.questions.file import join, normalize, read_questions
 from speechiq.siq_tasks.questions.write import count_letters
 
@@ -37,8 +37,6 @@ class Report:
     """Hold the result of a check.
 
     Attributes:
-        questions: Number of questions.
-        left_out: Number of questions that could not be written.
         letters: Letter -> number of questions with this key; divided by `questions`, the score of a constant letter.
         faults: One line per question that reveals its answer or is asked twice about a clip.
         text_free: Score of the reader without the speech; None without a reader.
@@ -63,10 +61,6 @@ def check_file(
         references: Clip id -> reference. If given, every clip must have its questions, and every question a clip.
         author: Reader that answers without the speech, and also with the reference if `references` is given.
         dataset: Name of the data set, for messages.
-
-    Raises:
-        SpeechIQError: A line is not a valid question, the file does not fit the clips, or the author fails after all
-            retries.
     """
     rows = read_questions(path)
     if references is not None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import random
 import re
 from typing import Any, NamedTuple
+
+import msgspec
 
 from speechiq.core.response import drop_reasoning
 from speechiq.metrics.choice import LETTERS
@@ -15,6 +16,16 @@ from speechiq.siq_tasks.questions.file import OPTIONS, normalize
 
 class Unusable(Exception):
     """Report a writer's answer without questions; the message is one of a few reasons, which are counted."""
+
+
+class _Question(msgspec.Struct):
+    question: str
+    answer: str
+    distractors: list[str]
+
+
+class _Written(msgspec.Struct):
+    questions: list[_Question]
 
 
 class Draft(NamedTuple):
@@ -27,9 +38,6 @@ class Draft(NamedTuple):
 def parse_drafts(answer: str, count: int) -> list[Draft]:
     """Return the `count` questions of a writer's JSON, which may be in a code fence or between sentences.
 
-    Raises:
-        Unusable: The answer is a refusal, malformed JSON, of another schema, or has another number of questions.
-
     >>> text = 'Sure: {"questions": [{"question": "Who?", "answer": "Ann", "distractors": ["Dan", "Jan", "Stan"]}]}'
     >>> parse_drafts(text, 1)
     [Draft(question='Who?', options=['Ann', 'Dan', 'Jan', 'Stan'])]
@@ -38,25 +46,17 @@ def parse_drafts(answer: str, count: int) -> list[Draft]:
     if not found:
         raise Unusable("no JSON, perhaps a refusal")
     try:
-        written = json.loads(found[0])
+        questions = msgspec.json.decode(found[0], type=_Written).questions
+    except msgspec.ValidationError:
+        raise Unusable("JSON of another schema") from None
     except ValueError:
         raise Unusable("malformed JSON") from None
-    questions = written.get("questions")
-    if not isinstance(questions, list):
-        raise Unusable("JSON of another schema")
     if len(questions) != count:
         raise Unusable("another number of questions")
-    return [_parse_draft(question) for question in questions]
-
-
-def _parse_draft(written: Any) -> Draft:
-    try:
-        draft = Draft(written["question"], [written["answer"], *written["distractors"]])
-    except (TypeError, KeyError):
-        raise Unusable("JSON of another schema") from None
-    if not all(isinstance(text, str) for text in (draft.question, *draft.options)):
-        raise Unusable("JSON of another schema")
-    return Draft(draft.question.strip(), [option.strip() for option in draft.options])
+    return [
+        Draft(written.question.strip(), [text.strip() for text in (written.answer, *written.distractors)])
+        for written in questions
+    ]
 
 
 def choose_letter(seed: int, place: int) -> str:

@@ -88,9 +88,7 @@ def _find_fault_of_options(question: str, options: Sequence[Any], answer: str) -
 
 
 def _shorten(value: Any) -> str:
-    """Return a value for an error, cut to `SHOWN` characters."""
-    shown = repr(value)
-    return shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}..."
+    return shown if len(shown := repr(value)) <= SHOWN else f"{shown[:SHOWN]}..."
 
 
 def normalize(text: str) -> str:
@@ -103,16 +101,12 @@ def normalize(text: str) -> str:
 
 
 def write_questions(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write a question file completely or not at all.
-
-    Raises:
-        SpeechIQError: The folder cannot be written to, or the disk is full.
-    """
+    """Write a question file completely or not at all."""
     write_whole(Path(path), as_lines(rows), "free some space or name another file", make_folders=True)
 
 
 def refuse_special(path: Path) -> None:
-    """Raise a `SpeechIQError` if the path of a new question file is a folder, a pipe or a device."""
+    """Refuse the path of a new question file that is a folder, a pipe or a device."""
     if exists(path) and not path.is_file():
         raise SpeechIQError(f"{str(path)!r} is a folder, a pipe or a device; name a file")
 
@@ -127,9 +121,6 @@ def join(
         clip_ids: Ids of all clips of the data set.
         dataset: Name of the data set, for messages.
         per_clip: Minimum number of lines per clip, including left-out ones.
-
-    Raises:
-        SpeechIQError: A question is about an unknown clip, or a clip has too few questions.
     """
     refuse_unknown_clips(questions, clip_ids, dataset)
     counts = Counter(row["id"] for row in questions)
@@ -144,11 +135,10 @@ def join(
 
 
 def refuse_unknown_clips(questions: Sequence[Mapping[str, Any]], clip_ids: Collection[str], dataset: str) -> None:
-    """Raise a `SpeechIQError` if questions are about clips that are not in the data set."""
+    """Refuse questions about clips that are not in the data set."""
     if unknown := sorted({row["id"] for row in questions} - set(clip_ids)):
         raise SpeechIQError(
             f"{dataset}: questions for {count_of(len(unknown), 'clip')} that the set does not have, "
-            f"{unknown[0]} among them; "
-            f"`siq list tasks` lists the ids of the set; correct the ids, or choose the subset for which the questions "
-            f"were written"
+            f"{unknown[0]} among them; `siq list tasks` lists the ids of the set; correct the ids, or choose the "
+            f"subset for which the questions were written"
         )

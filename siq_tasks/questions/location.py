@@ -24,11 +24,7 @@ def find_question_file(dataset: str) -> Path | None:
 
 
 def locate(dataset: str, questions: str | Path | None = None) -> Path:
-    """Return the question file of `dataset`: the given one, else the package's own, else the user's.
-
-    Raises:
-        SpeechIQError: The file does not exist.
-    """
+    """Return the question file of `dataset`: the given one, else the package's own, else the user's."""
     place = _list_places(dataset)[-1] if questions is None else expand(questions)
     found = find_question_file(dataset) if questions is None else place
     if found is not None and is_file(found):

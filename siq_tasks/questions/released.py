@@ -65,26 +65,14 @@ _ENTRIES = msgspec.json.Decoder(list[Entry])
 
 
 class Released(NamedTuple):
-    """A released file.
-
-    Attributes:
-        entries: One per clip.
-        sha256: Of the file.
-    """
+    """The entries of a released file, one per clip, and the sha256 of the file."""
 
     entries: list[Entry]
     sha256: str
 
 
 class NearMatch(NamedTuple):
-    """An entry whose reference is almost that of a clip.
-
-    Attributes:
-        gold: The reference in the file.
-        clip: Id of the clip.
-        text: The reference of the clip.
-        similarity: 0 to 100 (`rapidfuzz.fuzz.ratio` of the normalized texts).
-    """
+    """An entry (`gold`) whose reference is almost that of a clip (`text`); similarity 0 to 100 (`fuzz.ratio`)."""
 
     gold: str
     clip: str
@@ -121,11 +109,7 @@ class Import:
 
 
 def read_released(path: Path) -> Released:
-    """Read a released file.
-
-    Raises:
-        SpeechIQError: The file cannot be read, is cut off, has another form, or has no entries.
-    """
+    """Read a released file; refuse one that is cut off, has another form, or has no entries."""
     fix = "give a JSON list of objects with gold and qa (question, options, correct answer)"
     try:
         content = read_plain(path)
@@ -261,10 +245,8 @@ def parse_options(text: str) -> list[str]:
     []
     """
     lines = [_OPTION.match(line) for line in text.splitlines() if line.strip()]
-    found = [(line[1], line[2]) for line in lines if line]
-    if len(found) != len(lines) or [letter for letter, _ in found] != list(LETTERS[:OPTIONS]):
-        return []
-    return [option for _, option in found]
+    letters = [line[1] if line else "" for line in lines]
+    return [line[2] for line in lines if line] if letters == list(LETTERS[:OPTIONS]) else []
 
 
 def _key(text: str) -> str:

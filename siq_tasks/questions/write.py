@@ -20,26 +20,9 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.ids import complete_ids
 from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE
 from speechiq.metrics.letters.reading import UNPARSED, parse_letter
-from speechiq.siq_tasks.questions import prompts
-from speechiq.siq_tasks.questions.answers import Answers
-from speechiq.siq_tasks.questions.drafts import (
-    Draft,
-    Unusable,
-    choose_letter,
-    derive_seed,
-    parse_drafts,
-    reveals_answer,
-    shuffle,
-)
-from speechiq.siq_tasks.questions.endpoints import Author
-from speechiq.siq_tasks.questions.file import (
-    PER_CLIP,
-    find_fault,
-    normalize,
-    read_questions,
-    refuse_unknown_clips,
-    write_questions,
-)
+from speechiq.siq_tasks.questions import drafts, file, prompts
+from speechiq.siq_tasks.questions.authors import Answers, Author
+from speechiq.siq_tasks.questions.file import PER_CLIP
 
 TEMPERATURE = 0.7
 TOKENS_OF_A_QUESTION = 70
@@ -107,12 +90,11 @@ def write(clips: Sequence[Mapping[str, Any]], plan: Plan, output: Path, dataset:
         workers: Number of clips that are processed in parallel.
 
     Raises:
-        SpeechIQError: `output` is invalid or cannot be written, or an author fails after all retries; answers that
-            arrived are cached.
+        SpeechIQError: `output` is invalid, or an author fails after all retries; answers that arrived are cached.
         KeyboardInterrupt: After Ctrl-C, with the same message; open calls are not waited for.
     """
-    kept = complete_ids(read_questions(output) if output.is_file() else [], [clip["id"] for clip in clips])
-    refuse_unknown_clips(kept, [clip["id"] for clip in clips], dataset)
+    kept = complete_ids(file.read_questions(output) if output.is_file() else [], [clip["id"] for clip in clips])
+    file.refuse_unknown_clips(kept, [clip["id"] for clip in clips], dataset)
     rows = {clip["id"]: [row for row in kept if row["id"] == clip["id"]] for clip in clips}
     places = {clip["id"]: place * PER_CLIP for place, clip in enumerate(clips)}
     outcome, answers = Outcome(), Answers(answers_of(output))
@@ -140,7 +122,7 @@ def write(clips: Sequence[Mapping[str, Any]], plan: Plan, output: Path, dataset:
         outcome.failures += failures
     outcome.rows = [row for clip in clips for row in rows[clip["id"]]]
     outcome.asked = answers.asked
-    write_questions(output, outcome.rows)
+    file.write_questions(output, outcome.rows)
     return outcome
 
 
@@ -159,14 +141,14 @@ def _write_clip(
         if not missing:
             break
         prompt = prompts.to_write(clip["text"], len(missing), asked)
-        answer = answers.ask(plan.writer, prompt, TEMPERATURE, derive_seed(plan.seed, clip["id"], attempt))
+        answer = answers.ask(plan.writer, prompt, TEMPERATURE, drafts.derive_seed(plan.seed, clip["id"], attempt))
         try:
-            drafts = parse_drafts(answer, len(missing))
-        except Unusable as error:
+            written_drafts = drafts.parse_drafts(answer, len(missing))
+        except drafts.Unusable as error:
             failures[str(error)] += 1
             reasons |= dict.fromkeys(missing, str(error))
             continue
-        for question_id, draft in zip(missing, drafts, strict=True):
+        for question_id, draft in zip(missing, written_drafts, strict=True):
             row = _lay_out(draft, clip["id"], question_id, ids[question_id], plan)
             reason = _refuse(row, asked) or _fail(row, clip["text"], plan, answers)
             asked.append(draft.question)
@@ -181,13 +163,13 @@ def _write_clip(
     return [*kept, *(written[question_id] for question_id in todo)], failures
 
 
-def _lay_out(draft: Draft, clip_id: str, question_id: str, place: int, plan: Plan) -> dict[str, Any]:
-    letter = choose_letter(plan.seed, place)
+def _lay_out(draft: drafts.Draft, clip_id: str, question_id: str, place: int, plan: Plan) -> dict[str, Any]:
+    letter = drafts.choose_letter(plan.seed, place)
     return {
         "id": clip_id,
         "question_id": question_id,
         "question": draft.question,
-        "options": shuffle(draft, letter, plan.seed, question_id),
+        "options": drafts.shuffle(draft, letter, plan.seed, question_id),
         "answer": letter,
         "writer": plan.writer.name,
         "checkers": [checker.name for checker in plan.checkers],
@@ -196,11 +178,11 @@ def _lay_out(draft: Draft, clip_id: str, question_id: str, place: int, plan: Pla
 
 
 def _refuse(row: Mapping[str, Any], asked: Sequence[str]) -> str | None:
-    if find_fault(row):
+    if file.find_fault(row):
         return "options that break a rule"
-    if normalize(row["question"]) in map(normalize, asked):
+    if file.normalize(row["question"]) in map(file.normalize, asked):
         return "a question asked before"
-    if reveals_answer(row["question"], row["options"], row["answer"]):
+    if drafts.reveals_answer(row["question"], row["options"], row["answer"]):
         return "a question that contains its answer"
     return None
 
@@ -212,7 +194,7 @@ def _fail(row: Mapping[str, Any], reference: str, plan: Plan, answers: Answers) 
     for checker in plan.checkers:
         right = 0
         for number in range(plan.tries):
-            seed = derive_seed(plan.seed, row["question_id"], "check", number)
+            seed = drafts.derive_seed(plan.seed, row["question_id"], "check", number)
             right += parse_letter(answers.ask(checker, prompt, TEMPERATURE, seed), options) == row["answer"]
             if 2 * right > plan.tries or 2 * (right + plan.tries - number - 1) <= plan.tries:
                 break

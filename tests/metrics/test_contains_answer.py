@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from speechiq.metrics.rules.contains_answer import contains_answer, score
+from speechiq.metrics.judge.closed_form import contains_answer, score_mention
 
 
 @pytest.mark.parametrize(
@@ -26,5 +26,5 @@ def test_without_an_accepted_answer_it_is_undefined():
 
 def test_the_columns_of_the_judge_are_beside_it():
     doc = {"answer": "Lima", "accepted": ["Lima"], "judging": {"scale": [0, 1]}}
-    scores = score(doc, [{"answer": "It is Lima.", "scores": [0.0], "texts": [""], "coverage": 1.0}])
+    scores = score_mention(doc, [{"answer": "It is Lima.", "scores": [0.0], "texts": [""], "coverage": 1.0}])
     assert (scores["contains_answer"], scores["exact_match"], scores["judge"], scores["audio_coverage"]) == (1, 0, 0, 1)

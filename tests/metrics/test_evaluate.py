@@ -12,7 +12,8 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.distance.embedder import read_embedding
-from speechiq.metrics.evaluate import CITATION, MODULES, path
+from speechiq.metrics.evaluate import MODULES, path
+from speechiq.metrics.evaluate.module import CITATION
 from speechiq.metrics.rules.meteor import meteor
 from speechiq.metrics.similarity import compute_cosines, similarity
 from speechiq.metrics.words.wer import score, wer

@@ -9,9 +9,9 @@ import transformers as tf
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import usage
-from speechiq.metrics.distance import assistant, encoder, gram
-from speechiq.metrics.distance.assistant import PROMPTS, find_head, read_vectors
+from speechiq.metrics.distance import gram, readers
 from speechiq.metrics.distance.language_model import LanguageModel
+from speechiq.metrics.distance.readers import PROMPTS, find_head, read_vectors
 from speechiq.metrics.distance.semantic import KINDS, Distances, measure, read_distance, semantic_distance
 from speechiq.metrics.distance.text_model import TextModel
 from speechiq.metrics.models import forget_models
@@ -201,7 +201,7 @@ def test_that_a_head_is_not_linear_is_remembered(own_store, tiny, monkeypatch):
 
 
 def test_one_model_is_in_memory_at_a_time(tiny):
-    models = [LanguageModel(assistant.ROLE, tiny["llama"]), encoder.Encoder(encoder.ROLE, tiny["encoder"])]
+    models = [LanguageModel(readers.ASSISTANT, tiny["llama"]), readers.Encoder(readers.ENCODER, tiny["encoder"])]
     for model in models:
         model.load()
     assert [model._model is None for model in models] == [True, False]
@@ -300,7 +300,7 @@ def test_the_chat_template_is_another_prompt(tiny, tmp_path):
 
 
 def test_states_that_overflow_are_refused(tiny):
-    model = LanguageModel(assistant.ROLE, tiny["llama"])
+    model = LanguageModel(readers.ASSISTANT, tiny["llama"])
     model.load().base_model.norm.weight.data[:] = torch.nan
     with pytest.raises(
         SpeechIQError, match=r"its states overflow in float32; give --metadata assistant_dtype=bfloat16"

@@ -4,7 +4,7 @@ import hashlib
 
 from speechiq.harness_patch.systems.answering import LIKELIHOOD_PROMPT, LIKELIHOOD_PROMPT_VERSION
 from speechiq.metrics import similarity
-from speechiq.metrics.distance import assistant
+from speechiq.metrics.distance import readers
 from speechiq.siq_tasks.task_files import read_task
 from speechiq.siq_tasks.task_types import name_task_type
 from tests.siq_tasks.test_tasks import FILES
@@ -25,7 +25,7 @@ FROZEN = {
     ("likelihood", 1): "9cff446765f2e48c",
 }
 #: Prompts of the models that score, beside that of the system.
-MORE = {"understand": similarity.PROMPTS, "distance": assistant.PROMPTS}
+MORE = {"understand": similarity.PROMPTS, "distance": readers.PROMPTS}
 
 
 def digest(*texts):

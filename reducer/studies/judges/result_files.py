@@ -19,7 +19,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_lines import as_lines
 from speechiq.core.files.json_text import decode
 from speechiq.core.files.plain import check_output_folder, exists, is_file, read_plain, write_whole
-from speechiq.metrics.defined import mean
+from speechiq.metrics.columns import mean
 from speechiq.metrics.wording import SPREAD, spread
 from speechiq.reducer.runs.results_file import samples_of
 from speechiq.reducer.studies.judges.rejudging import Plan, Rejudged

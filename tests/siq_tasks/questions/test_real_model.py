@@ -4,8 +4,8 @@ import pytest
 
 from speechiq.core.checkpoints.names import resolve
 from speechiq.siq_tasks.loaders import bundled
+from speechiq.siq_tasks.questions.authors import HarnessAuthor, OpenAIAuthor
 from speechiq.siq_tasks.questions.check import check_file
-from speechiq.siq_tasks.questions.endpoints import HarnessAuthor, OpenAIAuthor
 from speechiq.siq_tasks.questions.file import join, read_questions, write_questions
 from speechiq.siq_tasks.questions.write import Plan, write
 from tests.served import transformers_serve

