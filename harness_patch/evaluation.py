@@ -110,7 +110,7 @@ def guard_tasks(evaluate: Callable) -> Callable:
 
 
 def _check_tasks(suite: Mapping[str, Any], others: bool, lm: LM, options: Mapping[str, Any]) -> None:
-    from speechiq.siq_tasks.options import refuse_unread
+    from speechiq.siq_tasks.metadata import refuse_unread
 
     refuse_unread([task.metadata_keys for task in suite.values()], others)
     if options.get("cache_requests"):
@@ -158,14 +158,12 @@ def choose_tasks(names: Any) -> Any:
     if not isinstance(names, list) or not hints.names_the_suite(names) or not all(isinstance(n, str) for n in names):
         return names
     from speechiq.siq_tasks.catalog.tasks import list_keys
-    from speechiq.siq_tasks.options import given, refuse_unknown, refuse_unread
+    from speechiq.siq_tasks.metadata import refuse_unread, user_metadata
 
-    if given.get().metadata:
-        keys = list_keys(names)
-        for known in keys:
-            refuse_unknown(known)
-        refuse_unread(keys, others=False)
-    tasks, left_out = _leave_out_apply(names, given.get().metadata)
+    metadata = user_metadata.get() or {}
+    if metadata:
+        refuse_unread(list_keys(names), others=False)
+    tasks, left_out = _leave_out_apply(names, metadata)
     if left_out and hints.is_first_process():
         say(
             f"Apply is left out of {', '.join(left_out)}, which have no questions yet: write them with `siq "
@@ -211,24 +209,17 @@ def given_metadata(options: Mapping[str, Any]) -> Iterator[None]:
     Args:
         options: Arguments of `simple_evaluate`.
     """
-    from speechiq.siq_tasks.options import Given, given
-    from speechiq.siq_tasks.set_metadata import expand_sets
+    from speechiq.siq_tasks.metadata import expand_sets, user_metadata
 
     arguments = options.get("model_args") or {}
     if isinstance(arguments, str):
         arguments = _lm_eval.parse_arguments(arguments)
     metadata = (getattr(options.get("task_manager"), "metadata", None) or {}) | (options.get("metadata") or {})
-    names = options.get("tasks") or []
-    token = given.set(
-        Given(
-            expand_sets({key: metadata[key] for key in metadata.keys() - arguments.keys()}),
-            suite_alone=all(isinstance(name, str) and name.startswith(hints.PREFIXES) for name in names),
-        )
-    )
+    token = user_metadata.set(expand_sets({key: metadata[key] for key in metadata.keys() - arguments.keys()}))
     try:
         yield
     finally:
-        given.reset(token)
+        user_metadata.reset(token)
 
 
 @contextmanager

@@ -14,8 +14,7 @@ from speechiq.metrics.judge.free_answers import check_docs
 from speechiq.metrics.wording import SPREAD, worded
 from speechiq.siq_tasks.conditions.apply import with_condition
 from speechiq.siq_tasks.loaders.docs import digest_content
-from speechiq.siq_tasks.options import CONDITION, keys_of, refuse_unknown
-from speechiq.siq_tasks.set_metadata import expand_sets, for_dataset
+from speechiq.siq_tasks.metadata import CONDITION, expand_sets, for_dataset, keys_of
 from speechiq.siq_tasks.task_files import join_metadata
 from speechiq.siq_tasks.task_types import name_task_type
 
@@ -29,12 +28,11 @@ class SpeechTask(ConfigurableTask):
     the columns of its score function (`metrics/columns.py`).
 
     Raises:
-        SpeechIQError: The user gives a condition to a task that has one of its own, or a key is unknown.
+        SpeechIQError: The user gives a condition to a task that has one of its own.
     """
 
     def __init__(self, config: dict[str, Any]) -> None:
         own = {key: value for key, value in join_metadata(config).items() if key not in ("class", CONDITION)}
-        refuse_unknown(keys_of(own.get("custom_dataset"), name_task_type(own["metadata"])))
         given = expand_sets(own["metadata"])
         metadata = for_dataset(given, given.get("dataset"))
         metadata |= _own_condition(config, metadata)
@@ -44,7 +42,7 @@ class SpeechTask(ConfigurableTask):
 
     @property
     def metadata_keys(self) -> frozenset[str] | None:
-        """Return the keys of metadata that the task reads; see `options.keys_of`."""
+        """Return the keys of metadata that the task reads; see `metadata.keys_of`."""
         about = self.config.metadata
         return keys_of(self.config.custom_dataset, name_task_type(about), about.get("dataset"))
 

@@ -83,7 +83,7 @@ def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
 
 
 def list_keys(names: Sequence[str]) -> list[frozenset[str] | None]:
-    """Return the keys of metadata that each of some tasks reads, as `options.keys_of` does; no data set is loaded.
+    """Return the keys of metadata that each of some tasks reads, as `metadata.keys_of` does; no data set is loaded.
 
     Args:
         names: Tasks and groups.
@@ -91,7 +91,7 @@ def list_keys(names: Sequence[str]) -> list[frozenset[str] | None]:
     Returns:
         An entry per task; empty if a name is not in the package.
     """
-    from speechiq.siq_tasks.options import keys_of
+    from speechiq.siq_tasks.metadata import keys_of
     from speechiq.siq_tasks.task_types import name_task_type
 
     known = _read_all()

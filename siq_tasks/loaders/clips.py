@@ -29,7 +29,7 @@ from speechiq.siq_tasks.loaders.row_questions import RowQuestions, read_row_ques
 from speechiq.siq_tasks.loaders.rows import Rows, Source, open_rows, read_source
 from speechiq.siq_tasks.loaders.subset import SELECTIONS, TIES, choose, counts, ids_sha256
 from speechiq.siq_tasks.loaders.tables import read_field, read_id, read_number, read_texts
-from speechiq.siq_tasks.options import takes
+from speechiq.siq_tasks.metadata import takes
 from speechiq.siq_tasks.questions.file import join, read_questions, refuse_unknown_clips
 from speechiq.siq_tasks.questions.location import locate
 from speechiq.siq_tasks.task_types import read_task_type

@@ -3,7 +3,7 @@
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.set_metadata import expand_sets, for_dataset
+from speechiq.siq_tasks.metadata import expand_sets, for_dataset
 
 
 def test_a_file_lists_the_keys_of_several_sets(tmp_path):
