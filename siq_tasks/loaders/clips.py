@@ -23,8 +23,15 @@ from speechiq.core.recordings.inspection import read_length
 from speechiq.siq_tasks.loaders.asked import Columns
 from speechiq.siq_tasks.loaders.docs import GROUPS, Loaded, build_docs
 from speechiq.siq_tasks.loaders.hub_versions import describe_new_version, find_commit
-from speechiq.siq_tasks.loaders.row_choice import Where, choose_rows, read_ids, read_where
-from speechiq.siq_tasks.loaders.row_groups import GroupColumns, read_group_columns, read_groups
+from speechiq.siq_tasks.loaders.row_choice import (
+    GroupColumns,
+    Where,
+    choose_rows,
+    read_group_columns,
+    read_groups,
+    read_ids,
+    read_where,
+)
 from speechiq.siq_tasks.loaders.row_questions import RowQuestions, read_row_questions
 from speechiq.siq_tasks.loaders.rows import Rows, Source, open_rows, read_source
 from speechiq.siq_tasks.loaders.subset import SELECTIONS, TIES, choose, counts, ids_sha256
@@ -128,7 +135,7 @@ def prepare(
         ties: Order of clips of one length: `id`, or `order` (of the data set).
         leave_out: Ids of rows to leave out, without the data set: one, a list, or several separated by `;`.
         where: The rows to take: column -> a value or several, with `*` for any text; None takes all.
-        group_columns: Field of doc -> the column of its groups, for scores by group; see `row_groups`.
+        group_columns: Field of doc -> the column of its groups, for scores by group; see `row_choice`.
         **metadata: Fields of `Source`, and for a task that asks rows those of `Columns`; other keys that lm-eval passes
             are ignored.
 
@@ -225,7 +232,7 @@ def _prepare(
             asks = {"question_id": key, "row": {name: row[name] for name in columns}} if asked else {}
             entities = _read_entities(row, f"{source.dataset_path} row {scored[key]}")
             audio = save_audio(rows.audio[scored[key]], key)
-            grouped = {GROUPS: read_groups(groups, rows, scored[key])} if groups else {}
+            grouped = {GROUPS: read_groups(groups, row)} if groups else {}
             clips.append({"id": key, "text": text, **entities, **grouped, **audio, **asks})
     if asked:
         first: dict[str, str] = {}
