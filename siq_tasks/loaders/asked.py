@@ -51,25 +51,20 @@ class Columns(NamedTuple):
         >>> Columns(answer_column="a").pick({"a": "yes", "b": 1})
         {'answer': 'yes'}
         """
-        given = {role.removesuffix("_column"): column for role, column in self._asdict().items()}
-        return {role: row[column] for role, column in given.items() if column is not None}
+        return {key.removesuffix("_column"): row[name] for key, name in self._asdict().items() if name is not None}
 
 
 def read_columns(metadata: Mapping[str, Any]) -> Columns:
-    """Return the columns that a task's metadata names.
-
-    Raises:
-        SpeechIQError: A name is not a text.
-    """
-    found = {key: metadata[key] for key in Columns._fields if metadata.get(key) is not None}
-    for key, value in found.items():
+    """Return the columns that a task's metadata names; a name that is not a text is refused."""
+    columns = {key: metadata[key] for key in Columns._fields if metadata.get(key) is not None}
+    for key, value in columns.items():
         if not isinstance(value, str) or not value:
             raise SpeechIQError(f"metadata.{key}: {value!r:.80} is not the name of a column; correct it")
-    return Columns(**found)
+    return Columns(**columns)
 
 
 def read_nothing(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return no fields: the transcript of a clip is what is asked."""
+    """Return an empty question: a transcript is wanted."""
     return {"question": ""}
 
 
@@ -81,23 +76,18 @@ def read_open(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str) -
         settings: Settings of the task type: `answer_after` is a text after which the answer begins.
         where: File and row, for errors.
 
-    Raises:
-        SpeechIQError: The answer, or a question that the set should have, is missing or not a text.
-
     >>> read_open({"question": "Who?", "answer": ["Ann", "Anna"]}, {}, "set row 0")
     {'question': 'Who?', 'answer': 'Ann', 'accepted': ['Anna']}
     """
     question = _read_text(raw["question"], "question", where) if "question" in raw else ""
-    answers = [_after(text, settings.get("answer_after")) for text in _read_texts(raw.get("answer"), "answer", where)]
+    answers, mark = _read_texts(raw.get("answer"), "answer", where), settings.get("answer_after")
+    answers = [text.rpartition(mark)[2].strip() for text in answers] if mark else answers
     accepted = _read_texts(raw["accepted"], "accepted answers", where) if raw.get("accepted") else []
     return {"question": question, "answer": answers[0], "accepted": [*answers[1:], *accepted]}
 
 
 def read_query(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return `question`, `checklist`, `answer` and `accepted` of a spoken query, of which only the first is required.
-
-    Raises:
-        SpeechIQError: The question is missing, or a value is not a text.
 
     >>> read_query({"question": "How do I boil an egg?", "checklist": None}, {}, "set row 0")
     {'question': 'How do I boil an egg?', 'checklist': '', 'answer': '', 'accepted': []}
@@ -116,62 +106,45 @@ def read_query(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str) 
 def read_choice(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> dict[str, Any]:
     r"""Return the fields of a row with options: those of `read_open`, `options` and `gold`, the right letter.
 
-    Raises:
-        SpeechIQError: The options or the answer cannot be parsed; the message has the row and the value.
-
     >>> raw = {"question": "When?", "choices": "(A) Today;\n(B) Never.", "answer": "(B) Never."}
     >>> row = read_choice(raw, {}, "set row 0")
     >>> row["options"], row["gold"], row["answer"], row["accepted"]
     (['Today', 'Never.'], 'B', '(B) Never.', ['B', 'Never.'])
     """
-    found = read_open(raw, settings, where)
+    row = read_open(raw, settings, where)
     options = parse_options(raw.get("choices"), where)
-    letter = parse_key(found["answer"], options, where)
+    letter = parse_key(row["answer"], options, where)
     text = options[ALPHABET.index(letter)]
-    return {
-        "question": found["question"],
-        "options": options,
-        "answer": f"({letter}) {text}",
-        "accepted": [letter, text, *found["accepted"]],
-        "gold": letter,
-    }
+    answers = {"answer": f"({letter}) {text}", "accepted": [letter, text, *row["accepted"]], "gold": letter}
+    return {"question": row["question"], "options": options, **answers}
 
 
 def read_label(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the fields of a row with a label: those of `read_open`, and `gold`, the label of its answer.
+    """Return the fields of a row with a label: those of `read_open`, and `gold`, the one label that its answer names.
 
-    Args:
-        raw: Values by role, from `Columns.pick`.
-        settings: `labels`: label -> words that name it.
-        where: File and row, for errors.
-
-    Raises:
-        SpeechIQError: The answer names none or several of the labels.
+    `settings` has `labels`: label -> words that name it.
 
     >>> labels = {"joy": ["happy"], "anger": ["angry"]}
     >>> read_label({"answer": "The speaker sounds happy."}, {"labels": labels}, "set row 0")["gold"]
     'joy'
     """
-    found = read_open(raw, settings, where)
+    row = read_open(raw, settings, where)
     labels: Mapping[str, Sequence[str]] = settings["labels"]
-    label = parse_label(found["answer"], labels)
+    label = parse_label(row["answer"], labels)
     if label == UNPARSED:
         raise SpeechIQError(
-            f"{where}: the answer {found['answer']!r:.80} does not name exactly one of the labels "
+            f"{where}: the answer {row['answer']!r:.80} does not name exactly one of the labels "
             f"{', '.join(labels)}; add its words to metadata.labels, or {FIX}"
         )
-    return found | {"answer": label, "accepted": list(labels[label]), "gold": label}
+    return row | {"answer": label, "accepted": list(labels[label]), "gold": label}
 
 
 def parse_options(value: Any, where: str) -> list[str]:
     """Return the texts of options without their letters.
 
     Args:
-        value: A list of texts, or one text in which `(A)`, `[A]`, `A)`, `A.` or `A:` begins each option.
+        value: A list of 2 to 26 texts, or one text in which `(A)`, `[A]`, `A)`, `A.` or `A:` begins each option.
         where: File and row, for errors.
-
-    Raises:
-        SpeechIQError: There are not 2 to 26 options with text, or their letters are not A, B, C in this order.
 
     >>> parse_options("A. a cat B. a dog C. both", "row 0"), parse_options(["(A) yes", "(B) no"], "row 0")
     (['a cat', 'a dog', 'both'], ['yes', 'no'])
@@ -214,15 +187,7 @@ def _find_marks(text: str, pattern: str) -> Iterator[tuple[int, int]]:
 
 
 def parse_key(answer: str, options: Sequence[str], where: str) -> str:
-    """Return the letter of the right option.
-
-    Args:
-        answer: A letter, the text of an option, or both: `B`, `(B)`, `Never.`, `(B) Never.`
-        options: The texts of the options.
-        where: File and row, for errors.
-
-    Raises:
-        SpeechIQError: The answer is not one of the options, or its letter and text are of two.
+    """Return the letter of the right option, named by a letter, a text, or both.
 
     >>> [parse_key(answer, ["today", "never"], "row 0") for answer in ("B", "(b) never", "Never.", "(B) Never")]
     ['B', 'B', 'B', 'B']
@@ -244,14 +209,9 @@ def parse_key(answer: str, options: Sequence[str], where: str) -> str:
     )
 
 
-def _after(answer: str, mark: str | None) -> str:
-    """Return the text of an answer after the last `mark`, or all of it."""
-    return answer.rpartition(mark)[2].strip() if mark else answer
-
-
 def _read_texts(value: Any, role: str, where: str) -> list[str]:
     values = value if isinstance(value, list | tuple) and value else [value]
-    return [_read_text(one, role, where) for one in values]
+    return [_read_text(text, role, where) for text in values]
 
 
 def _read_text(value: Any, role: str, where: str) -> str:

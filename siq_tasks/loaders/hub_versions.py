@@ -14,11 +14,7 @@ SHORT = 12
 
 
 def find_commit(source: Source) -> str | None:
-    """Return the commit that the Hub has for a source's revision; None for local rows, and if the Hub does not answer.
-
-    Args:
-        source: Source of the rows.
-    """
+    """Return the commit of a source's revision on the Hub; None for local rows, and if the Hub does not answer."""
     if source.local is not None or notice_offline():
         return None
     import httpx2
@@ -34,12 +30,9 @@ def find_commit(source: Source) -> str | None:
 
 
 def describe_new_version(dataset: str, source: Source, prepared: str | None) -> str | None:
-    """Return one line if the Hub has another version of a data set than the prepared one, else None.
+    """Return one line if the Hub has another version of a data set than the prepared commit, else None.
 
-    Args:
-        dataset: Name of the data set.
-        source: Source of the rows; a source with a revision stays at it.
-        prepared: Commit of the prepared clips, if it was recorded.
+    A source with a revision stays at it.
     """
     if prepared is None or source.dataset_revision is not None:
         return None

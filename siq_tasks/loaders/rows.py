@@ -34,13 +34,10 @@ class Source(NamedTuple):
     Attributes:
         dataset_path: Hub id, a folder that `datasets` loads, or a `.jsonl`, `.csv` or `.tsv` file with a column of
             audio files (relative to that file); `package:FILE` is inside `siq_tasks/`.
-        dataset_name: As in `datasets.load_dataset`; not used with a table.
-        split: As in `datasets.load_dataset`; not used with a table.
-        dataset_revision: As in `datasets.load_dataset`; not used with a table.
-        audio_column: Name of the column of audio.
-        text_column: Name of the column of references; None for a set without transcripts.
-        id_column: Name of the column of ids; if None, ids are the positions of rows, `00000` and so on.
-        length_column: Name of the column with the seconds of audio; if None, they are read from each file's header.
+        dataset_name: This, `split` and `dataset_revision` are as in `datasets.load_dataset`; not used with a table.
+        text_column: Column of references; None for a set without transcripts.
+        id_column: If None, ids are the positions of rows, `00000` and so on.
+        length_column: Column with the seconds of audio; if None, they are read from each file's header.
     """
 
     dataset_path: str
@@ -76,20 +73,17 @@ def read_source(about: Mapping[str, Any]) -> Source:
     """Return the source of rows that a task's metadata names; other keys are ignored.
 
     `text_column: null` names a set without transcripts; other keys may be null for their default.
-
-    Raises:
-        SpeechIQError: `dataset_path` is missing, or a value is not a text.
     """
-    found = {name: about[name] for name in Source._fields if about.get(name) is not None}
-    for name, value in found.items():
+    fields = {name: about[name] for name in Source._fields if about.get(name) is not None}
+    for name, value in fields.items():
         if type(value) is int:  # lm-eval reads `--metadata split=2022` as a number.
-            found[name] = str(value)
+            fields[name] = str(value)
         elif not isinstance(value, str) or not value or "\0" in value:
             raise SpeechIQError(f"metadata.{name}: {value!r:.80} is not a text; correct it")
-    if "dataset_path" not in found:
+    if "dataset_path" not in fields:
         raise SpeechIQError("metadata.dataset_path: missing; give a Hub id, a folder or a table")
     without_text = "text_column" in about and about["text_column"] is None
-    return Source(**found | ({"text_column": None} if without_text else {}))
+    return Source(**fields | ({"text_column": None} if without_text else {}))
 
 
 @dataclass(frozen=True)
@@ -102,7 +96,7 @@ class Rows:
     """
 
     columns: Mapping[str, Sequence[Any]]
-    audio: AudioColumn | AudioFiles
+    audio: AudioColumn | list[Path]
 
     def __len__(self) -> int:
         return len(self.audio)
@@ -130,26 +124,9 @@ class AudioColumn:
         return audio["bytes"] if audio.get("bytes") is not None else Path(audio["path"])
 
 
-class AudioFiles:
-    """Return the audio files that a table names."""
-
-    def __init__(self, folder: Path, names: Sequence[str]) -> None:
-        self.files = [folder / name for name in names]
-
-    def __len__(self) -> int:
-        return len(self.files)
-
-    def __getitem__(self, i: int) -> Path:
-        return self.files[i]
-
-
 @contextmanager
 def open_rows(source: Source, more: Sequence[str] = ()) -> Iterator[Rows]:
-    """Yield the rows of `source`, which can be read inside the block.
-
-    Args:
-        source: Source of the rows.
-        more: Further columns to read; a part of a nested column of a data set is `COLUMN.PART`.
+    """Yield the rows of `source`, with `more` columns (`COLUMN.PART` of nested ones), to be read inside the block.
 
     Raises:
         SpeechIQError: The source does not exist, or has no such split or column; the message names those that exist.
@@ -171,17 +148,8 @@ def _required(source: Source, more: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(column for column in columns if column))
 
 
-def _optional(found: Iterable[str]) -> list[str]:
-    return [column for column in OPTIONAL if column in found]
-
-
-def _check_columns(source: Source, required: Sequence[str], found: Sequence[str]) -> None:
-    for column in required:
-        if column not in found:
-            raise SpeechIQError(
-                f"{source.dataset_path}: no column {column!r}; it has {', '.join(found)}; give the right one, "
-                f"such as --metadata text_column={found[0]}"
-            )
+def _optional(names: Iterable[str]) -> list[str]:
+    return [column for column in OPTIONAL if column in names]
 
 
 def _open_table(source: Source, more: Sequence[str], file: Path) -> Rows:
@@ -189,7 +157,7 @@ def _open_table(source: Source, more: Sequence[str], file: Path) -> Rows:
     check_columns(rows[0], [source.audio_column, *required], file)
     columns = {column: [row.get(column) for row in rows] for column in [*required, *_optional(rows[0])]}
     names = [read_field(row, source.audio_column, f"{file} row {number}") for number, row in enumerate(rows, 1)]
-    return Rows(columns, AudioFiles(file.parent, names))
+    return Rows(columns, [file.parent / name for name in names])
 
 
 def _open_dataset(source: Source, more: Sequence[str], place: str, folder: str | None) -> Rows:
@@ -197,19 +165,21 @@ def _open_dataset(source: Source, more: Sequence[str], place: str, folder: str |
     required = _required(source, more)
     nested = {column.partition(".")[0] for column in required if column not in rows.column_names}
     parts = rows.select_columns([column for column in rows.column_names if column in nested]).flatten()
-    _check_columns(source, [source.audio_column, *required], [*rows.column_names, *parts.column_names])
+    names = [*rows.column_names, *parts.column_names]
+    for column in (source.audio_column, *required):
+        if column not in names:
+            raise SpeechIQError(
+                f"{source.dataset_path}: no column {column!r}; it has {', '.join(names)}; give the right one, "
+                f"such as --metadata text_column={names[0]}"
+            )
     wanted = [*required, *(column for column in _optional(rows.column_names) if column not in required)]
     kept = {column: (parts if column in parts.column_names else rows.select_columns(column)) for column in wanted}
     _refuse_other_types(rows, source.audio_column, place)
-    return Rows({column: of[column] for column, of in kept.items()}, AudioColumn(rows, source.audio_column))
+    return Rows({column: table[column] for column, table in kept.items()}, AudioColumn(rows, source.audio_column))
 
 
 def _refuse_other_types(rows: Dataset, column: str, place: str) -> None:
-    """Refuse a column that is neither audio nor encoded audio nor paths of audio files.
-
-    Raises:
-        SpeechIQError: The column has another type, or its first text is not the path of a file.
-    """
+    """Refuse a column that is neither audio nor encoded audio nor paths of audio files."""
     from datasets import Audio, Value
 
     fix = "give the right one with --metadata audio_column=..."
