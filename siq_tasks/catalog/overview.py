@@ -25,11 +25,8 @@ def describe(dataset: str, *, fetch: bool = False) -> Iterator[str]:
     Args:
         dataset: Name of a data set of the suite, or a folder that `siq data new` made.
         fetch: Whether clips on the Hub are fetched.
-
-    Raises:
-        SpeechIQError: The data set does not exist, or its rows or questions cannot be read.
     """
-    about = read_one_task(dataset)["metadata"]
+    about = read_one_task(dataset)[1]["metadata"]
     name = about["dataset"]
     yield f"data set: {name}, version {about.get('version')}"
     if "level" in about:

@@ -28,13 +28,7 @@ LONGEST_SHOWN = 40
 
 
 class Text(NamedTuple):
-    """A text to speak.
-
-    Attributes:
-        id: Its id in the data set.
-        text: The words.
-        row: All columns of its row; only `id` and `text` for a plain text file.
-    """
+    """A text to speak; `row` has all columns of its row, or only `id` and `text` for a plain text file."""
 
     id: str
     text: str
@@ -42,14 +36,7 @@ class Text(NamedTuple):
 
 
 class Spoken(NamedTuple):
-    """A text and its speech.
-
-    Attributes:
-        text: The text.
-        voice: The voice, as `ENGINE:MODEL`.
-        seed: The seed of the speech.
-        clip: The speech.
-    """
+    """A text and its speech by a voice, `ENGINE:MODEL`, from a seed."""
 
     text: Text
     voice: str
@@ -140,9 +127,6 @@ def write_set(folder: Path, spoken: Iterable[Spoken], voices: Mapping[str, Any],
         spoken: The texts and their speech.
         voices: Voice -> everything that its speech depends on.
         format: `wav` or `flac`.
-
-    Raises:
-        SpeechIQError: The folder cannot be written.
     """
     with complete_folder(folder.resolve()) as draft:
         draft.joinpath(AUDIO).mkdir()
