@@ -33,7 +33,7 @@ def _accept(doc: Mapping[str, Any]) -> None:
 
 
 def _read_right_wrong(metadata: Mapping[str, Any]) -> Settings:
-    """Return the settings of a judge that is beside a rule, which knows only right and wrong."""
+    """Return the settings of a judge beside a rule, which knows only right and wrong."""
     return read_judging(metadata, "right_wrong").record()
 
 
@@ -107,11 +107,7 @@ def name_task_type(metadata: Mapping[str, Any]) -> Any:
 
 
 def read_task_type(metadata: Mapping[str, Any]) -> TaskType:
-    """Return the type of a task.
-
-    Raises:
-        SpeechIQError: The task names no known type.
-    """
+    """Return the type of a task; a task that names no known type is refused."""
     key = "task_type" if "task_type" in metadata else "level"
     name = metadata.get(key)
     if not isinstance(name, str) or name not in TASK_TYPES:
