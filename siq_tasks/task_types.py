@@ -24,14 +24,6 @@ Settings = dict[str, Any]
 RowReader = Callable[[Mapping[str, Any], Mapping[str, Any], str], dict[str, Any]]
 
 
-def _read_nothing(metadata: Mapping[str, Any]) -> Settings:
-    return {}
-
-
-def _accept(doc: Mapping[str, Any]) -> None:
-    pass
-
-
 def _read_right_wrong(metadata: Mapping[str, Any]) -> Settings:
     """Return the settings of a judge beside a rule, which knows only right and wrong."""
     return read_judging(metadata, "right_wrong").record()
@@ -65,14 +57,13 @@ class TaskType(NamedTuple):
         has_questions: Whether its docs are questions, not clips.
         check: Takes a doc and raises a `SpeechIQError` if it cannot be scored.
         columns: Keys of metadata that must name a column.
-        read_row: Reads what a row asks, for questions that are in the columns of the data set, one doc per row; None
-            for other task types.
+        read_row: Reads what a row asks, for questions in the columns of the data set; None for other task types.
     """
 
     keys: frozenset[str] = frozenset()
-    read_settings: Callable[[Mapping[str, Any]], Settings] = _read_nothing
+    read_settings: Callable[[Mapping[str, Any]], Settings] = lambda metadata: {}
     has_questions: bool = False
-    check: Callable[[Mapping[str, Any]], None] = _accept
+    check: Callable[[Mapping[str, Any]], None] = lambda doc: None
     columns: frozenset[str] = frozenset()
     read_row: RowReader | None = None
 

