@@ -23,7 +23,6 @@ from speechiq.core.recordings.inspection import read_length
 from speechiq.siq_tasks.loaders import row_choice
 from speechiq.siq_tasks.loaders.asked import Columns
 from speechiq.siq_tasks.loaders.docs import GROUPS, Loaded, build_docs
-from speechiq.siq_tasks.loaders.hub_versions import describe_new_version, find_commit
 from speechiq.siq_tasks.loaders.row_questions import RowQuestions, read_row_questions
 from speechiq.siq_tasks.loaders.rows import Rows, Source, open_rows, read_source
 from speechiq.siq_tasks.loaders.subset import SELECTIONS, TIES, choose, counts, ids_sha256
@@ -162,13 +161,13 @@ def prepare(
     manifest = cache_dir(CLIPS, f"{dataset}-{plan.key(dataset)[:16]}.json")
     test = _read_manifest(manifest)
     if test is None:
-        commit = find_commit(plan.source)
+        commit = plan.source.find_commit()
         source = plan.source if commit is None else plan.source._replace(dataset_revision=commit)
         test = _prepare(dataset, plan._replace(source=source))
         if commit is not None:
             test.record["dataset_commit"] = commit
         write_whole(manifest, json.dumps(test._asdict(), indent=1).encode(), ADVICE, make_folders=True)
-    elif news := describe_new_version(dataset, plan.source, test.record.get("dataset_commit")):
+    elif news := plan.source.describe_new_version(dataset, test.record.get("dataset_commit")):
         log.warning("%s", news)
     for warning in list_warnings(test.clips):
         log.warning("%s: %s", dataset, warning)

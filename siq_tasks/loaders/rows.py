@@ -1,4 +1,7 @@
-"""Read the rows of a data set: from the Hub, from local parquet, or from a metadata file next to audio files."""
+"""Read the rows of a data set: from the Hub, from local parquet, or from a metadata file next to audio files.
+
+A run is pinned to the version that the Hub has, and a new upload is noticed.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,9 @@ from speechiq.siq_tasks.task_files import PACKAGED
 if TYPE_CHECKING:
     from datasets import Dataset
 
+#: Seconds that an answer of the Hub may take; without one, the copy on this machine is used.
+PATIENCE = 5.0
+SHORT = 12
 #: Columns that are read if the source has them.
 OPTIONAL = ("entities",)
 #: Branch of the Hub with a parquet copy of most data sets, also of many that come from scripts.
@@ -65,6 +71,36 @@ class Source(NamedTuple):
             files = sorted(local.rglob("*"))
         files = [file for file in files if exists(file) and file.is_file()]
         return [[str(file), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
+
+    def find_commit(self) -> str | None:
+        """Return the commit of the revision on the Hub; None for local rows, and if the Hub does not answer."""
+        if self.local is not None or notice_offline():
+            return None
+        import httpx2
+        from huggingface_hub import HfApi, constants
+
+        try:
+            about = HfApi(endpoint=constants.ENDPOINT).dataset_info(
+                self.dataset_path, revision=self.dataset_revision, timeout=PATIENCE
+            )
+        except (OSError, ValueError, httpx2.HTTPError):
+            return None
+        return about.sha
+
+    def describe_new_version(self, dataset: str, prepared: str | None) -> str | None:
+        """Return one line if the Hub has another version of a data set than the prepared commit, else None.
+
+        A source with a revision stays at it.
+        """
+        if prepared is None or self.dataset_revision is not None:
+            return None
+        current = self.find_commit()
+        if current is None or current == prepared:
+            return None
+        return (
+            f"{dataset}: {self.dataset_path} has a new version on the hub, {current[:SHORT]}; this run uses "
+            f"{prepared[:SHORT]}, which was prepared before; for the new one give --metadata dataset_revision={current}"
+        )
 
 
 def read_source(about: Mapping[str, Any]) -> Source:
