@@ -102,8 +102,8 @@ def _read(step: str, kind: str, text: str, units: Mapping[str, tuple[float, floa
         _refuse(step, f"{text!r} is not a number with a unit ({wanted})", kind)
     unit = next((unit for unit in units if unit.lower() == match["unit"].lower()), None)
     if unit is None:
-        given = f"the unit {match['unit']!r} is not {wanted}" if match["unit"] else f"{text} has no unit ({wanted})"
-        _refuse(step, given, kind)
+        fault = f"the unit {match['unit']!r} is not {wanted}" if match["unit"] else f"{text} has no unit ({wanted})"
+        _refuse(step, fault, kind)
     number, (low, high) = float(match["number"]), units[unit]
     if not low <= number <= high:
         _refuse(step, f"{text} is outside {low:g} to {high:g}{unit and f' {unit}'}", kind)
@@ -112,9 +112,9 @@ def _read(step: str, kind: str, text: str, units: Mapping[str, tuple[float, floa
 
 def _only(step: str, kind: str, value: str, strength: str, *, has_value: bool) -> str:
     """Return the one text of a step that has either a value or a strength."""
-    present, absent, sign, other = (value, strength, ":", "@") if has_value else (strength, value, "@", ":")
+    present, absent, sign, wrong_sign = (value, strength, ":", "@") if has_value else (strength, value, "@", ":")
     if absent or not present:
-        _refuse(step, f"the strength comes after {sign!r}, and nothing after {other!r}", kind)
+        _refuse(step, f"the strength comes after {sign!r}, and nothing after {wrong_sign!r}", kind)
     return present
 
 

@@ -21,8 +21,8 @@ from speechiq.core.files.plain import write_whole
 from speechiq.core.ids import check_plain, complete_ids, shorten
 from speechiq.core.recordings.inspection import read_length
 from speechiq.siq_tasks.loaders import row_choice
-from speechiq.siq_tasks.loaders.asked import Columns
 from speechiq.siq_tasks.loaders.docs import GROUPS, Loaded, build_docs
+from speechiq.siq_tasks.loaders.question_columns import Columns
 from speechiq.siq_tasks.loaders.row_questions import RowQuestions, read_row_questions
 from speechiq.siq_tasks.loaders.rows import Rows, Source, open_rows, read_source
 from speechiq.siq_tasks.loaders.subset import SELECTIONS, TIES, choose, counts, ids_sha256
@@ -61,7 +61,7 @@ class Plan(NamedTuple):
     """Hold how the clips of one test are chosen; see `prepare`."""
 
     source: Source
-    asked: RowQuestions | None
+    row_questions: RowQuestions | None
     leave_out: frozenset[str]
     where: row_choice.Where
     groups: row_choice.GroupColumns
@@ -71,8 +71,9 @@ class Plan(NamedTuple):
 
     def key(self, dataset: str) -> str:
         """Return a digest of all that decides the clips of a test."""
-        parts = [LAYOUT, dataset, self.source.state(), self.asked and self.asked.columns, sorted(self.leave_out)]
-        content = [*parts, *self._replace(asked=None, leave_out=frozenset())]
+        columns = self.row_questions and self.row_questions.columns
+        own = self._replace(row_questions=None, leave_out=frozenset())
+        content = [LAYOUT, dataset, self.source.state(), columns, sorted(self.leave_out), *own]
         return hashlib.sha256(json.dumps(content, default=repr).encode()).hexdigest()
 
 
@@ -95,12 +96,12 @@ def load(dataset: str | None = None, questions: str | None = None, **metadata: A
         raise SpeechIQError(f"metadata.questions: {questions!r:.80} is not the name of a file; correct it")
     settings = task_type.read_settings(metadata)
     dataset = check_plain(dataset, "metadata.dataset")
-    asked = read_row_questions(metadata)
-    file = locate(dataset, questions) if task_type.has_questions and asked is None else None
+    row_questions = read_row_questions(metadata)
+    file = locate(dataset, questions) if task_type.has_questions and row_questions is None else None
     test = prepare(dataset=dataset, **metadata)
-    if asked is not None:
-        record = test.record | settings | asked.describe()
-        return Loaded(build_docs(dataset, test.clips, asked.ask(test.clips), metadata), record)
+    if row_questions is not None:
+        record = test.record | settings | row_questions.describe()
+        return Loaded(build_docs(dataset, test.clips, row_questions.ask(test.clips), metadata), record)
     rows: Sequence[Mapping[str, Any]] = ()
     if file is not None:
         rows = _questions_for(test, dataset, file)
@@ -186,9 +187,6 @@ def _read_manifest(manifest: Path) -> Prepared | None:
 def list_warnings(clips: Sequence[Mapping[str, Any]]) -> list[str]:
     r"""Return one warning per kind of warning of the clips, and one per audio that has several references.
 
-    Args:
-        clips: `id`, `text`, `sha256` and `warnings` per clip.
-
     >>> clip = {"id": "a", "text": "Yes.", "sha256": "0a", "warnings": ["it is digital silence"]}
     >>> print(*list_warnings([clip, clip | {"id": "b", "text": "No."}]), sep="\n")
     2 of 2 clips, 'a' among them: it is digital silence
@@ -208,19 +206,19 @@ def list_warnings(clips: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _prepare(dataset: str, plan: Plan) -> Prepared:
-    source, asked = plan.source, plan.asked
-    columns = asked.columns.names if asked else []
+    source, row_questions = plan.source, plan.row_questions
+    columns = row_questions.columns.names if row_questions else []
     with open_rows(source, [*columns, *plan.where, *(group.column for group in plan.groups.values())]) as rows:
         named = _name_rows(dataset, source, rows, plan.leave_out)
         places = row_choice.choose_rows(named, rows, plan.where, source.dataset_path)
-        scored = {key: i for key, i in places.items() if _is_scored(rows.read(i), source, asked)}
+        scored = {key: i for key, i in places.items() if _is_scored(rows.read(i), source, row_questions)}
         if not scored:
             raise SpeechIQError(
                 f"{source.dataset_path}: none of {len(places)} rows has a reference with words; check text_column"
             )
-        if asked:
+        if row_questions:
             for i in tqdm(scored.values(), desc=f"{dataset} questions", unit="row"):
-                asked.read(rows.read(i), f"{source.dataset_path} row {i}")
+                row_questions.read(rows.read(i), f"{source.dataset_path} row {i}")
         chosen = choose(_measure(scored, source, rows, plan.selection), plan.subset, plan.ties)
         clips: list[dict[str, Any]] = []
         for key in tqdm(chosen, desc=f"{dataset} clips", unit="clip"):
@@ -231,10 +229,10 @@ def _prepare(dataset: str, plan: Plan) -> Prepared:
             if plan.groups:
                 clip[GROUPS] = row_choice.read_groups(plan.groups, row)
             clip |= save_audio(rows.audio[scored[key]], key)
-            if asked:
+            if row_questions:
                 clip |= {"question_id": key, "row": {name: row[name] for name in columns}}
             clips.append(clip)
-    if asked:
+    if row_questions:
         first: dict[str, str] = {}
         clips = [clip | {"id": first.setdefault(clip["sha256"], clip["id"])} for clip in clips]
     left_out = len(places) - len(scored)
@@ -242,9 +240,9 @@ def _prepare(dataset: str, plan: Plan) -> Prepared:
     return Prepared(clips, record, list(scored))
 
 
-def _is_scored(row: Mapping[str, Any], source: Source, asked: RowQuestions | None) -> bool:
+def _is_scored(row: Mapping[str, Any], source: Source, row_questions: RowQuestions | None) -> bool:
     """Return whether a row has what it is scored by: an answer, which is checked when it is read, or words."""
-    if asked is not None and asked.columns.answer_column is not None:
+    if row_questions is not None and row_questions.columns.answer_column is not None:
         return True
     if source.text_column is None:
         raise SpeechIQError("metadata.text_column: null, and the set has no answers; name the column of transcripts")

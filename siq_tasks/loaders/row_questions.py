@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from speechiq.core.audio_file import PACKAGE
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.wording import OWN
-from speechiq.siq_tasks.loaders.asked import Columns, read_columns
+from speechiq.siq_tasks.loaders.question_columns import Columns, read_columns
 from speechiq.siq_tasks.task_types import TASK_TYPES, RowReader, name_task_type
 
 log = logging.getLogger(__name__)
@@ -90,8 +90,8 @@ class RowQuestions(NamedTuple):
     def choose(self, name: str) -> Sequence[int]:
         """Return the numbers of the wordings with which the row of a name is asked; the name alone decides in `rotate`.
 
-        >>> asked = RowQuestions(Columns(), dict, {}, ("Listen.", "What is it?"))
-        >>> asked._replace(chosen=1).choose("set/1"), list(asked._replace(chosen="all").choose("set/1"))
+        >>> questions = RowQuestions(Columns(), dict, {}, ("Listen.", "What is it?"))
+        >>> questions._replace(chosen=1).choose("set/1"), list(questions._replace(chosen="all").choose("set/1"))
         ([1], [0, 1])
         """
         if self.chosen == ALL:
