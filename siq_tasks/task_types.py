@@ -19,8 +19,8 @@ from speechiq.metrics.words.normalizer import read_normalizer
 from speechiq.siq_tasks.loaders.question_columns import read_choice, read_label, read_nothing, read_open, read_query
 
 Settings = dict[str, Any]
-#: Takes the values of a row by role (`Columns.pick`), the task's metadata with its settings, and file and row for errors;
-#: returns what the row asks.
+#: Takes the values of a row by role (`Columns.pick`), the task's metadata with its settings, and file and row for
+#: errors; returns what the row asks.
 RowReader = Callable[[Mapping[str, Any], Mapping[str, Any], str], dict[str, Any]]
 
 

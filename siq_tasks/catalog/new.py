@@ -48,8 +48,7 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str, assi
             does not have the tag.
 
     Raises:
-        SpeechIQError: The name is invalid, a file is missing or incomplete, two clips have the same id, or the folder
-            cannot be written; nothing is written then.
+        SpeechIQError: The name, a file or an id is invalid, or the folder cannot be written; nothing is written then.
     """
     _check_name(name)
     check_folder(folder)

@@ -52,8 +52,7 @@ def read_texts(path: Path) -> list[Text]:
             file, with a text per line. Ids are by default the positions, `00000` and so on.
 
     Raises:
-        SpeechIQError: The file cannot be read, or a text is empty, too long, has a control character or nothing to
-            speak, two texts have the same id, or a column has the name of one that is written.
+        SpeechIQError: The file cannot be read, or a text, an id or a column cannot be used.
     """
     rows = read_table(path) if is_table(path) else _read_lines(path)
     check_columns(rows[0], ["text"], path)

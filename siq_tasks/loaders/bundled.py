@@ -34,8 +34,7 @@ def load(
         bundle: Folder of the set in `siq_tasks/`.
         dataset: Name of the data set.
         category: Category of the task; clips of another category are left out.
-        questions: File in the folder: a line per question, as `docs.build_docs` takes it. Read if the docs of the task
-            type are questions.
+        questions: File in the folder, read if the docs are questions: a line per question, as `build_docs` takes it.
         **metadata: Metadata of the task.
     """
     task_type = read_task_type(metadata)

@@ -50,8 +50,7 @@ def build_docs(
         metadata: Metadata of the task; its task type states whether there is one doc per clip or per question.
 
     Raises:
-        SpeechIQError: A clip cannot be decoded, the task type or one of its settings is invalid, or a group has the
-            name of a field.
+        SpeechIQError: A clip cannot be decoded, the type or a setting is invalid, or a group has the name of a field.
     """
     task_type = read_task_type(metadata)
     settings = task_type.read_settings(metadata)

@@ -28,8 +28,7 @@ def read_table(file: Path) -> list[dict[str, Any]]:
     """Return the rows of a table, in UTF-8 with or without a byte order mark.
 
     Raises:
-        SpeechIQError: The file is missing, of another kind, not UTF-8 or without rows, a quote is not closed in its
-            line, or a row has more fields than the header.
+        SpeechIQError: The file or one of its rows cannot be read.
     """
     if not is_table(file):
         raise SpeechIQError(f"{file}: not one of {', '.join(SEPARATORS)}; convert it to one of them")
