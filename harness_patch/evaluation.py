@@ -106,7 +106,7 @@ def guard_tasks(evaluate: Callable) -> Callable:
 
 
 def _check_tasks(suite: Mapping[str, Any], others: bool, lm: LM, options: Mapping[str, Any]) -> None:
-    from speechiq.siq_tasks.options import refuse_unread
+    from speechiq.siq_tasks.metadata import refuse_unread
 
     refuse_unread([task.metadata_keys for task in suite.values()], others)
     if options.get("cache_requests"):
@@ -141,14 +141,12 @@ def choose_tasks(names: Any) -> Any:
     if not any(name.startswith(command_line.PREFIXES) for name in names):
         return names
     from speechiq.siq_tasks.catalog.tasks import list_keys
-    from speechiq.siq_tasks.options import given, refuse_unknown, refuse_unread
+    from speechiq.siq_tasks.metadata import refuse_unread, user_metadata
 
-    if given.get().metadata:
-        keys = list_keys(names)
-        for known in keys:
-            refuse_unknown(known)
-        refuse_unread(keys, others=False)
-    tasks, left_out = _leave_out_apply(names, given.get().metadata)
+    metadata = user_metadata.get() or {}
+    if metadata:
+        refuse_unread(list_keys(names), others=False)
+    tasks, left_out = _leave_out_apply(names, metadata)
     if left_out and is_first_process():
         say(
             f"Apply is left out of {', '.join(left_out)}, which have no questions yet: write them with `siq "
@@ -187,24 +185,17 @@ def _without_questions(tasks: Sequence[TaskInfo], metadata: Mapping[str, Any]) -
 @contextmanager
 def given_metadata(options: Mapping[str, Any]) -> Iterator[None]:
     """Pass the user's metadata to the tasks inside the block, without the model arguments that lm-eval adds to it."""
-    from speechiq.siq_tasks.options import Given, given
-    from speechiq.siq_tasks.set_metadata import expand_sets
+    from speechiq.siq_tasks.metadata import expand_sets, user_metadata
 
     arguments = options.get("model_args") or {}
     if isinstance(arguments, str):
         arguments = _lm_eval.parse_arguments(arguments)
     metadata = (getattr(options.get("task_manager"), "metadata", None) or {}) | (options.get("metadata") or {})
-    names = options.get("tasks") or []
-    token = given.set(
-        Given(
-            expand_sets({key: metadata[key] for key in metadata.keys() - arguments.keys()}),
-            suite_alone=all(isinstance(name, str) and name.startswith(command_line.PREFIXES) for name in names),
-        )
-    )
+    token = user_metadata.set(expand_sets({key: metadata[key] for key in metadata.keys() - arguments.keys()}))
     try:
         yield
     finally:
-        given.reset(token)
+        user_metadata.reset(token)
 
 
 @contextmanager

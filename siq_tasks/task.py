@@ -14,29 +14,23 @@ from speechiq.metrics.judge.free_answers import check_docs
 from speechiq.metrics.wording import SPREAD, worded
 from speechiq.siq_tasks.conditions.apply import with_condition
 from speechiq.siq_tasks.loaders.docs import digest_content
-from speechiq.siq_tasks.options import CONDITION, keys_of, refuse_unknown
-from speechiq.siq_tasks.set_metadata import expand_sets, for_dataset
+from speechiq.siq_tasks.metadata import CONDITION, expand_sets, for_dataset, keys_of
 from speechiq.siq_tasks.task_files import join_metadata
 from speechiq.siq_tasks.task_types import name_task_type
 
 
 class SpeechTask(ConfigurableTask):
-    """Run a task of the suite; `class` of every level template. Its `custom_dataset` returns a `Loaded`.
+    """Run a task of the suite; `class` of every template. Its `custom_dataset` returns a `Loaded`.
 
-    The metadata of the data set and the description in the template become part of the task's metadata; lm-eval's
-    `include` would replace them by those of the task. The `condition` of a task becomes part of its metadata too; in
-    the YAML it is not there, because lm-eval would replace it by that of the user. A task that lists no metrics has
-    the columns of its score function (`metrics/columns.py`).
-
-    Raises:
-        SpeechIQError: The user gives a condition to a task that has one of its own, or a key is unknown.
+    The metadata of the data set, the description in the template and the `condition` of a task become part of its
+    metadata; lm-eval would replace them by those of the task or of the user. A task that lists no metrics has the
+    columns of its score function (`metrics/columns.py`).
     """
 
     def __init__(self, config: dict[str, Any]) -> None:
         own = {key: value for key, value in join_metadata(config).items() if key not in ("class", CONDITION)}
-        refuse_unknown(keys_of(own.get("custom_dataset"), name_task_type(own["metadata"])))
-        given = expand_sets(own["metadata"])
-        metadata = for_dataset(given, given.get("dataset"))
+        metadata = expand_sets(own["metadata"])
+        metadata = for_dataset(metadata, metadata.get("dataset"))
         metadata |= _own_condition(config, metadata)
         metrics = own.get("metric_list") or [column.metric for column in columns_of(own.get("process_results"))]
         self.has_spread = any(metric["metric"] == SPREAD for metric in metrics)
@@ -44,17 +38,12 @@ class SpeechTask(ConfigurableTask):
 
     @property
     def metadata_keys(self) -> frozenset[str] | None:
-        """Return the keys of metadata that the task reads; see `options.keys_of`."""
+        """Return the keys of metadata that the task reads; see `metadata.keys_of`."""
         about = self.config.metadata
         return keys_of(self.config.custom_dataset, name_task_type(about), about.get("dataset"))
 
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **kwargs: Any) -> None:
-        """Load the docs with `custom_dataset`.
-
-        Raises:
-            SpeechIQError: `custom_dataset` is not a function, the docs cannot be loaded, or one has no reference
-                that its judge is shown.
-        """
+        """Load the docs with `custom_dataset`, and check that each has the reference that its judge is shown."""
         if not callable(self.config.custom_dataset):
             raise SpeechIQError(
                 f"{self.config.task}: custom_dataset: {self.config.custom_dataset!r:.80} is not a loader; write "
@@ -84,11 +73,7 @@ class SpeechTask(ConfigurableTask):
         world_size: int = 1,
         **options: Any,
     ) -> None:
-        """Build requests like lm-eval, but refuse a run in which a process has no doc.
-
-        Raises:
-            SpeechIQError: There are fewer docs than processes.
-        """
+        """Build requests like lm-eval, but refuse a run in which a process has no doc."""
         docs = len(self.dataset["test"] if samples is None else samples)
         docs = docs if limit is None else min(docs, limit)
         if docs < world_size:
@@ -99,12 +84,12 @@ class SpeechTask(ConfigurableTask):
         super().build_all_requests(limit=limit, samples=samples, rank=rank, world_size=world_size, **options)
 
 
-def _own_condition(config: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the condition of the task itself as metadata, if it has one."""
+def _own_condition(config: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the condition of the task itself as metadata, if it has one; the user may not give another."""
     own = {CONDITION: config[CONDITION]} if CONDITION in config else {}
-    if own and CONDITION in given:
+    if own and CONDITION in metadata:
         raise SpeechIQError(
-            f"--metadata condition={given[CONDITION]}: task {config.get('task')} has the condition "
+            f"--metadata condition={metadata[CONDITION]}: task {config.get('task')} has the condition "
             f"{config[CONDITION]}; leave one of the two out"
         )
     return own

@@ -47,10 +47,7 @@ _Dumper.add_representer(Function, lambda dumper, name: dumper.represent_scalar("
 
 
 def read_task(file: Path) -> dict[str, Any]:
-    """Return a task, template or group with its includes, and with all metadata of its set and template in `metadata`.
-
-    Args:
-        file: YAML file.
+    """Return a task or template with its includes, and with all metadata of its set and template in `metadata`.
 
     Raises:
         SpeechIQError: The file cannot be read, is not valid YAML or not a mapping, or files include each other.
@@ -76,11 +73,9 @@ def join_metadata(task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _merge(file: Path, including: tuple[Path, ...]) -> dict[str, Any]:
-    """Return the keys of a YAML and of what it includes, like lm-eval: its own keys win, then those of later includes.
+    """Return the keys of a YAML and of its includes, like lm-eval: its own keys win, then those of later includes.
 
-    Args:
-        file: YAML file.
-        including: Files that include it, outermost first.
+    `including` are the files that include it, outermost first.
     """
     if file in including or len(including) > DEEPEST:
         raise SpeechIQError(f"{including[-1]}: include: {file.name} includes this file; remove one include")

@@ -16,24 +16,16 @@ from speechiq.metrics.judge.settings import KEYS, read_judging, read_settings
 from speechiq.metrics.reply import scores as reply
 from speechiq.metrics.words.entities import check_entities
 from speechiq.metrics.words.normalizer import read_normalizer
-from speechiq.siq_tasks.loaders.asked import read_choice, read_label, read_nothing, read_open, read_query
+from speechiq.siq_tasks.loaders.question_columns import read_choice, read_label, read_nothing, read_open, read_query
 
 Settings = dict[str, Any]
-#: Takes the values of a row by role (`asked.Columns.pick`), the task's metadata with its settings, and file and row
-#: for errors; returns what the row asks.
+#: Takes the values of a row by role (`Columns.pick`), the task's metadata with its settings, and file and row for
+#: errors; returns what the row asks.
 RowReader = Callable[[Mapping[str, Any], Mapping[str, Any], str], dict[str, Any]]
 
 
-def _read_nothing(metadata: Mapping[str, Any]) -> Settings:
-    return {}
-
-
-def _accept(doc: Mapping[str, Any]) -> None:
-    pass
-
-
 def _read_right_wrong(metadata: Mapping[str, Any]) -> Settings:
-    """Return the settings of a judge that is beside a rule, which knows only right and wrong."""
+    """Return the settings of a judge beside a rule, which knows only right and wrong."""
     return read_judging(metadata, "right_wrong").record()
 
 
@@ -65,14 +57,13 @@ class TaskType(NamedTuple):
         has_questions: Whether its docs are questions, not clips.
         check: Takes a doc and raises a `SpeechIQError` if it cannot be scored.
         columns: Keys of metadata that must name a column.
-        read_row: Reads what a row asks, for questions that are in the columns of the data set, one doc per row; None
-            for other task types.
+        read_row: Reads what a row asks, for questions in the columns of the data set; None for other task types.
     """
 
     keys: frozenset[str] = frozenset()
-    read_settings: Callable[[Mapping[str, Any]], Settings] = _read_nothing
+    read_settings: Callable[[Mapping[str, Any]], Settings] = lambda metadata: {}
     has_questions: bool = False
-    check: Callable[[Mapping[str, Any]], None] = _accept
+    check: Callable[[Mapping[str, Any]], None] = lambda doc: None
     columns: frozenset[str] = frozenset()
     read_row: RowReader | None = None
 
@@ -107,11 +98,7 @@ def name_task_type(metadata: Mapping[str, Any]) -> Any:
 
 
 def read_task_type(metadata: Mapping[str, Any]) -> TaskType:
-    """Return the type of a task.
-
-    Raises:
-        SpeechIQError: The task names no known type.
-    """
+    """Return the type of a task; a task that names no known type is refused."""
     key = "task_type" if "task_type" in metadata else "level"
     name = metadata.get(key)
     if not isinstance(name, str) or name not in TASK_TYPES:

@@ -23,7 +23,7 @@ from speechiq.metrics.judge.settings import REPLY
 from speechiq.metrics.words.normalizer import RULES
 from speechiq.siq_tasks.conditions.spec import KINDS
 from speechiq.siq_tasks.loaders.clips import load
-from speechiq.siq_tasks.options import CONDITION, DECLARED
+from speechiq.siq_tasks.metadata import CONDITION, DECLARED
 from speechiq.siq_tasks.task_types import TASK_TYPES
 
 PAGE = "reference/commands.md"

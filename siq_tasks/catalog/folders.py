@@ -15,22 +15,17 @@ from speechiq.core.files.plain import exists, writing
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder that has content, so that nothing is overwritten.
-
-    Raises:
-        SpeechIQError: It is a file, contains files, or cannot be read.
-    """
+    """Refuse a folder that has content, so that nothing is overwritten."""
+    fix = "choose another folder with --output"
     if not exists(folder):
         return
     if not folder.is_dir():
-        raise SpeechIQError(f"{folder}: is a file, not a folder; choose another folder with --output")
+        raise SpeechIQError(f"{folder}: is a file, not a folder; {fix}")
     try:
         if any(folder.iterdir()):
-            raise SpeechIQError(f"{folder}: contains files; choose another folder with --output")
+            raise SpeechIQError(f"{folder}: contains files; {fix}")
     except OSError as error:
-        raise SpeechIQError(
-            f"{folder}: cannot be read ({error.strerror}); choose another folder with --output"
-        ) from error
+        raise SpeechIQError(f"{folder}: cannot be read ({error.strerror}); {fix}") from error
 
 
 @contextmanager

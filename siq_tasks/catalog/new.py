@@ -18,7 +18,6 @@ from speechiq.core.recordings.inspection import inspect
 from speechiq.siq_tasks.catalog.folders import check_folder, complete_folder
 from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, data_sets
 from speechiq.siq_tasks.loaders.clips import ENTITIES, list_warnings
-from speechiq.siq_tasks.loaders.rows import Source
 from speechiq.siq_tasks.loaders.subset import counts
 from speechiq.siq_tasks.loaders.tables import check_columns, read_field, read_id, read_table, read_texts
 from speechiq.siq_tasks.task_files import read_task, write_task
@@ -27,14 +26,7 @@ LONGEST_NAME = 64
 
 
 class Created(NamedTuple):
-    """Hold the result of `create`.
-
-    Attributes:
-        tasks: Names of the tasks.
-        ids: Ids of the clips in scores, question files and transcript files.
-        left_out: Ids of clips whose reference has no word to score.
-        warnings: Reasons to listen to some clips, one per line.
-    """
+    """Hold the names of new tasks, the ids of their clips, the ids of those without a word to score, and warnings."""
 
     tasks: list[str]
     ids: list[str]
@@ -56,8 +48,7 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str, assi
             does not have the tag.
 
     Raises:
-        SpeechIQError: The name is invalid, a file is missing or incomplete, two clips have the same id, or the folder
-            cannot be written; nothing is written then.
+        SpeechIQError: The name, a file or an id is invalid, or the folder cannot be written; nothing is written then.
     """
     _check_name(name)
     check_folder(folder)
@@ -75,15 +66,9 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str, assi
                 f"{text}: rows {first} and {number} have the same id, {clip['id']!r}; give each row its own id "
                 f"in a column id"
             )
-        found = inspect(Path(clip["audio"]), f"{text} row {number}, {row['audio']}")
-        checked.append(
-            {
-                **clip,
-                "id": f"{name}/{clip['id']}",
-                "sha256": file_sha256(Path(clip["audio"])),
-                "warnings": found.warnings,
-            }
-        )
+        file = Path(clip["audio"])
+        warnings = inspect(file, f"{text} row {number}, {row['audio']}").warnings
+        checked.append(clip | {"id": f"{name}/{clip['id']}", "sha256": file_sha256(file), "warnings": warnings})
         clips.append(clip)
     ids = [clip["id"] for clip in checked]
     left_out = [clip["id"] for clip in checked if not counts(clip["text"])]
@@ -92,21 +77,18 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str, assi
 
 def _write(name: str, folder: Path, clips: list[dict[str, Any]], embedder: str, assistant: str | None) -> list[str]:
     place = Path(os.path.realpath(folder))
-    source = Source(str(place / "clips.jsonl"), id_column="id")
+    shared = {"version": 1.0, "dataset": name, "dataset_path": str(place / "clips.jsonl"), "subset": "all"}
+    shared |= {"id_column": "id"}
+    own = {"remember": {"normalizer": "english"}, "understand": {"embedder": embedder}, "apply": {}}
     tasks = [f"siq_{name}_{level}" for level in LEVELS]
     with complete_folder(place) as draft:
         draft.joinpath("clips.jsonl").write_bytes(as_lines(clips))
-        rows = {"dataset_path": source.dataset_path, "subset": "all", "id_column": source.id_column}
         for task, level in zip(tasks, LEVELS, strict=True):
-            about = {"version": 1.0, "dataset": name} | rows
-            about |= {"questions": str(place / "questions.jsonl")}
-            about |= {"embedder": embedder} if level == "understand" else {}
-            about |= {"normalizer": "english"} if level == "remember" else {}
+            about = shared | {"questions": str(place / "questions.jsonl")} | own[level]
             _write_task(draft, task, HERE / "templates" / f"_{level}.yaml", about, tag=f"siq_{name}")
         if assistant is not None:
             tasks.append(f"siq_{name}_distance")
-            about = {"version": 1.0, "dataset": name} | rows
-            about |= {"normalizer": "english", "assistant": assistant}
+            about = shared | {"normalizer": "english", "assistant": assistant}
             _write_task(draft, tasks[-1], HERE / "assistant" / "_distance.yaml", about)
     return tasks
 

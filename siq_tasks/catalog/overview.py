@@ -11,7 +11,7 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.ids import complete_ids
 from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, list_clips, read_one_task
-from speechiq.siq_tasks.loaders.asked import read_columns
+from speechiq.siq_tasks.loaders.question_columns import read_columns
 from speechiq.siq_tasks.loaders.rows import open_rows, read_source
 from speechiq.siq_tasks.questions.file import PER_CLIP, read_questions
 from speechiq.siq_tasks.questions.location import locate
@@ -25,11 +25,8 @@ def describe(dataset: str, *, fetch: bool = False) -> Iterator[str]:
     Args:
         dataset: Name of a data set of the suite, or a folder that `siq data new` made.
         fetch: Whether clips on the Hub are fetched.
-
-    Raises:
-        SpeechIQError: The data set does not exist, or its rows or questions cannot be read.
     """
-    about = read_one_task(dataset)["metadata"]
+    about = read_one_task(dataset)[1]["metadata"]
     name = about["dataset"]
     yield f"data set: {name}, version {about.get('version')}"
     if "level" in about:

@@ -28,13 +28,7 @@ LONGEST_SHOWN = 40
 
 
 class Text(NamedTuple):
-    """A text to speak.
-
-    Attributes:
-        id: Its id in the data set.
-        text: The words.
-        row: All columns of its row; only `id` and `text` for a plain text file.
-    """
+    """A text to speak; `row` has all columns of its row, or only `id` and `text` for a plain text file."""
 
     id: str
     text: str
@@ -42,14 +36,7 @@ class Text(NamedTuple):
 
 
 class Spoken(NamedTuple):
-    """A text and its speech.
-
-    Attributes:
-        text: The text.
-        voice: The voice, as `ENGINE:MODEL`.
-        seed: The seed of the speech.
-        clip: The speech.
-    """
+    """A text and its speech by a voice, `ENGINE:MODEL`, from a seed."""
 
     text: Text
     voice: str
@@ -65,8 +52,7 @@ def read_texts(path: Path) -> list[Text]:
             file, with a text per line. Ids are by default the positions, `00000` and so on.
 
     Raises:
-        SpeechIQError: The file cannot be read, or a text is empty, too long, has a control character or nothing to
-            speak, two texts have the same id, or a column has the name of one that is written.
+        SpeechIQError: The file cannot be read, or a text, an id or a column cannot be used.
     """
     rows = read_table(path) if is_table(path) else _read_lines(path)
     check_columns(rows[0], ["text"], path)
@@ -139,9 +125,6 @@ def write_set(folder: Path, spoken: Iterable[Spoken], voices: Mapping[str, Any])
         folder: The folder, missing or empty.
         spoken: The texts and their speech.
         voices: Voice -> everything that its speech depends on.
-
-    Raises:
-        SpeechIQError: The folder cannot be written.
     """
     with complete_folder(folder.resolve()) as draft:
         draft.joinpath(AUDIO).mkdir()

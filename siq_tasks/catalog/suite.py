@@ -20,10 +20,7 @@ SUITE = "siq"
 LEVELS = ("remember", "understand", "apply")
 ONE_TASK = "siq_*_remember.yaml"
 #: Loaders that a task may name; no other code that a task folder names is imported.
-LOADERS = {
-    "speechiq.siq_tasks.loaders.clips.load": "speechiq.siq_tasks.loaders.clips",
-    "speechiq.siq_tasks.loaders.bundled.load": "speechiq.siq_tasks.loaders.bundled",
-}
+LOADERS = ("speechiq.siq_tasks.loaders.clips.load", "speechiq.siq_tasks.loaders.bundled.load")
 
 
 def data_sets() -> list[str]:
@@ -41,8 +38,8 @@ def metadata(dataset: str) -> dict[str, Any]:
         SpeechIQError: The data set does not exist, or its task file is malformed or names a question file in another
             folder, to which `siq data questions` would write.
     """
-    file = _find_one_task(dataset)
-    about: dict[str, Any] = _check(read_task(file), file)["metadata"]
+    file, task = read_one_task(dataset)
+    about: dict[str, Any] = task["metadata"]
     questions, folder = about.get("questions"), Path(os.path.realpath(file.parent))
     if questions is not None and Path(os.path.realpath(str(questions))).parent != folder:
         raise SpeechIQError(
@@ -53,28 +50,36 @@ def metadata(dataset: str) -> dict[str, Any]:
 
 
 def list_clips(dataset: str, /, **given: Any) -> list[dict[str, Any]]:
-    """Return the clips of the tasks of `dataset`, each with `id`, `text` and the items of a clip.
+    """Return the clips of the tasks of a data set, each with `id`, `text` and the items of a clip.
 
     Args:
         dataset: As for `metadata`.
         **given: Metadata as in `--metadata`, such as `subset="all"`.
-
-    Raises:
-        SpeechIQError: The data set does not exist, its loader is not one of speechiq's, or its clips cannot be read.
     """
-    task = read_one_task(dataset)
-    clips: list[dict[str, Any]] = import_module(LOADERS[task["custom_dataset"]]).list_clips(**task["metadata"] | given)
+    _, task = read_one_task(dataset)
+    loader = import_module(task["custom_dataset"].rpartition(".")[0])
+    clips: list[dict[str, Any]] = loader.list_clips(**task["metadata"] | given)
     return clips
 
 
-def read_one_task(dataset: str) -> dict[str, Any]:
-    """Return the task Remember of a data set, or its only task, with its `metadata` and `custom_dataset` checked.
+def read_one_task(dataset: str) -> tuple[Path, dict[str, Any]]:
+    """Return the task Remember of a data set, or its only task, and its file.
 
     Raises:
-        SpeechIQError: As for `list_clips`.
+        SpeechIQError: The data set does not exist, or its metadata are malformed or its loader is not one of speechiq.
     """
     file = _find_one_task(dataset)
-    return _check(read_task(file), file)
+    task = read_task(file)
+    about, loader = task.get("metadata"), task.get("custom_dataset")
+    if not isinstance(about, dict) or not all(isinstance(key, str) for key in about):
+        raise SpeechIQError(f"{file}: metadata: {about!r:.80} is not a mapping; write one key: value per line")
+    check_plain(about.get("dataset"), f"{file}: metadata.dataset")
+    if loader not in LOADERS:
+        raise SpeechIQError(
+            f"{file}: custom_dataset: {loader!r:.80} is not a loader of speechiq, and `siq` runs no code that a task "
+            f"folder names; use {LOADERS[0]}"
+        )
+    return file, task
 
 
 def _find_one_task(dataset: str) -> Path:
@@ -88,16 +93,3 @@ def _find_one_task(dataset: str) -> Path:
         f"{dataset}: no such data set; {did_you_mean(dataset, data_sets())}known are "
         f"{', '.join(data_sets())}, and folders that `siq data new` made"
     )
-
-
-def _check(task: dict[str, Any], file: Path) -> dict[str, Any]:
-    about, loader = task.get("metadata"), task.get("custom_dataset")
-    if not isinstance(about, dict) or not all(isinstance(key, str) for key in about):
-        raise SpeechIQError(f"{file}: metadata: {about!r:.80} is not a mapping; write one key: value per line")
-    check_plain(about.get("dataset"), f"{file}: metadata.dataset")
-    if not isinstance(loader, str) or loader not in LOADERS:
-        raise SpeechIQError(
-            f"{file}: custom_dataset: {loader!r:.80} is not a loader of speechiq, and `siq` runs no code that a task "
-            f"folder names; use {next(iter(LOADERS))}"
-        )
-    return task

@@ -25,7 +25,6 @@ class TaskInfo(NamedTuple):
     Attributes:
         name: Name for `lm_eval run --tasks`.
         group: Groups that contain the task, smallest first, joined by `, `; each of them is a name for `--tasks` too.
-        dataset: Name of the data set.
         level: `remember`, `understand` or `apply`; of a task without a level the task type, such as `choice`.
         clips: Number of clips, or None if it depends on the rows.
         source: Source of the clips: a Hub id with its configuration and split, or `in the package`.
@@ -33,7 +32,6 @@ class TaskInfo(NamedTuple):
         needs: What a run needs in addition to the system, joined by `, `; empty if nothing.
         measure: Column of the sample rows that `siq score` reads.
         direction: `higher` or `lower`: which values are better.
-        suite: Suite of the task.
         category: Column of the suite's table; for SIQ, the level.
     """
 
@@ -83,15 +81,11 @@ def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
 
 
 def list_keys(names: Sequence[str]) -> list[frozenset[str] | None]:
-    """Return the keys of metadata that each of some tasks reads, as `options.keys_of` does; no data set is loaded.
+    """Return the keys of metadata that each task of some tasks and groups reads, as `metadata.keys_of` does.
 
-    Args:
-        names: Tasks and groups.
-
-    Returns:
-        An entry per task; empty if a name is not in the package.
+    No data set is loaded. The list is empty if a name is not in the package.
     """
-    from speechiq.siq_tasks.options import keys_of
+    from speechiq.siq_tasks.metadata import keys_of
     from speechiq.siq_tasks.task_types import name_task_type
 
     known = _read_all()
@@ -113,12 +107,9 @@ def _read_all() -> dict[str, dict[str, Any]]:
 
 
 def _place(task: TaskInfo) -> tuple[Any, ...]:
-    """Return what sorts a task: of one data set, the tasks of a group stand together."""
-    return task.suite != SUITE, task.suite, task.dataset, task.groups[:1], _rank(task.level), task.name
-
-
-def _rank(level: str) -> int:
-    return LEVELS.index(level) if level in LEVELS else len(LEVELS)
+    """Return the sort key of a task: of one data set, the tasks of a group stand together."""
+    rank = LEVELS.index(task.level) if task.level in LEVELS else len(LEVELS)
+    return task.suite != SUITE, task.suite, task.dataset, task.groups[:1], rank, task.name
 
 
 def _describe(name: str, task: Mapping[str, Any], groups: Mapping[str, list[str]], check_files: bool) -> TaskInfo:

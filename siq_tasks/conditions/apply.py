@@ -35,10 +35,6 @@ def with_condition(docs: Dataset, condition: object) -> Dataset:
     All docs about one clip get the same transforms. Steps that change nothing are left out, so a condition of strength
     0 leaves the docs as they are.
 
-    Args:
-        docs: Each has `id` and `audio`.
-        condition: See `conditions.spec`.
-
     Raises:
         SpeechIQError: The condition is invalid, its folder has no audio, or the set has too few clips for its babble.
     """
@@ -46,7 +42,8 @@ def with_condition(docs: Dataset, condition: object) -> Dataset:
     if not steps:
         return docs
     rows: list[dict[str, Any]] = docs.to_list()
-    makers = [(step, _find_maker(step, rows)) for step in steps]
+    special = {"babble": lambda step: _babble(rows, step), "noise": _recorded}
+    makers = [(step, special.get(step.kind, lambda step: MAKERS[step.kind])(step)) for step in steps]
     changed = []
     for row in rows:
         transforms = [make(row, step, _seed(row["id"], step, place)) for place, (step, make) in enumerate(makers)]
@@ -61,16 +58,8 @@ def _seed(clip: str, step: Step, place: int) -> int:
     return int.from_bytes(digest[:6])
 
 
-def _find_maker(step: Step, rows: Sequence[Mapping[str, Any]]) -> Maker:
-    if step.kind == "babble":
-        return _babble(rows, step)
-    if step.kind == "noise":
-        return _recorded(step)
-    return MAKERS[step.kind]
-
-
 def _babble(rows: Sequence[Mapping[str, Any]], step: Step) -> Maker:
-    """Return what mixes other clips of the set: those of other docs, and never the same audio.
+    """Return a function that mixes other clips of the set: those of other docs, and never the same audio.
 
     Each clip has an order of all other clips, by a digest of the ids, and the first of them are its voices. So a clip
     that is added or removed changes the babble of the clips only that get or had its voice.
@@ -97,7 +86,7 @@ def _span(audio: Mapping[str, Any]) -> Span:
 
 
 def _recorded(step: Step) -> Maker:
-    """Return what adds a recording of the folder; it is copied into the clip folder, by content."""
+    """Return a function that adds a recording of the folder, which is copied into the clip folder by content."""
     folder = Path(step.name).expanduser()
     try:
         files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
@@ -123,7 +112,7 @@ def _recorded(step: Step) -> Maker:
     return make
 
 
-#: Kind of step -> what makes its transform, for kinds that need no other audio.
+#: Kind of step -> function that makes its transform, for kinds that need no other audio.
 MAKERS: dict[str, Maker] = {
     "white": lambda row, step, seed: Noise("white", step.strength, seed),
     "pink": lambda row, step, seed: Noise("pink", step.strength, seed),

@@ -46,18 +46,16 @@ class Step(NamedTuple):
     scale: str = ""
 
 
-class Kind(NamedTuple):
-    """How one kind of step is written.
+#: Takes the step, the text after `:` and the text after `@` (empty if missing).
+Parser = Callable[[str, str, str], Step]
 
-    Attributes:
-        example: A valid step.
-        meaning: What it does, for help texts.
-        parse: Takes the step, the text after `:` and the text after `@` (empty if missing) and returns the step.
-    """
+
+class Kind(NamedTuple):
+    """How one kind of step is written: a valid step, its meaning for help texts, and its parser."""
 
     example: str
     meaning: str
-    parse: Callable[[str, str, str], Step]
+    parse: Parser
 
 
 def parse_condition(text: object) -> list[Step]:
@@ -94,13 +92,9 @@ def _refuse(step: str, reason: str, kind: str) -> NoReturn:
 
 
 def _read(step: str, kind: str, text: str, units: Mapping[str, tuple[float, float]]) -> tuple[float, str]:
-    """Return a number and its unit.
+    """Return the number and the unit of a text such as `10dB`.
 
-    Args:
-        step: For errors.
-        kind: For errors.
-        text: Such as `10dB`.
-        units: Each allowed unit with the lowest and the highest value; `""` for a number without a unit.
+    `units` has the lowest and the highest value of each allowed unit; `""` is a number without a unit.
     """
     match = _NUMBER.fullmatch(text)
     wanted = " or ".join(unit or "none" for unit in units)
@@ -108,8 +102,8 @@ def _read(step: str, kind: str, text: str, units: Mapping[str, tuple[float, floa
         _refuse(step, f"{text!r} is not a number with a unit ({wanted})", kind)
     unit = next((unit for unit in units if unit.lower() == match["unit"].lower()), None)
     if unit is None:
-        given = f"the unit {match['unit']!r} is not {wanted}" if match["unit"] else f"{text} has no unit ({wanted})"
-        _refuse(step, given, kind)
+        fault = f"the unit {match['unit']!r} is not {wanted}" if match["unit"] else f"{text} has no unit ({wanted})"
+        _refuse(step, fault, kind)
     number, (low, high) = float(match["number"]), units[unit]
     if not low <= number <= high:
         _refuse(step, f"{text} is outside {low:g} to {high:g}{unit and f' {unit}'}", kind)
@@ -118,28 +112,26 @@ def _read(step: str, kind: str, text: str, units: Mapping[str, tuple[float, floa
 
 def _only(step: str, kind: str, value: str, strength: str, *, has_value: bool) -> str:
     """Return the one text of a step that has either a value or a strength."""
-    present, absent, sign, other = (value, strength, ":", "@") if has_value else (strength, value, "@", ":")
+    present, absent, sign, wrong_sign = (value, strength, ":", "@") if has_value else (strength, value, "@", ":")
     if absent or not present:
-        _refuse(step, f"the strength comes after {sign!r}, and nothing after {other!r}", kind)
+        _refuse(step, f"the strength comes after {sign!r}, and nothing after {wrong_sign!r}", kind)
     return present
 
 
-def _read_noise(kind: str) -> Callable[[str, str, str], Step]:
+def _read_number(kind: str, units: Mapping[str, tuple[float, float]], neutral: float, *, has_value: bool) -> Parser:
     def parse(step: str, value: str, strength: str) -> Step:
-        text = _only(step, kind, value, strength, has_value=False)
-        return Step(step, kind, *_read(step, kind, text, SNR), neutral=math.inf)
-
-    return parse
-
-
-def _read_number(
-    kind: str, units: Mapping[str, tuple[float, float]], neutral: float
-) -> Callable[[str, str, str], Step]:
-    def parse(step: str, value: str, strength: str) -> Step:
-        text = _only(step, kind, value, strength, has_value=True)
+        text = _only(step, kind, value, strength, has_value=has_value)
         return Step(step, kind, *_read(step, kind, text, units), neutral=neutral)
 
     return parse
+
+
+def _read_noise(kind: str) -> Parser:
+    return _read_number(kind, SNR, math.inf, has_value=False)
+
+
+def _read_value(kind: str, units: Mapping[str, tuple[float, float]], neutral: float) -> Parser:
+    return _read_number(kind, units, neutral, has_value=True)
 
 
 def _read_babble(step: str, value: str, strength: str) -> Step:
@@ -185,12 +177,12 @@ KINDS: dict[str, Kind] = {
     "hum": Kind("hum@10dB", "mains hum of 50 Hz with harmonics", _read_noise("hum")),
     "babble": Kind("babble:3@0.5", "other clips of the set, mixed, by amplitude ratio or in dB", _read_babble),
     "noise": Kind("noise:FOLDER@5dB", "a recording from a folder", _read_folder),
-    "reverb": Kind("reverb:0.6s", "a room with this reverberation time", _read_number("reverb", {"s": (0, 10)}, 0.0)),
+    "reverb": Kind("reverb:0.6s", "a room with this reverberation time", _read_value("reverb", {"s": (0, 10)}, 0.0)),
     "codec": Kind("codec:opus@12k", "opus or mp3 at a bit rate, gsm, mulaw", _read_codec),
     "band": Kind("band:300-3400", "a band of frequencies, Hz", _read_band),
-    "speed": Kind("speed:1.25", "faster or slower at the same pitch", _read_number("speed", {"": (0.25, 4)}, 1.0)),
-    "gain": Kind("gain:-20dB", "a change of level", _read_number("gain", {"dB": (-LARGEST_DB, LARGEST_DB)}, 0.0)),
-    "clip": Kind("clip:6dB", "peaks cut off this far below the highest", _read_number("clip", {"dB": (0, 60)}, 0.0)),
+    "speed": Kind("speed:1.25", "faster or slower at the same pitch", _read_value("speed", {"": (0.25, 4)}, 1.0)),
+    "gain": Kind("gain:-20dB", "a change of level", _read_value("gain", {"dB": (-LARGEST_DB, LARGEST_DB)}, 0.0)),
+    "clip": Kind("clip:6dB", "peaks cut off this far below the highest", _read_value("clip", {"dB": (0, 60)}, 0.0)),
 }
 
 

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from transformers import GenerationConfig, PreTrainedTokenizerFast
 
 BINARY_VERSION = 6
-FLOAT_TYPES = {0: "<f4", 4: "<f2"}  # ids of CTranslate2's DataType; the demo's weights are float16
-OTHER_TYPES = {1: "<i1", 2: "<i2", 3: "<i4"}
+TYPES = {0: "<f4", 1: "<i1", 2: "<i2", 3: "<i4", 4: "<f2"}  # ids of CTranslate2's DataType
 
 LAYER_PARTS = {
     "self_attention/linear_0": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
@@ -69,7 +68,7 @@ def read_tensors(stream: BinaryIO) -> dict[str, np.ndarray]:
     for _ in range(number("I")):
         name = string()
         shape = [number("I") for _ in range(number("B"))]
-        kind = (FLOAT_TYPES | OTHER_TYPES)[number("B")]
+        kind = TYPES[number("B")]
         tensors[name] = np.frombuffer(stream.read(number("I")), kind).reshape(shape)
     return tensors
 
@@ -102,18 +101,10 @@ def build_tokenizer(file: Path, vocabulary: int) -> PreTrainedTokenizerFast:
     from transformers import WhisperTokenizerFast
 
     end = "<|endoftext|>"
-    tokenizer = WhisperTokenizerFast(
-        tokenizer_file=str(file),
-        unk_token=end,
-        bos_token=end,
-        eos_token=end,
-        pad_token=end,
-        model_max_length=1024,
-    )
-    missing = vocabulary - len(tokenizer)
-    tokenizer.add_tokens(
-        [AddedToken(f"<|{0.02 * step:.2f}|>", normalized=False, special=False) for step in range(missing)]
-    )
+    ends = dict.fromkeys(("unk_token", "bos_token", "eos_token", "pad_token"), end)
+    tokenizer = WhisperTokenizerFast(tokenizer_file=str(file), model_max_length=1024, **ends)
+    times = [f"<|{0.02 * step:.2f}|>" for step in range(vocabulary - len(tokenizer))]
+    tokenizer.add_tokens([AddedToken(time, normalized=False, special=False) for time in times])
     return tokenizer
 
 
@@ -127,6 +118,10 @@ def build_generation_config(tokenizer: PreTrainedTokenizerFast, settings: Mappin
     end = token("<|endoftext|>")
     languages = {tokenizer.convert_ids_to_tokens(i): i for i in settings.get("lang_ids", [])}
     multilingual = "<|en|>" in languages
+    own: dict[str, Any] = {"forced_decoder_ids": None}
+    if multilingual:
+        codes = {text: i for text, i in languages.items() if re.fullmatch(r"<\|[a-z]+\|>", text)}
+        own = {"lang_to_id": codes, "task_to_id": {task: token(f"<|{task}|>") for task in ("transcribe", "translate")}}
     return GenerationConfig(
         alignment_heads=settings["alignment_heads"],
         suppress_tokens=settings["suppress_ids"],
@@ -141,14 +136,7 @@ def build_generation_config(tokenizer: PreTrainedTokenizerFast, settings: Mappin
         max_length=448,
         is_multilingual=multilingual,
         return_timestamps=False,
-        **(
-            {
-                "lang_to_id": {text: i for text, i in languages.items() if re.fullmatch(r"<\|[a-z]+\|>", text)},
-                "task_to_id": {task: token(f"<|{task}|>") for task in ("transcribe", "translate")},
-            }
-            if multilingual
-            else {"forced_decoder_ids": None}
-        ),
+        **own,
     )
 
 
@@ -161,12 +149,7 @@ def convert(binary: bytes, folder: Path, target: Path) -> None:
         target: Folder to write to.
     """
     import torch
-    from transformers import (
-        WhisperConfig,
-        WhisperFeatureExtractor,
-        WhisperForConditionalGeneration,
-        WhisperProcessor,
-    )
+    from transformers import WhisperConfig, WhisperFeatureExtractor, WhisperForConditionalGeneration, WhisperProcessor
 
     tensors = read_tensors(io.BytesIO(binary))
     state = to_state_dict(tensors)

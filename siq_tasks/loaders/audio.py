@@ -33,31 +33,31 @@ class AudioItems(dict[str, Any]):
 
 
 def to_transcribe(doc: Mapping[str, Any]) -> list[AudioItems]:
-    """Return the `doc_to_audio` of tasks that want a transcript: the levels Remember and Understand, `_transcribe`."""
+    """Return the clip, to be transcribed."""
     return [AudioItems(doc["audio"], purpose="transcribe")]
 
 
 def to_answer_freely(doc: Mapping[str, Any]) -> list[AudioItems]:
-    """Return the `doc_to_audio` of tasks with free answers: the clip, and a question without options."""
+    """Return the clip, and a question without options."""
     return [AudioItems(doc["audio"], purpose="answer", question=doc.get("instruction", doc["question"]))]
 
 
 def to_respond(doc: Mapping[str, Any]) -> list[AudioItems]:
-    """Return the `doc_to_audio` of tasks whose clips are spoken queries: the clip, without a question in words."""
+    """Return the clip, which is a spoken query, without a question in words."""
     return [AudioItems(doc["audio"], purpose="answer")]
 
 
 def to_answer(doc: Mapping[str, Any]) -> list[AudioItems]:
-    """Return the `doc_to_audio` of the level Apply, with the question and its options."""
+    """Return the clip, a question and its four options with (E)."""
     options = [*doc["options"], NONE_OF_THE_ABOVE]
     return [AudioItems(doc["audio"], purpose="answer", question=doc["question"], options=options)]
 
 
 def to_reply_aloud(doc: Mapping[str, Any]) -> list[AudioItems]:
-    """Return the `doc_to_audio` of tasks that are answered aloud: the clip is the query."""
+    """Return the clip, which is a spoken query, to be answered aloud."""
     return [AudioItems(doc["audio"], purpose="reply")]
 
 
 def to_choose(doc: Mapping[str, Any]) -> list[AudioItems]:
-    """Return the `doc_to_audio` of `_choice`, with the question and all of its options."""
+    """Return the clip, a question and its options, to which none is added."""
     return [AudioItems(doc["audio"], purpose="answer", question=doc["instruction"], options=list(doc["options"]))]

@@ -8,7 +8,7 @@ from typing import Any
 from speechiq.core.audio_file import PACKAGE
 from speechiq.core.files.json_lines import read_objects
 from speechiq.siq_tasks.loaders.docs import Loaded, build_docs
-from speechiq.siq_tasks.options import takes
+from speechiq.siq_tasks.metadata import takes
 from speechiq.siq_tasks.task_types import read_task_type
 
 DEMO = PACKAGE / "demo"
@@ -34,8 +34,7 @@ def load(
         bundle: Folder of the set in `siq_tasks/`.
         dataset: Name of the data set.
         category: Category of the task; clips of another category are left out.
-        questions: File in the folder: a line per question, as `docs.build_docs` takes it. Read if the docs of the task
-            type are questions.
+        questions: File in the folder, read if the docs are questions: a line per question, as `build_docs` takes it.
         **metadata: Metadata of the task.
     """
     task_type = read_task_type(metadata)

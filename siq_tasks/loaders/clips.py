@@ -20,16 +20,14 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import write_whole
 from speechiq.core.ids import check_plain, complete_ids, shorten
 from speechiq.core.recordings.inspection import read_length
-from speechiq.siq_tasks.loaders.asked import Columns
+from speechiq.siq_tasks.loaders import row_choice
 from speechiq.siq_tasks.loaders.docs import GROUPS, Loaded, build_docs
-from speechiq.siq_tasks.loaders.hub_versions import describe_new_version, find_commit
-from speechiq.siq_tasks.loaders.row_choice import Where, choose_rows, read_ids, read_where
-from speechiq.siq_tasks.loaders.row_groups import GroupColumns, read_group_columns, read_groups
+from speechiq.siq_tasks.loaders.question_columns import Columns
 from speechiq.siq_tasks.loaders.row_questions import RowQuestions, read_row_questions
 from speechiq.siq_tasks.loaders.rows import Rows, Source, open_rows, read_source
 from speechiq.siq_tasks.loaders.subset import SELECTIONS, TIES, choose, counts, ids_sha256
 from speechiq.siq_tasks.loaders.tables import read_field, read_id, read_number, read_texts
-from speechiq.siq_tasks.options import takes
+from speechiq.siq_tasks.metadata import takes
 from speechiq.siq_tasks.questions.file import join, read_questions, refuse_unknown_clips
 from speechiq.siq_tasks.questions.location import locate
 from speechiq.siq_tasks.task_types import read_task_type
@@ -38,7 +36,6 @@ log = logging.getLogger(__name__)
 ENTITIES = "entities"
 #: Keys by which rows are chosen and sorted into groups.
 CHOICE = ("leave_out", "where", "group_columns")
-
 #: Version of the prepared form of a data set; raise it if data sets must be prepared again, as after stricter checks.
 LAYOUT = 4
 
@@ -48,8 +45,8 @@ class Prepared(NamedTuple):
 
     Attributes:
         clips: `id`, `text`, maybe `entities` and `groups`, the items of a clip and its `warnings`, longest first. If
-            the task asks rows: one entry per row, with `question_id` (the id of the row) and `row` (the values of its
-            columns); `id` is that of the first row with the same audio.
+            the task asks rows: one entry per row, with its id as `question_id` and the values of its columns as `row`;
+            `id` is that of the first row with the same audio.
         record: Additions to the task's metadata: `subset_ids`, `subset_sha256`, `left_out` (number of rows that cannot
             be scored), `rows`, and `dataset_commit` for a data set from the Hub.
         known: Ids of all rows that can be scored, chosen or not.
@@ -60,12 +57,28 @@ class Prepared(NamedTuple):
     known: list[str]
 
 
-def list_clips(**metadata: Any) -> list[dict[str, Any]]:
-    """Return the clips of a test.
+class Plan(NamedTuple):
+    """Hold how the clips of one test are chosen; see `prepare`."""
 
-    Args:
-        **metadata: Metadata of the task, as for `prepare`.
-    """
+    source: Source
+    row_questions: RowQuestions | None
+    leave_out: frozenset[str]
+    where: row_choice.Where
+    groups: row_choice.GroupColumns
+    subset: int | str
+    selection: str
+    ties: str
+
+    def key(self, dataset: str) -> str:
+        """Return a digest of all that decides the clips of a test."""
+        columns = self.row_questions and self.row_questions.columns
+        own = self._replace(row_questions=None, leave_out=frozenset())
+        content = [LAYOUT, dataset, self.source.state(), columns, sorted(self.leave_out), *own]
+        return hashlib.sha256(json.dumps(content, default=repr).encode()).hexdigest()
+
+
+def list_clips(**metadata: Any) -> list[dict[str, Any]]:
+    """Return the clips of a test, from its metadata as for `prepare`."""
     return prepare(**metadata).clips
 
 
@@ -77,21 +90,18 @@ def load(dataset: str | None = None, questions: str | None = None, **metadata: A
         dataset: Data set in the task's metadata.
         questions: Question file; by default the file that `siq data questions` makes.
         **metadata: See `prepare` and `task_types.TaskType`.
-
-    Raises:
-        SpeechIQError: As for `prepare` and `build_docs`, or a required key of the metadata is missing.
     """
     task_type = read_task_type(metadata)
     if not isinstance(questions, str | None):
         raise SpeechIQError(f"metadata.questions: {questions!r:.80} is not the name of a file; correct it")
     settings = task_type.read_settings(metadata)
     dataset = check_plain(dataset, "metadata.dataset")
-    asked = read_row_questions(metadata)
-    file = locate(dataset, questions) if task_type.has_questions and asked is None else None
+    row_questions = read_row_questions(metadata)
+    file = locate(dataset, questions) if task_type.has_questions and row_questions is None else None
     test = prepare(dataset=dataset, **metadata)
-    if asked is not None:
-        record = test.record | settings | asked.describe()
-        return Loaded(build_docs(dataset, test.clips, asked.ask(test.clips), metadata), record)
+    if row_questions is not None:
+        record = test.record | settings | row_questions.describe()
+        return Loaded(build_docs(dataset, test.clips, row_questions.ask(test.clips), metadata), record)
     rows: Sequence[Mapping[str, Any]] = ()
     if file is not None:
         rows = _questions_for(test, dataset, file)
@@ -128,34 +138,37 @@ def prepare(
         ties: Order of clips of one length: `id`, or `order` (of the data set).
         leave_out: Ids of rows to leave out, without the data set: one, a list, or several separated by `;`.
         where: The rows to take: column -> a value or several, with `*` for any text; None takes all.
-        group_columns: Field of doc -> the column of its groups, for scores by group; see `row_groups`.
+        group_columns: Field of doc -> the column of its groups, for scores by group; see `row_choice`.
         **metadata: Fields of `Source`, and for a task that asks rows those of `Columns`; other keys that lm-eval passes
             are ignored.
 
     Raises:
         SpeechIQError: The rows, the subset or the audio cannot make a test; nothing is recorded then.
     """
-    if selection not in SELECTIONS:
-        raise SpeechIQError(f"selection={selection}: unknown; known are {', '.join(SELECTIONS)}")
-    if ties not in TIES:
-        raise SpeechIQError(f"ties={ties}: unknown; known are {', '.join(TIES)}")
+    for key, value, known in (("selection", selection, SELECTIONS), ("ties", ties, TIES)):
+        if value not in known:
+            raise SpeechIQError(f"{key}={value}: unknown; known are {', '.join(known)}")
     dataset = check_plain(dataset, "metadata.dataset")
-    source, asked = read_source(metadata), read_row_questions(metadata)
-    unwanted, wanted = read_ids(leave_out), read_where(where)
-    groups = read_group_columns(group_columns)
-    key = [LAYOUT, dataset, source, source.state(), subset, selection, ties]
-    key += [part for part in ((asked and asked.columns), sorted(unwanted), wanted, groups) if part]
-    name = hashlib.sha256(json.dumps(key, default=repr).encode()).hexdigest()
-    manifest = cache_dir(CLIPS, f"{dataset}-{name[:16]}.json")
+    plan = Plan(
+        read_source(metadata),
+        read_row_questions(metadata),
+        row_choice.read_ids(leave_out),
+        row_choice.read_where(where),
+        row_choice.read_group_columns(group_columns),
+        subset,
+        selection,
+        ties,
+    )
+    manifest = cache_dir(CLIPS, f"{dataset}-{plan.key(dataset)[:16]}.json")
     test = _read_manifest(manifest)
     if test is None:
-        commit = find_commit(source)
-        pinned = source if commit is None else source._replace(dataset_revision=commit)
-        test = _prepare(dataset, pinned, asked, unwanted, wanted, groups, subset, selection, ties)
+        commit = plan.source.find_commit()
+        source = plan.source if commit is None else plan.source._replace(dataset_revision=commit)
+        test = _prepare(dataset, plan._replace(source=source))
         if commit is not None:
             test.record["dataset_commit"] = commit
         write_whole(manifest, json.dumps(test._asdict(), indent=1).encode(), ADVICE, make_folders=True)
-    elif news := describe_new_version(dataset, source, test.record.get("dataset_commit")):
+    elif news := plan.source.describe_new_version(dataset, test.record.get("dataset_commit")):
         log.warning("%s", news)
     for warning in list_warnings(test.clips):
         log.warning("%s: %s", dataset, warning)
@@ -173,9 +186,6 @@ def _read_manifest(manifest: Path) -> Prepared | None:
 
 def list_warnings(clips: Sequence[Mapping[str, Any]]) -> list[str]:
     r"""Return one warning per kind of warning of the clips, and one per audio that has several references.
-
-    Args:
-        clips: `id`, `text`, `sha256` and `warnings` per clip.
 
     >>> clip = {"id": "a", "text": "Yes.", "sha256": "0a", "warnings": ["it is digital silence"]}
     >>> print(*list_warnings([clip, clip | {"id": "b", "text": "No."}]), sep="\n")
@@ -195,58 +205,44 @@ def list_warnings(clips: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def _prepare(
-    dataset: str,
-    source: Source,
-    asked: RowQuestions | None,
-    unwanted: Collection[str],
-    wanted: Where,
-    groups: GroupColumns,
-    subset: int | str,
-    selection: str,
-    ties: str,
-) -> Prepared:
-    columns = asked.columns.names if asked else []
-    with open_rows(source, [*columns, *wanted, *(of.column for of in groups.values())]) as rows:
-        places = choose_rows(_name_rows(dataset, source, rows, unwanted), rows, wanted, source.dataset_path)
-        scored = {key: i for key, i in places.items() if _is_scored(rows.read(i), source, asked)}
+def _prepare(dataset: str, plan: Plan) -> Prepared:
+    source, row_questions = plan.source, plan.row_questions
+    columns = row_questions.columns.names if row_questions else []
+    with open_rows(source, [*columns, *plan.where, *(group.column for group in plan.groups.values())]) as rows:
+        named = _name_rows(dataset, source, rows, plan.leave_out)
+        places = row_choice.choose_rows(named, rows, plan.where, source.dataset_path)
+        scored = {key: i for key, i in places.items() if _is_scored(rows.read(i), source, row_questions)}
         if not scored:
             raise SpeechIQError(
                 f"{source.dataset_path}: none of {len(places)} rows has a reference with words; check text_column"
             )
-        if asked:
+        if row_questions:
             for i in tqdm(scored.values(), desc=f"{dataset} questions", unit="row"):
-                asked.read(rows.read(i), f"{source.dataset_path} row {i}")
-        chosen = choose(_measure(scored, source, rows, selection), subset, ties)
-        clips = []
+                row_questions.read(rows.read(i), f"{source.dataset_path} row {i}")
+        chosen = choose(_measure(scored, source, rows, plan.selection), plan.subset, plan.ties)
+        clips: list[dict[str, Any]] = []
         for key in tqdm(chosen, desc=f"{dataset} clips", unit="clip"):
             row = rows.read(scored[key])
-            text = None if source.text_column is None else row[source.text_column]
-            asks = {"question_id": key, "row": {name: row[name] for name in columns}} if asked else {}
-            entities = _read_entities(row, f"{source.dataset_path} row {scored[key]}")
-            audio = save_audio(rows.audio[scored[key]], key)
-            grouped = {GROUPS: read_groups(groups, rows, scored[key])} if groups else {}
-            clips.append({"id": key, "text": text, **entities, **grouped, **audio, **asks})
-    if asked:
+            clip: dict[str, Any] = {"id": key, "text": None if source.text_column is None else row[source.text_column]}
+            if ENTITIES in row:
+                clip[ENTITIES] = read_texts(row[ENTITIES], f"{source.dataset_path} row {scored[key]}: {ENTITIES}")
+            if plan.groups:
+                clip[GROUPS] = row_choice.read_groups(plan.groups, row)
+            clip |= save_audio(rows.audio[scored[key]], key)
+            if row_questions:
+                clip |= {"question_id": key, "row": {name: row[name] for name in columns}}
+            clips.append(clip)
+    if row_questions:
         first: dict[str, str] = {}
         clips = [clip | {"id": first.setdefault(clip["sha256"], clip["id"])} for clip in clips]
-    record = {
-        "subset_ids": chosen,
-        "subset_sha256": ids_sha256(chosen),
-        "left_out": len(places) - len(scored),
-        "rows": len(places),
-    }
+    left_out = len(places) - len(scored)
+    record = {"subset_ids": chosen, "subset_sha256": ids_sha256(chosen), "left_out": left_out, "rows": len(places)}
     return Prepared(clips, record, list(scored))
 
 
-def _read_entities(row: Mapping[str, Any], where: str) -> dict[str, list[str]]:
-    """Return the named entities of a row, if the data set has a column for them."""
-    return {ENTITIES: read_texts(row[ENTITIES], f"{where}: {ENTITIES}")} if ENTITIES in row else {}
-
-
-def _is_scored(row: Mapping[str, Any], source: Source, asked: RowQuestions | None) -> bool:
+def _is_scored(row: Mapping[str, Any], source: Source, row_questions: RowQuestions | None) -> bool:
     """Return whether a row has what it is scored by: an answer, which is checked when it is read, or words."""
-    if asked is not None and asked.columns.answer_column is not None:
+    if row_questions is not None and row_questions.columns.answer_column is not None:
         return True
     if source.text_column is None:
         raise SpeechIQError("metadata.text_column: null, and the set has no answers; name the column of transcripts")

@@ -50,26 +50,16 @@ def build_docs(
         metadata: Metadata of the task; its task type states whether there is one doc per clip or per question.
 
     Raises:
-        SpeechIQError: A clip cannot be decoded, the task type or one of its settings is invalid, or a group has the
-            name of a field.
+        SpeechIQError: A clip cannot be decoded, the type or a setting is invalid, or a group has the name of a field.
     """
     task_type = read_task_type(metadata)
     settings = task_type.read_settings(metadata)
-    docs = {
-        clip["id"]: {
-            "id": clip["id"],
-            "dataset": dataset,
-            "audio": {item: clip[item] for item in CLIP_ITEMS if item in clip},
-            "text": clip["text"],
-            **{item: clip[item] for item in EXTRA_ITEMS if item in clip},
-            **settings,
-        }
-        for clip in clips
-    }
+    docs: dict[str, dict[str, Any]] = {}
     for clip in clips:
-        docs[clip["id"]] = _add_groups(docs[clip["id"]], clip.get(GROUPS, {}))
-    for doc in docs.values():
-        audio = doc["audio"]
+        audio = {item: clip[item] for item in CLIP_ITEMS if item in clip}
+        doc = {"id": clip["id"], "dataset": dataset, "audio": audio, "text": clip["text"]}
+        doc |= {item: clip[item] for item in EXTRA_ITEMS if item in clip} | settings
+        doc = docs[clip["id"]] = _add_groups(doc, clip.get(GROUPS, {}))
         AudioFile(audio["path"], audio["sha256"]).check(audio.get("offset") or 0.0, audio["duration"])
         task_type.check(doc)
     if task_type.has_questions or questions:
@@ -89,8 +79,7 @@ def _add_groups(doc: dict[str, Any], groups: Mapping[str, str]) -> dict[str, Any
 def digest_content(docs: Iterable[Mapping[str, Any]]) -> str:
     """Return the sha256 of the audio, references, questions and answers of docs, independent of order and paths.
 
-    Further right answers, checklists, keywords and entities count too; docs without them have the digest that they had
-    before docs could have them.
+    Further right answers, checklists, keywords and entities count if a doc has them.
 
     >>> clip = {"id": "a", "audio": {"sha256": "0a", "path": "here"}, "text": "Yes."}
     >>> digest_content([clip]) == digest_content([clip | {"audio": {"sha256": "0a", "path": "there"}}])

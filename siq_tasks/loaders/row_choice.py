@@ -1,4 +1,7 @@
-"""Choose rows of a data set by their ids or the values of their columns: `leave_out` and `where` of the metadata."""
+"""Choose rows of a data set by their ids and columns, and read the group of a row, such as the kind of noise.
+
+They are `leave_out`, `where` and `group_columns` of a task's metadata.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,16 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
+import msgspec
+
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.ids import PLAIN
 from speechiq.siq_tasks.loaders.rows import Rows
 
 #: Column -> patterns; a row is taken if each column matches one of its patterns.
 Where = dict[str, tuple[str, ...]]
 EXAMPLES = 8
+FORM = "write FIELD: {column: COLUMN, values: [VALUE], otherwise: GROUP}"
 
 
 def read_where(where: Any) -> Where:
@@ -27,16 +34,16 @@ def read_where(where: Any) -> Where:
     if where is None:
         return {}
     if isinstance(where, Mapping):
-        found = {str(key): (value if isinstance(value, list | tuple) else [value]) for key, value in where.items()}
-        if found and all(texts and all(isinstance(text, str) for text in texts) for texts in found.values()):
-            return {key: tuple(text.casefold() for text in texts) for key, texts in found.items()}
+        columns = {str(key): (value if isinstance(value, list | tuple) else [value]) for key, value in where.items()}
+        if columns and all(texts and all(isinstance(text, str) for text in texts) for texts in columns.values()):
+            return {key: tuple(text.casefold() for text in texts) for key, texts in columns.items()}
     raise SpeechIQError(f"metadata.where: {where!r:.80} does not map columns to values; write {{COLUMN: [VALUE]}}")
 
 
 def read_ids(value: Any) -> frozenset[str]:
     """Return the ids of `leave_out`; lm-eval reads `--metadata leave_out=00012` as the number 12."""
-    given = value.split(";") if isinstance(value, str) else value if isinstance(value, list | tuple) else [value]
-    return frozenset(f"{one:05}" if type(one) is int else str(one).strip() for one in given if one is not None)
+    ids = value.split(";") if isinstance(value, str) else value if isinstance(value, list | tuple) else [value]
+    return frozenset(f"{key:05}" if type(key) is int else str(key).strip() for key in ids if key is not None)
 
 
 def choose_rows(places: Mapping[str, int], rows: Rows, where: Where, name: str) -> dict[str, int]:
@@ -68,3 +75,44 @@ def _matches(row: Mapping[str, Any], where: Where) -> bool:
         any(fnmatchcase(str(row[column]).casefold(), pattern) for pattern in patterns)
         for column, patterns in where.items()
     )
+
+
+class GroupColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Name the column with the group of a row, the values that are groups, and the group of rows with another value."""
+
+    column: str
+    values: tuple[str, ...]
+    otherwise: str
+
+
+#: Field of doc -> the column of its groups.
+GroupColumns = dict[str, GroupColumn]
+
+
+def read_group_columns(value: Any) -> GroupColumns:
+    """Return the columns of groups that metadata name; empty for None.
+
+    Raises:
+        SpeechIQError: The value has another form, or a field has no plain name.
+    """
+    try:
+        columns = msgspec.convert({} if value is None else value, GroupColumns)
+    except msgspec.ValidationError as error:
+        raise SpeechIQError(f"metadata.group_columns: {value!r:.80} is not valid ({error}); {FORM}") from error
+    for field in columns:
+        if not PLAIN.fullmatch(field):
+            raise SpeechIQError(f"metadata.group_columns: {field!r:.80} is not a plain name; {FORM}")
+    return columns
+
+
+def read_groups(columns: GroupColumns, row: Mapping[str, Any]) -> dict[str, str]:
+    """Return field -> group of one row.
+
+    >>> noise = GroupColumn("noise", ("traffic",), "clean")
+    >>> read_groups({"kind": noise}, {"noise": "traffic"}), read_groups({"kind": noise}, {"noise": None})
+    ({'kind': 'traffic'}, {'kind': 'clean'})
+    """
+    return {
+        field: row[group.column] if row[group.column] in group.values else group.otherwise
+        for field, group in columns.items()
+    }

@@ -1,18 +1,28 @@
-"""Ask the questions that are in the columns of a data set, with the wordings of its instruction."""
+"""Ask the questions that are in the columns of a data set, with one wording, one per clip, or several, by a digest.
+
+The wordings of an instruction are the lines of a file in `audiobench/instructions/`; their numbers are their places
+from 0.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
+from speechiq.core.audio_file import PACKAGE
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.instructions import ask_itself, describe, read_wordings
-from speechiq.siq_tasks.loaders.asked import Columns, read_columns
+from speechiq.metrics.wording import OWN
+from speechiq.siq_tasks.loaders.question_columns import Columns, read_columns
 from speechiq.siq_tasks.task_types import TASK_TYPES, RowReader, name_task_type
 
 log = logging.getLogger(__name__)
+FOLDER = PACKAGE / "audiobench" / "instructions"
+#: Values of `instruction`, next to a number: a wording for each row by a digest of its name, or every wording.
+BY_DIGEST, ALL = "rotate", "all"
 
 
 class RowQuestions(NamedTuple):
@@ -22,11 +32,15 @@ class RowQuestions(NamedTuple):
         columns: The columns of what a row asks.
         read_row: Reads what a row asks; see `task_types.TaskType`.
         metadata: Metadata of the task, with the settings of its type.
+        wordings: Wordings of the instruction; empty if the question of a row is its instruction.
+        chosen: `rotate`, `all` or the number of a wording.
     """
 
     columns: Columns
     read_row: RowReader
     metadata: Mapping[str, Any]
+    wordings: Sequence[str] = ()
+    chosen: str | int = BY_DIGEST
 
     def read(self, row: Mapping[str, Any], where: str) -> dict[str, Any]:
         """Return what a row asks.
@@ -47,9 +61,6 @@ class RowQuestions(NamedTuple):
 
         Args:
             clips: `id` (of the clip), `question_id` and `row` (values by column) of each row.
-
-        Raises:
-            SpeechIQError: As for `read`, or the wordings are unknown.
         """
         rows = [
             {"id": clip["id"], "question_id": clip["question_id"], **self.read(clip["row"], clip["question_id"])}
@@ -58,9 +69,36 @@ class RowQuestions(NamedTuple):
         self._warn_of_no_checklist(rows)
         gold = Counter(row["gold"] for row in rows if "gold" in row)
         constant = {"majority": gold.most_common(1)[0][0]} if gold else {}
-        wordings = read_wordings(self.metadata)
-        ask = ask_itself if wordings is None else wordings.ask
-        return [again | constant for row in rows for again in ask(row)]
+        return [question | constant for row in rows for question in self._word(row)]
+
+    def _word(self, row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield a row with `instruction` and `instruction_id`, once per wording; a row without a question gets one."""
+        if not self.wordings:
+            yield {**row, "instruction": row["question"], "instruction_id": OWN}
+            return
+        name = row["question_id"]
+        for number in self.choose(name):
+            text = self.wordings[number]
+            yield {
+                **row,
+                "question_id": f"{name}#{number}" if self.chosen == ALL else name,
+                "question": row["question"] or text,
+                "instruction": text,
+                "instruction_id": number,
+            }
+
+    def choose(self, name: str) -> Sequence[int]:
+        """Return the numbers of the wordings with which the row of a name is asked; the name alone decides in `rotate`.
+
+        >>> questions = RowQuestions(Columns(), dict, {}, ("Listen.", "What is it?"))
+        >>> questions._replace(chosen=1).choose("set/1"), list(questions._replace(chosen="all").choose("set/1"))
+        ([1], [0, 1])
+        """
+        if self.chosen == ALL:
+            return range(len(self.wordings))
+        if isinstance(self.chosen, int):
+            return [self.chosen]
+        return [int.from_bytes(hashlib.sha256(name.encode()).digest()[:8]) % len(self.wordings)]
 
     def _warn_of_no_checklist(self, rows: Sequence[Mapping[str, Any]]) -> None:
         column = self.columns.checklist_column
@@ -76,8 +114,11 @@ class RowQuestions(NamedTuple):
             )
 
     def describe(self) -> dict[str, Any]:
-        """Return what the results record about the wordings; see `instructions.describe`."""
-        return describe(self.metadata)
+        """Return what the results record: the choice, and the sha256 of the wordings; `own` without wordings."""
+        if not self.wordings:
+            return {"instruction": "own"}
+        digest = hashlib.sha256("\n".join(self.wordings).encode()).hexdigest()
+        return {"instruction": self.chosen, "instructions_sha256": digest}
 
 
 def read_row_questions(metadata: Mapping[str, Any]) -> RowQuestions | None:
@@ -95,10 +136,30 @@ def read_row_questions(metadata: Mapping[str, Any]) -> RowQuestions | None:
     for key, column in columns._asdict().items():
         if column is None and key in task_type.columns:
             raise SpeechIQError(f"metadata.{key}: missing, and tasks of the type {name} need it; name the column")
-    asked = RowQuestions(columns, task_type.read_row, {**metadata, **task_type.read_settings(metadata)})
-    if read_wordings(metadata) is None and columns.question_column is None:
+    wordings, chosen = _read_wordings(metadata)
+    if not wordings and columns.question_column is None:
         raise SpeechIQError(
             "metadata.question_column: missing, as are instructions; name the column of the questions, or the wordings "
             "of one instruction for all rows"
         )
-    return asked
+    settings = {**metadata, **task_type.read_settings(metadata)}
+    return RowQuestions(columns, task_type.read_row, settings, wordings, chosen)
+
+
+def _read_wordings(metadata: Mapping[str, Any]) -> tuple[Sequence[str], str | int]:
+    """Return the wordings in the file that `instructions` names, and which of them `instruction` chooses."""
+    name, chosen = metadata.get("instructions"), metadata.get("instruction", BY_DIGEST)
+    texts = _read_file(name) if isinstance(name, str) else ()
+    number = chosen if type(chosen) is int else None
+    if chosen not in (BY_DIGEST, ALL) and (number is None or (texts and not 0 <= number < len(texts))):
+        last = f"0 to {len(texts) - 1} ({name})" if texts else "a number"
+        raise SpeechIQError(f"metadata.instruction: {chosen!r:.80} is unknown; give {last}, {BY_DIGEST} or {ALL}")
+    return texts, chosen
+
+
+@cache
+def _read_file(name: str) -> tuple[str, ...]:
+    known = sorted(file.stem for file in FOLDER.glob("*.txt"))
+    if name not in known:
+        raise SpeechIQError(f"metadata.instructions: {name!r:.80} is unknown; known are {', '.join(known)}")
+    return tuple(FOLDER.joinpath(f"{name}.txt").read_text(encoding="utf-8").splitlines())

@@ -1,4 +1,7 @@
-"""Read the rows of a data set: from the Hub, from local parquet, or from a metadata file next to audio files."""
+"""Read the rows of a data set: from the Hub, from local parquet, or from a metadata file next to audio files.
+
+A run is pinned to the version that the Hub has, and a new upload is noticed.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,14 @@ from speechiq.siq_tasks.task_files import PACKAGED
 if TYPE_CHECKING:
     from datasets import Dataset
 
+#: Seconds that an answer of the Hub may take; without one, the copy on this machine is used.
+PATIENCE = 5.0
+SHORT = 12
 #: Columns that are read if the source has them.
 OPTIONAL = ("entities",)
 #: Branch of the Hub with a parquet copy of most data sets, also of many that come from scripts.
 PARQUET_BRANCH = "refs/convert/parquet"
 ALTERNATIVE = "hf-audio/esb-datasets-test-only-sorted"
-#: How a user of a task names a local copy.
-OPTION = "--metadata dataset_path=FOLDER"
 
 
 class Source(NamedTuple):
@@ -34,13 +38,10 @@ class Source(NamedTuple):
     Attributes:
         dataset_path: Hub id, a folder that `datasets` loads, or a `.jsonl`, `.csv` or `.tsv` file with a column of
             audio files (relative to that file); `package:FILE` is inside `siq_tasks/`.
-        dataset_name: As in `datasets.load_dataset`; not used with a table.
-        split: As in `datasets.load_dataset`; not used with a table.
-        dataset_revision: As in `datasets.load_dataset`; not used with a table.
-        audio_column: Name of the column of audio.
-        text_column: Name of the column of references; None for a set without transcripts.
-        id_column: Name of the column of ids; if None, ids are the positions of rows, `00000` and so on.
-        length_column: Name of the column with the seconds of audio; if None, they are read from each file's header.
+        dataset_name: This, `split` and `dataset_revision` are as in `datasets.load_dataset`; not used with a table.
+        text_column: Column of references; None for a set without transcripts.
+        id_column: If None, ids are the positions of rows, `00000` and so on.
+        length_column: Column with the seconds of audio; if None, they are read from each file's header.
     """
 
     dataset_path: str
@@ -71,25 +72,52 @@ class Source(NamedTuple):
         files = [file for file in files if exists(file) and file.is_file()]
         return [[str(file), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
 
+    def find_commit(self) -> str | None:
+        """Return the commit of the revision on the Hub; None for local rows, and if the Hub does not answer."""
+        if self.local is not None or notice_offline():
+            return None
+        import httpx2
+        from huggingface_hub import HfApi, constants
+
+        try:
+            about = HfApi(endpoint=constants.ENDPOINT).dataset_info(
+                self.dataset_path, revision=self.dataset_revision, timeout=PATIENCE
+            )
+        except (OSError, ValueError, httpx2.HTTPError):
+            return None
+        return about.sha
+
+    def describe_new_version(self, dataset: str, prepared: str | None) -> str | None:
+        """Return one line if the Hub has another version of a data set than the prepared commit, else None.
+
+        A source with a revision stays at it.
+        """
+        if prepared is None or self.dataset_revision is not None:
+            return None
+        current = self.find_commit()
+        if current is None or current == prepared:
+            return None
+        return (
+            f"{dataset}: {self.dataset_path} has a new version on the hub, {current[:SHORT]}; this run uses "
+            f"{prepared[:SHORT]}, which was prepared before; for the new one give --metadata dataset_revision={current}"
+        )
+
 
 def read_source(about: Mapping[str, Any]) -> Source:
     """Return the source of rows that a task's metadata names; other keys are ignored.
 
     `text_column: null` names a set without transcripts; other keys may be null for their default.
-
-    Raises:
-        SpeechIQError: `dataset_path` is missing, or a value is not a text.
     """
-    found = {name: about[name] for name in Source._fields if about.get(name) is not None}
-    for name, value in found.items():
+    fields = {name: about[name] for name in Source._fields if about.get(name) is not None}
+    for name, value in fields.items():
         if type(value) is int:  # lm-eval reads `--metadata split=2022` as a number.
-            found[name] = str(value)
+            fields[name] = str(value)
         elif not isinstance(value, str) or not value or "\0" in value:
             raise SpeechIQError(f"metadata.{name}: {value!r:.80} is not a text; correct it")
-    if "dataset_path" not in found:
+    if "dataset_path" not in fields:
         raise SpeechIQError("metadata.dataset_path: missing; give a Hub id, a folder or a table")
     without_text = "text_column" in about and about["text_column"] is None
-    return Source(**found | ({"text_column": None} if without_text else {}))
+    return Source(**fields | ({"text_column": None} if without_text else {}))
 
 
 @dataclass(frozen=True)
@@ -102,7 +130,7 @@ class Rows:
     """
 
     columns: Mapping[str, Sequence[Any]]
-    audio: AudioColumn | AudioFiles
+    audio: AudioColumn | list[Path]
 
     def __len__(self) -> int:
         return len(self.audio)
@@ -130,26 +158,9 @@ class AudioColumn:
         return audio["bytes"] if audio.get("bytes") is not None else Path(audio["path"])
 
 
-class AudioFiles:
-    """Return the audio files that a table names."""
-
-    def __init__(self, folder: Path, names: Sequence[str]) -> None:
-        self.files = [folder / name for name in names]
-
-    def __len__(self) -> int:
-        return len(self.files)
-
-    def __getitem__(self, i: int) -> Path:
-        return self.files[i]
-
-
 @contextmanager
 def open_rows(source: Source, more: Sequence[str] = ()) -> Iterator[Rows]:
-    """Yield the rows of `source`, which can be read inside the block.
-
-    Args:
-        source: Source of the rows.
-        more: Further columns to read; a part of a nested column of a data set is `COLUMN.PART`.
+    """Yield the rows of `source`, with `more` columns (`COLUMN.PART` of nested ones), to be read inside the block.
 
     Raises:
         SpeechIQError: The source does not exist, or has no such split or column; the message names those that exist.
@@ -171,17 +182,8 @@ def _required(source: Source, more: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(column for column in columns if column))
 
 
-def _optional(found: Iterable[str]) -> list[str]:
-    return [column for column in OPTIONAL if column in found]
-
-
-def _check_columns(source: Source, required: Sequence[str], found: Sequence[str]) -> None:
-    for column in required:
-        if column not in found:
-            raise SpeechIQError(
-                f"{source.dataset_path}: no column {column!r}; it has {', '.join(found)}; give the right one, "
-                f"such as --metadata text_column={found[0]}"
-            )
+def _optional(names: Iterable[str]) -> list[str]:
+    return [column for column in OPTIONAL if column in names]
 
 
 def _open_table(source: Source, more: Sequence[str], file: Path) -> Rows:
@@ -189,27 +191,29 @@ def _open_table(source: Source, more: Sequence[str], file: Path) -> Rows:
     check_columns(rows[0], [source.audio_column, *required], file)
     columns = {column: [row.get(column) for row in rows] for column in [*required, *_optional(rows[0])]}
     names = [read_field(row, source.audio_column, f"{file} row {number}") for number, row in enumerate(rows, 1)]
-    return Rows(columns, AudioFiles(file.parent, names))
+    return Rows(columns, [file.parent / name for name in names])
 
 
 def _open_dataset(source: Source, more: Sequence[str], place: str, folder: str | None) -> Rows:
-    rows = load_rows(source, place, folder)
+    rows = _load_rows(source, place, folder)
     required = _required(source, more)
     nested = {column.partition(".")[0] for column in required if column not in rows.column_names}
     parts = rows.select_columns([column for column in rows.column_names if column in nested]).flatten()
-    _check_columns(source, [source.audio_column, *required], [*rows.column_names, *parts.column_names])
+    names = [*rows.column_names, *parts.column_names]
+    for column in (source.audio_column, *required):
+        if column not in names:
+            raise SpeechIQError(
+                f"{source.dataset_path}: no column {column!r}; it has {', '.join(names)}; give the right one, "
+                f"such as --metadata text_column={names[0]}"
+            )
     wanted = [*required, *(column for column in _optional(rows.column_names) if column not in required)]
     kept = {column: (parts if column in parts.column_names else rows.select_columns(column)) for column in wanted}
     _refuse_other_types(rows, source.audio_column, place)
-    return Rows({column: of[column] for column, of in kept.items()}, AudioColumn(rows, source.audio_column))
+    return Rows({column: table[column] for column, table in kept.items()}, AudioColumn(rows, source.audio_column))
 
 
 def _refuse_other_types(rows: Dataset, column: str, place: str) -> None:
-    """Refuse a column that is neither audio nor encoded audio nor paths of audio files.
-
-    Raises:
-        SpeechIQError: The column has another type, or its first text is not the path of a file.
-    """
+    """Refuse a column that is neither audio nor encoded audio nor paths of audio files."""
     from datasets import Audio, Value
 
     fix = "give the right one with --metadata audio_column=..."
@@ -230,18 +234,10 @@ def _refuse_other_types(rows: Dataset, column: str, place: str) -> None:
         raise SpeechIQError(f"{place}: column {column!r} contains no audio (its type is {feature!s:.80}); {fix}")
 
 
-def load_rows(source: Source, place: str, folder: str | None, option: str = OPTION) -> Dataset:
-    """Load rows with `datasets`.
+def _load_rows(source: Source, place: str, folder: str | None) -> Dataset:
+    """Load the rows of a Hub id or a folder with `datasets`.
 
-    Args:
-        source: The source.
-        place: Hub id, or a folder.
-        folder: Where `datasets` caches them, because its own cache confuses local folders with the same name; None for
-            its own.
-        option: How the user names a local copy, for the error.
-
-    Raises:
-        SpeechIQError: The rows do not exist, or cannot be loaded.
+    `folder` is where `datasets` caches local rows, because its own cache confuses folders with the same name.
     """
     from datasets import load_dataset
     from datasets.exceptions import DatasetsError
@@ -250,11 +246,11 @@ def load_rows(source: Source, place: str, folder: str | None, option: str = OPTI
         notice_offline()
     which = {"path": place, "name": source.dataset_name, "revision": source.dataset_revision}
     try:
-        rows = load_dataset(**which, split=source.split, cache_dir=folder)
+        return load_dataset(**which, split=source.split, cache_dir=folder)
     except (DatasetsError, OSError) as error:
         raise SpeechIQError(
             f"{place}: cannot be loaded and is not in the cache ({_first_line(error)}); check the "
-            f"connection to the Hub, or give a local copy with {option}"
+            f"connection to the Hub, or give a local copy with --metadata dataset_path=FOLDER"
         ) from error
     except (ValueError, RuntimeError) as error:
         if "script" in str(error):
@@ -269,7 +265,6 @@ def load_rows(source: Source, place: str, folder: str | None, option: str = OPTI
                 f"{place}: no split {source.split!r}; it has {names}; give --metadata split=..."
             ) from error
         raise SpeechIQError(f"{place}: {_first_line(error)}; check dataset_name and dataset_revision") from error
-    return rows
 
 
 def _list_splits(which: Mapping[str, str | None]) -> list[str]:

@@ -34,33 +34,22 @@ def choose(lengths: Mapping[str, float], size: int | str, ties: str = TIES[0]) -
         size: Number of clips, or `all`.
         ties: Order of clips of one length, one of `TIES`.
 
-    Raises:
-        SpeechIQError: The size is not a positive whole number or `all`, or is above the number of clips.
-
     >>> choose({"b": 2.0, "a": 2.0, "c": 9.0}, 2)
     ['c', 'a']
     >>> choose({"b": 2.0, "a": 2.0, "c": 9.0}, 2, "order")
     ['c', 'b']
     """
-    wanted = len(lengths) if size == "all" else size
+    wanted, clips = len(lengths) if size == "all" else size, count_of(len(lengths), "clip")
     if type(wanted) is not int or wanted < 1:
         raise SpeechIQError(
-            f"subset={size!s:.40}: neither a whole number above 0 nor all; give one of them "
-            f"({count_of(len(lengths), 'clip')} "
-            f"can be scored)"
+            f"subset={size!s:.40}: neither a whole number above 0 nor all; give one of them ({clips} can be scored)"
         )
     if wanted > len(lengths):
-        raise SpeechIQError(
-            f"subset={size!s:.40}: only {count_of(len(lengths), 'clip')} can be scored; give a lower number, or all"
-        )
+        raise SpeechIQError(f"subset={size!s:.40}: only {clips} can be scored; give a lower number, or all")
     ordered = sorted(lengths) if ties == "id" else lengths
     return sorted(ordered, key=lambda key: -lengths[key])[:wanted]
 
 
 def ids_sha256(ids: Sequence[str]) -> str:
-    """Return the sha256 of the sorted ids; two runs with the same value used the same clips.
-
-    >>> ids_sha256(["a", "b"]) == ids_sha256(["b", "a"])
-    True
-    """
+    """Return the sha256 of the sorted ids; two runs with the same value used the same clips."""
     return hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()

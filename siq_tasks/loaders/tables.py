@@ -28,8 +28,7 @@ def read_table(file: Path) -> list[dict[str, Any]]:
     """Return the rows of a table, in UTF-8 with or without a byte order mark.
 
     Raises:
-        SpeechIQError: The file is missing, of another kind, not UTF-8 or without rows, a quote is not closed in its
-            line, or a row has more fields than the header.
+        SpeechIQError: The file or one of its rows cannot be read.
     """
     if not is_table(file):
         raise SpeechIQError(f"{file}: not one of {', '.join(SEPARATORS)}; convert it to one of them")
@@ -83,16 +82,7 @@ def _read_line(line: str, separator: str, where: str) -> list[str]:
 
 
 def read_field(row: Mapping[str, Any], column: str, where: str) -> str:
-    """Return a field that must be text.
-
-    Args:
-        row: Row of a table.
-        column: Name of the field.
-        where: File and row, for errors.
-
-    Raises:
-        SpeechIQError: The field is missing, empty, or not a text.
-    """
+    """Return a field that must be text; `where` is file and row, for the error if it is not."""
     value = row.get(column)
     if value is None:
         raise SpeechIQError(f"{where}: {column} is None; correct or leave out the row")
@@ -104,11 +94,7 @@ def read_field(row: Mapping[str, Any], column: str, where: str) -> str:
 
 
 def read_id(row: Mapping[str, Any], column: str, where: str) -> str:
-    """Return a field that names the row: a text or a whole number.
-
-    Raises:
-        SpeechIQError: As for `read_field`.
-    """
+    """Return a field that names the row: a text or a whole number."""
     value = row.get(column)
     return str(value) if type(value) is int else read_field(row, column, where)
 
@@ -129,13 +115,6 @@ def read_number(value: Any) -> float:
 def read_texts(value: Any, where: str) -> list[str]:
     """Return a field of several texts: a list, or one text with `;` between them; empty if there is none.
 
-    Args:
-        value: The field.
-        where: File, row and column, for errors.
-
-    Raises:
-        SpeechIQError: The field is neither.
-
     >>> read_texts("New York; Peru", ""), read_texts(["New York"], ""), read_texts(None, "")
     (['New York', 'Peru'], ['New York'], [])
     """
@@ -147,8 +126,8 @@ def read_texts(value: Any, where: str) -> list[str]:
     return [text.strip() for text in texts if text.strip()]
 
 
-def check_columns(found: Mapping[str, Any], required: list[str], file: Path) -> None:
+def check_columns(row: Mapping[str, Any], required: list[str], file: Path) -> None:
     """Raise a `SpeechIQError` that names the columns of a table if a required one is missing."""
     for column in required:
-        if column not in found:
-            raise SpeechIQError(f"{file}: no column {column!r}; it has {', '.join(map(str, found))}; rename a column")
+        if column not in row:
+            raise SpeechIQError(f"{file}: no column {column!r}; it has {', '.join(map(str, row))}; rename a column")

@@ -9,13 +9,14 @@ from lm_eval.tasks._yaml_loader import load_yaml
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.catalog.suite import HERE
 from speechiq.siq_tasks.catalog.tasks import list_tasks
-from speechiq.siq_tasks.loaders.asked import Columns, read_columns
+from speechiq.siq_tasks.loaders.question_columns import Columns, read_columns
 from speechiq.siq_tasks.loaders.rows import read_source
 from speechiq.siq_tasks.task import SpeechTask
 from speechiq.siq_tasks.task_files import read_task
 from tests.siq_tasks.conftest import encode, write_table
 
 FOLDER = HERE / "audiobench"
+FILES = {file.stem: file for file in FOLDER.rglob("audiobench_*.yaml")}
 TASKS = {task.name: task for task in list_tasks(check_files=False) if task.suite == "audiobench"}
 #: Rows of each task type as the sets of AudioBench write them: values by role, and what is read of the first row.
 ROWS = {
@@ -66,13 +67,13 @@ def write_rows(folder: Path, about, by_role, audio=AUDIO):
 
 
 def load(name, **metadata):
-    config = load_yaml(FOLDER / f"{name}.yaml", resolve_func=True)
+    config = load_yaml(FILES[name], resolve_func=True)
     return SpeechTask(config=config | {"metadata": config["metadata"] | metadata})
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_every_set_loads_rows_of_its_schema(own_cache, tmp_path, name):
-    about = read_task(FOLDER / f"{name}.yaml")["metadata"]
+    about = read_task(FILES[name])["metadata"]
     rows, wanted = rows_of(TASKS[name], about)
     task = load(name, dataset_path=write_rows(tmp_path, about, rows))
     docs = list(task.eval_docs)
@@ -92,7 +93,7 @@ def test_the_groups_have_the_sets_of_the_paper():
 def test_tasks_of_a_category_share_one_measure():
     described: dict[str, dict] = {}
     for name, task in TASKS.items():
-        about = read_task(FOLDER / f"{name}.yaml")["metadata"]
+        about = read_task(FILES[name])["metadata"]
         description = {key: about[key] for key in ("task_type", "item", "measure", "settings")}
         assert described.setdefault(task.category, description) == description
 
@@ -109,7 +110,7 @@ BAD = {
 
 @pytest.mark.parametrize(("change", "message"), BAD.values(), ids=BAD)
 def test_a_row_that_cannot_be_scored_is_named(own_cache, tmp_path, change, message):
-    about = read_task(FOLDER / "audiobench_dream.yaml")["metadata"]
+    about = read_task(FILES["audiobench_dream"])["metadata"]
     folder = write_rows(tmp_path, about, ROWS["choice"][0] | change)
     with pytest.raises(SpeechIQError) as refused:
         load("audiobench_dream", dataset_path=folder)
@@ -117,7 +118,7 @@ def test_a_row_that_cannot_be_scored_is_named(own_cache, tmp_path, change, messa
 
 
 def test_a_row_can_be_left_out(own_cache, tmp_path):
-    about = read_task(FOLDER / "audiobench_dream.yaml")["metadata"]
+    about = read_task(FILES["audiobench_dream"])["metadata"]
     folder = write_rows(tmp_path, about, ROWS["choice"][0] | {"answer": ["A", None, "C"]})
     task = load("audiobench_dream", dataset_path=folder, leave_out=1)
     assert [doc["question_id"] for doc in task.eval_docs] == ["dream/00000", "dream/00002"]
@@ -126,7 +127,7 @@ def test_a_row_can_be_left_out(own_cache, tmp_path):
 
 
 def load_gender(tmp_path, **metadata):
-    about = read_task(FOLDER / "audiobench_iemocap_gender.yaml")["metadata"]
+    about = read_task(FILES["audiobench_iemocap_gender"])["metadata"]
     answers = ["The speaker sounds like a male.", "There is a female speaker in this clip.", "The speaker is a male."]
     folder = write_rows(tmp_path, about, {"answer": answers})
     return load("audiobench_iemocap_gender", dataset_path=folder, **metadata)
@@ -166,7 +167,7 @@ def test_an_unknown_wording_is_refused(own_cache, tmp_path, number):
 
 def test_every_task_without_an_instruction_has_at_least_20_wordings():
     files = list((FOLDER / "instructions").glob("*.txt"))
-    used = {read_task(FOLDER / f"{name}.yaml")["metadata"].get("instructions") for name in TASKS} - {None}
+    used = {read_task(FILES[name])["metadata"].get("instructions") for name in TASKS} - {None}
     assert used == {file.stem for file in files}
     for file in files:
         wordings = file.read_text().splitlines()
@@ -174,7 +175,7 @@ def test_every_task_without_an_instruction_has_at_least_20_wordings():
 
 
 def test_an_answer_without_a_known_label_is_refused(own_cache, tmp_path):
-    about = read_task(FOLDER / "audiobench_voxceleb_accent.yaml")["metadata"]
+    about = read_task(FILES["audiobench_voxceleb_accent"])["metadata"]
     folder = write_rows(
         tmp_path, about, {"answer": ["USA.", "From the audio, I guess the speaker is from Narnia."] * 2}, AUDIO[:2] * 2
     )
@@ -215,7 +216,7 @@ def test_audio_of_another_type_is_refused(own_cache, tmp_path, values):
 
 
 def test_rows_with_one_audio_are_one_clip_with_several_questions(own_cache, tmp_path):
-    about = read_task(FOLDER / "audiobench_dream.yaml")["metadata"]
+    about = read_task(FILES["audiobench_dream"])["metadata"]
     folder = write_rows(tmp_path, about, ROWS["choice"][0], [AUDIO[0], AUDIO[1], AUDIO[0]])
     docs = load("audiobench_dream", dataset_path=folder).eval_docs
     items = {(doc["id"], doc["question_id"]) for doc in docs}
@@ -223,7 +224,7 @@ def test_rows_with_one_audio_are_one_clip_with_several_questions(own_cache, tmp_
 
 
 def test_options_may_be_many_and_none_is_added(own_cache, tmp_path):
-    about = read_task(FOLDER / "audiobench_dream.yaml")["metadata"]
+    about = read_task(FILES["audiobench_dream"])["metadata"]
     options = [f"number {n}" for n in range(1, 27)]
     asked = {"question": ["Which?"] * 2, "choices": [options, options[:2]], "answer": ["Z", "number 1"]}
     task = load("audiobench_dream", dataset_path=write_rows(tmp_path, about, asked, AUDIO[:2]))

@@ -17,7 +17,7 @@ from datasets import Dataset
 from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.loaders.docs import Loaded
 from speechiq.siq_tasks.task_types import read_task_type
-from speechiq.siq_tasks.options import takes
+from speechiq.siq_tasks.metadata import takes
 
 @takes()
 def load(**metadata):

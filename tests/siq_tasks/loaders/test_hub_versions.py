@@ -8,7 +8,6 @@ import pytest
 from huggingface_hub import constants
 
 from speechiq.core.checkpoints.hub import notice_offline
-from speechiq.siq_tasks.loaders.hub_versions import describe_new_version, find_commit
 from speechiq.siq_tasks.loaders.rows import Source
 
 FIRST, SECOND = "1" * 40, "2" * 40
@@ -45,26 +44,26 @@ def hub(monkeypatch):
 
 def test_the_commit_of_a_revision_is_found(hub, tmp_path):
     hub["v2"] = SECOND
-    assert find_commit(Source("org/set")) == FIRST
-    assert find_commit(Source("org/set", dataset_revision="v2")) == SECOND
-    assert find_commit(Source("org/other")) is None
-    assert find_commit(Source(str(tmp_path))) is None
+    assert Source("org/set").find_commit() == FIRST
+    assert Source("org/set", dataset_revision="v2").find_commit() == SECOND
+    assert Source("org/other").find_commit() is None
+    assert Source(str(tmp_path)).find_commit() is None
 
 
 def test_a_new_upload_is_named_with_both_versions(hub):
     source = Source("org/set")
-    assert describe_new_version("calls", source, FIRST) is None
+    assert source.describe_new_version("calls", FIRST) is None
     hub["main"] = SECOND
-    line = describe_new_version("calls", source, FIRST)
+    line = source.describe_new_version("calls", FIRST)
     assert line.startswith("calls: org/set has a new version on the hub, 222222222222; this run uses 111111111111")
     assert line.endswith(f"--metadata dataset_revision={SECOND}")
-    assert describe_new_version("calls", Source("org/set", dataset_revision="v1"), FIRST) is None
-    assert describe_new_version("calls", source, None) is None
+    assert Source("org/set", dataset_revision="v1").describe_new_version("calls", FIRST) is None
+    assert source.describe_new_version("calls", None) is None
 
 
 def test_a_hub_that_does_not_answer_is_no_obstacle(monkeypatch):
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     notice_offline.cache_clear()
-    assert find_commit(Source("org/set")) is None
+    assert Source("org/set").find_commit() is None
     notice_offline.cache_clear()

@@ -1,0 +1,33 @@
+"""Metadata for one data set of a run, on the command line and in a file."""
+
+import pytest
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks.metadata import expand_sets, for_dataset
+
+
+def test_a_file_lists_the_keys_of_several_sets(tmp_path):
+    file = tmp_path / "sets.yaml"
+    file.write_text("earnings22: {dataset_path: here, subset: 2}\nmedasr:\n  dataset_path: there\n")
+    given = expand_sets({"sets": str(file), "earnings22.subset": 5, "subset": 9})
+    assert for_dataset(given, "earnings22") == {"dataset_path": "here", "subset": 5}
+    assert for_dataset(given, "medasr") == {"dataset_path": "there", "subset": 9}
+    assert for_dataset(given, "voxpopuli") == {"subset": 9}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "cannot be read"),
+        ("a: [", "is not valid YAML"),
+        ("- a\n- b\n", "is not a mapping of data sets to keys and values"),
+        ("earnings22: here\n", "is not a mapping of data sets to keys and values"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_one_line(tmp_path, text, message):
+    file = tmp_path / "sets.yaml"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(SpeechIQError, match=message) as refused:
+        expand_sets({"sets": str(file)})
+    assert "\n" not in str(refused.value) and "--metadata sets=" in str(refused.value)
