@@ -59,11 +59,7 @@ def test_warning_goes_to_stderr(two_runs):
 def test_a_system_on_the_scale_of_norms(two_runs):
     write_run(two_runs / "middle", levels(0.5), system="middle")
     built = CliRunner().invoke(app, ["score", str(two_runs), "--save-norms", str(two_runs / "norms.json")])
-    assert (
-        built.exit_code == 0
-        and "norms.json: norms (" in built.stderr
-        and "3 systems on 4 clips" in built.stderr
-    )
+    assert built.exit_code == 0 and "norms.json: norms (" in built.stderr and "3 systems on 4 clips" in built.stderr
     assert siq(two_runs, "-o", two_runs / "pool.json").exit_code == 0
     alone = siq(two_runs / "middle", "--norms", two_runs / "norms.json", "-o", two_runs / "alone.json")
     assert alone.exit_code == 0, alone.output
