@@ -320,18 +320,19 @@ def test_norms_for_another_suite_are_refused_before_anything_runs(warm_processes
     assert "[1/1]" not in done.stderr
 
 
-def test_models_run_from_end_to_end_and_ctrl_c_is_one_line(tiny_cascade, tmp_path):
-    command = [sys.executable, "-m", "speechiq.cli.main", "eval", tiny_cascade.spec, "letter:B", "--limit", "2"]
-    command += ["--metadata", f"embedder={tiny_cascade.llm}", "-o", str(tmp_path / "out")]
+def test_models_run_from_end_to_end_and_ctrl_c_is_one_line(tiny_cascade, warm_processes, tmp_path):
+    arguments = ["letter:B", tiny_cascade.spec, "--limit", "2", "--metadata", f"embedder={tiny_cascade.llm}"]
+    arguments += ["-o", str(tmp_path / "out")]
+    command = [sys.executable, "-m", "speechiq.cli.main", "eval", *arguments]
     stopped = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    while not list(tmp_path.glob("out/logs/*.log")):
+    while len(list(tmp_path.glob("out/logs/*.log"))) < 2 and stopped.poll() is None:
         time.sleep(0.1)
     os.killpg(stopped.pid, signal.SIGINT)
     _, printed = stopped.communicate(timeout=120)
     assert stopped.returncode == 130 and printed.splitlines()[-1].startswith("siq: stopped by hand; the same command")
-    assert "Traceback" not in printed
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in printed and "[1/2] letter:B: finished" in printed
+    done = siq_eval(*arguments)
+    assert done.exit_code == 0 and "1 of 2 systems are finished" in done.stderr
     systems = json.loads((tmp_path / "out" / "siq.json").read_text())["systems"]
     assert {system["system"] for system in systems} == {tiny_cascade.spec, "letter:B"}
 
