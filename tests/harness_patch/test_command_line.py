@@ -248,7 +248,8 @@ def test_other_processes_than_the_first_print_no_hint(monkeypatch, capfd):
     assert "siq: this run saves nothing" in capfd.readouterr().err
 
 
-def test_another_suites_run_by_another_model_gets_no_hint(lm_eval, tmp_path, capfd):
+def test_another_suites_run_by_another_model_gets_no_hint(lm_eval, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)  # else it waits for the dummy's tokenizer
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"text": "banana"}\n')
     write_other_task(tmp_path, rows)
