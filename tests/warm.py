@@ -37,6 +37,20 @@ def siq() -> None:
     main()
 
 
+def siq_run() -> None:
+    """Enter lm-eval as the runs of `siq eval` do."""
+    from speechiq.harness_patch.run import main
+
+    main(sys.argv[1:])
+
+
+def siq_check() -> None:
+    """Enter the check of systems and tasks, as `siq eval` does before it runs them."""
+    from speechiq.harness_patch.dry_run import main
+
+    main()
+
+
 def run_warm(
     entry: Callable[[], object],
     *arguments: str,

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from speechiq.cli.evaluation.inputs import hash_inputs
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import exists, hash_file, read_plain, refuse_to_overwrite, write_whole
+from speechiq.core.files.plain import exists, expand, hash_file, is_file, read_plain, refuse_to_overwrite, write_whole
 from speechiq.harness_patch.processes import Settings
+from speechiq.harness_patch.systems.spec import parse
+from speechiq.siq_tasks.catalog.tasks import TaskInfo, list_tasks
+from speechiq.siq_tasks.questions.location import find_question_file
 
 NAME = "eval.json"
 SCHEMA = "speechiq-evaluation"
 #: Settings that change no score.
 NEUTRAL = ("output", "batch_size", "device", "samples")
+#: Endings of the files of a folder of tasks that hold texts; its audio is checked by the tasks themselves.
+TEXTS = (".yaml", ".jsonl", ".csv", ".tsv")
 FIX = "choose another folder with --output"
 
 
@@ -120,3 +125,42 @@ def check_replaceable(record: Record, path: Path, force: bool) -> None:
     if path.is_file() and record.outputs.get(path.name) == hash_file(path):
         return
     refuse_to_overwrite(path, force)
+
+
+def hash_inputs(system: str, settings: Settings) -> dict[str, str]:
+    """Return the sha256 of each file that a run depends on in addition to models and audio.
+
+    Args:
+        system: Spec and options, as the user wrote them.
+        settings: Settings of the run.
+
+    Returns:
+        Path -> sha256, for transcript files, question files, and the texts of `--include-path`.
+    """
+    files = dict.fromkeys([*_transcripts(system), *_questions(settings.tasks), *_texts(settings.include_path)])
+    return {str(file): hash_file(file) for file in files if is_file(file)}
+
+
+def _transcripts(system: str) -> Iterator[Path]:
+    try:
+        stages = parse(system.partition(",")[0])
+    except SpeechIQError:  # an alias such as `demo`, which reads no file
+        return
+    yield from (expand(stage.model) for stage in stages if stage.engine == "transcripts")
+
+
+def _questions(names: tuple[str, ...]) -> Iterator[Path]:
+    for task in _list_apply_tasks():
+        if not task.names.isdisjoint(names) and (file := find_question_file(task.dataset)):
+            yield file
+
+
+@cache
+def _list_apply_tasks() -> list[TaskInfo]:
+    """Return the Apply tasks, from YAMLs that do not change in a run."""
+    return [task for task in list_tasks(check_files=False) if task.level == "apply"]
+
+
+def _texts(folder: Path | None) -> Iterator[Path]:
+    if folder is not None:
+        yield from (file for file in sorted(folder.rglob("*")) if file.suffix.lower() in TEXTS)

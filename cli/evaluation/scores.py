@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from speechiq.cli.evaluation.record import Record, Run, describe, write_record
+from speechiq.cli.evaluation.record import Record, Run, write_record
 from speechiq.cli.scoring.score import score
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
@@ -44,7 +44,7 @@ def publish(settings: Settings, record: Record, norms_file: str | None, allow_mi
     if len(runs) < len(record.runs):
         others = len(record.runs) - len(runs)
         say(f"scores and report are of these settings; {output} also has {count_of(others, 'run')} with others")
-    if (hint := _advise(settings, record, runs, sources, norms_file, has_bars)) is not None:
+    if (hint := _advise(settings, runs, sources, norms_file, has_bars)) is not None:
         say(f"hint: {hint}")
 
 
@@ -77,32 +77,14 @@ def _score_with_error_bars(sources: list[Path], outputs: list[Path], **options: 
 
 
 def _advise(
-    settings: Settings,
-    record: Record,
-    runs: Sequence[Run],
-    sources: Sequence[Path],
-    norms_file: str | None,
-    has_bars: bool,
+    settings: Settings, runs: Sequence[Run], sources: Sequence[Path], norms_file: str | None, has_bars: bool
 ) -> str | None:
     """Return what to do next, with a command; None if the scores are complete."""
-    conditions = [item for item in settings.metadata if item.partition("=")[0].rpartition(".")[2] == CONDITION]
-    if conditions:
-        clean = [run for run in record.runs if _is_clean(run, settings, conditions)]
+    if any(item.partition("=")[0].rpartition(".")[2] == CONDITION for item in settings.metadata):
         place = shlex.quote(str(settings.output))
-        if clean:
-            return f"siq study robustness {place} shows what the condition costs"
-        return (
-            f"the same command without --metadata {conditions[0]} runs clean audio; siq study robustness {place} "
-            "compares"
-        )
+        return f"siq study robustness {place} shows what the condition costs, after the same command without it"
     if norms_file is None and len(runs) < FEW and settings.tasks == DEMO_TASKS and not settings.metadata:
         places = shlex.join(map(str, sources))
         more = " --allow-mismatch" * (settings.limit is not None) + " --bootstrap 0" * (not has_bars)
         return f"siq score {places} --norms demo{more} scores on the demo's scale"
     return None
-
-
-def _is_clean(run: Run, settings: Settings, conditions: Sequence[str]) -> bool:
-    """Return whether a run has these settings but for the conditions."""
-    others = [item for item in settings.metadata if item not in conditions]
-    return run.settings == describe(settings) | {"metadata": others}

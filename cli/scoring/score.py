@@ -86,7 +86,9 @@ def score(
     _refuse_pairs(norms_file, group_by, save_norms, levels)
     by_dataset = group_by == DATASET
     field = None if by_dataset else group_by
-    options = Options(weights, norms, read_set(exclude), allow_mismatch, bootstrap, by_dataset=by_dataset, by=field)
+    options = Options(
+        weights, norms, read_set(exclude), allow_mismatch, bootstrap, by_dataset=by_dataset, group_by=field
+    )
     found = suites.find(runs, allow_mismatch, options, measures=split_names(metrics), levels=levels)
     suites.refuse_unknown_field(found, field)
     suites.refuse_options_of_siq(

@@ -126,7 +126,7 @@ METADATA = {
     "checklist_column": ("column", "Column of what a good reply has."),
     "group_columns": (
         "{field: {column: COLUMN, values: [VALUE, ...], otherwise: GROUP}}, in a YAML",
-        "Kinds of rows, such as the kind of noise, for `siq score --group-by FIELD`.",
+        "Groups of rows, such as those with one kind of noise, for `siq score --group-by FIELD`.",
     ),
     "where": (
         "{column: [value, ...]}, in a YAML or as JSON",

@@ -14,18 +14,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from speechiq.cli.evaluation import command as evaluation
-from speechiq.cli.evaluation import inputs as evaluation_inputs
+from speechiq.cli.evaluation import record as evaluation_record
 from speechiq.cli.evaluation.record import describe_run, read_record, write_record
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import VARIABLE, Progress, progress_bar
-from speechiq.harness_patch import inventory, processes
+from speechiq.harness_patch import processes
 from speechiq.harness_patch.inventory import Inventory, SystemWork, TaskWork
 from speechiq.harness_patch.processes import Settings, lm_eval_command
 from tests.conftest import run
 from tests.reducer.conftest import levels, write_run
-from tests.warm import run_warm
 
 LETTERS = ("letter:A", "letter:B", "letter:C")
 
@@ -205,19 +203,6 @@ def test_why_a_run_failed_is_found_in_its_log(tmp_path):
     assert processes.find_reason(log, 137) == "lm_eval ended with exit code 137: MemoryError"
 
 
-@pytest.fixture
-def warm_check(monkeypatch):
-    """Check systems in a process that is forked from a warm one, where the command starts an interpreter."""
-
-    def check(systems, settings):
-        given = {"systems": list(systems), **settings._asdict()}
-        done = run_warm(inventory.main, json.dumps(given, default=str))
-        assert done.returncode, done.stdout
-        raise SpeechIQError(done.stderr.splitlines()[-1])
-
-    monkeypatch.setattr(processes, "check", check)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments, fault",
@@ -234,7 +219,9 @@ def warm_check(monkeypatch):
         (["demo,speaks=flit:slt", "letter:B"], "flit"),
     ],
 )
-def test_everything_is_checked_before_the_first_run(demo_models, warm_check, tmp_path, monkeypatch, arguments, fault):
+def test_everything_is_checked_before_the_first_run(
+    demo_models, warm_processes, tmp_path, monkeypatch, arguments, fault
+):
     (tmp_path / "few.jsonl").write_text('{"id": "demo/earnings-1", "text": "Good morning."}\n')
     monkeypatch.setenv("SIQ_QUESTIONS", str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -262,9 +249,9 @@ def test_a_hub_that_never_answers_ends_the_check_in_one_line(silent_server, tmp_
     assert "cannot be loaded and is not in the cache" in said[1] and "--metadata dataset_path=FOLDER" in said[1]
 
 
-def test_controls_run_from_end_to_end(demo_models, tmp_path):
+def test_controls_run_from_end_to_end(demo_models, warm_processes, tmp_path):
     options = ["--limit", "2", "--norms", "demo", "--allow-mismatch", "-o", str(tmp_path)]
-    planned = run("siq", "eval", *LETTERS, *options, "--dry-run")
+    planned = siq_eval(*LETTERS, *options, "--dry-run")
     lines = planned.stdout.splitlines()
     assert lines[0].startswith("# 3 systems x 3 tasks: 2 clips, 0.0"), planned.stderr
     docs = {"apply": 6, "remember": 2, "understand": 2}
@@ -274,8 +261,8 @@ def test_controls_run_from_end_to_end(demo_models, tmp_path):
     assert lines[4:7] == [f"# {letter}: runs no model" for letter in LETTERS]
     assert [line.split()[0] for line in lines[7:]] == ["lm_eval"] * 3
     assert not list(tmp_path.iterdir())
-    done = run("siq", "eval", *LETTERS, *options)
-    assert done.returncode == 0, done.stderr
+    done = siq_eval(*LETTERS, *options)
+    assert done.exit_code == 0, done.stderr
     assert {row["system"] for row in json.loads((tmp_path / "siq.json").read_text())["systems"]} == set(LETTERS)
     assert "INFO" not in done.stderr and "</html>" in (tmp_path / "report.html").read_text()
     assert len(list(tmp_path.glob("logs/*.log"))) == 3
@@ -292,73 +279,75 @@ ENDINGS = [("siq_demo_remember",), ("audiobench_demo_choice",), ("siq_demo", "--
 
 
 @pytest.mark.parametrize("arguments", ENDINGS)
-def test_any_suite_level_and_limit_ends_with_a_table_a_report_and_a_hint_that_works(demo_models, tmp_path, arguments):
-    done = run("siq", "eval", "letter:B", "--tasks", *arguments, "-o", str(tmp_path / "my runs"))
-    assert done.returncode == 0 and "letter:B" in done.stdout, done.stderr
+def test_any_suite_level_and_limit_ends_with_a_table_a_report_and_a_hint_that_works(
+    demo_models, warm_processes, tmp_path, arguments
+):
+    done = siq_eval("letter:B", "--tasks", *arguments, "-o", tmp_path / "my runs")
+    assert done.exit_code == 0 and "letter:B" in done.stdout, done.stderr
     assert "</html>" in (tmp_path / "my runs" / "report.html").read_text()
     for hint in (line for line in done.stderr.splitlines() if line.startswith("siq: hint: ")):
         words = shlex.split(hint.removeprefix("siq: hint: ").partition(" scores on")[0])
-        assert run(*words).returncode == 0, hint
+        assert CliRunner().invoke(app, words[1:]).exit_code == 0, hint
 
 
-def test_a_run_under_a_condition_leaves_the_clean_one_finished(demo_models, tmp_path):
-    command = ("siq", "eval", *LETTERS[:2], "--tasks", "siq_demo_apply", "-o", str(tmp_path))
-    assert run(*command).returncode == 0
-    noisy = run(*command, "--metadata", "condition=white@10dB")
-    assert noisy.returncode == 0 and "letter:A [white@10dB]" in noisy.stdout, noisy.stderr
+def test_a_run_under_a_condition_leaves_the_clean_one_finished(demo_models, warm_processes, tmp_path):
+    command = (*LETTERS[:2], "--tasks", "siq_demo_apply", "-o", tmp_path)
+    assert siq_eval(*command).exit_code == 0
+    noisy = siq_eval(*command, "--metadata", "condition=white@10dB")
+    assert noisy.exit_code == 0 and "letter:A [white@10dB]" in noisy.stdout, noisy.stderr
     assert "also has 2 runs with others" in noisy.stderr
     assert f"hint: siq study robustness {tmp_path} shows what" in noisy.stderr
-    assert run("siq", "study", "robustness", str(tmp_path)).returncode == 0
-    again = run(*command)
+    assert CliRunner().invoke(app, ["study", "robustness", str(tmp_path)]).exit_code == 0
+    again = siq_eval(*command)
     assert "2 of 2 systems are finished" in again.stderr and "white" not in again.stdout
 
 
-def test_a_dry_run_shows_what_the_cache_has(tiny_cascade, tmp_path):
-    environment = os.environ | {"SIQ_STORE": str(tmp_path / "store")}
-    command = ("siq", "eval", f"{tiny_cascade.spec},llm_answer=likelihood", "--limit", "1", "--tasks", "siq_demo")
-    command += ("--metadata", f"embedder={tiny_cascade.llm}", "-o", str(tmp_path / "out"))
-    before = run(*command, "--dry-run", env=environment)
+def test_a_dry_run_shows_what_the_cache_has(tiny_cascade, warm_processes, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
+    command = (f"{tiny_cascade.spec},llm_answer=likelihood", "--limit", "1", "--tasks", "siq_demo")
+    command += ("--metadata", f"embedder={tiny_cascade.llm}", "-o", tmp_path / "out")
+    before = siq_eval(*command, "--dry-run")
     assert ": cached: asr 0 of 1 rows; later rows are not counted yet" in before.stdout, before.stderr
-    assert run(*command, env=environment).returncode == 0
-    after = run(*command, "--dry-run", env=environment)
+    assert siq_eval(*command).exit_code == 0
+    after = siq_eval(*command, "--dry-run")
     assert ": cached: asr 1 of 1 rows, text 6 of 6 rows\n" in after.stdout, after.stderr
 
 
 @pytest.mark.slow
-def test_norms_for_another_suite_are_refused_before_anything_runs(tmp_path):
-    done = run("siq", "eval", "letter:B", "--tasks", "audiobench_demo_choice", "--norms", "demo", "-o", str(tmp_path))
-    assert done.returncode == 1 and "only SIQ has norms, and the tasks are of suite audiobench_demo" in done.stderr
+def test_norms_for_another_suite_are_refused_before_anything_runs(warm_processes, tmp_path):
+    done = siq_eval("letter:B", "--tasks", "audiobench_demo_choice", "--norms", "demo", "-o", tmp_path)
+    assert "only SIQ has norms, and the tasks are of suite audiobench_demo" in str(done.exception)
     assert "[1/1]" not in done.stderr
 
 
-def test_models_run_from_end_to_end_and_ctrl_c_is_one_line(tiny_cascade, tmp_path):
-    gold = f"gold+{tiny_cascade.llm},llm_answer=likelihood"
-    command = [sys.executable, "-m", "speechiq.cli.main", "eval", tiny_cascade.spec, gold, "letter:B", "--limit", "2"]
-    command += ["--metadata", f"embedder={tiny_cascade.llm}", "-o", str(tmp_path / "out")]
+def test_models_run_from_end_to_end_and_ctrl_c_is_one_line(tiny_cascade, warm_processes, tmp_path):
+    arguments = ["letter:B", tiny_cascade.spec, "--limit", "2", "--metadata", f"embedder={tiny_cascade.llm}"]
+    arguments += ["-o", str(tmp_path / "out")]
+    command = [sys.executable, "-m", "speechiq.cli.main", "eval", *arguments]
     stopped = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    while not list(tmp_path.glob("out/logs/*.log")):
+    while len(list(tmp_path.glob("out/logs/*.log"))) < 2 and stopped.poll() is None:
         time.sleep(0.1)
     os.killpg(stopped.pid, signal.SIGINT)
     _, printed = stopped.communicate(timeout=120)
     assert stopped.returncode == 130 and printed.splitlines()[-1].startswith("siq: stopped by hand; the same command")
-    assert "Traceback" not in printed
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in printed and "[1/2] letter:B: finished" in printed
+    done = siq_eval(*arguments)
+    assert done.exit_code == 0 and "1 of 2 systems are finished" in done.stderr
     systems = json.loads((tmp_path / "out" / "siq.json").read_text())["systems"]
-    assert {system["system"] for system in systems} == {tiny_cascade.spec, gold.partition(",")[0], "letter:B"}
+    assert {system["system"] for system in systems} == {tiny_cascade.spec, "letter:B"}
 
 
 def test_ctrl_c_between_runs_is_one_line(instant, tmp_path, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(evaluation, "_run_one", stop)
+    monkeypatch.setattr(processes, "run_with_log", stop)
     done = siq_eval("good", "fair", "-o", tmp_path)
     assert done.exit_code == 130 and "the same command goes on" in done.stderr
 
 
 def test_a_changed_transcript_file_runs_again(instant, tmp_path, monkeypatch):
-    monkeypatch.setattr(evaluation_inputs, "_transcripts", lambda system: [tmp_path / f"{system}.jsonl"])
+    monkeypatch.setattr(evaluation_record, "_transcripts", lambda system: [tmp_path / f"{system}.jsonl"])
     for system in ("good", "fair", "poor"):
         (tmp_path / f"{system}.jsonl").write_text(system)
     for _ in range(2):
@@ -375,6 +364,6 @@ def test_inputs_are_transcripts_questions_and_the_texts_of_a_folder(tmp_path, mo
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
     settings = Settings(tmp_path / "out", ("siq_medasr",), include_path=tmp_path / "tasks")
-    found = evaluation_inputs.hash_inputs(f"transcripts:{tmp_path / 'mine.jsonl'}+org/model,llm_dtype=auto", settings)
+    found = evaluation_record.hash_inputs(f"transcripts:{tmp_path / 'mine.jsonl'}+org/model,llm_dtype=auto", settings)
     assert [Path(file).name for file in found] == ["mine.jsonl", "medasr.jsonl", "calls.csv"]
-    assert evaluation_inputs.hash_inputs("demo", Settings(tmp_path, ("siq_demo",))) == {}
+    assert evaluation_record.hash_inputs("demo", Settings(tmp_path, ("siq_demo",))) == {}

@@ -223,7 +223,8 @@ def test_siq_run_prints_the_same_two_lines():
     assert lines[0] == lines[1] and any(line.startswith("siq: this run saves nothing") for line in lines[0])
 
 
-def test_another_suites_run_by_another_model_gets_no_hint(lm_eval, tmp_path, capfd):
+def test_another_suites_run_by_another_model_gets_no_hint(lm_eval, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)  # else it waits for the dummy's tokenizer
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"text": "banana"}\n')
     write_other_task(tmp_path, rows)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from speechiq.metrics.defined import mean
+from speechiq.metrics.columns import mean
 from speechiq.reducer.runs.judge_name import name_judges
 from speechiq.reducer.runs.judged import Judged
 from speechiq.reducer.runs.rows import Item

@@ -1,0 +1,136 @@
+"""Check an evaluation before it starts, and show its work."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from speechiq.cli.evaluation.record import FIX, Record, is_finished
+from speechiq.core.console import count_of, say
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import check_output_folder, is_folder
+from speechiq.harness_patch import processes
+from speechiq.harness_patch.inventory import Inventory, SystemWork
+from speechiq.harness_patch.processes import Settings
+from speechiq.reducer.runs.results_file import CONDITION
+from speechiq.siq_tasks.catalog.suite import SUITE
+from speechiq.siq_tasks.conditions.spec import parse_condition
+
+
+def check_form(systems: Sequence[str]) -> None:
+    """Refuse a system that is not a spec, with options after commas.
+
+    Raises:
+        SpeechIQError: Naming the part that is wrong.
+    """
+    for system in systems:
+        spec, *options = system.split(",")
+        if not spec or "=" in spec.partition(":")[0]:
+            raise SpeechIQError(f"SYSTEM {system!r}: begins with no spec; write SPEC,OPTION=VALUE, such as demo")
+        if wrong := [option for option in options if not re.match(r"\w+=.", option)]:
+            raise SpeechIQError(f"SYSTEM {system!r}: {wrong[0]!r} is not an option; write OPTION=VALUE")
+
+
+def check_settings(settings: Settings, norms_file: str | None, allow_mismatch: bool) -> None:
+    """Refuse what can be refused without reading anything.
+
+    Raises:
+        SpeechIQError: Naming the option.
+    """
+    if not settings.tasks:
+        raise SpeechIQError("--tasks: no name given; give one such as siq_demo, `siq list tasks` lists them")
+    _check_metadata(settings.metadata)
+    if not re.fullmatch(r"auto(:\d+)?|[1-9]\d*", settings.batch_size):
+        raise SpeechIQError(f"--batch-size {settings.batch_size}: give a whole number above 0, or auto")
+    if settings.include_path is not None and not is_folder(settings.include_path):
+        raise SpeechIQError(f"--include-path {settings.include_path}: no such folder; give one that has YAML tasks")
+    if settings.limit and norms_file and not allow_mismatch:
+        raise SpeechIQError(
+            f"--limit {settings.limit} and --norms {norms_file}: norms were built on all clips; leave one of the two "
+            "out, or add --allow-mismatch, which marks the scores"
+        )
+    check_output_folder(settings.output, FIX)
+
+
+def _check_metadata(items: Sequence[str]) -> None:
+    """Refuse what is not a key with a value, a key that is given twice, and a condition that cannot be read.
+
+    Raises:
+        SpeechIQError: Naming the item.
+    """
+    given: dict[str, str] = {}
+    for item in items:
+        if not re.match(r"[^=\s]+=.", item):
+            raise SpeechIQError(f"--metadata {item}: not a key with a value; write KEY=VALUE")
+        key, _, value = item.partition("=")
+        if key in given:
+            raise SpeechIQError(f"--metadata {item}: {key}={given[key]} is given too; give each key once")
+        given[key] = value
+    for key, value in given.items():
+        if key.rpartition(".")[2] == CONDITION:
+            parse_condition(value)
+
+
+def check_systems(
+    systems: Sequence[str], settings: Settings, record: Record, force: bool
+) -> tuple[dict[str, str], Inventory | None]:
+    """Return the name of each system in results, after all checks that need no model, and the work of the run.
+
+    Returns:
+        (system -> its name, the work): None if all systems are finished and `force` is false.
+
+    Raises:
+        SpeechIQError: A system or task is not valid, or two systems have one name.
+    """
+    inventory = None
+    known = {run.system: run.name for run in record.runs if is_finished(run, settings)}
+    if force or not known.keys() >= set(systems):
+        say(f"checking {len(systems)} systems" if len(systems) > 1 else f"checking {systems[0]}")
+        inventory = processes.check(systems, settings)
+        known = {work.system: work.name for work in inventory.systems}
+    names = [known[system] for system in systems]
+    runs = {run.name: run for run in record.with_settings(settings)}
+    for system, name in zip(systems, names, strict=True):
+        if names.count(name) > 1:
+            raise SpeechIQError(f"{system}: {names.count(name)} of the systems are called {name} in results; leave one")
+        if name in runs and runs[name].system != system and not force:
+            raise SpeechIQError(
+                f"{system}: {settings.output} has a run of {runs[name].system}, and results call both {name}; "
+                f"{FIX}, or replace the run with --force"
+            )
+    return dict(zip(systems, names, strict=True)), inventory
+
+
+def describe_work(inventory: Inventory) -> Iterator[str]:
+    """Yield the work in words, a line each; each begins with `#`, so that the output with its commands is a script."""
+    systems, tasks = len(inventory.systems), len(inventory.tasks)
+    yield (
+        f"# {count_of(systems, 'system')} x {count_of(tasks, 'task')}: {count_of(inventory.clips, 'clip')}, "
+        f"{inventory.seconds / 3600:.2f} h of audio"
+    )
+    for task in inventory.tasks:
+        sizes = f"{count_of(task.docs, 'doc')}, {count_of(task.clips, 'clip')}, {task.seconds / 3600:.2f} h"
+        yield f"# {task.task}: {sizes}"
+    for system in inventory.systems:
+        yield f"# {system.system}: {_describe_cache(system)}"
+
+
+def _describe_cache(system: SystemWork) -> str:
+    cached = ", ".join(f"{stage.stage} {stage.cached} of {stage.rows} rows" for stage in system.stages)
+    if not cached:
+        return "runs no model"
+    return f"cached: {cached}" + "; later rows are not counted yet" * (not system.complete)
+
+
+def refuse_norms(inventory: Inventory, norms_file: str | None) -> None:
+    """Refuse norms for tasks of other suites than SIQ.
+
+    Raises:
+        SpeechIQError: No task of the run is one of SIQ.
+    """
+    suites = {task.suite for task in inventory.tasks} - {""}
+    if norms_file and suites and SUITE not in suites:
+        raise SpeechIQError(
+            f"--norms {norms_file}: only SIQ has norms, and the tasks are of suite {', '.join(sorted(suites))}; "
+            "leave --norms out"
+        )

@@ -1,0 +1,93 @@
+"""Run the systems of an evaluation, and show how far each is: a line per system on a terminal, else plain lines."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+
+from speechiq.cli.evaluation.record import Record, describe_run, is_finished, write_record
+from speechiq.core.console import printable, say
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.progress import Progress
+from speechiq.harness_patch import processes
+from speechiq.harness_patch.processes import Settings
+
+LOGS = "logs"
+NOT_IN_FILE_NAMES = r"[^\w.+-]"
+
+
+def run_all(names: Mapping[str, str], settings: Settings, record: Record, force: bool) -> None:
+    """Run the systems that are not finished, and record each.
+
+    Raises:
+        SpeechIQError: Some systems failed; all others were run.
+    """
+    finished = {run.name for run in record.runs if names.get(run.system) == run.name and is_finished(run, settings)}
+    todo = {system: name for system, name in names.items() if force or name not in finished}
+    if len(todo) < len(names):
+        say(f"{len(names) - len(todo)} of {len(names)} systems are finished in {settings.output} (--force runs again)")
+    (settings.output / LOGS).mkdir(parents=True, exist_ok=True)
+    failures: list[str] = []
+    with _draw_bars() as bars:
+        for number, (system, name) in enumerate(todo.items(), 1):
+            before, begun = _find_results(settings.output), time.monotonic()
+            title = f"[{number}/{len(todo)}] {system}"
+            if bars.disable:
+                say(title)
+            try:
+                _run_one(system, title, settings, bars)
+            except SpeechIQError as error:
+                failures.append(f"{system}: {error}")
+                say(f"{title}: failed, {time.monotonic() - begun:.0f} s")
+                continue
+            record.add(describe_run(name, system, settings, _find_results(settings.output) - before))
+            write_record(record, settings.output)
+            say(f"{title}: finished, {time.monotonic() - begun:.0f} s")
+            for warning in processes.find_warnings(_log_of(system, settings.output)):
+                say(f"{system}: {warning}")
+    if failures:
+        for failure in failures[:-1]:
+            say(failure)
+        raise SpeechIQError(
+            f"{failures[-1]}; {len(failures)} of {len(todo)} systems failed, and the same command runs only these"
+        )
+
+
+def _run_one(system: str, title: str, settings: Settings, bars: Bars) -> None:
+    """Run a system with a bar for the stage that works now."""
+    bar = bars.add_task(escape(printable(title)), total=None, stage="starting")
+
+    def show(progress: Progress) -> None:
+        stage = escape(printable(progress.verb))
+        bars.update(bar, completed=progress.done, total=progress.total, stage=stage)
+
+    try:
+        processes.run_with_log(system, settings, _log_of(system, settings.output), show)
+    finally:
+        bars.remove_task(bar)
+
+
+def _draw_bars() -> Bars:
+    console = Console(stderr=True)
+    return Bars(
+        *(SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn()),
+        *(TextColumn("{task.fields[stage]}"), TimeElapsedColumn()),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+    )
+
+
+def _log_of(system: str, output: Path) -> Path:
+    return output / LOGS / f"{re.sub(NOT_IN_FILE_NAMES, '_', system)[:200]}.log"
+
+
+def _find_results(folder: Path) -> set[Path]:
+    return set(folder.glob("**/results_*.json"))
