@@ -101,7 +101,7 @@ def _page_of(output: list[Path] | None, force: bool) -> Path:
 
 
 def _write_page(found: _Judged, count: int, seed: int, page: Path) -> None:
-    from speechiq.reducer.report.provenance import made_of
+    from speechiq.reducer.report.page import describe_origin
     from speechiq.reducer.report.review import render_answers
 
     judge, answers = found.settings.name, found.answers
@@ -114,6 +114,6 @@ def _write_page(found: _Judged, count: int, seed: int, page: Path) -> None:
             * (len(judged) < len(answers))
         )
     chosen = choose(judged, count, seed)
-    text = render_answers(chosen, found.settings, {"Judge": judge} | made_of(found.tasks, command_line()))
+    text = render_answers(chosen, found.settings, {"Judge": judge} | describe_origin(found.tasks, command_line()))
     write_whole(page, text.encode(errors="replace"), OWN_FILE)
     say(f"wrote {page}: {len(chosen)} of {len(judged)} judged answers; open it in a browser")

@@ -112,9 +112,10 @@ def predict(
     agreements = compare(sources, bootstrap, seed)
 
     def page() -> str:
-        from speechiq.reducer.report import prediction
+        from speechiq.reducer.report.page import describe_origin
+        from speechiq.reducer.report.studies import render_prediction
 
-        return prediction.render(found, agreements, tables.tasks, command_line())
+        return render_prediction(found, agreements, describe_origin(tables.tasks, command_line()))
 
     publication = Publication(
         SCHEMA,

@@ -1,17 +1,39 @@
-"""Read the clips and the transcripts of every system from the sample files of lm-eval."""
+"""Read the clips and the transcripts of every system, aligned with the references word by word.
+
+Both texts are normalized with the task's rules before they are aligned, so the marks are the errors that `wer` counts:
+none for "2,000" against "two thousand", one for each wrong word.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
+
+import jiwer
 
 from speechiq.core.progress import progress_bar
 from speechiq.metrics.words.normalizer import DEFAULT, RULES, normalize
-from speechiq.reducer.report.diff import Ops, compare
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.rows import Doc, read_texts
 from speechiq.reducer.scores.levels import LEVELS
+
+Ops = list[int | str]
+
+
+class Edit(NamedTuple):
+    """One place at which a text differs from the reference.
+
+    Attributes:
+        start: Number of the first word of the reference that differs, from 0.
+        dropped: How many words of the reference are missing from there on.
+        written: The words written instead; may be empty.
+    """
+
+    start: int
+    dropped: int
+    written: str
 
 
 class Transcript(NamedTuple):
@@ -19,7 +41,7 @@ class Transcript(NamedTuple):
 
     Attributes:
         text: As the system wrote it.
-        ops: Its steps from the reference, both normalized (`diff.compare`).
+        ops: Its steps from the reference, both normalized (`align`).
         coverage: Audio coverage: seconds that the system received / seconds of the clip; NaN if the run does not say.
         repetition: The metric of that name; NaN if the run does not say.
     """
@@ -99,7 +121,7 @@ def _clip(name: str, doc: Doc, rows: Mapping[str, _Written]) -> Clip:
     rules = doc.normalizer if doc.normalizer in RULES else DEFAULT
     words = normalize(text, rules)
     distinct = list(dict.fromkeys(row.text for row in rows.values()))
-    steps = dict(zip(distinct, compare(words, [normalize(written, rules) for written in distinct]), strict=True))
+    steps = dict(zip(distinct, align(words, [normalize(written, rules) for written in distinct]), strict=True))
     return Clip(
         id=name,
         dataset=str(doc.dataset),
@@ -110,3 +132,49 @@ def _clip(name: str, doc: Doc, rows: Mapping[str, _Written]) -> Clip:
             system: Transcript(row.text, steps[row.text], row.coverage, row.repetition) for system, row in rows.items()
         },
     )
+
+
+def align(reference: str, texts: Sequence[str]) -> list[Ops]:
+    """Align normalized texts with a normalized reference.
+
+    Returns:
+        For each text its steps: `n` equal words, `-n` missing words of the reference, or the words written instead.
+
+    >>> align("a quick brown fox", ["a quick red fox jumps", "fox", ""])
+    [[2, -1, 'red', 1, 'jumps'], [-3, 1], [-4]]
+    """
+    if not texts:
+        return []
+    aligned = jiwer.process_words([reference] * len(texts), list(texts))
+    return [
+        [
+            step
+            for same, chunks in groupby(of, key=lambda chunk: chunk.type == "equal")
+            for step in _steps(same, chunks, to)
+        ]
+        for of, to in zip(aligned.alignments, aligned.hypotheses, strict=True)
+    ]
+
+
+def edits(ops: Ops) -> Iterator[Edit]:
+    """Yield the places at which a text differs from the reference.
+
+    >>> list(edits([2, -1, "red", 1, "jumps"]))
+    [Edit(start=2, dropped=1, written='red'), Edit(start=4, dropped=0, written='jumps')]
+    """
+    at = 0
+    for same, group in groupby(ops, key=lambda step: isinstance(step, int) and step > 0):
+        steps = list(group)
+        numbers = [abs(step) for step in steps if isinstance(step, int)]
+        if not same:
+            yield Edit(at, sum(numbers), " ".join(step for step in steps if isinstance(step, str)))
+        at += sum(numbers)
+
+
+def _steps(same: bool, chunks: Iterator[jiwer.AlignmentChunk], words: list[str]) -> Iterator[int | str]:
+    run = list(chunks)
+    count = run[-1].ref_end_idx - run[0].ref_start_idx
+    if count:
+        yield count if same else -count
+    if not same and (written := words[run[0].hyp_start_idx : run[-1].hyp_end_idx]):
+        yield " ".join(written)

@@ -16,7 +16,6 @@ from speechiq.reducer.report import figures
 from speechiq.reducer.report.audio import find_source
 from speechiq.reducer.report.clips import number
 from speechiq.reducer.report.identity import short_names
-from speechiq.reducer.report.standings import Standings
 from speechiq.reducer.runs.judged import Judged, read_item, read_stored
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
@@ -26,11 +25,11 @@ from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard, rate, rate_groups
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.scores.suites import Found
-from speechiq.reducer.studies.judges.reliability import POOLED, add_reliability, part_most
+from speechiq.reducer.stats.grid import Column, Grid
+from speechiq.reducer.studies.judges.reliability import add_reliability, part_most
 from speechiq.reducer.tables import reliability_table
-from speechiq.reducer.tables.reliability_table import COLUMNS, SHARES, cells_of
 from speechiq.reducer.tables.scoreboard_records import rows_of
-from speechiq.reducer.tables.scoreboard_table import caption, group_caption
+from speechiq.reducer.tables.scoreboard_table import as_grid, group_grid
 
 
 class _Row(msgspec.Struct):
@@ -144,8 +143,15 @@ class Cell(NamedTuple):
 MARKS = {"unjudged": "unjudged", "refusal": "a refusal", "empty": "empty", "differs": "judge and rule differ"}
 #: Difference of the scores by the judge and by rule, on 0 to 1, from which they differ.
 DIFFERS = 0.5
-#: Answers in the list of those on which judge and rule differ most.
+#: Answers in the table of those on which judge and rule differ most.
 MOST = 10
+PARTED = (
+    Column("item", "Item"),
+    Column("system", "System"),
+    Column("judge", "Judge %", ".1f", factor=100.0),
+    Column("rule", "Rule %", ".1f", factor=100.0),
+    Column("answer", "Answer", kind="words"),
+)
 
 
 class ItemRow(NamedTuple):
@@ -167,16 +173,6 @@ class ItemRow(NamedTuple):
     def marks(self) -> str:
         """Return the marks of all cells, for the filter."""
         return " ".join(sorted({mark for cell in self.cells for mark in cell.marks}))
-
-
-class Parted(NamedTuple):
-    """An answer that the judge and the rule score differently, both 0 to 1."""
-
-    system: str
-    item: str
-    judge: float
-    rule: float
-    answer: str
 
 
 @dataclass(frozen=True)
@@ -211,26 +207,13 @@ class SuitePage:
         return rows_of(self.scoreboard)
 
     @property
-    def tables(self) -> list[Standings]:
-        """Return the table of the categories, and one for each field by which items have kinds."""
-        about = f"Systems by the mean of their ranks over the categories of suite {self.suite}."
-        return [
-            Standings(f"{self.id}-standings", about, self.scoreboard, list(caption(self.scoreboard))),
-            *(
-                Standings(f"{self.id}-by-{field}", f"Scores by {field}", of, list(group_caption(of, field)))
-                for field, of in self.kinds.items()
-            ),
-        ]
-
-    @property
-    def pooled(self) -> str:
-        """Return the name under which the scoreboard has the reliability over all categories."""
-        return POOLED
-
-    @property
-    def judge_columns(self) -> dict[str, tuple[str, str]]:
-        """Return heading -> its unit and its meaning, of the table of the judge."""
-        return {name: ("%" if name in SHARES else "", meaning) for name, meaning in COLUMNS.items()}
+    def grids(self) -> dict[str, Grid]:
+        """Return id -> table: that of the categories, one for each field by which items have kinds, and the judge's."""
+        grids = {f"{self.id}-standings": as_grid(self.scoreboard)}
+        grids |= {f"{self.id}-by-{field}": group_grid(kinds, field) for field, kinds in self.kinds.items()}
+        if self.scoreboard.reliability:
+            grids[f"{self.id}-judge"] = reliability_table.as_grid(self.scoreboard)
+        return grids
 
     @property
     def labels(self) -> dict[str, str]:
@@ -278,29 +261,19 @@ class SuitePage:
         """Return the marks of a judged category, for the filter of its items; empty without a judge."""
         return MARKS if category in self.scoreboard.reliability else {}
 
-    def reliability(self, category: str) -> list[tuple[str, dict[str, list[str]]]]:
-        """Return system -> heading -> lines of its cell in the table of the judge, in the order of the ranking."""
-        found = self.scoreboard.reliability[category]
-        return [
-            (
-                self.scoreboard.pool.systems[row],
-                {name: text.splitlines() for name, text in cells_of(found[row]).items()},
-            )
-            for row in self.scoreboard.order
-        ]
-
-    def reliability_notes(self) -> list[str]:
-        """Return the lines below the tables of the judge."""
-        return list(reliability_table.caption(self.scoreboard))
-
-    def parted(self, category: str) -> list[Parted]:
+    def parted(self, category: str) -> Grid:
         """Return the answers of all systems on which judge and rule differ most, largest difference first."""
         most = [
-            Parted(system.name, show_item(item), of.judge, of.rule, of.answer)
+            (abs(part.judge - part.rule), system.name, show_item(item), part)
             for system in self.scoreboard.systems
-            for item, of in part_most(system.scored_answers(category), MOST)
+            for item, part in part_most(system.scored_answers(category), MOST)
         ]
-        return sorted(most, key=lambda of: (-abs(of.judge - of.rule), of.system, of.item))[:MOST]
+        most.sort(key=lambda line: (-line[0], *line[1:3]))
+        rows = [
+            {"item": item, "system": system, "judge": part.judge, "rule": part.rule, "answer": part.answer}
+            for _, system, item, part in most[:MOST]
+        ]
+        return Grid("The answers on which judge and rule differ most", PARTED, rows)
 
     def charts(self) -> dict[str, Any]:
         """Return the plotly figures by the id of their place in the page."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.results_file import CONDITION
@@ -27,7 +26,7 @@ class Robustness(NamedTuple):
         curves: By measure, series and system.
         crossings: Where curves cross.
         clips: Number of clips of all levels, which are drawn together.
-        draws: Number of draws of the intervals.
+        draws: Number of bootstrap samples of the intervals.
         notes: Lines below the tables.
     """
 
@@ -83,69 +82,3 @@ def _scale_of(norms: Norms | None, pool: ScoreMatrix) -> Scale | None:
                 f"norms of the same data set"
             )
     return norms.scale_of(pool.clips)
-
-
-def as_records(robustness: Robustness) -> list[dict[str, Any]]:
-    """Return one record per point of each curve, as plain data."""
-    return [
-        {
-            "suite": robustness.suite,
-            "measure": curve.measure,
-            "unit": curve.unit,
-            "direction": curve.direction,
-            "system": curve.system,
-            "series": curve.series,
-            "condition": point.run.condition,
-            "strength": _plain(point.run.strength),
-            "strength_unit": point.run.unit,
-            "value": point.value,
-            "low": _plain(point.ends[0]),
-            "high": _plain(point.ends[1]),
-            "loss": point.loss,
-            "loss_low": _plain(point.loss_ends[0]),
-            "loss_high": _plain(point.loss_ends[1]),
-        }
-        for curve in robustness.curves
-        for point in curve.points
-    ]
-
-
-def as_json(robustness: Robustness) -> dict[str, Any]:
-    """Return curves, slopes and crossings of a suite as plain data."""
-    return {
-        "clips": robustness.clips,
-        "draws": robustness.draws,
-        "notes": robustness.notes,
-        "points": as_records(robustness),
-        "slopes": [
-            {
-                "measure": curve.measure,
-                "series": curve.series,
-                "system": curve.system,
-                "slope": _plain(curve.slope),
-                "low": _plain(curve.slope_ends[0]),
-                "high": _plain(curve.slope_ends[1]),
-                "per": curve.per,
-                "strength_unit": curve.points[-1].run.unit,
-            }
-            for curve in robustness.curves
-        ],
-        "crossings": [
-            {
-                "measure": crossing.measure,
-                "series": crossing.series,
-                "better_on_clean_audio": crossing.better,
-                "other": crossing.other,
-                "strength": _plain(crossing.strength),
-                "low": _plain(crossing.ends[0]),
-                "high": _plain(crossing.ends[1]),
-                "share_of_draws": _plain(crossing.share),
-                "strength_unit": crossing.unit,
-            }
-            for crossing in robustness.crossings
-        ],
-    }
-
-
-def _plain(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -14,9 +14,11 @@ from speechiq.reducer.scores import norms
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.scores.suites import find
+from speechiq.reducer.stats.estimate import plain
 from speechiq.reducer.studies.robustness.curves import Measured, find_crossings, find_zeros
+from speechiq.reducer.studies.robustness.published import as_content
 from speechiq.reducer.studies.robustness.series import Run, list_runs
-from speechiq.reducer.studies.robustness.study import Robustness, as_json, study
+from speechiq.reducer.studies.robustness.study import Robustness, study
 from tests.reducer.conftest import levels, write_run
 
 CLIPS = 12
@@ -103,7 +105,7 @@ def test_without_draws_there_are_no_intervals(tmp_path):
     found = read(write_study(tmp_path, strengths=(20,)), draws=0)
     assert all(math.isnan(point.ends[0]) for each in found.curves for point in each.points)
     assert all(math.isnan(each.slope) for each in found.curves)
-    assert as_json(found)["points"][0]["low"] is None
+    assert plain(as_content(found))["points"][0]["score"]["low"] is None
 
 
 def test_runs_without_a_condition_or_without_clean_audio_are_refused(tmp_path):
@@ -205,4 +207,4 @@ def test_a_run_at_a_strength_that_changes_nothing_is_a_point_and_leaves_the_slop
     assert [point.run.label for point in points] == ["clean", "inf dB", "20 dB", "10 dB", "0 dB"]
     slope = 10 * np.polyfit(STRENGTHS, [point.value for point in points[2:]], 1)[0]
     assert curve(found, "remember", "weak").slope == pytest.approx(slope)
-    assert json.loads(json.dumps(as_json(found), allow_nan=False))["points"][1]["strength"] is None
+    assert json.loads(json.dumps(plain(as_content(found)), allow_nan=False))["points"][1]["strength"] is None
