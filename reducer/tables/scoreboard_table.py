@@ -13,6 +13,7 @@ from speechiq.reducer.runs.measure import Measure
 from speechiq.reducer.scores.ranking import Context, Ranking
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
+from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import Cell, Column, Grid
 
@@ -139,7 +140,7 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
     if bars:
         why = "no clip in them separates the systems" if ranking else "they have no clip of some category"
         left_out = f", {bars.left_out} of them left out: {why}"
-        yield f"{name_draws(bars.draws, bars.seed)}{left_out * bool(bars.left_out)}"
+        yield f"{describe_samples(bars.draws, bars.seed)}{left_out * bool(bars.left_out)}"
         yield from filter(None, [scoreboard.caution])
     if ranking and ranking.context.bootstrap and scoreboard.has_siq:
         low, high = ranking.context.bootstrap.siq
@@ -165,13 +166,8 @@ def group_caption(scoreboard: Scoreboard, field: str) -> Iterator[str]:
     yield UNPAIRED
     yield f"{category.unit}, {category.measure.direction} is better"
     if bars:
-        yield name_draws(bars.draws, bars.seed)
+        yield describe_samples(bars.draws, bars.seed)
         yield from filter(None, [scoreboard.caution])
-
-
-def name_draws(draws: int, seed: int) -> str:
-    """Return where intervals come from."""
-    return f"95 % intervals from {draws} bootstrap samples of clips, seed {seed}"
 
 
 def _name_weights(ranking: Ranking) -> str:

@@ -79,9 +79,11 @@ def verdict(comparison: Comparison) -> str:
         side = "A" if comparison.better == comparison.a else "B"
         return f"{side} is better beyond chance, by the intervals of {', '.join(comparison.asked)}"
     groups = {side: [name for name, each in comparison.sides.items() if each == side] for side in SIDES}
-    better = [f"{SIDES[side]} in {', '.join(names)}" for side, names in groups.items() if names]
-    needed = f"all of {', '.join(comparison.asked)}" if len(comparison.asked) > 1 else "that row"
-    return f"no system is better beyond chance: better is {'; '.join(better)}. It has to be better in {needed}"
+    parts = [
+        f"{SIDES[side]}{' is better' * bool(side)} in {', '.join(names)}" for side, names in groups.items() if names
+    ]
+    needed = f"in all of {', '.join(comparison.asked)}" if len(comparison.asked) > 1 else "in that row"
+    return f"neither is better beyond chance: {'; '.join(parts)}. A system is better only if it is {needed}"
 
 
 def _clip_grid(share: Share, whole: str, a: ClipTexts, b: ClipTexts) -> Grid:

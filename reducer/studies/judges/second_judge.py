@@ -17,7 +17,7 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats import agreement
-from speechiq.reducer.stats.bootstrap import bootstrap
+from speechiq.reducer.stats.bootstrap import bootstrap, describe_samples
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import Column, Grid
 
@@ -214,6 +214,6 @@ def as_grid(agreements: Sequence[JudgeAgreement], draws: int, seed: int) -> Grid
         f"{category}: A {a}; B {b}; alpha for the {'ordinal' if ordinal else 'interval'} scale"
         for category, a, b, ordinal in sorted(judges)
     ]
-    bars = [f"intervals: 95 %, from {draws} draws of clips, seed {seed}"] if draws else []
+    bars = [describe_samples(draws, seed)] if draws else []
     rows = [of._asdict() | {"title": title(of.category)} for of in agreements]
     return Grid("Agreement of two judges", columns, rows, [*notes, *MEANINGS, *bars])
