@@ -76,7 +76,7 @@ def label(study: Study, system: str) -> Markup:
 
 
 def _control(control: str) -> Markup:
-    return Markup("\ncontrol: {}").format(control) if control else Markup()
+    return Markup("<small>control: {}</small>").format(control) if control else Markup()
 
 
 def scores_by_set(study: Study) -> Scores:

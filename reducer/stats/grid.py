@@ -13,7 +13,7 @@ UNKNOWN = "\N{EM DASH}"
 #: Width of the heading over an interval.
 NARROW = len("95 % interval")
 
-#: A text (lines end with a newline), a number, a number with an interval, or nothing.
+#: A text (lines end with a newline; markup for a page is one line), a number, a number with an interval, or nothing.
 Cell = str | float | Estimate | None
 
 
@@ -53,7 +53,7 @@ class Column(NamedTuple):
         ['—']
         """
         if isinstance(cell, str):
-            return cell.split("\n")
+            return [cell] if hasattr(cell, "__html__") else cell.split("\n")
         value, *ends = cell if isinstance(cell, Estimate) else (cell,)
         if value is None or math.isnan(value):
             return [UNKNOWN]
