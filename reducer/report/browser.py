@@ -30,12 +30,7 @@ MOST_WORK = 10_000
 
 
 def charts(study: Study, rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the plotly figures by the id of their place in the page: those that the scored levels allow.
-
-    Args:
-        study: The systems.
-        rows: Their scores, best first.
-    """
+    """Return the plotly figures by the id of their place in the page: those that the scored levels allow."""
     labels = [study.labels[study.names.index(row["system"])] for row in rows]
     controls = [bool(row["control"]) for row in rows]
     shown = {level: [_shown(study, level, row) for row in rows] for level in study.levels}

@@ -10,7 +10,7 @@ from typing import Any
 from speechiq.core.console import count_of
 from speechiq.core.files.plain import OWN_FILE, refuse_to_overwrite, write_whole
 from speechiq.reducer.report import browser, items, leaderboard, page, systems
-from speechiq.reducer.report.audio import find_sounds
+from speechiq.reducer.report.clips import find_sounds
 from speechiq.reducer.report.leaderboard import board, scores_by_set
 from speechiq.reducer.report.review import review_questions
 from speechiq.reducer.report.study import Study, gather, read_study

@@ -24,12 +24,8 @@ CONTEXT = 4
 def deciding(pool: ScoreMatrix, scale: Scale | None, listening: Sequence[int]) -> dict[str, list[Grid]]:
     """Return level -> its heaviest clips, if there is a scale, and its hardest clips.
 
-    A clip's weight is its share of the level's discrimination, V_i / sum V (eq. 4).
-
-    Args:
-        pool: The systems.
-        scale: The scale with V_i of the pool's clips; None without a scale.
-        listening: Rows of the systems that process audio.
+    A clip's weight is its share of the level's discrimination, V_i / sum V (eq. 4). Means are over `listening`, the rows
+    of the systems that process audio.
     """
     tables: dict[str, list[Grid]] = {}
     for level, raw in pool.raw.items():
@@ -67,11 +63,6 @@ def rank_gaps(pool: ScoreMatrix, listening: Sequence[int], labels: Sequence[str]
 
     All transcripts of the systems that process audio are ranked by word error rate and by similarity; a transcript with
     equal ranks is in neither table. Without one of the two levels there is no table.
-
-    Args:
-        pool: The systems.
-        listening: Rows of the systems that process audio.
-        labels: Short name of each system.
     """
     from scipy.stats import rankdata
 
@@ -143,12 +134,7 @@ def _mark(clip: Clip, edit: Edit) -> Markup:
 
 
 def failed_with_reference(answers: Answers, systems: Collection[str]) -> Grid:
-    """Return questions that every `gold` control and nearly all systems fail; none without such a control.
-
-    Args:
-        answers: Answers of all systems.
-        systems: Names of the systems that process audio.
-    """
+    """Return questions that every `gold` control and nearly all of the systems fail; none without such a control."""
     gold = [system for system, control in answers.controls.items() if control == "gold"]
     rows: list[dict[str, Cell]] = []
     for item, question in answers.questions.items():

@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 from markupsafe import Markup
 
-from speechiq.reducer.report.audio import find_source
-from speechiq.reducer.report.clips import number
+from speechiq.reducer.report.clips import find_source, number
 from speechiq.reducer.runs.judged import Judged, read_item, read_stored
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun

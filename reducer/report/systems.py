@@ -27,12 +27,7 @@ ROUNDING = 1e-9
 
 
 class RunFacts(NamedTuple):
-    """One run of a system.
-
-    Attributes:
-        command: A command that makes the same run; "" if the results file does not name a model type.
-        facts: Name of a setting in words -> its value.
-    """
+    """A run: the command that makes the same run, if the model type is known, and its settings by name."""
 
     command: str
     facts: dict[str, str]
@@ -42,11 +37,9 @@ class SystemPage(NamedTuple):
     """What the page shows of one system.
 
     Attributes:
-        name: Name of the system.
         facts: Its rank and shares of failures, in words.
         runs: Its runs, newest first.
-        settings: Name of a setting -> its value, as the newest run recorded them of the system.
-        scores: Its scores.
+        settings: What the newest run recorded of the system.
         worst: The clips with the lowest raw scores of each level, worst first, without those at the best score of all.
     """
 
@@ -61,26 +54,19 @@ class SystemPage(NamedTuple):
 def pages(study: Study, rows: Sequence[Row], scores: Scores) -> list[SystemPage]:
     """Return a page per system, in the order of the leaderboard.
 
-    Args:
-        study: The systems.
-        rows: The leaderboard.
-        scores: The scores on each data set.
-
     Raises:
         SpeechIQError: A results file cannot be read.
     """
-    systems = {system.name: system for system in study.ranking.context.systems}
-    return [
-        SystemPage(
-            row["system"],
-            _facts(row, study.identities[study.names.index(row["system"])], len(rows)),
-            [*_runs(systems[row["system"]])],
-            dict(_flatten(_newest(systems[row["system"]].tasks))),
-            system_table(study, scores, row["system"]),
-            [_worst(study, level, study.names.index(row["system"])) for level in study.levels],
-        )
-        for row in rows
-    ]
+    found = []
+    for row in rows:
+        name = row["system"]
+        place = study.names.index(name)
+        system = study.ranking.context.systems[place]
+        facts = _facts(row, study.identities[place], len(rows))
+        worst = [_worst(study, level, place) for level in study.levels]
+        settings = dict(_flatten(_newest(system.tasks)))
+        found.append(SystemPage(name, facts, [*_runs(system)], settings, system_table(study, scores, name), worst))
+    return found
 
 
 def _facts(row: Row, identity: Identity, systems: int) -> dict[str, str]:
