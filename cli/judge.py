@@ -141,7 +141,7 @@ def _name_page(output: list[Path] | None, force: bool) -> Path:
 def _write_page(
     answers: list[JudgedRow], settings: JudgeSettings, tasks: list[TaskRun], count: int, page: Path
 ) -> None:
-    from speechiq.reducer.report.provenance import made_of
+    from speechiq.reducer.report.page import describe_origin
     from speechiq.reducer.report.review import render_answers
 
     judged = [answer for answer in answers if not math.isnan(answer.stored.points)]
@@ -152,7 +152,7 @@ def _write_page(
             f"{FEWEST}: give more runs" + f", or judge the {unjudged} unjudged again" * bool(unjudged)
         )
     chosen = choose(judged, count, seed=0)
-    text = render_answers(chosen, settings, {"Judge": settings.name} | made_of(tasks, command_line()))
+    text = render_answers(chosen, settings, {"Judge": settings.name} | describe_origin(tasks, command_line()))
     write_whole(page, text.encode(errors="replace"), OWN_FILE)
     say(f"wrote {page}: {len(chosen)} of {len(judged)} judged answers; open it in a browser")
 

@@ -127,9 +127,10 @@ def predict(
     agreement_grids = [as_grid("Agreement of labels", agreements, ["equal", "kappa"])] if agreements else []
 
     def page() -> str:
-        from speechiq.reducer.report.prediction import render
+        from speechiq.reducer.report.page import describe_origin
+        from speechiq.reducer.report.studies import render_prediction
 
-        return render(prediction, agreements, tables.tasks, command_line())
+        return render_prediction(prediction, agreements, describe_origin(tables.tasks, command_line()))
 
     publication = Publication(
         "speechiq-prediction",

@@ -11,12 +11,10 @@ from speechiq.cli.scoring.options import Levels, Metrics, NormsFile, read_norms
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.scoring import Options
-from speechiq.reducer.stats.grid import flatten
-from speechiq.reducer.studies.robustness.study import as_content, list_points, study
-from speechiq.reducer.tables import publish
-from speechiq.reducer.tables.origin import command_line, origin
-from speechiq.reducer.tables.robustness_table import as_tables, caption, describe
-from speechiq.reducer.tables.terminal import open_console, print_unbroken
+from speechiq.reducer.studies.robustness.published import as_content, as_grid, as_records, group_curves, lines_of
+from speechiq.reducer.studies.robustness.study import study
+from speechiq.reducer.tables.origin import command_line
+from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 
 SCHEMA = "speechiq-robustness"
 FORMATS = ("json", "csv", "page")
@@ -44,31 +42,26 @@ def robustness(
     RUNS have the same tasks with and without `--metadata condition=...`. Losses, slopes and the strength at which a
     system falls below another have 95 % intervals from bootstrap samples of the same clips.
     """
-    outputs = publish.list_outputs(output, FORMATS, force)
+    outputs = list_outputs(output, FORMATS, force)
     norms = read_norms(norms_file, None)
     options = Options(norms=norms, draws=bootstrap)
     found = suites.find(runs, allow_mismatch, options, measures=split_names(metrics), levels=levels)
     say_warnings(found.warnings)
     studies = study(found, bootstrap, 0, norms)
-    console = open_console()
-    for each in studies:
-        for table in as_tables(each):
-            console.print(table)
-        for crossing in each.crossings:
-            print_unbroken(console, describe(crossing))
-        print_unbroken(console, caption(each), style="dim italic")
     tasks = [task for each in studies for task in found.tasks[each.suite]]
-    about = origin(SCHEMA, runs, tasks)
 
     def page() -> str:
-        from speechiq.reducer.report.provenance import made_of
-        from speechiq.reducer.report.robustness import render
+        from speechiq.reducer.report.page import describe_origin
+        from speechiq.reducer.report.studies import render_robustness
 
-        return render(studies, made_of(tasks, command_line()))
+        return render_robustness(studies, describe_origin(tasks, command_line()))
 
-    texts = {
-        "json": lambda: publish.as_json({"suites": {each.suite: as_content(each) for each in studies}} | about),
-        "csv": lambda: publish.as_csv([flatten(row) for each in studies for row in list_points(each)]),
-        "page": page,
-    }
-    publish.write_outputs(outputs, lambda format: texts[format]())
+    publication = Publication(
+        SCHEMA,
+        [as_grid(each, curves) for each in studies for curves in group_curves(each)],
+        {"suites": {each.suite: as_content(each) for each in studies}},
+        [row for each in studies for row in as_records(each)],
+        [line for each in studies for line in lines_of(each)],
+        page,
+    )
+    publish(publication, outputs, runs, tasks)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from speechiq.core.console import count_of
 from speechiq.core.files.plain import OWN_FILE, refuse_to_overwrite, write_whole
-from speechiq.reducer.report import compare, data, items, page, provenance, sets, suspects, systems
+from speechiq.reducer.report import browser, items, leaderboard, page, systems
+from speechiq.reducer.report.clips import find_sounds
+from speechiq.reducer.report.leaderboard import scores_by_set
 from speechiq.reducer.report.review import review_questions
-from speechiq.reducer.report.study import Study, gather, read_study, weights_by_rule
+from speechiq.reducer.report.study import Study, gather, read_study
 from speechiq.reducer.report.suite import SuitePage
 from speechiq.reducer.report.suite import gather as gather_suite
 from speechiq.reducer.runs.measure import others_than_usual
@@ -19,7 +22,8 @@ from speechiq.reducer.scores.remarks import MEANINGS
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.studies import unanswerable
-from speechiq.reducer.tables.scoreboard_table import FLAGS, TITLE, TITLE_WITHOUT
+from speechiq.reducer.tables.scoreboard_records import rows_of
+from speechiq.reducer.tables.scoreboard_table import TITLE, TITLE_WITHOUT
 from speechiq.reducer.tables.suite_scores import SuiteScores
 
 #: Sections of the page in their order: id, which names the template too -> heading.
@@ -82,7 +86,9 @@ def render(study: Study, command: str = "", suites: Sequence[SuitePage] = ()) ->
         command: The command that makes the page; "" leaves it out.
         suites: Other suites; each has a section.
     """
-    return _render(content(study), suites, provenance.made(study, command), page.SCRIPTS)
+    clips = Counter(clip.dataset or "unnamed" for clip in study.clips)
+    tasks = systems.list_tasks(study.scoreboard.systems)
+    return _render(content(study), suites, page.describe_origin(tasks, command, clips), page.SCRIPTS)
 
 
 def render_suites(suites: Sequence[SuitePage], command: str = "") -> str:
@@ -93,9 +99,9 @@ def render_suites(suites: Sequence[SuitePage], command: str = "") -> str:
         command: As for `render`.
     """
     names = ", ".join(suite.suite for suite in suites)
-    tasks = provenance.tasks_of(system for suite in suites for system in suite.scoreboard.systems)
+    tasks = systems.list_tasks(system for suite in suites for system in suite.scoreboard.systems)
     shown = {"title": f"{'Suite' if len(suites) == 1 else 'Suites'} {names}", "sections": {}, "data": {"charts": {}}}
-    return _render(shown, suites, provenance.made_of(tasks, command), page.FEW_SCRIPTS)
+    return _render(shown, suites, page.describe_origin(tasks, command), page.FEW_SCRIPTS)
 
 
 def _render(
@@ -111,14 +117,14 @@ def _render(
 
 def content(study: Study) -> dict[str, Any]:
     """Return the values of the template's variables; `data` is that of the scripts."""
-    rows, scoreboard = data.standings(study), study.scoreboard
-    listening = {study.names[row] for row in study.listening}
+    scoreboard = study.scoreboard
+    rows, scores = rows_of(scoreboard), scores_by_set(study)
     encoders = {
         name: identity.encoder or name
         for name, identity in zip(study.names, study.identities, strict=True)
         if not identity.control
     }
-    charts, set_tables = data.charts(study, rows), sets.tables(study)
+    charts = browser.charts(study, rows)
     sections = {id: title for id, title in SECTIONS.items() if _has(id, study, charts)}
     candidates = unanswerable.find(study.answers) if study.answers.questions and encoders else []
     review = review_questions(candidates)
@@ -129,41 +135,44 @@ def content(study: Study) -> dict[str, Any]:
         "lead": _lead(study),
         "data": {
             "charts": charts,
-            "sounds": data.sounds(study),
+            "sounds": find_sounds({clip.id: clip.audio for clip in study.clips}),
             "review": review.data,
-            "compare": compare.browser_data(study, rows) if "compare" in sections else {},
-            "clips": data.browser_data(study, rows),
+            "compare": browser.compare_pairs(study, rows) if "compare" in sections else {},
+            "clips": browser.list_clips(study, rows),
         },
-        "level_names": [level.title() for level in study.levels],
+        "levels": study.levels,
         "no_siq": scoreboard.remarks.no_siq,
+        "has_z": study.has_z,
+        "has_controls": any(identity.control for identity in study.identities),
         "sections": sections,
         "left_out": [title for id, title in SECTIONS.items() if id not in sections and id != "datasets"],
-        "rows": rows,
         "scoreboard": scoreboard,
         "measures": others_than_usual(scoreboard.levels),
-        "scale": study.scale,
         "warnings": study.warnings,
-        "flags": {flag: of for flag, of in FLAGS.items() if any(row.flags[flag] is not None for row in rows)},
-        "range": data.siq_range(rows),
-        "chance": data.chance(scoreboard.levels),
-        "labels": dict(zip(study.names, study.labels, strict=True)),
         "charts": charts,
-        "weights": weights_by_rule(scoreboard),
-        "firm": data.firmness(study, rows),
-        "set_tables": set_tables,
-        "system_pages": systems.pages(study, rows, set_tables),
-        "set_cautions": sets.cautions(study),
+        "leaderboard": leaderboard.leaderboard(study),
+        "profiles": leaderboard.profiles(study) if "levels" in sections else None,
+        "stability": leaderboard.stability(study) if "firmness" in sections else None,
+        "set_tables": leaderboard.set_tables(study, scores),
+        "set_cautions": _set_cautions(study),
+        "system_pages": systems.pages(study, rows, scores),
         "deciding": items.deciding(scoreboard.pool, study.scale if study.has_z else None, study.listening),
-        "rank_gaps": items.rank_gaps(scoreboard.pool, study.listening),
-        "disagreements": suspects.disagreements(study.clips, encoders),
-        "failed": suspects.failed_with_reference(study.answers, listening),
+        "rank_gaps": items.rank_gaps(scoreboard.pool, study.listening, study.labels),
+        "disagreements": items.disagreements(study.clips, encoders),
+        "failed": items.failed_with_reference(study.answers, [study.names[row] for row in study.listening]),
         "has_gold": any(identity.control == "gold" for identity in study.identities),
         "has_questions": bool(study.answers.questions),
         "review": review,
         "clip_count": len(study.clips),
-        "clip_columns": data.clip_columns(study),
-        "asked": provenance.tasks(scoreboard.systems),
+        "clip_table": browser.clip_table(study),
+        "tasks": systems.task_table(scoreboard.systems),
     }
+
+
+def _set_cautions(study: Study) -> dict[str, str]:
+    """Return data set -> the caution about its intervals, for small data sets."""
+    cautions = {name: scoreboard.caution for name, scoreboard in study.sets.items() if study.has_siq}
+    return {name: caution for name, caution in cautions.items() if caution}
 
 
 def _lead(study: Study) -> str:

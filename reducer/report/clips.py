@@ -1,17 +1,55 @@
-"""Read the clips and the transcripts of every system from the sample files of lm-eval."""
+"""Read the clips: their audio, and the transcripts of every system, aligned with the references word by word.
+
+Both texts are normalized with the task's rules before they are aligned, so the marks are the errors that `wer` counts:
+none for "2,000" against "two thousand", one for each wrong word.
+"""
 
 from __future__ import annotations
 
+import base64
+import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from itertools import groupby
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import jiwer
+import numpy as np
+
+from speechiq.core.cache.folder import cache_dir
+from speechiq.core.clip import SAMPLING_RATE, file_clip
 from speechiq.core.progress import progress_bar
 from speechiq.metrics.words.normalizer import DEFAULT, RULES, normalize
-from speechiq.reducer.report.diff import Ops, compare
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.rows import Doc, read_texts
 from speechiq.reducer.scores.levels import LEVELS
+
+MEDIA_TYPES = {
+    ".flac": "audio/flac",
+    ".m4a": "audio/mp4",
+    ".mp3": "audio/mpeg",
+    ".ogg": "audio/ogg",
+    ".opus": "audio/ogg",
+    ".wav": "audio/wav",
+}
+
+Ops = list[int | str]
+
+
+class Edit(NamedTuple):
+    """One place at which a text differs from the reference.
+
+    Attributes:
+        start: Number of the first word of the reference that differs, from 0.
+        dropped: How many words of the reference are missing from there on.
+        written: The words written instead; may be empty.
+    """
+
+    start: int
+    dropped: int
+    written: str
 
 
 class Transcript(NamedTuple):
@@ -19,21 +57,13 @@ class Transcript(NamedTuple):
 
     Attributes:
         text: As the system wrote it.
-        ops: Its steps from the reference, both normalized (`diff.compare`).
+        ops: Its steps from the reference, both normalized (`align`).
         coverage: Audio coverage: seconds that the system received / seconds of the clip; NaN if the run does not say.
         repetition: The metric of that name; NaN if the run does not say.
     """
 
     text: str
     ops: Ops
-    coverage: float
-    repetition: float
-
-
-class _Written(NamedTuple):
-    """The fields of `Transcript` that a sample row has."""
-
-    text: str
     coverage: float
     repetition: float
 
@@ -73,13 +103,13 @@ def read_clips(tasks: Sequence[TaskRun]) -> list[Clip]:
     """
     level = min((task.level for task in tasks), key=[*LEVELS].index)
     docs: dict[str, Doc] = {}
-    written: dict[str, dict[str, _Written]] = {}
+    written: dict[str, dict[str, Transcript]] = {}
     for task in tasks:
         for row in read_texts(task.samples) if task.level == level else ():
             clip = str(row.doc.id)
             docs.setdefault(clip, row.doc)
             if level == "remember":
-                text = _Written(str(row.response), number(row.audio_coverage), number(row.repetition))
+                text = Transcript(str(row.response), [], number(row.audio_coverage), number(row.repetition))
                 written.setdefault(clip, {})[task.system] = text
     names = progress_bar(sorted(docs), total=len(docs), verb="comparing texts", unit="clip")
     return [_clip(name, docs[name], written.get(name, {})) for name in names]
@@ -94,19 +124,119 @@ def number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) else math.nan
 
 
-def _clip(name: str, doc: Doc, rows: Mapping[str, _Written]) -> Clip:
+def _clip(name: str, doc: Doc, rows: Mapping[str, Transcript]) -> Clip:
     text = str(doc.text)
     rules = doc.normalizer if doc.normalizer in RULES else DEFAULT
     words = normalize(text, rules)
     distinct = list(dict.fromkeys(row.text for row in rows.values()))
-    steps = dict(zip(distinct, compare(words, [normalize(written, rules) for written in distinct]), strict=True))
+    steps = dict(zip(distinct, align(words, [normalize(written, rules) for written in distinct]), strict=True))
     return Clip(
         id=name,
         dataset=str(doc.dataset),
         audio=doc.audio if isinstance(doc.audio, Mapping) else {},
         text=text,
         words=words,
-        transcripts={
-            system: Transcript(row.text, steps[row.text], row.coverage, row.repetition) for system, row in rows.items()
-        },
+        transcripts={system: row._replace(ops=steps[row.text]) for system, row in rows.items()},
     )
+
+
+def align(reference: str, texts: Sequence[str]) -> list[Ops]:
+    """Align normalized texts with a normalized reference.
+
+    Returns:
+        For each text its steps: `n` equal words, `-n` missing words of the reference, or the words written instead.
+
+    >>> align("a quick brown fox", ["a quick red fox jumps", "fox", ""])
+    [[2, -1, 'red', 1, 'jumps'], [-3, 1], [-4]]
+    """
+    if not texts:
+        return []
+    aligned = jiwer.process_words([reference] * len(texts), list(texts))
+    return [
+        [
+            step
+            for same, chunks in groupby(of, key=lambda chunk: chunk.type == "equal")
+            for step in _steps(same, chunks, to)
+        ]
+        for of, to in zip(aligned.alignments, aligned.hypotheses, strict=True)
+    ]
+
+
+def edits(ops: Ops) -> Iterator[Edit]:
+    """Yield the places at which a text differs from the reference.
+
+    >>> list(edits([2, -1, "red", 1, "jumps"]))
+    [Edit(start=2, dropped=1, written='red'), Edit(start=4, dropped=0, written='jumps')]
+    """
+    at = 0
+    for same, group in groupby(ops, key=lambda step: isinstance(step, int) and step > 0):
+        steps = list(group)
+        numbers = [abs(step) for step in steps if isinstance(step, int)]
+        if not same:
+            yield Edit(at, sum(numbers), " ".join(step for step in steps if isinstance(step, str)))
+        at += sum(numbers)
+
+
+def _steps(same: bool, chunks: Iterator[jiwer.AlignmentChunk], words: list[str]) -> Iterator[int | str]:
+    run = list(chunks)
+    count = run[-1].ref_end_idx - run[0].ref_start_idx
+    if count:
+        yield count if same else -count
+    if not same and (written := words[run[0].hyp_start_idx : run[-1].hyp_end_idx]):
+        yield " ".join(written)
+
+
+def find_source(clip: Mapping[str, Any]) -> str:
+    """Return the address of a clip for an audio player; "" if its file is not on this machine.
+
+    Clips of the package are small and free to pass on, so they are part of the page. All others are linked by a `file:`
+    address: their licenses may not allow a page to pass them on, and hours of audio would not fit; under a condition,
+    which no file has, they have no player.
+
+    Args:
+        clip: `path` as in a doc: absolute, or inside `siq_tasks/`, or `clips/...` below the cache folder; optional
+            `offset` and `duration` in seconds, and `transforms`.
+    """
+    named = clip.get("path")
+    if not isinstance(named, str) or Path(named).suffix.lower() not in MEDIA_TYPES:
+        return ""
+    package = Path(str(files("speechiq.siq_tasks")))
+    root = cache_dir() if named.startswith("clips/") else package
+    try:
+        file = root.joinpath(named).resolve()
+        if not file.is_file():
+            return ""
+        if clip.get("transforms"):
+            return _encode(clip) if file.is_relative_to(package.resolve()) else ""
+        if file.is_relative_to(package.resolve()):
+            return f"data:{MEDIA_TYPES[file.suffix.lower()]};base64,{base64.b64encode(file.read_bytes()).decode()}"
+    except (OSError, ValueError):
+        return ""
+    return file.as_uri() + _fragment(clip)
+
+
+def find_sounds(clips: Mapping[str, Any]) -> dict[str, str]:
+    """Return clip -> address of its audio, for the clips whose file is on this machine.
+
+    Args:
+        clips: Clip -> its audio as in a doc; anything but a mapping has no address.
+    """
+    sources = {clip: find_source(audio) for clip, audio in clips.items() if isinstance(audio, Mapping)}
+    return {clip: source for clip, source in sources.items() if source}
+
+
+def _encode(clip: Mapping[str, Any]) -> str:
+    """Return a clip under a condition, which is in no file, as Ogg Vorbis for an audio player."""
+    import soundfile
+
+    encoded = io.BytesIO()
+    soundfile.write(encoded, np.clip(file_clip(clip).samples, -1, 1), SAMPLING_RATE, format="OGG", subtype="VORBIS")
+    return f"data:audio/ogg;base64,{base64.b64encode(encoded.getvalue()).decode()}"
+
+
+def _fragment(clip: Mapping[str, Any]) -> str:
+    """Return the span of the file that is the clip, as a media fragment; "" for a complete file."""
+    start, length = clip.get("offset"), clip.get("duration")
+    if not isinstance(start, int | float) or not isinstance(length, int | float) or not start:
+        return ""
+    return f"#t={start:g},{start + length:g}"

@@ -176,11 +176,7 @@ def scores(
             "width": 0,
         },
         mode="markers",
-        marker={
-            "size": 10,
-            "color": [PAPER if control else ACCENT for control in controls],
-            "line": {"color": [MUTED if control else ACCENT for control in controls], "width": 1.75},
-        },
+        marker=_marker(controls),
         hovertemplate="%{y}: %{x:.2f}<extra></extra>",
     )
     figure = go.Figure(points)
@@ -207,15 +203,16 @@ def _systems(
         text=[""] * len(labels),
         textfont={"color": INK, "size": 13, "shadow": HALO},
         cliponaxis=False,
-        marker={
-            "size": 10,
-            "color": [PAPER if control else ACCENT for control in controls],
-            "line": {"color": [MUTED if control else ACCENT for control in controls], "width": 1.75},
-        },
+        marker=_marker(controls),
         hovertext=[escape(text).replace("\n", "<br>") for text in hover],
         hoverinfo="text",
         meta={"labels": [escape(label) for label in labels]},
     )
+
+
+def _marker(controls: Sequence[bool]) -> dict[str, Any]:
+    line = {"color": [MUTED if control else ACCENT for control in controls], "width": 1.75}
+    return {"size": 10, "color": [PAPER if control else ACCENT for control in controls], "line": line}
 
 
 def _density(x: np.ndarray) -> np.ndarray:

@@ -1,81 +1,55 @@
-"""Find the deciding clips: the hardest, the heaviest, and those with different ranks by WER and by similarity."""
+"""Find the items to look at: deciding clips, gaps between words and meaning, suspect references and questions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
+from markupsafe import Markup
 
+from speechiq.reducer.report.clips import Clip, Edit, edits
+from speechiq.reducer.report.page import link
+from speechiq.reducer.runs.answers import Answers
 from speechiq.reducer.scores.scale import Scale
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
+from speechiq.reducer.stats.grid import Cell, Column, Grid
 
 SHOWN = 8
 TOP = 0.1
+NEARLY_ALL = 0.8
+CONTEXT = 4
 
 
-class Item(NamedTuple):
-    """A clip of a list and the number that put it there, in per cent."""
+def deciding(pool: ScoreMatrix, scale: Scale | None, listening: Sequence[int]) -> dict[str, list[Grid]]:
+    """Return level -> its heaviest clips, if there is a scale, and its hardest clips.
 
-    clip: str
-    value: float
-
-
-class LevelItems(NamedTuple):
-    """One level's clips.
-
-    Attributes:
-        level: Name of the level.
-        unit: Of `hardest`.
-        hardest: Lowest mean raw score over the systems that process audio, lowest first.
-        heaviest: Largest share of the level's weight, V_i / sum V (eq. 4), largest first.
-        top_count: Number of clips in the heaviest tenth.
-        top_share: Their share of the weight, per cent.
+    A clip's weight is its share of the level's discrimination, V_i / sum V (eq. 4). Means are over `listening`, the rows
+    of the systems that process audio.
     """
-
-    level: str
-    unit: str
-    hardest: list[Item]
-    heaviest: list[Item]
-    top_count: int
-    top_share: float
-
-
-class RankGap(NamedTuple):
-    """A transcript whose ranks by word errors and by similarity differ; per cent, ranks among all transcripts."""
-
-    system: str
-    clip: str
-    wer: float
-    similarity: float
-    wer_rank: float
-    similarity_rank: float
-
-
-def deciding(pool: ScoreMatrix, scale: Scale | None, listening: Sequence[int]) -> list[LevelItems]:
-    """Return each level's hardest and heaviest clips.
-
-    Args:
-        pool: The systems.
-        scale: The scale with V_i of the pool's clips; None without a scale, and then no clip is heaviest.
-        listening: Rows of the systems that process audio.
-    """
-    found = []
+    tables: dict[str, list[Grid]] = {}
     for level, raw in pool.raw.items():
-        names, share = pool.clips[level], shares(scale, level) if scale else np.empty(0)
-        mean = raw[listening].mean(axis=0)
-        top = max(1, round(TOP * len(names)))
-        found.append(
-            LevelItems(
-                level,
-                pool.levels[level].unit,
-                [Item(names[i], pool.levels[level].show(mean[i])) for i in np.argsort(mean, kind="stable")[:SHOWN]],
-                [Item(names[i], 100 * share[i]) for i in np.argsort(-share, kind="stable")[:SHOWN]],
-                top,
-                100 * float(np.sort(share)[-top:].sum()),
-            )
-        )
-    return found
+        clips, mean = pool.clips[level], raw[listening].mean(axis=0)
+        heaviest = [_heaviest(clips, shares(scale, level))] if scale else []
+        column = Column("mean", pool.levels[level].unit, ".1f")
+        hardest = _list_first(clips, mean, Column("hardest", "Hardest"), column, pool.levels[level].show(mean))
+        tables[level] = [*heaviest, hardest]
+    return tables
+
+
+def _heaviest(clips: Sequence[str], share: np.ndarray) -> Grid:
+    top = max(1, round(TOP * len(clips)))
+    heaviest = "The heaviest clip has" if top == 1 else f"The heaviest {top} clips have"
+    column = Column("weight", "weight %", ".1f", factor=100.0, kind="bar")
+    grid = _list_first(clips, -share, Column("heaviest", "Most discriminating"), column, share)
+    return grid._replace(title=f"{heaviest} {100 * np.sort(share)[-top:].sum():.0f} % of the weight.")
+
+
+def _list_first(clips: Sequence[str], order: np.ndarray, first: Column, column: Column, values: np.ndarray) -> Grid:
+    """Return the first clips in an order, lowest first, each with its value."""
+    places = np.argsort(order, kind="stable")[:SHOWN]
+    rows = [{first.name: link("clip", clips[place]), column.name: float(values[place])} for place in places]
+    return Grid("", [first, column], rows)
 
 
 def shares(scale: Scale, level: str) -> np.ndarray:
@@ -84,40 +58,110 @@ def shares(scale: Scale, level: str) -> np.ndarray:
     return np.asarray(weights / weights.sum())
 
 
-def rank_gaps(pool: ScoreMatrix, listening: Sequence[int]) -> tuple[list[RankGap], list[RankGap]]:
+def rank_gaps(pool: ScoreMatrix, listening: Sequence[int], labels: Sequence[str]) -> list[Grid]:
     """Return transcripts with many word errors and a high similarity, and the reverse; the largest difference first.
 
-    All transcripts of the systems that process audio are ranked by word error rate and by similarity, 0 the worst, 100
-    the best.
-
-    Returns:
-        (similarity ranks higher, word errors rank higher); a transcript with equal ranks is in neither list. Without
-        one of the two levels both lists are empty.
+    All transcripts of the systems that process audio are ranked by word error rate and by similarity; a transcript with
+    equal ranks is in neither table. Without one of the two levels there is no table.
     """
     from scipy.stats import rankdata
 
-    if not {"remember", "understand"} <= pool.raw.keys():
-        return [], []
+    levels = ("remember", "understand")
+    if not {*levels} <= pool.raw.keys():
+        return []
     common = sorted({*pool.clips["remember"]} & {*pool.clips["understand"]})
-    places = {level: np.searchsorted(pool.clips[level], common) for level in ("remember", "understand")}
-    errors, similarity = (pool.raw[level][np.ix_(np.array(listening, dtype=int), at)] for level, at in places.items())
-    best = max(errors.size - 1, 1)
-    ranks = [100 * (rankdata(values).reshape(values.shape) - 1) / best for values in (errors, similarity)]
-    gap = ranks[1] - ranks[0]
+    scores = {level: pool.raw[level][np.ix_(listening, np.searchsorted(pool.clips[level], common))] for level in levels}
+    by_errors, by_similarity = (rankdata(values).reshape(values.shape) for values in scores.values())
+    gap = by_similarity - by_errors
+    titles = {"Many word errors, close in meaning": gap, "Few word errors, far in meaning": -gap}
+    units = [Column(level, pool.levels[level].unit, ".1f") for level in levels]
+    grids = []
+    for title, gaps in titles.items():
+        rows: list[dict[str, Cell]] = []
+        for place in np.argsort(-gaps, axis=None, kind="stable")[:SHOWN]:
+            row, clip = np.unravel_index(place, gap.shape)
+            if gaps[row, clip] > 0:
+                rows.append({"clip": link("clip", common[clip]), "system": labels[listening[row]]})
+                rows[-1] |= {level: pool.levels[level].show(raw[row, clip]) for level, raw in scores.items()}
+        grids.append(Grid(title, [Column("clip", "Clip"), Column("system", "System"), *units], rows))
+    return grids
 
-    def listed(sign: int) -> list[RankGap]:
-        order = np.argsort(-sign * gap, axis=None, kind="stable")[:SHOWN]
-        where = zip(*np.unravel_index(order, gap.shape), strict=True)
-        return [
-            RankGap(
-                pool.systems[listening[row]],
-                common[clip],
-                pool.levels["remember"].show(errors[row, clip]),
-                pool.levels["understand"].show(similarity[row, clip]),
-                *(float(rank[row, clip]) for rank in ranks),
-            )
-            for row, clip in where
-            if sign * gap[row, clip] > 0
+
+def disagreements(clips: Iterable[Clip], encoders: Mapping[str, str]) -> Grid:
+    """Return edits that nearly all encoders (`NEARLY_ALL`, at least two) make, those with the most agreement first.
+
+    Systems that share an encoder make similar errors and count once.
+
+    Args:
+        clips: The clips with their transcripts.
+        encoders: System -> the model that processes the audio; controls are left out.
+    """
+    rows: list[dict[str, Cell]] = []
+    for clip in clips:
+        makers: dict[Edit, set[str]] = defaultdict(set)
+        for system, transcript in clip.transcripts.items():
+            if system in encoders:
+                for edit in edits(transcript.ops):
+                    makers[edit].add(encoders[system])
+        count = len({encoders[system] for system in clip.transcripts if system in encoders})
+        rows += [
+            {"clip": link("clip", clip.id), "words": _mark(clip, edit), "share": len(who) / count}
+            | {"agree": f"{len(who)} of {count}"}
+            for edit, who in makers.items()
+            if len(who) >= max(2, NEARLY_ALL * count)
         ]
+    rows.sort(key=lambda row: (-float(row["share"]), -int(str(row["agree"]).split()[0]), str(row["clip"])))
+    columns = [
+        Column("clip", "Clip"),
+        Column("words", "Reference, normalized, and what was written", kind="words"),
+        Column("agree", "Agree\nencoders", kind="number"),
+    ]
+    return Grid("Words that systems agree on against the reference", columns, rows)
 
-    return listed(1), listed(-1)
+
+def _mark(clip: Clip, edit: Edit) -> Markup:
+    """Return the place of an edit in the reference, with the words that may be wrong and those written instead."""
+    words = clip.words.split()
+    start, end = edit.start, edit.start + edit.dropped
+    before, reference, after = words[max(0, start - CONTEXT) : start], words[start:end], words[end : end + CONTEXT]
+    marks = [
+        " ".join(before),
+        Markup("<del>{}</del>").format(" ".join(reference)) if reference else "",
+        Markup("<ins>{}</ins>").format(edit.written) if edit.written else "",
+        " ".join(after),
+    ]
+    return Markup(" ").join(filter(None, marks))
+
+
+def failed_with_reference(answers: Answers, systems: Collection[str]) -> Grid:
+    """Return questions that every `gold` control and nearly all of the systems fail; none without such a control."""
+    gold = [system for system, control in answers.controls.items() if control == "gold"]
+    rows: list[dict[str, Cell]] = []
+    for item, question in answers.questions.items():
+        votes = Counter(answers.votes[system][item].vote for system in systems)
+        failed = votes.total() - votes[question.answer]
+        if gold and failed >= NEARLY_ALL * len(systems):
+            if any(answers.votes[system][item].vote == question.answer for system in gold):
+                continue
+            rows.append(
+                {
+                    "clip": link("clip", item[0]),
+                    "question": question.question,
+                    "votes": _fold(item[1], question.answer, votes),
+                    "failed": f"{failed} of {len(systems)}",
+                }
+            )
+    rows.sort(key=lambda row: -int(str(row["failed"]).split()[0]))
+    columns = [
+        Column("clip", "Clip"),
+        Column("question", "Question", kind="words"),
+        Column("votes", "Key and votes", kind="votes"),
+        Column("failed", "Failed\nsystems", kind="number"),
+    ]
+    return Grid("Questions that no system answers, not even from the reference", columns, rows)
+
+
+def _fold(question_id: str, answer: str, votes: Counter[str]) -> Markup:
+    shown = ", ".join(f"{letter} \N{MULTIPLICATION SIGN} {count}" for letter, count in votes.most_common())
+    summary = Markup('<summary aria-label="Show the key and the votes of {}">Show</summary>').format(question_id)
+    return Markup("<details>{}<bdi>right: {}; votes: {}</bdi></details>").format(summary, answer, shown)

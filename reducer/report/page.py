@@ -14,6 +14,8 @@ import math
 import re
 import zlib
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
@@ -22,8 +24,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from speechiq.core.console import count_of
 from speechiq.core.files.checksummed import shorten
-from speechiq.reducer.stats.grid import UNKNOWN
+from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.stats.estimate import Estimate, plain
+from speechiq.reducer.stats.grid import Column, Grid
+from speechiq.reducer.tables.origin import run_dates, run_versions
 
 TEMPLATES = "speechiq.reducer.report"
 SCRIPTS = (
@@ -69,7 +75,7 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (pack, fixed, signed, breakable, address, system_address, shorten)
+    filters = (pack, minus, breakable, draw, shorten)
     environment.filters |= {filter.__name__: filter for filter in filters}
     script = "".join(_read(f"{name}.js") for name in scripts) + READY
     plotly = get_plotlyjs() if plots else ""
@@ -87,50 +93,68 @@ def render(
 
 
 def pack(data: Any) -> Markup:
-    """Return data as JSON, deflated, in base64, which is safe inside any element."""
-    return Markup(_deflate(json.dumps(data, separators=(",", ":"), allow_nan=False)))
+    """Return data as JSON, deflated, in base64, which is safe inside any element; an unknown number is null."""
+    return Markup(_deflate(json.dumps(plain(data), separators=(",", ":"), allow_nan=False)))
 
 
-def fixed(value: float, digits: int = 1) -> str:
-    """Return a number as the page shows it, with a minus sign and never a negative zero; a dash for NaN.
+def minus(text: str) -> str:
+    """Return a number as the page shows it, with a minus sign.
 
-    >>> fixed(1.25, 2), fixed(-0.001), fixed(-1.0) == MINUS + "1.0"
-    ('1.25', '0.0', True)
+    >>> minus("-1.0 to 2.0") == f"{MINUS}1.0 to 2.0"
+    True
     """
-    return UNKNOWN if math.isnan(value) else f"{value:z.{digits}f}".replace("-", MINUS)
-
-
-def signed(value: float, digits: int = 2) -> str:
-    """Return a deviation, always with its sign; a dash for NaN.
-
-    >>> signed(0.5), signed(0.5, 1)
-    ('+0.50', '+0.5')
-    """
-    return UNKNOWN if math.isnan(value) else f"{value:+z.{digits}f}".replace("-", MINUS)
+    return re.sub(r"(?<!\S)-(?=\d)", MINUS, text)
 
 
 def breakable(name: str) -> Markup:
     """Return a system's name that may break after a stage or an owner."""
-    parts = re.split(r"(?<=[/+:])", name)
-    return Markup("<wbr>").join(parts)
+    return Markup("<wbr>").join(re.split(r"(?<=[/+:])", name))
 
 
-def address(clip: str) -> str:
-    """Return the address of a clip on the page.
+def link(section: str, name: str, text: str = "") -> Markup:
+    """Return a link to a clip or a system of the page.
 
-    >>> address("demo/a b")
-    '#clip/demo%2Fa%20b'
+    >>> link("clip", "demo/a b")
+    Markup('<a class="to-clip" href="#clip/demo%2Fa%20b" title="demo/a b"><bdi>demo/<wbr>a b</bdi></a>')
     """
-    return f"#clip/{quote(clip, safe='', errors='replace')}"
+    address = f"#{section}/{quote(name, safe='', errors='replace')}"
+    tag = Markup('<a class="to-{}" href="{}" title="{}"><bdi>{}</bdi></a>')
+    return tag.format(section, address, name, breakable(text or name))
 
 
-def system_address(system: str) -> str:
-    """Return the address of a system on the page.
+def draw(grid: Grid, row: Mapping[str, Any], column: Column) -> Markup:
+    """Return the mark of a number: its interval between the ends of all rows, or a bar from 0 to it."""
+    cells = [each.get(column.name) for each in (row, *grid.rows)]
+    spans = [cell[:3] if isinstance(cell, Estimate) else (cell, 0.0, cell) for cell in cells]
+    known = [[end for end in span if end is not None and math.isfinite(end)] for span in spans]
+    if not known[0]:
+        return Markup("")
+    ends = [end for span in known for end in span]
+    low, width = min(ends), max(ends) - min(ends) or 1.0
+    places = [100 * (end - low) / width for end in (min(known[0]), known[0][0], max(known[0]))]
+    style = ";".join(f"--{name}:{place:.1f}%" for name, place in zip(("low", "at", "high"), places, strict=True))
+    return Markup('<i class="{}" style="{}" aria-hidden="true"></i>').format(
+        "bar" if column.kind == "bar" else "span", style
+    )
 
-    >>> system_address("openai/whisper+gold")
-    '#system/openai%2Fwhisper%2Bgold'
+
+def describe_origin(tasks: Sequence[TaskRun], command: str, clips: Mapping[str, int] | None = None) -> dict[str, str]:
+    """Return the facts at the top of a page: data sets, dates and versions of the runs, and what made the page.
+
+    Args:
+        tasks: The tasks that were read.
+        command: The command that makes the page; "" leaves it out.
+        clips: Data set -> number of clips; None leaves the data out.
     """
-    return f"#system/{quote(system, safe='', errors='replace')}"
+    days = [date.partition("T")[0] for date in run_dates(tasks)]
+    facts = {
+        "Data": ", ".join(f"{name} ({count_of(count, 'clip')})" for name, count in sorted((clips or {}).items())),
+        "Runs": " to ".join(dict.fromkeys(days)),
+        "Run with": ", ".join(f"{package} {' and '.join(names)}" for package, names in run_versions(tasks).items()),
+        "Page": f"speechiq {version('speechiq')}, {datetime.now(UTC):%Y-%m-%d}",
+        "Command": command,
+    }
+    return {name: text for name, text in facts.items() if text}
 
 
 def _deflate(text: str) -> str:

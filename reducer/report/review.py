@@ -16,7 +16,7 @@ from speechiq.core.files.checksummed import content_sha256
 from speechiq.metrics.judge.rubric import Rubric
 from speechiq.metrics.letters.options import LETTERS
 from speechiq.reducer.report import page
-from speechiq.reducer.report.audio import find_sounds
+from speechiq.reducer.report.clips import find_sounds
 from speechiq.reducer.runs.judged import JudgedRow
 from speechiq.reducer.studies.judges.settings import JudgeSettings
 from speechiq.reducer.studies.unanswerable import VERDICTS
@@ -51,10 +51,7 @@ class Item(msgspec.Struct, frozen=True):
     """Hold what is judged.
 
     Attributes:
-        title: The question.
         facts: Short facts above the title.
-        passages: Texts.
-        choices: The ways to judge it.
         row: Its row in the file, to which the page adds the fields of the choice; has `note` if a note is wanted.
         revealed: Texts that are shown after the judgment.
         clip: Id of its clip; empty without one.
@@ -82,7 +79,6 @@ class Review(msgspec.Struct, frozen=True):
 
     Attributes:
         file: Name of the file: JSON lines.
-        items: The items, in the order in which they are shown.
         person: Field of a row that gets the name of the person; empty if no name is asked for.
         final: Whether a judgment is confirmed first and cannot be changed then.
         complete: Whether the file has rows without a judgment too.
@@ -104,13 +100,7 @@ class Review(msgspec.Struct, frozen=True):
 
 
 def render_answers(answers: Sequence[JudgedRow], settings: JudgeSettings, made: Mapping[str, str]) -> str:
-    """Return the page on which a person scores judged answers without seeing the judge's scores first.
-
-    Args:
-        answers: The answers to score, in the order of the page.
-        settings: Their judge.
-        made: How the page was made: name -> text.
-    """
+    """Return the page on which a person scores judged answers without seeing the judge's scores first."""
     systems = len({answer.task.system for answer in answers})
     return _render(
         Review("human_scores.jsonl", [_ask_grade(answer, settings) for answer in answers], "person", final=True),
@@ -157,11 +147,7 @@ def _render(
 
 
 def review_questions(candidates: Sequence[Mapping[str, Any]]) -> Review:
-    """Return the review of questions that may have no answer; the file has the form of `siq study unanswerable`.
-
-    Args:
-        candidates: As `unanswerable.find` returns them.
-    """
+    """Return the review of what `unanswerable.find` returns; the file has the form of `siq study unanswerable`."""
     return Review("review.jsonl", [_ask_verdict(row) for row in candidates], complete=True)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,77 +11,98 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from speechiq.core.console import printable
-from speechiq.reducer.report.data import Standing
-from speechiq.reducer.report.sets import Cell, SetTable
+from speechiq.reducer.report.identity import Identity
+from speechiq.reducer.report.leaderboard import Row, Scores, system_table
+from speechiq.reducer.report.page import link
 from speechiq.reducer.report.study import Study
+from speechiq.reducer.runs.conditions import read_conditions
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.run_record import read_record
 from speechiq.reducer.runs.systems import System
+from speechiq.reducer.stats.grid import Column, Grid
+from speechiq.reducer.tables.scoreboard_table import FLAGS
 
 WORST = 5
 ROUNDING = 1e-9
 
 
 class RunFacts(NamedTuple):
-    """One run of a system.
-
-    Attributes:
-        command: A command that makes the same run; "" if the results file does not name a model type.
-        facts: Name of a setting in words -> its value.
-    """
+    """A run: the command that makes the same run, if the model type is known, and its settings by name."""
 
     command: str
     facts: dict[str, str]
-
-
-class WorstClip(NamedTuple):
-    """A clip on which a system scores badly; the mean is over the systems that listen; shown units."""
-
-    clip: str
-    value: float
-    mean: float
 
 
 class SystemPage(NamedTuple):
     """What the page shows of one system.
 
     Attributes:
-        row: Its row of the leaderboard.
+        facts: Its rank and shares of failures, in words.
         runs: Its runs, newest first.
-        settings: Name of a setting -> its value, as the newest run recorded them of the system.
-        sets: Name of a score -> its cells, one per column of `SetTable.columns`; empty if there is one set.
-        worst: Level -> the clips with the lowest raw scores, worst first, without those at the best score of all.
+        settings: What the newest run recorded of the system.
+        worst: The clips with the lowest raw scores of each level, worst first, without those at the best score of all.
     """
 
-    row: Standing
+    name: str
+    facts: dict[str, str]
     runs: list[RunFacts]
     settings: dict[str, str]
-    sets: dict[str, list[Cell]]
-    worst: dict[str, list[WorstClip]]
+    scores: Grid
+    worst: list[Grid]
 
 
-def pages(study: Study, rows: Sequence[Standing], tables: Sequence[SetTable]) -> list[SystemPage]:
+def pages(study: Study, rows: Sequence[Row], scores: Scores) -> list[SystemPage]:
     """Return a page per system, in the order of the leaderboard.
-
-    Args:
-        study: The systems.
-        rows: The leaderboard.
-        tables: The scores on each data set.
 
     Raises:
         SpeechIQError: A results file cannot be read.
     """
-    systems = {system.name: system for system in study.scoreboard.systems}
-    return [
-        SystemPage(
-            row,
-            [*_runs(systems[row.name])],
-            dict(_flatten(_newest(systems[row.name].tasks))),
-            {table.name: table.cells[row.name] for table in tables},
-            {level: _worst(study, level, study.names.index(row.name)) for level in study.levels},
-        )
-        for row in rows
+    found = []
+    for row in rows:
+        name = row["system"]
+        place = study.names.index(name)
+        system = study.scoreboard.systems[place]
+        facts = _facts(row, study.identities[place], len(rows))
+        worst = [_worst(study, level, place) for level in study.levels]
+        settings = dict(_flatten(_newest(system.tasks)))
+        found.append(SystemPage(name, facts, [*_runs(system)], settings, system_table(study, scores, name), worst))
+    return found
+
+
+def _facts(row: Row, identity: Identity, systems: int) -> dict[str, str]:
+    rank = f"{row['rank']} of {systems}" if row["rank"] is not None else ""
+    facts = {"Rank": rank, "Kind": identity.kind, "Audio encoder": identity.encoder, "Control": identity.control}
+    for flag, (label, meaning) in FLAGS.items():
+        if row["flags"][flag] is not None:
+            facts[label] = f"{100 * row['flags'][flag]:.1f} %: share of {meaning}"
+    return {name: text for name, text in facts.items() if text}
+
+
+def list_tasks(systems: Iterable[System]) -> list[TaskRun]:
+    """Return the tasks of some systems."""
+    return [task for system in systems for task in system.tasks]
+
+
+def task_table(systems: Iterable[System]) -> Grid:
+    """Return the table of all tasks and what their scores depend on; a row for each way in which a task was asked."""
+    counts = Counter(_describe(task) for task in list_tasks(systems))
+    columns = [
+        Column("task", "Task"),
+        Column("level", "Level"),
+        Column("conditions", "Asked with", kind="words"),
+        Column("systems", "Systems", "d"),
     ]
+    rows = [
+        {"task": task, "level": level.title(), "conditions": conditions, "systems": count}
+        for (task, level, conditions), count in sorted(counts.items())
+    ]
+    return Grid("Tasks", columns, rows)
+
+
+def _describe(task: TaskRun) -> tuple[str, str, str]:
+    conditions = read_conditions(task)
+    shown = {field: value for field, value in conditions.items() if field != "task" and value is not None}
+    return str(conditions["task"]), task.level, ", ".join(f"{field} {value}" for field, value in shown.items())
 
 
 def _runs(system: System) -> Iterator[RunFacts]:
@@ -124,12 +146,14 @@ def _flatten(described: Any, name: str = "") -> Iterator[tuple[str, str]]:
             yield name, str(described)
 
 
-def _worst(study: Study, level: str, row: int) -> list[WorstClip]:
-    pool, show = study.scoreboard.pool, study.scoreboard.levels[level].show
-    raw, names = pool.raw[level], pool.clips[level]
+def _worst(study: Study, level: str, row: int) -> Grid:
+    pool = study.scoreboard.pool
+    raw, names, category = pool.raw[level], pool.clips[level], pool.levels[level]
     mean, best = raw[study.listening].mean(axis=0), raw.max()
-    return [
-        WorstClip(names[i], float(show(raw[row, i])), float(show(mean[i])))
+    columns = [Column("clip", "Clip"), Column("value", "this system", ".1f"), Column("mean", "mean", ".1f")]
+    rows = [
+        {"clip": link("clip", names[i]), "value": category.show(raw[row, i]), "mean": category.show(mean[i])}
         for i in np.argsort(raw[row], kind="stable")[:WORST]
         if raw[row, i] < best - ROUNDING
     ]
+    return Grid(f"{level.title()}, {category.unit}", columns, rows)

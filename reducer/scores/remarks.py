@@ -246,8 +246,10 @@ def title(level: str) -> str:
     """Return the name of a category or column as people read it; a first word of up to three letters is initials.
 
     >>> title("remember"), title("pf_pause"), title("speech_text_wer")
-    ('Remember', 'PF Pause', 'Speech Text Wer')
+    ('Remember', 'PF Pause', 'Speech-text WER')
     """
+    if level == "speech_text_wer":
+        return "Speech-text WER"
     first, *others = level.split("_")
     return " ".join([first.upper() if len(first) <= INITIALS else first.title(), *map(str.title, others)])
 

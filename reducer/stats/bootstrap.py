@@ -119,3 +119,12 @@ def check_draws(draws: int) -> None:
         raise SpeechIQError(
             f"{draws} draws are too few for a 95 % interval: give at least {FEWEST_DRAWS}, or 0 to leave intervals out"
         )
+
+
+def describe_samples(draws: int, seed: int, units: str = "clips") -> str:
+    """Return the line below a table that says where its intervals come from.
+
+    >>> describe_samples(1000, 0)
+    '95 % intervals from 1000 bootstrap samples of clips, seed 0'
+    """
+    return f"95 % intervals from {draws} bootstrap samples of {units}, seed {seed}"

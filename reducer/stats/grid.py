@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from speechiq.reducer.stats.estimate import Estimate, plain
@@ -12,8 +13,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 UNKNOWN = "\N{EM DASH}"
+#: Width of the heading over an interval.
+NARROW = len("95 % interval")
 
-#: A text (lines end with a newline), a number, a number with an interval, or nothing.
+#: A text (lines end with a newline; markup for a page is one line), a number, a number with an interval, or nothing.
 Cell = str | float | Estimate | None
 
 
@@ -28,6 +31,9 @@ class Column(NamedTuple):
         factor: What a number is multiplied with when it is shown: 100 for a share in per cent.
         below: Column whose cells this one continues on the next line; its heading continues the other's as well.
         style: Style of the terminal, such as `bold`.
+        kind: What its cells are on pages, such as `bar`, `flag` or `words`; a class of their style.
+        lower: Whether pages sort it from the lowest number on at first.
+        meaning: What its numbers mean; pages show it on request.
     """
 
     name: str
@@ -37,6 +43,9 @@ class Column(NamedTuple):
     factor: float = 1.0
     below: str = ""
     style: str = ""
+    kind: str = ""
+    lower: bool = False
+    meaning: str = ""
 
     def lines(self, cell: Cell) -> list[str]:
         """Return the lines of a cell: a value, and its interval if it has one; a dash for what is unknown.
@@ -47,7 +56,7 @@ class Column(NamedTuple):
         ['—']
         """
         if isinstance(cell, str):
-            return cell.split("\n")
+            return [cell] if hasattr(cell, "__html__") else cell.split("\n")
         value, *ends = cell if isinstance(cell, Estimate) else (cell,)
         if value is None or math.isnan(value):
             return [UNKNOWN]
@@ -88,14 +97,31 @@ class Grid(NamedTuple):
         """Return the columns that people see, without those that continue another's cells."""
         return [column for column in self.columns if column.heading is not None and not column.below]
 
-    def heading(self, column: Column) -> list[str]:
-        """Return the lines of a shown column's heading."""
-        parts = (part.heading or "" for part in self._parts(column))
-        return [line for heading in parts for line in heading.split("\n") if line]
+    def heading(self, column: Column, width: int = NARROW) -> list[str]:
+        """Return the lines of a shown column's heading; over numbers as wide as an interval, if its words allow it.
+
+        A per cent sign stays with its word.
+        """
+        parts = (line for part in self._parts(column) for line in (part.heading or "").split("\n"))
+        if not column.form:
+            return [line for line in parts if line]
+        held = (line.replace(" %", "\N{NO-BREAK SPACE}%") for line in parts)
+        lines = [line for part in held for line in wrap(part, width, break_long_words=False, break_on_hyphens=False)]
+        return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
     def lines(self, row: Mapping[str, Cell], column: Column) -> list[str]:
         """Return the lines of a row's cell in a shown column."""
         return [line for part in self._parts(column) if part.name in row for line in part.lines(row[part.name]) if line]
+
+    def sort_key(self, row: Mapping[str, Cell], column: Column) -> float | str | None:
+        """Return the number of a cell, unrounded in its unit; empty for an unknown one, None for a text."""
+        cell = row.get(column.name, "")
+        number = cell.value if isinstance(cell, Estimate) else cell
+        if isinstance(number, str):
+            return None
+        if number is None or math.isnan(number):
+            return ""
+        return (number if column.factor == 1 else number * column.factor) + 0
 
     def _parts(self, column: Column) -> list[Column]:
         return [column, *(below for below in self.columns if below.below == column.name)]

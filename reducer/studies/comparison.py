@@ -24,7 +24,7 @@ class Share(NamedTuple):
         clip: Id of the clip.
         total: Part in the SIQ difference, in SIQ; without a scale, in the mean of the levels' raw differences, in
             percent; for a suite without a scale, in the mean of the categories' differences, each in standard
-            deviations of its raw scores. All clips' parts sum to that difference. A part above 0 favors a.
+            deviations of its raw scores. All clips' parts sum to that difference. Above 0, a is better.
         levels: Level -> its part in `total`.
     """
 
@@ -94,7 +94,7 @@ class Comparison(NamedTuple):
         Returns:
             Index `score`: each level (`remember`), its Z (`remember_z`) if there is a scale, and `siq`. Columns:
             `unit`; `a` and `b`, the scores of both systems; `difference`, a minus b, with the ends `low` and `high` of
-            its 95 % interval; `p` of the permutation test; `favors`, the system that the interval favors, empty if
+            its 95 % interval; `p` of the permutation test; `better`, the system that the interval speaks for, empty if
             it includes 0. If items may have no score (`measure.undefined: counted`), also `undefined_a` and
             `undefined_b`, the number of such items, and `items`, the number that both systems have a score for.
             `frame.attrs` has the names of `a` and `b`.
@@ -109,7 +109,7 @@ class Comparison(NamedTuple):
         rows = {}
         for row in self.rows:
             scores = {"unit": row.unit or row.label, "a": row.difference.a, "b": row.difference.b}
-            rows[row.key] = scores | row.difference.record | {"favors": self.name_of(row.side) or ""}
+            rows[row.key] = scores | row.difference.record | {"better": self.name_of(row.side) or ""}
         for level, counts in self.undefined.items():
             rows[level] |= {"undefined_a": counts.a, "undefined_b": counts.b, "items": counts.compared}
         frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis(index="score")
@@ -129,7 +129,7 @@ class Comparison(NamedTuple):
 
     @property
     def sides(self) -> dict[str, int]:
-        """Return the side that each interval of `asked` favors (`Difference.side`)."""
+        """Return the side that each interval of `asked` speaks for (`Difference.side`)."""
         differences = self.raw | ({SIQ: self.siq} if self.siq else {})
         return {name: differences[name].side for name in self.asked}
 
@@ -173,7 +173,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
     measures = {level: comparison.levels[level].measure for level in comparison.raw}
 
     def record(difference: Difference, sign: float = 1.0) -> dict[str, Any]:
-        return difference.map(sign).record | {"favors": comparison.name_of(difference.side)}
+        return difference.map(sign).record | {"better": comparison.name_of(difference.side)}
 
     fields = {name: value for name, value in comparison._asdict().items() if name not in ("levels", "raw")}
     return fields | {

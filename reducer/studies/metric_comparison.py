@@ -16,7 +16,7 @@ from speechiq.reducer.runs.samples import SampleTable, join_columns, read_table
 from speechiq.reducer.runs.texts import can_pool, read_lengths
 from speechiq.reducer.scores import comparability
 from speechiq.reducer.scores.scoring import Options
-from speechiq.reducer.stats.bootstrap import resample
+from speechiq.reducer.stats.bootstrap import describe_samples, resample
 from speechiq.reducer.stats.coverage import caution_of_raw
 from speechiq.reducer.stats.estimate import Difference
 from speechiq.reducer.stats.permutation import permute
@@ -142,7 +142,7 @@ def _compare(
 def _notes(comparison: Comparison, caution: str | None) -> Iterator[str]:
     clips = count_of(len(comparison.clips), "clip")
     if comparison.draws:
-        yield f"{comparison.draws} draws of {clips}, seed {comparison.seed}; all metrics share each draw"
+        yield f"{describe_samples(comparison.draws, comparison.seed, clips)}; all metrics share each sample"
     pooled = [name for name in comparison.levels if can_pool(name)]
     means = [name for name in comparison.levels if not can_pool(name)]
     ways = {"pooled over clips": pooled, "mean over clips": means}

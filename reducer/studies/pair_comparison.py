@@ -16,6 +16,7 @@ from speechiq.reducer.scores.comparability import complete, intersect
 from speechiq.reducer.scores.remarks import Remarks, observe, remark, title
 from speechiq.reducer.scores.score_matrix import align
 from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.coverage import caution_of_raw
 from speechiq.reducer.studies import coupled, unanswerable
 from speechiq.reducer.studies.comparison import SIQ, Comparison, Undefined, as_json
@@ -145,10 +146,10 @@ def _notes(
         yield remarks.few
     yield from remarks.counted()
     if found.draws:
-        yield f"{found.draws} draws of {count_of(len(found.clips), 'clip')}, seed {found.seed}"
+        yield describe_samples(found.draws, found.seed, count_of(len(found.clips), "clip"))
         yield from filter(None, [caution])
     if found.left_out and pair.suite == SIQ:
-        yield f"{count_of(found.left_out, 'draw')} left out, in which no clip separates the systems"
+        yield f"{count_of(found.left_out, 'bootstrap sample')} left out, in which no clip separates the systems"
     yield from describe_undefined(found)
     for name in (name for name, category in found.levels.items() if category.judged):
         a, b = (name_judges(task for task in system.tasks if task.level == name) for system in pair.both)

@@ -93,25 +93,13 @@ def publish(
     for line in publication.lines:
         print_unbroken(console, line)
     about = origin(publication.schema, runs, tasks)
-    write_outputs(outputs, lambda format: as_text(publication, format, about), publication.write_folder)
-
-
-def write_outputs(
-    outputs: Iterable[Output], text_of: Callable[[str], str], write_folder: Callable[[Path], None] | None = None
-) -> None:
-    """Write files, each complete or not at all, and name each.
-
-    Args:
-        outputs: What `list_outputs` returned.
-        text_of: From a format to the text of its file; only the formats of the files are made.
-        write_folder: Writes results files of lm-eval into a folder.
-    """
     for path, format in outputs:
-        if format == HARNESS and write_folder:
-            write_folder(path)
+        if format == HARNESS and publication.write_folder:
+            publication.write_folder(path)
         else:
             # Half a surrogate pair in a name is written as its escape.
-            write_whole(path, text_of(format).encode(errors="backslashreplace"), OWN_FILE)
+            text = as_text(publication, format, about)
+            write_whole(path, text.encode(errors="backslashreplace"), OWN_FILE)
         say(f"wrote {path}")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from textwrap import wrap
 
 from speechiq.core.console import count_of
 from speechiq.core.files.checksummed import shorten
@@ -13,13 +12,15 @@ from speechiq.reducer.runs.measure import Measure, others_than_usual
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scale import Scale
 from speechiq.reducer.scores.scoreboard import Scoreboard
+from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import Cell, Column, Grid
 
+#: Failures that scores hide -> heading, meaning.
 FLAGS = {
-    "unparsed": ("No letter", "answers without a letter"),
-    "none_of_the_above": ("(E)", "questions answered with (E)"),
-    "incomplete_audio": ("Incomplete", "clips with incomplete audio"),
+    "unparsed": ("Unreadable", "answers without a letter"),
+    "none_of_the_above": ("None of the above", "questions answered with (E)"),
+    "incomplete_audio": ("Audio cut", "clips with incomplete audio"),
     "repetition": ("Repetition", "transcripts that repeat one phrase many times"),
 }
 MISMATCH = "\N{NOT EQUAL TO}"
@@ -66,22 +67,25 @@ def shown_flags(scoreboard: Scoreboard) -> list[str]:
 
 def _list_columns(scoreboard: Scoreboard) -> Iterator[Column]:
     if scoreboard.scale is None:
-        yield Column("rank", "Mean rank" if len(scoreboard.ranks) > 1 else "Rank", ".3g")
+        yield Column("rank", "Mean rank" if len(scoreboard.ranks) > 1 else "Rank", ".3g", lower=True)
     elif scoreboard.has_siq:
-        yield Column("rank", "Rank", ".0f")
-    yield Column("system", SYSTEM)
+        yield Column("rank", "Rank", ".0f", kind="rank", lower=True)
+    yield Column("system", SYSTEM, kind="setup")
     with_interval = scoreboard.bars is not None and not scoreboard.has_siq
     for name, category in scoreboard.columns.items():
-        lines = [*_wrap(title(name)), *_wrap(category.unit), *[INTERVAL] * with_interval]
+        heading = "\n".join([title(name), category.unit, *[INTERVAL] * with_interval])
         factor = 100.0 if category.measure.in_per_cent else 1.0
-        yield Column(name, "\n".join(lines), ".2f", ".1f", factor)
+        lower = category.measure.direction == "lower"
+        yield Column(name, heading, ".2f", ".1f", factor, kind="level", lower=lower)
         if scoreboard.has_z:
             yield Column(f"{name}_z", "Z", "+.2f", below=name)
         yield Column(f"{name}_undefined", "", below=name)
     if scoreboard.has_siq:
-        yield Column("siq", "SIQ" + f"\n{INTERVAL}" * (scoreboard.bars is not None), ".2f", ".1f", style="bold")
+        heading = "SIQ" + f"\n{INTERVAL}" * (scoreboard.bars is not None)
+        yield Column("siq", heading, ".2f", ".1f", style="bold", kind="siq")
     for flag in shown_flags(scoreboard):
-        yield Column(flag, f"{FLAGS[flag][0]}\n%", ".1f", factor=100.0)
+        name, meaning = FLAGS[flag]
+        yield Column(flag, f"{name}\n%", ".1f", factor=100.0, kind="flag", meaning=f"share of {meaning}")
 
 
 def _row(scoreboard: Scoreboard, row: int) -> dict[str, Cell]:
@@ -129,7 +133,7 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
     if bars:
         why = "no clip in them separates the systems" if scale else "they have no clip of some category"
         left_out = f", {bars.left_out} of them left out: {why}"
-        yield f"intervals from {bars.draws} draws of clips, seed {bars.seed}" + left_out * bool(bars.left_out)
+        yield f"{describe_samples(bars.draws, bars.seed)}{left_out * bool(bars.left_out)}"
         yield from filter(None, [scoreboard.caution])
     if bars and scoreboard.has_siq and (bars.siq.low == bars.siq.high).any():
         yield "an interval of zero width means nothing: too few clips separate the systems"
@@ -153,7 +157,7 @@ def group_caption(scoreboard: Scoreboard, field: str) -> Iterator[str]:
     yield UNPAIRED
     yield f"{category.unit}, {category.measure.direction} is better"
     if bars:
-        yield f"intervals from {bars.draws} draws of clips, seed {bars.seed}"
+        yield describe_samples(bars.draws, bars.seed)
         yield from filter(None, [scoreboard.caution])
 
 
@@ -209,13 +213,6 @@ def _join_names(lines: Iterable[tuple[str, str]]) -> Iterator[str]:
 def _show(measure: Measure, value: float) -> str:
     """Return a value of a column as people read it, with its per cent sign."""
     return f"{100 * value:.2f} %" if measure.in_per_cent else f"{value:.4g}"
-
-
-def _wrap(text: str) -> list[str]:
-    """Return a heading in lines as wide as an interval, if its words allow it; a per cent sign stays with its word."""
-    held = text.replace(" %", "\N{NO-BREAK SPACE}%")
-    lines = wrap(held, len(INTERVAL), break_long_words=False, break_on_hyphens=False)
-    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
 def _further_lines(scoreboard: Scoreboard) -> Iterator[str]:

@@ -13,7 +13,7 @@ from speechiq.reducer.studies.pair_comparison import Compared
 from speechiq.reducer.tables.scoreboard_table import FLAGS
 
 MEANINGS = "; ".join(f"{name}: {meaning}" for name, meaning in FLAGS.values())
-RULE = "favors: the system that the 95 % interval speaks for, if it excludes 0; p (permutation test) has no part in it"
+RULE = "better: the system that the 95 % interval speaks for, if it excludes 0; p (permutation test) has no part in it"
 
 BRACKETS = "[words] in brackets differ between the two texts; they need not be errors"
 SIDES = {1: "A", -1: "B", 0: "neither"}
@@ -32,7 +32,7 @@ def as_grid(compared: Compared) -> Grid:
         Column("b", "B", ".2f"),
         Column("difference", "A - B\n95 % interval", "+.2f"),
         Column("p", "p", ".4f"),
-        Column("favors", "favors"),
+        Column("better", "better"),
     ]
     rows: list[dict[str, Cell]] = []
     styles = []
@@ -44,7 +44,7 @@ def as_grid(compared: Compared) -> Grid:
             "difference": difference.estimate,
             "p": difference.p,
         }
-        rows.append({"name": name, **scores, "favors": favors_of(row)})
+        rows.append({"name": name, **scores, "better": better_of(row)})
         styles.append({"Z": "dim", "": "bold"}.get(row.unit, ""))
     for flag, (name, _) in FLAGS.items() if compared.flags else ():
         a, b = (
@@ -78,15 +78,12 @@ def verdict(comparison: Comparison) -> str:
     if comparison.better:
         side = "A" if comparison.better == comparison.a else "B"
         return f"{side} is better beyond chance, by the intervals of {', '.join(comparison.asked)}"
-    groups = {side: [name for name, of in comparison.sides.items() if of == side] for side in SIDES}
-    found = [
-        f"{', '.join(names)} {'favors' if len(names) == 1 else 'favor'} {SIDES[side]}"
-        for side, names in groups.items()
-        if names
+    groups = {side: [name for name, each in comparison.sides.items() if each == side] for side in SIDES}
+    parts = [
+        f"{SIDES[side]}{' is better' * bool(side)} in {', '.join(names)}" for side, names in groups.items() if names
     ]
-    return f"neither is better beyond chance: {'; '.join(found)}. A system is better only if " + (
-        f"all of {', '.join(comparison.asked)} favor it" if len(comparison.asked) > 1 else "that row favors it"
-    )
+    needed = f"in all of {', '.join(comparison.asked)}" if len(comparison.asked) > 1 else "in that row"
+    return f"neither is better beyond chance: {'; '.join(parts)}. A system is better only if it is {needed}"
 
 
 def _clip_grid(share: Share, whole: str, a: ClipTexts, b: ClipTexts) -> Grid:
@@ -101,7 +98,7 @@ def _clip_grid(share: Share, whole: str, a: ClipTexts, b: ClipTexts) -> Grid:
     return Grid(f"{_join(share.clip)}: {share.total:+z.2f} of {whole} ({parts})", columns, rows)
 
 
-def favors_of(row: Row) -> str:
+def better_of(row: Row) -> str:
     """Return the system that the interval speaks for: A, B or neither; a dash without draws."""
     return UNKNOWN if isnan(row.difference.low) else SIDES[row.side]
 

@@ -89,7 +89,7 @@ def _keyed(grid: Grid, columns: Sequence[Column]) -> Table:
         [Text(f"[{number}]"), *(_text(grid.lines(row, column)) for column in columns)]
         for number, row in enumerate(grid.rows, 1)
     )
-    return _table(grid, [Column("", ""), *columns], rows)
+    return _table(grid, [Column("[]", ""), *columns], rows)
 
 
 def _share_out(console: Console, grid: Grid, columns: Iterable[Column]) -> list[list[Column]]:

@@ -51,7 +51,7 @@ def test_names_in_a_pool(three_runs):
     assert lines[:2] == ["A: org/good", "B: org/bad"]
     assert "A is better beyond chance, by the intervals of remember, understand, apply, siq" in lines
     assert "SIQ on the scale of the pool of 3 systems, inverse-std" in lines
-    assert "60 draws of 12 clips, seed 0" in lines
+    assert "95 % intervals from 60 bootstrap samples of 12 clips, seed 0" in lines
     assert any(line.startswith("12 clips: ") and "in simulation" in line for line in lines)
     row = next(line for line in lines if "Remember WER %" in line).split()
     assert row[3:6] == ["5.42", "48.75", "-43.33"] and row[-1] == "A", "a lower error rate speaks for A"
@@ -99,8 +99,11 @@ def test_what_scores_hide_stands_beside_them(three_runs):
     out = three_runs / "out.json"
     result = siq_compare("good", "bad", three_runs, "-o", out, "--clips", 0)
     rows = {line.split(" %")[0].strip(): line.split()[-2:] for line in result.stdout.splitlines() if " %  " in line}
-    assert rows["No letter"] == ["—", "25.0"] and rows["Incomplete"] == rows["Repetition"] == ["—", "—"]
-    assert "No letter: answers without a letter; (E): questions answered with (E); Incomplete: clips" in result.stdout
+    assert rows["Unreadable"] == ["—", "25.0"] and rows["Audio cut"] == rows["Repetition"] == ["—", "—"]
+    assert (
+        "Unreadable: answers without a letter; None of the above: questions answered with (E); Audio cut: clips"
+        in result.stdout
+    )
     flags = json.loads(out.read_text())["flags"]
     assert (flags["a"]["unparsed"], flags["b"]["unparsed"], flags["b"]["repetition"]) == (None, 0.25, None)
 
@@ -154,7 +157,7 @@ def test_runs_on_other_terms_are_refused_or_marked(three_runs):
     refused = siq_compare(three_runs / "good", three_runs / "bad")
     assert isinstance(refused.exception, SpeechIQError) and "prompt_version is 1" in str(refused.exception)
     marked = siq_compare(three_runs / "good", three_runs / "bad", "--allow-mismatch")
-    assert "not on equal terms: " in marked.stdout and "60 draws of 11 clips" in marked.stdout
+    assert "not on equal terms: " in marked.stdout and "60 bootstrap samples of 11 clips" in marked.stdout
 
 
 def test_failures_count_over_what_is_compared(three_runs):
@@ -166,7 +169,7 @@ def test_failures_count_over_what_is_compared(three_runs):
     }
     write_run(three_runs / "bad", lacking, system="org/bad", date=9.0)
     shown = siq_compare(three_runs / "good", three_runs / "bad", "--allow-mismatch").stdout
-    assert next(line for line in shown.splitlines() if "No letter %" in line).split()[3:] == ["0.0", "—"]
+    assert next(line for line in shown.splitlines() if "Unreadable %" in line).split()[2:] == ["0.0", "—"]
 
 
 @pytest.mark.parametrize(
@@ -222,8 +225,8 @@ def test_one_rule_decides_and_is_said(tmp_path):
     write_run(tmp_path / "b", other, system="b")
     shown = siq_compare(tmp_path / "a", tmp_path / "b", "--clips", 0).stdout
     assert (
-        "neither is better beyond chance: remember favors A; understand, apply favor neither. "
-        "A system is better only if all of remember, understand, apply favor it\n"
+        "neither is better beyond chance: A is better in remember; neither in understand, apply. "
+        "A system is better only if it is in all of remember, understand, apply\n"
     ) in shown
     assert "p (permutation test) has no part in it" in shown
     assert (
@@ -237,7 +240,7 @@ def test_without_draws_there_is_p_alone(three_runs):
     result = CliRunner().invoke(app, ["compare", "good", "bad", str(three_runs), "--bootstrap", "0", "-o", str(out)])
     assert result.exit_code == 0, result.exception
     assert "no verdict: it rests on the intervals, which --bootstrap 0 leaves out" in result.stdout
-    assert " draws of " not in result.stdout
+    assert "bootstrap samples" not in result.stdout
     data = json.loads(out.read_text())
     assert data["better"] is None and data["siq"]["low"] is None and 0 < data["siq"]["p"] < 0.05
     assert data["siq"]["difference"] == pytest.approx(data["siq"]["a"] - data["siq"]["b"], abs=1e-8)
@@ -273,7 +276,7 @@ def test_without_apply_two_levels_are_compared(tmp_path):
 def test_no_number_breaks_at_any_width(three_runs, monkeypatch, width):
     monkeypatch.setattr("speechiq.reducer.tables.terminal.PIPE_WIDTH", width)
     shown = siq_compare("good", "bad", three_runs, "--clips", 0).stdout
-    assert "…" not in shown and "favors" in shown
+    assert "…" not in shown and "better" in shown
     assert max(map(len, shown.splitlines())) <= width
     numbers = [line.split()[1:] for line in shown.splitlines() if line.split()[:1] in (["SIQ"], ["[7]"])]
     a, b, gap, *_ = [number for line in numbers for number in line if number[-1].isdigit()]

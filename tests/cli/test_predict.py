@@ -370,7 +370,7 @@ def test_coupled_comparison_pools_errors_and_asks_all_intervals(runs, tmp_path):
     assert wer["difference"] == pytest.approx(np.mean([row["wer"] for row in rows])), "A - B"
     assert semdist["difference"] == pytest.approx(np.mean([row["semdist"] for row in rows]))
     assert 0 < wer["low"] < wer["difference"] < wer["high"]
-    assert (found["measures"]["wer"]["direction"], wer["favors"]) == ("lower", "gold")
+    assert (found["measures"]["wer"]["direction"], wer["better"]) == ("lower", "gold")
     assert "A - B" in done.output and "95 % interval" in done.output
     assert found["better"] == "gold" and "B is better beyond chance, by the intervals of wer, semdist" in done.output
     done = siq("compare", runs / "tiny", runs / "gold", "--metrics", "wer,entity_wer")

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.scores.suites import find
+from speechiq.reducer.studies.robustness.published import as_grid, group_curves
 from speechiq.reducer.studies.robustness.study import study
-from speechiq.reducer.tables.robustness_table import as_tables
-from speechiq.reducer.tables.terminal import fits
+from speechiq.reducer.tables.terminal import print_grid
 from speechiq.tools.curves import SIZE, take
 from tests.reducer.browser import Visit
 from tests.reducer.studies.robustness.test_curves import STRENGTHS, write_study
@@ -38,7 +38,14 @@ def made(tmp_path_factory):
 def test_tables_name_strengths_losses_slopes_and_crossings(made):
     printed = made[0]
     assert "Speech IQ under white" in printed and "Remember under white: WER %" in printed
-    for text in ("clean", "20 dB", "0 dB", "slope per 10 dB", "Loss", "95 % intervals over 100 draws of 12 clips"):
+    for text in (
+        "clean",
+        "20 dB",
+        "0 dB",
+        "slope per",
+        "loss",
+        "intervals from 100 bootstrap samples of 12 clips",
+    ):
         assert text in printed
     assert printed.count("loss: how much worse") == 1
     assert "Remember under white: fragile falls below steady at 1" in printed
@@ -47,15 +54,16 @@ def test_tables_name_strengths_losses_slopes_and_crossings(made):
 def test_tables_fit_80_columns_without_breaking_a_number(tmp_path):
     (found,) = study(find([write_study(tmp_path)], False, Options()), draws=100, seed=0)
     console = Console(width=80, record=True, file=io.StringIO())
-    for table in as_tables(found):
-        assert fits(console, table)
-        console.print(table)
-    printed = console.export_text()
-    (line,) = re.findall(r"steady +clean .*", printed.split("Remember under white")[1].split("Understand")[0])
-    assert (
-        re.fullmatch(r"steady +clean +\d+\.\d \[\d+\.\d, \d+\.\d\] *", line)
-        and "\N{HORIZONTAL ELLIPSIS}" not in printed
+    _, remember, *_ = group_curves(found)
+    print_grid(as_grid(found, remember), console)
+    lines = console.export_text(clear=False).splitlines()
+    assert all(len(line) <= 80 for line in lines) and not any("\N{HORIZONTAL ELLIPSIS}" in line for line in lines)
+    scores, slopes = (
+        number for number, line in enumerate(lines) if line.split()[:1] == ["[2]"] and "steady" not in line
     )
+    assert re.fullmatch(r" +\[2\]( +\d+\.\d){4} *", lines[scores]) and "[2] steady" in lines
+    assert re.fullmatch(r"( +\d+\.\d to \d+\.\d){4} *", lines[scores + 1])
+    assert lines[slopes].split() == ["[2]", "-1.08"] and "System" not in "".join(lines)
 
 
 def test_json_and_csv_have_the_same_points(made):
@@ -84,7 +92,7 @@ def test_the_page_fits_a_phone_and_keeps_systems_apart(chromium, made):
     assert [line["name"] for line in lines] == ["fragile", "steady", "weak"]
     starts = [line["x"][0] for line in lines]
     assert len({*starts}) == 3 and max(map(abs, starts)) < 0.5
-    assert "Slope per 10 dB" in visit.tab.locator("#robustness-siq-0-section thead").inner_text()
+    assert "slope per 10 dB" in visit.tab.locator("#robustness-siq-0-section thead").inner_text()
 
 
 def test_a_chart_becomes_a_picture(chromium, made, tmp_path):

@@ -114,7 +114,7 @@ def test_a_comparison_has_the_numbers_of_siq_compare(runs):
         for part in ("a", "b", "difference", "low", "high", "p"):
             assert frame.loc["siq", part] == written["siq"][part]
         assert frame.loc["remember", "difference"] == pytest.approx(100 * written["scores"]["remember"]["difference"])
-        assert comparison.better == written["better"] == frame.loc["siq", "favors"] == BASE
+        assert comparison.better == written["better"] == frame.loc["siq", "better"] == BASE
         assert frame.loc["remember", "unit"] == "WER %" and frame.loc["remember", "high"] < 0
 
 

@@ -1,5 +1,5 @@
 const PER_PAGE = 25;
-const COLUMNS = $("clip-table").dataset.columns.split(" ");
+const COLUMNS = [...$("clip-table").tHead.rows[0].cells].map((head) => head.dataset.column);
 const FIRST_VIEW = { query: "", set: "", system: "", level: "", sort: "id", order: "ascending", page: 0, open: null };
 const view = { ...FIRST_VIEW };
 /** Level of the address -> column of its scores, and whether a score leaves something to gain. */

@@ -32,7 +32,7 @@ async function comparePair(a, b, { write = false } = {}) {
   $("compare-verdict").textContent = verdictOf(a, b, pair, systems);
   const parts = partsOf(a, b, clips, data.levels);
   const total = parts.reduce((sum, part) => sum + part.total, 0);
-  $("compare-unit").textContent = `Each clip's part in the difference of ${withSign(total)} ${data.unit}; above 0 favors A.`;
+  $("compare-unit").textContent = `Each clip's part in the difference of ${withSign(total)} ${data.unit}; above 0 A is better.`;
   const driving = parts.filter((part) => Math.abs(part.total) > 1e-6).slice(0, MOST_DIFFERENT);
   const none = h("li", { className: "empty" }, "The two systems have the same scores on every clip.");
   $("compare-clips").replaceChildren(...(driving.length ? driving.map((part, i) => clipCompared(part, [a, b], systems, i === 0)) : [none]));
@@ -41,13 +41,13 @@ async function comparePair(a, b, { write = false } = {}) {
 
 const withoutInterval = (score, unit, a, b) => [score, unit, a, b, a === null || b === null ? null : a - b, null, null, null, NONE];
 
-function differenceRow([score, unit, a, b, difference, low, high, p, favors]) {
+function differenceRow([score, unit, a, b, difference, low, high, p, better]) {
   const number = (text) => h("td", { className: "number" }, text);
   const interval = low === null ? NONE : `${withSign(low)} to ${withSign(high)}`;
   return h("tr", { className: unit === "" ? "total" : "" },
     h("th", { scope: "row" }, unit ? `${score}, ${unit}` : score),
     ...[a, b].map((value) => number(value === null ? NONE : fixed(value, 2).replace("-", MINUS))),
-    number(withSign(difference)), number(interval), number(p === null ? NONE : p.toFixed(4)), h("td", {}, favors));
+    number(withSign(difference)), number(interval), number(p === null ? NONE : p.toFixed(4)), h("td", {}, better));
 }
 
 function verdictOf(a, b, pair, systems) {

@@ -18,10 +18,16 @@ const csv = (rows) => rows.map((row) => `${row.map(csvCell).join(",")}\r\n`).joi
 const headOf = (table) => [...table.tHead.rows[0].cells].map((head) =>
   [...head.querySelectorAll("button > *, :scope > span")].map((part) => part.textContent).join(", ") || head.textContent.trim());
 
+/** The content of a cell: an unrounded number, a name, or a text; empty if it is not known. */
+function valueIn(cell) {
+  if (cell.querySelector(".unknown")) return "";
+  return cell.dataset.sort ?? (cell.querySelector("bdi") ?? cell).textContent.trim().replace(/\s+/g, " ");
+}
+
 /** The rows of a table as sorted and filtered now, with unrounded numbers. */
 function tableRows(table) {
   const rows = [...table.tBodies[0].rows].filter((row) => !row.hidden);
-  return [headOf(table), ...rows.map((row) => [...row.cells].map((cell) => cell.dataset.sort ?? cell.textContent.trim().replace(/\s+/g, " ")))];
+  return [headOf(table), ...rows.map((row) => [...row.cells].map(valueIn))];
 }
 
 const saveButton = (text, label, onclick) => h("button", { type: "button", className: "save", textContent: text, "aria-label": label, onclick });
@@ -31,9 +37,9 @@ function addDownloads(place, buttons) {
   place.after(h("p", { className: "saves" }, h("span", {}, "Save as"), ...buttons));
 }
 
-for (const table of document.querySelectorAll("table.sortable, table[data-name]")) {
-  const name = table.dataset.name ?? table.closest("section").id;
-  addDownloads(table.closest(".scroll") ?? table, [
+for (const table of document.querySelectorAll("table[data-name]:not(#clip-table)")) {
+  const { name } = table.dataset;
+  addDownloads(table.closest(".scroll"), [
     saveButton("CSV", `Save the table ${name} as CSV`, () => save(`${name}.csv`, "text/csv", csv(tableRows(table)))),
   ]);
 }

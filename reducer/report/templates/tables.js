@@ -23,13 +23,13 @@ function makeSortable(table, sort) {
 
 function sortRows(body, column, direction) {
   const key = (row) => {
-    const text = row.cells[column].dataset.sort ?? row.cells[column].textContent;
+    const text = valueIn(row.cells[column]);
     return text === "" || Number.isNaN(Number(text)) ? text : Number(text);
   };
   body.append(...[...body.rows].sort((a, b) => order(key(a), key(b), direction === "ascending" ? 1 : -1)));
 }
 
-for (const table of document.querySelectorAll("table.sortable")) {
+for (const table of document.querySelectorAll("table.sortable:not(#clip-table)")) {
   const tools = document.querySelector(`[data-for="${table.id}"]`);
   if (tools) makeTools(table, tools);
   else makeSortable(table, (column, direction) => sortRows(table.tBodies[0], column, direction));
@@ -45,7 +45,7 @@ function makeTools(table, tools) {
   const filter = () => {
     const words = text.value.trim().toLowerCase();
     for (const row of rows) {
-      row.hidden = !row.textContent.toLowerCase().includes(words) || (kind.value !== "" && row.dataset.kind !== kind.value);
+      row.hidden = !row.textContent.toLowerCase().includes(words) || (kind.value !== "" && row.querySelector(".type").textContent.trim() !== kind.value);
     }
     const shown = rows.filter((row) => !row.hidden).length;
     nothing.hidden = shown > 0;

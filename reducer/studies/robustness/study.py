@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.results_file import CONDITION
@@ -24,6 +24,7 @@ class Robustness(NamedTuple):
 
     Attributes:
         clips: Number of clips of all levels, which are drawn together.
+        draws: Number of bootstrap samples of the intervals.
         notes: Lines below the tables.
     """
 
@@ -70,37 +71,3 @@ def _scale_of(norms: Norms | None, pool: ScoreMatrix) -> Scale | None:
                 f"norms of the same data set"
             )
     return norms.scale_of(pool.clips)
-
-
-def list_points(robustness: Robustness) -> list[dict[str, Any]]:
-    """Return one record per point of each curve."""
-    return [
-        {
-            "suite": robustness.suite,
-            "measure": curve.measure,
-            "unit": curve.unit,
-            "direction": curve.direction,
-            "system": curve.system,
-            "series": curve.series,
-            "condition": point.run.condition,
-            "strength": point.run.strength,
-            "strength_unit": point.run.unit,
-            "score": point.score,
-            "loss": point.loss,
-        }
-        for curve in robustness.curves
-        for point in curve.points
-    ]
-
-
-def as_content(robustness: Robustness) -> dict[str, Any]:
-    """Return curves, slopes and crossings of a suite for the JSON file."""
-    fields = ("measure", "series", "system", "slope", "per", "strength_unit")
-    return {
-        "clips": robustness.clips,
-        "draws": robustness.draws,
-        "notes": robustness.notes,
-        "points": list_points(robustness),
-        "slopes": [{name: getattr(curve, name) for name in fields} for curve in robustness.curves],
-        "crossings": robustness.crossings,
-    }

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from speechiq.core.console import count_of
+from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.coverage import caution_of_raw
 from speechiq.reducer.stats.grid import Column, Grid, flatten
 from speechiq.reducer.studies.validity.prediction import Prediction
@@ -52,9 +53,9 @@ def notes_of(prediction: Prediction) -> Iterator[str]:
     yield "AUC: how often a failure has a worse value than a success; 0.5 is chance"
     yield "R2 and thresholds are in-sample; p is not corrected for the number of metrics"
     if prediction.draws:
-        yield f"{prediction.draws} draws of clips, seed {prediction.seed}"
+        yield describe_samples(prediction.draws, prediction.seed)
         if prediction.left_out:
-            yield f"{prediction.left_out} draws had only failures or only successes and do not count"
+            yield f"{prediction.left_out} samples had only failures or only successes and do not count"
         yield from filter(None, [caution_of_raw(prediction.clips)])
     for predictor in prediction.predictors:
         if predictor.opposite:

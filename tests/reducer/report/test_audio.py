@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from speechiq.reducer.report.audio import find_source
+from speechiq.reducer.report.clips import find_source
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.reducer import report
-from speechiq.reducer.report import compare
-from speechiq.reducer.report.data import standings
+from speechiq.reducer.report import browser
+from speechiq.reducer.stats.estimate import plain
+from speechiq.reducer.tables.scoreboard_records import rows_of
 from tests.reducer.conftest import levels, write_run
 
 COLUMNS = {"remember": "wer", "understand": "sim", "apply": "acc"}
@@ -27,8 +28,8 @@ def runs(tmp_path_factory) -> Path:
 
 def of_page(runs: Path, bootstrap: int) -> tuple[report.Study, dict, list[str]]:
     study = report.gather([runs], bootstrap=bootstrap)
-    rows = standings(study)
-    return study, compare.browser_data(study, rows), [row.name for row in rows]
+    rows = rows_of(study.scoreboard)
+    return study, plain(browser.compare_pairs(study, rows)), [row["system"] for row in rows]
 
 
 def test_every_pair_is_that_of_the_command_in_both_directions(runs: Path, tmp_path: Path):
@@ -63,7 +64,7 @@ def test_the_parts_of_the_clips_sum_to_the_difference(runs: Path):
 def test_further_pairs_and_pages_without_draws_have_scores_alone(runs: Path, monkeypatch: pytest.MonkeyPatch):
     _, without, _ = of_page(runs, 0)
     assert without["pairs"] == {} and [len(of) for of in without["scores"]] == [7, 7, 7]
-    monkeypatch.setattr(compare, "MOST_WORK", 12)
+    monkeypatch.setattr(browser, "MOST_WORK", 12)
     assert {*of_page(runs, 60)[1]["pairs"]} == {"0 1", "1 0", "1 2", "2 1"}
 
 

@@ -83,7 +83,7 @@ def test_a_clip_is_found_played_and_compared(visit):
     here.tab.locator("#clip-count", has_text="1 of 5 clips").wait_for()
     here.tab.fill("#clip-search", "no such words")
     here.tab.locator("#clip-table", has_text="No clip matches").wait_for()
-    here.tab.click("#deciding a.clip:has-text('demo/kennedy') >> nth=0")
+    here.tab.click("#deciding a.to-clip:has-text('demo/kennedy') >> nth=0")
     written = here.tab.locator(".detail .transcript", has_text="b/poor+thinker")
     written.wait_for()
     assert written.locator("ins").all_inner_texts() == ["yellow"] and written.locator("del").all_inner_texts() == [
@@ -104,7 +104,7 @@ def test_links_and_marks_lead_to_the_clip(visit):
     opened, closed = (
         here.tab.locator(f"[data-clip='demo/kennedy'][aria-expanded={is_open}]") for is_open in ("true", "false")
     )
-    link = here.tab.locator("#deciding a.clip", has_text="kennedy").first
+    link = here.tab.locator("#deciding a.to-clip", has_text="kennedy").first
     for _ in range(2):
         link.click()
         opened.click()
@@ -243,7 +243,7 @@ def test_charts_and_tables_are_saved(visit):
     with here.tab.expect_download() as download:
         here.tab.get_by_label("Save the table leaderboard as CSV").click()
     rows = list(csv.DictReader(Path(download.value.path()).read_text(encoding="utf-8").splitlines()))
-    assert [row["Setup"] for row in rows] == [name.strip() for name in names(here)]
+    assert [row["System"] for row in rows] == [name.strip() for name in names(here)]
     assert float(rows[0]["Remember, WER %, Z"]) >= 0 and here.errors == []
 
 

@@ -11,10 +11,12 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import report
-from speechiq.reducer.report import data, items, suspects
+from speechiq.reducer.report import browser, items
 from speechiq.reducer.report.build import content
+from speechiq.reducer.report.leaderboard import leaderboard
 from speechiq.reducer.scores.siq_systems import read_answers
 from speechiq.reducer.studies import unanswerable
+from speechiq.reducer.tables.scoreboard_records import rows_of
 from tests.reducer.conftest import levels, write_run
 from tests.reducer.report.conftest import NAME, cascade, write_system
 
@@ -38,8 +40,8 @@ def test_the_command_writes_a_page_once(study, tmp_path):
     again = siq_report(study, "-o", file)
     assert isinstance(again.exception, SpeechIQError) and "add --force" in str(again.exception)
     assert siq_report(study, "-o", file, "--bootstrap", 50, "--force").exit_code == 0
-    assert "50 draws" in file.read_text(encoding="utf-8")
-    assert file.read_text(encoding="utf-8").count("95 % intervals of SIQ covered") == 2, "beside the table and below"
+    assert "50 bootstrap samples" in file.read_text(encoding="utf-8")
+    assert file.read_text(encoding="utf-8").count("95 % intervals of SIQ covered") == 1
 
 
 def test_a_rule_is_checked_before_any_run_is_read(tmp_path):
@@ -65,7 +67,7 @@ def test_one_system_has_a_page_with_norms_and_without(study, tmp_path):
     done = siq_report(study / "a", "-o", file, "--norms", norms, "--bootstrap", 50)
     assert done.exit_code == 0, done.output
     text = file.read_text(encoding="utf-8")
-    assert "1 system," in text and "norms <bdi>norms (" in text
+    assert "1 system," in text and "On the scale of norms" in text
 
 
 def test_what_was_not_asked_alike_is_refused_or_marked(study, tmp_path):
@@ -90,34 +92,40 @@ def test_what_can_be_scored_can_be_shown(tmp_path):
 
 
 def test_words_that_encoders_agree_on_are_listed_once(gathered):
-    places = content(gathered)["disagreements"]
-    assert {(place.reference, place.written, place.agree, place.encoders) for place in places} == {
-        ("harbor", "harvest", 3, 3)
-    }
-    same = suspects.disagreements(gathered.clips, dict.fromkeys(gathered.names, "one encoder"))
-    assert same == [], "systems that share an encoder are one witness"
+    rows = content(gathered)["disagreements"].rows
+    assert rows and all("<del>harbor</del> <ins>harvest</ins>" in row["words"] for row in rows)
+    assert {row["agree"] for row in rows} == {"3 of 3"}
+    same = items.disagreements(gathered.clips, dict.fromkeys(gathered.names, "one encoder"))
+    assert same.rows == [], "systems that share an encoder are one witness"
 
 
 def test_questions_that_gold_fails_too_are_listed(gathered):
-    failed = content(gathered)["failed"]
-    assert failed and all(row.failed >= suspects.NEARLY_ALL * row.systems for row in failed)
-    assert all(gathered.answers.votes["gold+thinker"][row.clip, row.question_id].vote != "B" for row in failed)
+    rows = content(gathered)["failed"].rows
+    shares = [[int(number) for number in row["failed"].split(" of ")] for row in rows]
+    assert rows and all(failed >= items.NEARLY_ALL * systems for failed, systems in shares)
+    gold = gathered.answers.votes["gold+thinker"]
+    answered = [item for item, answer in gold.items() if answer.vote == "B"]
+    assert not any(f"votes of {question}" in row["votes"] for _, question in answered for row in rows)
 
 
 def test_weights_of_the_clips_are_all_of_the_siq(gathered):
-    clips = data.browser_data(gathered, data.standings(gathered))["clips"]
+    clips = browser.list_clips(gathered, rows_of(gathered.scoreboard))["clips"]
     assert sum(clip["weight"] for clip in clips) == pytest.approx(100, abs=0.01)
     deciding = items.deciding(gathered.scoreboard.pool, gathered.scale, gathered.listening)
-    assert [level.level for level in deciding] == ["remember", "understand", "apply"]
-    assert deciding[0].hardest[0].value == max(item.value for item in deciding[0].hardest)
+    assert [*deciding] == ["remember", "understand", "apply"]
+    _, hardest = deciding["remember"]
+    assert hardest.rows[0]["mean"] == max(row["mean"] for row in hardest.rows)
 
 
 def test_flags_are_in_the_rows_and_unknown_ones_are_none(gathered):
-    rows = {row.name: row for row in data.standings(gathered)}
-    assert rows["b/poor+thinker"].flags["incomplete_audio"] == 1.0
-    assert rows[NAME].flags["incomplete_audio"] is None and rows[NAME].flags["unparsed"] > 0
-    assert rows["gold+thinker"].identity.kind == "Control" and rows[NAME].identity.kind == "End to end"
-    assert all(row.interval[0] <= row.siq + 1e-9 and row.siq - 1e-9 <= row.interval[1] for row in rows.values())
+    names = [row["system"] for row in rows_of(gathered.scoreboard)]
+    rows = dict(zip(names, leaderboard(gathered).rows, strict=True))
+    assert rows["b/poor+thinker"]["incomplete_audio"] == 1.0
+    assert rows[NAME]["incomplete_audio"] is None and rows[NAME]["unparsed"] > 0
+    assert rows["gold+thinker"]["kind"] == "Control" and rows[NAME]["kind"] == "End to end"
+    assert all(
+        siq.low <= siq.value + 1e-9 and siq.value - 1e-9 <= siq.high for siq in (row["siq"] for row in rows.values())
+    )
 
 
 def test_only_controls_make_a_page_too(tmp_path):
@@ -138,7 +146,7 @@ def test_questions_left_out_are_named_with_their_set(study, tmp_path):
     unanswerable.write_set(unanswerable.confirm(review), frozen)
     done = siq_report(study, "-o", file, "--bootstrap", 0, "--exclude", frozen)
     assert done.exit_code == 0, done.exception
-    expected = f"1 questions of the unanswerable set <code>{json.loads(frozen.read_text())['sha256'][:12]}</code>"
+    expected = f"1 question of the unanswerable set {json.loads(frozen.read_text())['sha256'][:12]}"
     assert expected in file.read_text(encoding="utf-8")
 
 

@@ -7,12 +7,15 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.reducer import report
-from speechiq.reducer.report import provenance, sets
+from speechiq.reducer.report import leaderboard
+from speechiq.reducer.report.page import describe_origin
+from speechiq.reducer.report.systems import list_tasks
 from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.by_dataset import macro_average, rank_by_dataset
 from speechiq.reducer.scores.ranking import rank
@@ -40,25 +43,22 @@ def runs(tmp_path_factory) -> Path:
 
 def test_each_set_and_their_mean_are_on_the_page(runs: Path):
     study = report.gather([runs], bootstrap=60)
-    tables = {table.name: table for table in sets.tables(study)}
+    scores = leaderboard.scores_by_set(study)
+    tables = leaderboard.set_tables(study, scores)
     assert [*tables] == ["siq", "remember", "understand", "apply"]
-    assert tables["siq"].columns == {
-        "x": "6 clips",
-        "y": "3 clips",
-        "Macro average": "each set once",
-        "All clips": "9 clips",
-    }
+    sets = ["x\n6 clips", "y\n3 clips", "Macro average\neach set once", "All clips\n9 clips"]
+    assert [column.heading for column in tables["siq"].shown] == ["System", *sets]
     systems = read_systems([runs]).systems
     boards = rank_by_dataset(systems)
     for row in rows_of(macro_average(rank(systems), boards)):
         at = study.names.index(row["system"])
-        first, second, macro, pooled = tables["siq"].cells[row["system"]]
-        assert [first.value, second.value] == pytest.approx([of.siq[at] for of in boards.values()])
-        assert macro.value == pytest.approx(row["siq"]) and macro.interval is None
+        first, second, macro, pooled = (scores[name][row["system"], "siq"][0] for name in sets)
+        assert [first.value, second.value] == pytest.approx([board.siq[at] for board in boards.values()])
+        assert macro.value == pytest.approx(row["siq"]) and np.isnan(macro.low)
         assert pooled.value == pytest.approx(study.scoreboard.siq[at])
-        assert first.interval[0] <= first.interval[1]
-        accuracy = tables["apply"].cells[row["system"]][2]
-        assert (accuracy.value, accuracy.z) == pytest.approx(
+        assert first.low <= first.high
+        accuracy, z = scores[sets[2]][row["system"], "apply"]
+        assert (accuracy.value, z) == pytest.approx(
             (100 * row["categories"]["apply"]["score"], row["categories"]["apply"]["z"])
         )
     page = report.render(study)
@@ -113,10 +113,14 @@ def test_the_head_names_the_versions_of_the_runs(tmp_path: Path):
     for name, version in versions.items():
         write_run(tmp_path / name, levels(SKILLS[name]), name, lm_eval_version=version, transformers_version="5.23.0")
     study = report.gather([tmp_path], bootstrap=0)
-    assert provenance.made(study, "")["Run with"] == "lm-eval 0.4.12 and 0.4.13, transformers 5.23.0"
+    assert (
+        describe_origin(list_tasks(study.ranking.context.systems), "")["Run with"]
+        == "lm-eval 0.4.12 and 0.4.13, transformers 5.23.0"
+    )
     tasks, _ = find_tasks([tmp_path / "c"])
     assert dict(tasks[0].versions) == {"transformers": "5.23.0"}
 
 
 def test_runs_without_versions_say_nothing_of_them(two_runs: Path):
-    assert "Run with" not in provenance.made(report.gather([two_runs], bootstrap=0), "")
+    tasks, _ = find_tasks([two_runs])
+    assert "Run with" not in describe_origin(tasks, "")

@@ -12,11 +12,14 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.reducer.report import build, gather, render
+from speechiq.reducer.report.browser import charts
 from speechiq.reducer.report.build import SECTIONS, content
 from speechiq.reducer.report.clips import read_clips
-from speechiq.reducer.report.data import charts, standings
+from speechiq.reducer.report.leaderboard import board
 from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.levels import choose_levels
+from speechiq.reducer.stats.estimate import plain
+from speechiq.reducer.tables.scoreboard_records import rows_of
 from tests.reducer.conftest import levels, write_run
 
 pytestmark = pytest.mark.slow
@@ -27,8 +30,8 @@ def test_two_systems_get_levels_and_the_reason(two_runs: Path):
     assert page.count("no SIQ and no Z: of two systems, one always has Z +1") == 1
     assert "Left out of this page: Scale, Level profiles, Stability." in page and "Most discriminating" not in page
     study = gather([two_runs], bootstrap=60)
-    rows = standings(study)
-    assert [row.name for row in rows] == ["bad", "good"] and all(row.interval is None for row in rows)
+    rows = rows_of(board(study))
+    assert [row["system"] for row in rows] == ["bad", "good"] and all(row["siq"] is None for row in rows)
     drawn = charts(study, rows)
     assert {*drawn} == {"similarity", "accuracy", "clips-wer"} and len(drawn["accuracy"]["data"][-1]["x"]) == 2
     assert "NaN" not in json.dumps(drawn) and not re.search(r'"nan"|:nan', render(study))
@@ -66,13 +69,12 @@ def test_some_levels_make_a_page_of_their_own(tmp_path: Path, wanted: tuple[str,
     assert page.count("no SIQ: it needs") == 1
     assert [section for section in SECTIONS if section not in shown["sections"]] == ["datasets", *left_out]
     assert all((f'id="{section}"' in page) == (section in shown["sections"]) for section in SECTIONS)
-    assert [row.name for row in shown["rows"]] == ["a", "b", "c"]
-    for row in shown["rows"]:
-        assert [*row.levels] == [*wanted]
-        assert all(low <= cell.shown <= high for cell in row.levels.values() for low, high in [cell.interval])
-    assert len(shown["data"]["clips"]["clips"]) == 4 and all(
-        clip["weight"] is None for clip in shown["data"]["clips"]["clips"]
+    rows = shown["leaderboard"].rows
+    assert len(rows) == 3 and all(
+        row[level].low <= row[level].value <= row[level].high for row in rows for level in wanted
     )
+    clips = plain(shown["data"]["clips"]["clips"])
+    assert len(clips) == 4 and all(clip["weight"] is None for clip in clips)
 
 
 def test_levels_that_ran_can_be_left_out_of_the_page(two_runs: Path, tmp_path: Path):
@@ -86,8 +88,8 @@ def test_levels_that_ran_can_be_left_out_of_the_page(two_runs: Path, tmp_path: P
 def test_guessing_is_that_of_the_column_in_use(tmp_path: Path):
     for name, skill in (("a", 0.9), ("b", 0.1), ("c", 0.5)):
         write_run(tmp_path / name, levels(skill), system=name, columns={"apply": {"acc_strict": float(skill > 0.4)}})
-    assert "Guessing at Apply gives 6 %" in build([tmp_path], levels=choose_levels(["apply=acc_strict"]), bootstrap=0)
-    assert "Guessing at Apply gives 20 %" in build([tmp_path], bootstrap=0)
+    assert "Apply by chance: 6 %" in build([tmp_path], levels=choose_levels(["apply=acc_strict"]), bootstrap=0)
+    assert "Apply by chance: 20 %" in build([tmp_path], bootstrap=0)
 
 
 @pytest.mark.parametrize("rules", ["english", "basic", "multilingual"])

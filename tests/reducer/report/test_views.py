@@ -10,8 +10,10 @@ from pypdf import PdfReader
 
 from speechiq.reducer import report
 from speechiq.reducer.report import figures, page
-from speechiq.reducer.report.data import charts, standings
+from speechiq.reducer.report.browser import charts
+from speechiq.reducer.report.leaderboard import board
 from speechiq.reducer.studies.coupled import compare
+from speechiq.reducer.tables.scoreboard_records import rows_of
 from speechiq.reducer.tables.side_by_side import verdict
 from tests.reducer.report.test_page import SIZES, names
 
@@ -47,7 +49,7 @@ def test_a_system_has_a_page_of_its_own(visit):
     text = shown.inner_text()
     assert "--model_args 'pretrained=b/poor+thinker,hub_token=***' --tasks t_apply," in text and "secret" not in text
     assert all(words in text for words in ("asr, model", "Remember, WER %", "64 s", "lm-eval 0.4.13", "t_remember"))
-    shown.locator("a.clip").first.click()
+    shown.locator("a.to-clip").first.click()
     here.tab.locator(".detail").wait_for()
     here.tab.go_back()
     here.tab.select_option("#system-choice", "gold+thinker")
@@ -130,7 +132,7 @@ def test_the_pdf_has_every_chart_and_column(visit, tmp_path):
         "Word error rate, %",
         "Word error rate of the clip, %",
     )
-    for words in (*titles, "Largest shift", "Audio encoder", "Favors", "% of the SIQ", "set/three", "Whose quota 0?"):
+    for words in (*titles, "Largest shift", "Audio encoder", "Better", "% of the SIQ", "set/three", "Whose quota 0?"):
         assert words in found, words
     assert found.count("lm_eval --model hf-audio") == 4
     here.tab.emulate_media(media="print")
@@ -143,7 +145,7 @@ def test_the_pdf_has_every_chart_and_column(visit, tmp_path):
 
 
 def test_hollow_marks_are_controls_and_the_legend_says_so(visit, study):
-    for chart in charts(found := report.gather([study], bootstrap=0), standings(found)).values():
+    for chart in charts(found := report.gather([study], bootstrap=0), rows_of(board(found))).values():
         for trace in chart["data"]:
             fills = trace.get("marker", {}).get("color")
             if isinstance(fills, list):
@@ -165,7 +167,7 @@ def test_every_table_can_be_saved(visit):
 
 def test_the_key_of_a_suspect_question_is_folded_away(visit):
     here = visit()
-    cell = here.tab.locator("#suspects .votes").first
+    cell = here.tab.locator("#suspects td.votes").first
     assert "right: B" not in cell.inner_text()
     cell.locator("summary").click()
     assert "right: B; votes: " in cell.inner_text()

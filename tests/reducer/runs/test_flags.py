@@ -85,7 +85,7 @@ def test_what_rows_lack_is_not_known_and_never_0(tmp_path):
     assert [row["unparsed"] for row in rows] == [0.5, None] and [row["repetition"] for row in rows] == [0.0, None]
     text = show(as_grid(ranking))
     assert (
-        "No letter" in text
+        "Unreadable" in text
         and "50.0" in text
         and "—" in text
         and "not recorded: questions answered with (E)" in " ".join(text.split())

@@ -136,7 +136,7 @@ def test_two_systems_are_compared(keywords, tmp_path):
     found = json.loads((tmp_path / "c.json").read_text())["suites"]["keywords"]
     assert found["better"] == SYSTEMS[0] and found["scores"]["names"]["p"] < 0.01
     assert found["scores"]["names"]["difference"] == -1.0, "the sign is that of the column"
-    assert (found["measures"]["names"]["direction"], found["scores"]["names"]["favors"]) == ("lower", SYSTEMS[0])
+    assert (found["measures"]["names"]["direction"], found["scores"]["names"]["better"]) == ("lower", SYSTEMS[0])
     shown = siq("compare", "gold", "silence", keywords, "--levels", "numbers", "--clips", "0")
     assert "by the intervals of numbers" in shown
 

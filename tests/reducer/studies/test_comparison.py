@@ -235,8 +235,8 @@ def test_json_is_plain():
     data = plain(as_json(compare(pool, "s0", "s4", draws=60)))
     assert data["better"] == "s4" and data["siq"]["difference"] < 0
     remember = data["scores"]["remember"]
-    assert list(remember) == ["difference", "a", "b", "low", "high", "p", "favors"]
-    assert data["measures"]["remember"]["direction"] == "lower" and remember["favors"] == "s4"
+    assert list(remember) == ["difference", "a", "b", "low", "high", "p", "better"]
+    assert data["measures"]["remember"]["direction"] == "lower" and remember["better"] == "s4"
     assert remember["difference"] == pytest.approx(remember["a"] - remember["b"])
     assert 0 < remember["low"] < remember["difference"] < remember["high"]
     assert data["clips"][0].keys() == {"clip", "total", "levels"}

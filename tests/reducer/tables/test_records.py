@@ -63,7 +63,7 @@ def test_the_keys_of_a_comparison_are_documented(written, tmp_path):
     assert CliRunner().invoke(app, given).exit_code == 0
     data = json.loads(out.read_text())
     assert table("key of a comparison") == list(data)
-    assert list(data["scores"]["apply"]) == ["difference", "a", "b", "low", "high", "p", "favors"]
+    assert list(data["scores"]["apply"]) == ["difference", "a", "b", "low", "high", "p", "better"]
 
 
 def test_a_file_says_where_it_comes_from(written, tmp_path):

@@ -99,7 +99,7 @@ def test_the_table_and_the_files_have_the_figures(tmp_path):
     found = cell["reliability"]
     assert cell["judge"] == "judged by openai:gpt-4o, rubric grade_0_5 v1, 3 draws"
     assert found["refusals"] == pytest.approx(1 / 24) and found["match"] == pytest.approx(1 / 3)
-    assert found["unread"] == 0.0 and "Unread" in shown
+    assert found["unread"] == 0.0 and "Unreadable" in shown
     assert found["alpha"]["low"] <= found["alpha"]["value"] <= found["alpha"]["high"]
     (line,) = csv.DictReader((tmp_path / "o.csv").read_text().splitlines())
     assert float(line["answers_reliability_alpha_value"]) == found["alpha"]["value"]
@@ -124,7 +124,7 @@ def test_one_judge_of_several_categories_has_a_row_over_all_answers(tmp_path):
     line, _ = csv.DictReader(files[1].read_text().splitlines())
     assert float(line["reliability_alpha_value"]) == found["alpha"]["value"]
     siq("score", tmp_path, "-o", files[2])
-    assert files[2].read_text().count("Reliability of the judge, every category") == 1
+    assert files[2].read_text().count("Every Category</bdi>") == 2
 
 
 def test_categories_with_different_judges_have_no_common_row(tmp_path):

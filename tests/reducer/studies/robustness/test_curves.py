@@ -16,8 +16,9 @@ from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.scores.suites import find
 from speechiq.reducer.stats.estimate import plain
 from speechiq.reducer.studies.robustness.curves import Measured, find_crossings, find_zeros
+from speechiq.reducer.studies.robustness.published import as_content
 from speechiq.reducer.studies.robustness.series import Run, describe_run
-from speechiq.reducer.studies.robustness.study import Robustness, as_content, study
+from speechiq.reducer.studies.robustness.study import Robustness, study
 from tests.reducer.conftest import levels, write_run
 
 CLIPS = 12

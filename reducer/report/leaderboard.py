@@ -1,0 +1,174 @@
+"""Make the tables of systems: the leaderboard, scores on each data set, profiles of levels, stability of ranks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from speechiq.core.console import count_of
+from speechiq.reducer.report.page import link
+from speechiq.reducer.report.study import Study, ranks_by_rule, weights_by_rule
+from speechiq.reducer.scores.by_dataset import macro_average
+from speechiq.reducer.scores.remarks import title
+from speechiq.reducer.scores.score_matrix import ScoreMatrix
+from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.stats.grid import Cell, Column, Grid
+from speechiq.reducer.tables.scoreboard_records import rows_of
+from speechiq.reducer.tables.scoreboard_table import SYSTEM, as_grid
+
+TAILS = (0.025, 0.975)
+
+#: A system's row (`rows_of`).
+Row = Mapping[str, Any]
+#: Heading of a data set -> system and score (`siq` or a level) -> its number and Z.
+Scores = Mapping[str, Mapping[tuple[str, str], Sequence[Cell]]]
+
+
+def leaderboard(study: Study) -> Grid:
+    """Return the table of all systems, best first: that of the terminal, with what the systems are."""
+    grid = as_grid(study.scoreboard)
+    numbers = ("siq", *study.levels)
+    order = ["rank", "system", *numbers, "kind", "encoder"]
+    columns = [
+        *(column._replace(form=".1f") if column.name in numbers else column for column in grid.columns),
+        Column("kind", "Model type", kind="type"),
+        Column("encoder", "Audio encoder", kind="encoder"),
+        Column("ranks", "", below="rank"),
+    ]
+    columns.sort(key=lambda column: order.index(column.name) if column.name in order else len(order))
+    rows = [
+        {**cells, **_describe(study, row), "ranks": _likely(row["rank_probabilities"])}
+        for cells, row in zip(grid.rows, rows_of(study.scoreboard), strict=True)
+    ]
+    notes = [note for note in grid.notes if note != study.scoreboard.remarks.no_siq]
+    return grid._replace(columns=columns, rows=rows, notes=notes)
+
+
+def _describe(study: Study, row: Row) -> dict[str, Cell]:
+    identity = study.identities[study.names.index(row["system"])]
+    mark = Markup(' <span class="warn" title="not asked the same">≠</span>') if row["mismatches"] else ""
+    name = link("system", row["system"]) + mark + _control(identity.control)
+    return {"system": name, "kind": identity.kind or None, "encoder": identity.encoder or None}
+
+
+def _likely(probabilities: Sequence[float] | None) -> str:
+    """Return the ranks of the middle 95 % of the bootstrap samples; empty if it is one."""
+    if probabilities is None:
+        return ""
+    low, high = np.searchsorted(np.cumsum(probabilities), TAILS) + 1
+    return f"{low}\N{EN DASH}{min(high, len(probabilities))}" if low < high else ""
+
+
+def label(study: Study, system: str) -> Markup:
+    """Return the short name of a system, which leads to its page, and its control, if it is one."""
+    place = study.names.index(system)
+    return link("system", system, study.labels[place]) + _control(study.identities[place].control)
+
+
+def _control(control: str) -> Markup:
+    return Markup("<small>control: {}</small>").format(control) if control else Markup()
+
+
+def scores_by_set(study: Study) -> Scores:
+    """Return the scores of all systems on each data set, their mean over the sets, and the scores on all clips."""
+    boards = {_head(name, scoreboard.pool): scoreboard for name, scoreboard in study.sets.items()}
+    if study.sets and (average := macro_average(study.scoreboard, study.sets)):
+        boards["Macro average\neach set once"] = average
+    boards[_head("All clips", study.scoreboard.pool)] = study.scoreboard
+    return {
+        source: {(row["system"], score): cells for row in rows_of(each) for score, *cells in _cells(study, row)}
+        for source, each in boards.items()
+    }
+
+
+def _head(name: str, pool: ScoreMatrix) -> str:
+    return f"{name}\n{count_of(max(map(len, pool.clips.values())), 'clip')}"
+
+
+def _cells(study: Study, row: Row) -> Iterator[tuple[str, Cell, Cell]]:
+    """Yield the name of a score, its number with its interval, and Z."""
+    yield "siq", estimate(row["siq"], row["siq_interval"]), ""
+    for level, category in row["categories"].items():
+        show = study.scoreboard.pool.levels[level].measure.show_score
+        ends = category["interval"] and [show(end) for end in category["interval"]]
+        yield level, estimate(show(category["score"]), ends), category["z"] if study.has_z else ""
+
+
+def estimate(value: float | None, ends: Sequence[float] | None = None) -> Estimate:
+    """Return a number of a record with the ends of its interval; undefined without it."""
+    return Estimate(math.nan if value is None else value, *(ends or ()))
+
+
+def score_names(study: Study) -> dict[str, str]:
+    """Return score -> its heading: SIQ, if there is one, and the levels."""
+    levels = {level: f"{title(level)}, {study.scoreboard.pool.levels[level].unit}" for level in study.levels}
+    return ({"siq": "Speech IQ"} if study.has_siq else {}) | levels
+
+
+def set_tables(study: Study, scores: Scores) -> dict[str, Grid]:
+    """Return score -> its table, a column per data set; none with one data set."""
+    systems = [study.names[row] for row in study.scoreboard.order]
+    first = Column("name", SYSTEM)
+    return {
+        score: _table(heading, first, scores, [(label(study, system), system, score) for system in systems])
+        for score, heading in score_names(study).items()
+        if study.sets
+    }
+
+
+def system_table(study: Study, scores: Scores, system: str) -> Grid:
+    """Return the scores of a system, a column per data set."""
+    rows = [(heading, system, score) for score, heading in score_names(study).items()]
+    return _table(f"Scores of {system}", Column("name", "Score"), scores, rows)
+
+
+def _table(heading: str, first: Column, scores: Scores, lines: Iterable[tuple[str, str, str]]) -> Grid:
+    """Return a table of scores; a line has its name, the system and the score."""
+    columns = [first]
+    for source in scores:
+        columns += [Column(source, source, ".1f"), Column(f"{source} Z", "", "+.2f", below=source)]
+    rows = []
+    for name, system, score in lines:
+        rows.append({"name": name})
+        for source, cells in scores.items():
+            rows[-1] |= dict(zip((source, f"{source} Z"), cells.get((system, score), ("", "")), strict=True))
+    return Grid(heading, columns, rows)
+
+
+def profiles(study: Study) -> Grid:
+    """Return the table of each system's Z on each level."""
+    columns = [Column("system", SYSTEM), *(Column(level, f"{title(level)}\nZ", "+.2f") for level in study.levels)]
+    rows = [
+        {"system": label(study, row["system"])} | {level: row["categories"][level]["z"] for level in study.levels}
+        for row in rows_of(study.scoreboard)
+    ]
+    return Grid("Level profiles", columns, rows)
+
+
+def stability(study: Study) -> Grid:
+    """Return the table of ranks by each rule of the level weights, and of the largest move when a system leaves."""
+    bars, shifts, ranks = study.scoreboard.bars, study.scoreboard.shifts, ranks_by_rule(study.scoreboard)
+    columns = [Column("system", SYSTEM)]
+    for rule, weights in weights_by_rule(study.scoreboard).items():
+        shown = " / ".join(f"{weight:.2f}" for weight in weights.values())
+        columns += [Column(rule, f"{rule}\n{shown}", "d", lower=True), Column(f"{rule} differs", "", below=rule)]
+    if bars:
+        columns.append(Column("best", "Rank 1\n% of bootstrap samples", ".0f", factor=100.0))
+    if shifts is not None:
+        columns += [Column("shift", "Largest shift\nSIQ, without …", "+.2f"), Column("without", "", below="shift")]
+    rows: list[dict[str, Cell]] = []
+    for row in study.scoreboard.order if ranks else ():
+        places = {rule: int(of_rule[row]) for rule, of_rule in ranks.items()}
+        first = next(iter(places.values()))
+        rows.append({"system": label(study, study.names[row]), **places})
+        rows[-1] |= {f"{rule} differs": f"not {first}" for rule, place in places.items() if place != first}
+        if bars:
+            rows[-1]["best"] = float(bars.ranks[row, 0])
+        if shifts is not None and not np.isnan(moves := shifts[:, row]).all():
+            furthest = int(np.nanargmax(np.abs(moves)))
+            rows[-1] |= {"shift": float(moves[furthest]), "without": study.labels[furthest]}
+    return Grid("Stability", columns, rows)
