@@ -24,8 +24,8 @@ CONTEXT = 4
 def deciding(pool: ScoreMatrix, scale: Scale | None, listening: Sequence[int]) -> dict[str, list[Grid]]:
     """Return level -> its heaviest clips, if there is a scale, and its hardest clips.
 
-    A clip's weight is its share of the level's discrimination, V_i / sum V (eq. 4). Means are over `listening`, the rows
-    of the systems that process audio.
+    A clip's weight is its share of the level's discrimination, V_i / sum V (eq. 4). Means are over `listening`, the
+    rows of the systems that process audio.
     """
     tables: dict[str, list[Grid]] = {}
     for level, raw in pool.raw.items():

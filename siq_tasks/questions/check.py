@@ -22,6 +22,7 @@ from speechiq.siq_tasks.questions.file import join, normalize, read_questions
 from speechiq.siq_tasks.questions.write import count_letters
 
 WORKERS = 8
+WITHOUT, WITH = "without the speech", "with the reference"
 
 
 @dataclass(frozen=True)
@@ -39,16 +40,14 @@ class Report:
     Attributes:
         letters: Letter -> number of questions with this key; divided by `questions`, the score of a constant letter.
         faults: One line per question that reveals its answer or is asked twice about a clip.
-        text_free: Score of the reader without the speech; None without a reader.
-        informed: Score of the reader with the reference; None without a reader or references.
+        readings: Score of the reader `WITHOUT` the speech and, with references, `WITH` the reference.
     """
 
     questions: int
     left_out: int
     letters: dict[str, int]
     faults: list[str]
-    text_free: Reading | None = None
-    informed: Reading | None = None
+    readings: Mapping[str, Reading]
 
 
 def check_file(
@@ -69,10 +68,10 @@ def check_file(
     asked = [row for row in rows if "left_out" not in row]
     readings = {}
     if author is not None and asked:
-        readings["text_free"] = _read(asked, author)
+        readings[WITHOUT] = _read(asked, author, WITHOUT)
         if references is not None:
-            readings["informed"] = _read(asked, author, references)
-    return Report(len(asked), len(rows) - len(asked), count_letters(asked), list_faults(asked), **readings)
+            readings[WITH] = _read(asked, author, WITH, references)
+    return Report(len(asked), len(rows) - len(asked), count_letters(asked), list_faults(asked), readings)
 
 
 def list_faults(asked: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -86,17 +85,14 @@ def list_faults(asked: Sequence[Mapping[str, Any]]) -> list[str]:
     return leaks + [f"{clip}: asked {n} times: {question}" for (clip, question), n in times.items() if n > 1]
 
 
-def _read(asked: Sequence[Mapping[str, Any]], author: Author, references: Mapping[str, str] | None = None) -> Reading:
+def _read(
+    asked: Sequence[Mapping[str, Any]], author: Author, manner: str, references: Mapping[str, str] | None = None
+) -> Reading:
     def answer(row: Mapping[str, Any]) -> str:
         options = [*row["options"], NONE_OF_THE_ABOVE]
-        text = row["question"]
-        if references is None:
-            prompt = prompts.to_guess(text, options)
-        else:
-            prompt = prompts.to_check(references[row["id"]], text, options)
+        prompt = prompts.to_answer(row["question"], options, references[row["id"]] if references else None)
         return parse_letter(author.ask(prompt, 0.0, derive_seed(row["question_id"])), options)
 
-    manner = "without the speech" if references is None else "with the reference"
     with tqdm(total=len(asked), desc=f"{author.name} {manner}", unit="question") as bar:
         letters = run_concurrently(asked, answer, workers=WORKERS, progress=bar)
     right = sum(letter == row["answer"] for letter, row in zip(letters, asked, strict=True))
@@ -106,7 +102,7 @@ def _read(asked: Sequence[Mapping[str, Any]], author: Author, references: Mappin
 def describe(report: Report) -> list[str]:
     r"""Return the lines of a report.
 
-    >>> print(*describe(Report(4, 0, {"A": 1, "B": 3, "C": 0, "D": 0}, [], Reading(0.5, 0.25))), sep="\n")
+    >>> print(*describe(Report(4, 0, {"A": 1, "B": 3, "C": 0, "D": 0}, [], {WITHOUT: Reading(0.5, 0.25)})), sep="\n")
     4 questions, 0 left out; right letters: A 1, B 3, C 0, D 0
     always saying one letter scores A 25.0 %, B 75.0 %, C 0.0 %, D 0.0 %
     the reader scores 50.0 % without the speech (25.0 % of its answers have no letter)
@@ -118,10 +114,7 @@ def describe(report: Report) -> list[str]:
     if report.questions:
         constant = (f"{letter} {count / report.questions:.1%}" for letter, count in report.letters.items())
         lines.append(f"always saying one letter scores {', '.join(constant)}".replace("%", " %"))
-    for reading, manner in ((report.text_free, "without the speech"), (report.informed, "with the reference")):
-        if reading is not None:
-            lines.append(
-                f"the reader scores {100 * reading.acc:.1f} % {manner} "
-                f"({100 * reading.unparsed:.1f} % of its answers have no letter)"
-            )
+    for manner, reading in report.readings.items():
+        unparsed = f"{100 * reading.unparsed:.1f} % of its answers have no letter"
+        lines.append(f"the reader scores {100 * reading.acc:.1f} % {manner} ({unparsed})")
     return lines + report.faults

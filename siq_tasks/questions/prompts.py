@@ -58,22 +58,15 @@ def to_write(reference: str, count: int, asked: Sequence[str] = ()) -> str:
     )
 
 
-def to_check(reference: str, question: str, options: Sequence[str]) -> str:
-    """Return the prompt for the letter of the right one of `options`, with (E), given `reference`."""
-    return CHECKING.format(reference=reference, question=question, options=_listed(options))
+def to_answer(question: str, options: Sequence[str], reference: str | None = None) -> str:
+    """Return the prompt for the letter of the right option, with (E); without a reference, for a guess (the floor).
 
-
-def to_guess(question: str, options: Sequence[str]) -> str:
-    """Return the prompt for the letter without the speech: the floor of a question.
-
-    >>> print(to_guess("Who won?", ["Ann", "Dan"]).split("about it?")[1].strip())
+    >>> print(to_answer("Who won?", ["Ann", "Dan"]).split("about it?")[1].strip())
     Question: Who won?
     (A) Ann
     (B) Dan
     Reply with the letter of one option, nothing else.
     """
-    return GUESSING.format(question=question, options=_listed(options))
-
-
-def _listed(options: Sequence[str]) -> str:
-    return "\n".join(f"({letter}) {option}" for letter, option in zip("ABCDE", options, strict=False))
+    listed = "\n".join(f"({letter}) {option}" for letter, option in zip("ABCDE", options, strict=False))
+    template = GUESSING if reference is None else CHECKING
+    return template.format(reference=reference, question=question, options=listed)

@@ -57,7 +57,7 @@ class Estimate:
         self.requests = len(clips) * (1 + checks)
         self.at_most = len(clips) * (plan.rewrites + 1) * (1 + PER_CLIP * len(plan.checkers) * plan.tries)
         writing = sum(len(prompts.to_write(clip["text"], PER_CLIP)) for clip in clips)
-        checking = sum(len(prompts.to_check(clip["text"], "", ())) + CHARACTERS_OF_A_QUESTION for clip in clips)
+        checking = sum(len(prompts.to_answer("", (), clip["text"])) + CHARACTERS_OF_A_QUESTION for clip in clips)
         self.tokens_in = (writing + checks * checking) // 4
         self.tokens_out = len(clips) * (PER_CLIP * TOKENS_OF_A_QUESTION + checks)
 
@@ -190,7 +190,7 @@ def _refuse(row: Mapping[str, Any], asked: Sequence[str]) -> str | None:
 def _fail(row: Mapping[str, Any], reference: str, plan: Plan, answers: Answers) -> str | None:
     """Return which checker fails: each must be right in more than half of its tries, which end once that is decided."""
     options = [*row["options"], NONE_OF_THE_ABOVE]
-    prompt = prompts.to_check(reference, row["question"], options)
+    prompt = prompts.to_answer(row["question"], options, reference)
     for checker in plan.checkers:
         right = 0
         for number in range(plan.tries):

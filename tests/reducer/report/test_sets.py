@@ -114,7 +114,7 @@ def test_the_head_names_the_versions_of_the_runs(tmp_path: Path):
         write_run(tmp_path / name, levels(SKILLS[name]), name, lm_eval_version=version, transformers_version="5.23.0")
     study = report.gather([tmp_path], bootstrap=0)
     assert (
-        describe_origin(list_tasks(study.ranking.context.systems), "")["Run with"]
+        describe_origin(list_tasks(study.scoreboard.systems), "")["Run with"]
         == "lm-eval 0.4.12 and 0.4.13, transformers 5.23.0"
     )
     tasks, _ = find_tasks([tmp_path / "c"])

@@ -15,7 +15,6 @@ from speechiq.reducer.report import build, gather, render
 from speechiq.reducer.report.browser import charts
 from speechiq.reducer.report.build import SECTIONS, content
 from speechiq.reducer.report.clips import read_clips
-from speechiq.reducer.report.leaderboard import board
 from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.levels import choose_levels
 from speechiq.reducer.stats.estimate import plain
@@ -30,7 +29,7 @@ def test_two_systems_get_levels_and_the_reason(two_runs: Path):
     assert page.count("no SIQ and no Z: of two systems, one always has Z +1") == 1
     assert "Left out of this page: Scale, Level profiles, Stability." in page and "Most discriminating" not in page
     study = gather([two_runs], bootstrap=60)
-    rows = rows_of(board(study))
+    rows = rows_of(study.scoreboard)
     assert [row["system"] for row in rows] == ["bad", "good"] and all(row["siq"] is None for row in rows)
     drawn = charts(study, rows)
     assert {*drawn} == {"similarity", "accuracy", "clips-wer"} and len(drawn["accuracy"]["data"][-1]["x"]) == 2

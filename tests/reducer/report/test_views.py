@@ -11,7 +11,6 @@ from pypdf import PdfReader
 from speechiq.reducer import report
 from speechiq.reducer.report import figures, page
 from speechiq.reducer.report.browser import charts
-from speechiq.reducer.report.leaderboard import board
 from speechiq.reducer.studies.coupled import compare
 from speechiq.reducer.tables.scoreboard_records import rows_of
 from speechiq.reducer.tables.side_by_side import verdict
@@ -145,7 +144,7 @@ def test_the_pdf_has_every_chart_and_column(visit, tmp_path):
 
 
 def test_hollow_marks_are_controls_and_the_legend_says_so(visit, study):
-    for chart in charts(found := report.gather([study], bootstrap=0), rows_of(board(found))).values():
+    for chart in charts(found := report.gather([study], bootstrap=0), rows_of(found.scoreboard)).values():
         for trace in chart["data"]:
             fills = trace.get("marker", {}).get("color")
             if isinstance(fills, list):

@@ -5,8 +5,13 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
+<<<<<<< HEAD
 from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.questions.check import check_file, describe
+=======
+from speechiq.siq_tasks.demo import demo
+from speechiq.siq_tasks.questions.check import WITH, WITHOUT, check_file, describe
+>>>>>>> refs/heads/w-metrics
 from speechiq.siq_tasks.questions.file import read_questions, write_questions
 from tests.conftest import run
 from tests.siq_tasks.questions.test_write import COMMAND
@@ -32,7 +37,7 @@ def test_the_demos_questions_have_no_fault_and_even_letters():
     report = check_file(QUESTIONS, REFERENCES, Cheat())
     assert (report.questions, report.left_out, report.faults) == (42, 0, [])
     assert report.letters == {"A": 11, "B": 11, "C": 10, "D": 10}
-    assert report.informed.acc == 1 and report.text_free.acc == 11 / 42
+    assert report.readings[WITH].acc == 1 and report.readings[WITHOUT].acc == 11 / 42
     assert "A 26.2 %" in describe(report)[1]
 
 

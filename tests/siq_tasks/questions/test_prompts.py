@@ -15,4 +15,4 @@ def test_the_prompts_are_those_of_their_version():
 
 def test_braces_in_a_reference_are_text():
     assert prompts.to_write("so {count} it {}", 3).endswith("Transcript:\nso {count} it {}")
-    assert "so {}" in prompts.to_check("so {}", "Who {}?", ["{a}"])
+    assert "so {}" in prompts.to_answer("Who {}?", ["{a}"], "so {}")

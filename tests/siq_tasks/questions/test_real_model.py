@@ -5,7 +5,7 @@ import pytest
 from speechiq.core.checkpoints.names import resolve
 from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.questions.authors import HarnessAuthor, OpenAIAuthor
-from speechiq.siq_tasks.questions.check import check_file
+from speechiq.siq_tasks.questions.check import WITH, WITHOUT, check_file
 from speechiq.siq_tasks.questions.file import join, read_questions, write_questions
 from speechiq.siq_tasks.questions.write import Plan, write
 from tests.served import transformers_serve
@@ -37,8 +37,11 @@ def test_the_floors_of_the_demos_questions_by_a_served_reader(served, tmp_path):
     url, model = served
     write_questions(tmp_path / "q", read_questions(QUESTIONS)[:8])
     report = check_file(tmp_path / "q", author=OpenAIAuthor(model, url, max_gen_toks=4))
-    assert report.letters == dict.fromkeys("ABCD", 2) and report.informed is None
-    assert 0 <= report.text_free.acc <= 0.6 and report.text_free.acc + report.text_free.unparsed <= 1
+    assert report.letters == dict.fromkeys("ABCD", 2) and list(report.readings) == [WITHOUT]
+    assert (
+        0 <= report.readings[WITHOUT].acc <= 0.6
+        and report.readings[WITHOUT].acc + report.readings[WITHOUT].unparsed <= 1
+    )
 
 
 def test_lm_evals_model_checks_with_and_without_the_reference(demo_models, tmp_path):
@@ -48,7 +51,7 @@ def test_lm_evals_model_checks_with_and_without_the_reference(demo_models, tmp_p
     author = HarnessAuthor("hf", MODEL, max_tokens=4)
     assert author.name == f"hf:{MODEL}"
     report = check_file(tmp_path / "q", references, author)
-    assert {round(3 * report.text_free.acc), round(3 * report.informed.acc)} <= set(range(4))
+    assert {round(3 * report.readings[WITHOUT].acc), round(3 * report.readings[WITH].acc)} <= set(range(4))
 
 
 def test_a_sampled_answer_depends_on_its_seed_alone(demo_models):
