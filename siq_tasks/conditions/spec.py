@@ -110,28 +110,16 @@ def _read(step: str, kind: str, text: str, units: Mapping[str, tuple[float, floa
     return number, unit
 
 
-def _only(step: str, kind: str, value: str, strength: str, *, has_value: bool) -> str:
-    """Return the one text of a step that has either a value or a strength."""
-    present, absent, sign, wrong_sign = (value, strength, ":", "@") if has_value else (strength, value, "@", ":")
-    if absent or not present:
-        _refuse(step, f"the strength comes after {sign!r}, and nothing after {wrong_sign!r}", kind)
-    return present
+def _read_number(kind: str, units: Mapping[str, tuple[float, float]], neutral: float, sign: str = ":") -> Parser:
+    """Return the parser of a kind whose only text is a number after `:` or `@`."""
 
-
-def _read_number(kind: str, units: Mapping[str, tuple[float, float]], neutral: float, *, has_value: bool) -> Parser:
     def parse(step: str, value: str, strength: str) -> Step:
-        text = _only(step, kind, value, strength, has_value=has_value)
+        text, rest, wrong = (value, strength, "@") if sign == ":" else (strength, value, ":")
+        if rest or not text:
+            _refuse(step, f"the strength comes after {sign!r}, and nothing after {wrong!r}", kind)
         return Step(step, kind, *_read(step, kind, text, units), neutral=neutral)
 
     return parse
-
-
-def _read_noise(kind: str) -> Parser:
-    return _read_number(kind, SNR, math.inf, has_value=False)
-
-
-def _read_value(kind: str, units: Mapping[str, tuple[float, float]], neutral: float) -> Parser:
-    return _read_number(kind, units, neutral, has_value=True)
 
 
 def _read_babble(step: str, value: str, strength: str) -> Step:
@@ -172,17 +160,17 @@ def _read_band(step: str, value: str, strength: str) -> Step:
 
 #: Name -> how it is written.
 KINDS: dict[str, Kind] = {
-    "white": Kind("white@10dB", "white noise at a signal-to-noise ratio", _read_noise("white")),
-    "pink": Kind("pink@10dB", "pink noise", _read_noise("pink")),
-    "hum": Kind("hum@10dB", "mains hum of 50 Hz with harmonics", _read_noise("hum")),
+    "white": Kind("white@10dB", "white noise at a signal-to-noise ratio", _read_number("white", SNR, math.inf, "@")),
+    "pink": Kind("pink@10dB", "pink noise", _read_number("pink", SNR, math.inf, "@")),
+    "hum": Kind("hum@10dB", "mains hum of 50 Hz with harmonics", _read_number("hum", SNR, math.inf, "@")),
     "babble": Kind("babble:3@0.5", "other clips of the set, mixed, by amplitude ratio or in dB", _read_babble),
     "noise": Kind("noise:FOLDER@5dB", "a recording from a folder", _read_folder),
-    "reverb": Kind("reverb:0.6s", "a room with this reverberation time", _read_value("reverb", {"s": (0, 10)}, 0.0)),
+    "reverb": Kind("reverb:0.6s", "a room with this reverberation time", _read_number("reverb", {"s": (0, 10)}, 0.0)),
     "codec": Kind("codec:opus@12k", "opus or mp3 at a bit rate, gsm, mulaw", _read_codec),
     "band": Kind("band:300-3400", "a band of frequencies, Hz", _read_band),
-    "speed": Kind("speed:1.25", "faster or slower at the same pitch", _read_value("speed", {"": (0.25, 4)}, 1.0)),
-    "gain": Kind("gain:-20dB", "a change of level", _read_value("gain", {"dB": (-LARGEST_DB, LARGEST_DB)}, 0.0)),
-    "clip": Kind("clip:6dB", "peaks cut off this far below the highest", _read_value("clip", {"dB": (0, 60)}, 0.0)),
+    "speed": Kind("speed:1.25", "faster or slower at the same pitch", _read_number("speed", {"": (0.25, 4)}, 1.0)),
+    "gain": Kind("gain:-20dB", "a change of level", _read_number("gain", {"dB": (-LARGEST_DB, LARGEST_DB)}, 0.0)),
+    "clip": Kind("clip:6dB", "peaks cut off this far below the highest", _read_number("clip", {"dB": (0, 60)}, 0.0)),
 }
 
 

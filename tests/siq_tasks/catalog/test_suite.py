@@ -8,6 +8,7 @@ from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.catalog.suite import data_sets, list_clips, metadata
+from speechiq.siq_tasks.catalog.tasks import IN_PACKAGE, list_tasks
 from tests.conftest import run
 from tests.siq_tasks.conftest import Hub
 from tests.warm import lm_eval, run_warm
@@ -72,6 +73,11 @@ def test_clips_are_listed_without_a_task(hub, own_cache):
     assert {clip["id"] for clip in clips} == {f"voxpopuli/parliament-{n}" for n in range(1, 5)}
     cleaned = [f"{dataset}_cleaned" for dataset in ("earnings22", "voxpopuli")]
     assert data_sets() == sorted([*REAL, "demo", *cleaned, *(f"paper_{dataset}" for dataset in REAL)])
+
+
+def test_the_clips_of_every_bundled_set_are_listed(own_cache):
+    sets = {task.dataset for task in list_tasks(check_files=False) if task.source == IN_PACKAGE}
+    assert len(sets) == 9 and all(list_clips(dataset) for dataset in sets)
 
 
 def test_an_unknown_set_is_named_with_the_known_ones():
