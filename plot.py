@@ -32,7 +32,7 @@ def scores(scoreboard: Scoreboard) -> go.Figure:
         scoreboard: What `speechiq.rank` returned.
 
     Raises:
-        SpeechIQError: There is no SIQ.
+        SpeechIQError: The scoreboard has no SIQ.
 
     Example:
         ```python

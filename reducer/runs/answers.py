@@ -55,14 +55,9 @@ class _AnswerRow(msgspec.Struct):
 
 
 class Question(NamedTuple):
-    """A question of Apply.
+    """A question of Apply with the texts of (A) to (D), the letter of the right one, and the clip's reference.
 
-    Attributes:
-        question: Its text.
-        options: Texts of (A) to (D).
-        answer: The letter of the right option.
-        text: The clip's reference.
-        audio: Path of the clip, as its run recorded it; None if the run does not record it.
+    `audio` is the path of the clip, as its run recorded it; None if the run does not record it.
     """
 
     question: str

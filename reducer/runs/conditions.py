@@ -50,14 +50,9 @@ FIXES = {CONDITION: "compare conditions by siq study robustness", SETTINGS: "run
 
 
 class Mismatch(NamedTuple):
-    """One difference between a system's run and what it is compared with.
+    """One difference between a system's run and what it is compared with, in words, and what the user can do.
 
-    Attributes:
-        system: The system's name.
-        level: Name of the category.
-        aspect: One of `ASPECTS`, `CONDITION`, `SETTINGS` or `JUDGE`.
-        text: The difference, naming both sides.
-        fix: What the user can do.
+    `aspect` is one of `ASPECTS`, `CONDITION`, `SETTINGS` or `JUDGE`.
     """
 
     system: str

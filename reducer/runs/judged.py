@@ -33,12 +33,9 @@ class Doc(msgspec.Struct):
 
 
 class Stored(msgspec.Struct):
-    """What the filter of a judged task left in `filtered_resps`.
+    """What the filter of a judged task left in `filtered_resps`: the system's answer, and per draw of the judge a text.
 
-    Attributes:
-        answer: The system's answer.
-        scores: Score of each draw on the scale of the rubric; None for one that could not be read.
-        texts: What the judge wrote in each draw.
+    `scores` has the score of each draw on the scale of the rubric; None for one that could not be read.
     """
 
     answer: str
@@ -59,7 +56,6 @@ class Judged(NamedTuple):
     """Hold one judged answer; numbers that a row does not have are NaN.
 
     Attributes:
-        answer: The system's answer.
         scores: Score of each draw on the scale of the rubric; NaN for one that could not be read.
         judge: Their mean as a share of the scale, 0 to 1.
         rule: Score without a judge: 1 if the answer matches by rule, else its F1.
@@ -106,15 +102,9 @@ class _JudgeColumns(msgspec.Struct):
 
 
 class JudgedRow(NamedTuple):
-    """A row of a judged task.
+    """A row of a judged task: its item (the clip first), the whole row as lm-eval wrote it, and what is read of it.
 
-    Attributes:
-        id: A digest that names the answer, with any judge.
-        item: The fields of the doc that name the item; the first is the clip.
-        task: Its task.
-        row: The whole row, as lm-eval wrote it.
-        doc: The texts of its doc.
-        stored: What the filter left.
+    `id` is a digest that names the answer, with any judge.
     """
 
     id: str

@@ -19,15 +19,7 @@ ADVICE = 'each line is {"id": CLIP, "system": NAME, "success": true or false, "b
 
 
 class Label(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One label.
-
-    Attributes:
-        id: Id of the clip.
-        system: Name of the system.
-        success: Whether the task succeeded.
-        by: What made the label: `answers`, `judge ENGINE:MODEL`, or a person.
-        question_id: The question about the clip; empty if a clip is one task.
-    """
+    """One label of a clip, or of a question about it; `by` is `answers`, `judge ENGINE:MODEL`, or a person."""
 
     id: str
     system: str

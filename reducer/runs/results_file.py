@@ -61,8 +61,6 @@ class TaskRun(NamedTuple):
     Attributes:
         date: Start of the run, in seconds since 1970.
         results: The results file.
-        system: The system's name.
-        task: The task's name.
         category: The category that the task describes.
         metadata: The metadata that the task recorded (`version`, `dataset`, `embedder`, ...).
         described: The description of the system by `hf-audio` (`kind`, `asr`, `llm`, ...); empty for other model types.

@@ -146,16 +146,13 @@ def _duration(seconds: Any) -> str:
 
 
 class Speed(NamedTuple):
-    """The speed of one kind of work in one run.
+    """The speed of one kind of work in one run; device and batch size are empty if not recorded.
 
     Attributes:
-        system: Name of the system.
         work: Kind of work, such as `transcribing`, `answering by likelihood`, `embedding` or `judging`.
         rtfx: Seconds of audio per second of work, without the loading of models; None for work on texts alone.
         audio_seconds: Seconds of audio; what came from the response cache does not count.
         work_seconds: Seconds of work, of all processes together.
-        device: Device of the run; empty if not recorded.
-        batch_size: Batch size of the run; empty if not recorded.
     """
 
     system: str

@@ -31,7 +31,6 @@ class SampleTable(NamedTuple):
     """Hold the rows of one task. Texts are read on demand, from `rows.read_texts(task.samples)`.
 
     Attributes:
-        task: The task.
         items: Item of each row.
         columns: Column that some row has -> its values, shape (rows,), NaN for a row without one or an undefined one.
         groups: The groups of each row, by the fields of `group_by`; empty without such fields.
@@ -66,7 +65,7 @@ def read_table(
 ) -> SampleTable:
     """Read the numbers of a task line by line; of a row, only the item, its groups and the columns.
 
-    The columns are the score, flags, the floor and those that the category shows beside its score.
+    The columns are the score, flags, the floor and those that the category shows beside its score, and `columns`.
 
     Args:
         task: The task.

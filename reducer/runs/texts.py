@@ -80,11 +80,8 @@ def differing(one: str, other: str) -> tuple[list[tuple[str, bool]], list[tuple[
 class Written(NamedTuple):
     """What one system wrote about an item.
 
-    Attributes:
-        question: The question; for an assistant, the query itself.
-        reference: The reference of the clip.
-        right: The right answer; empty if the doc has none.
-        text: The answer, or for a task that transcribes the transcript.
+    The question of an assistant's task is the query; `right` is empty if the doc has no right answer; the text is the
+    answer, or for a task that transcribes the transcript.
     """
 
     question: str

@@ -12,7 +12,7 @@ from speechiq.reducer.scores.comparability import intersect
 from speechiq.reducer.scores.derived import derive_columns, split_groups
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.remarks import has_scale, observe, remark
+from speechiq.reducer.scores.remarks import explain_few, explain_no_siq, has_scale, observe
 from speechiq.reducer.scores.scale import DEFAULT_RULE, NoSpread, calibrate, competition_ranks, flat, score
 from speechiq.reducer.scores.score_matrix import align
 from speechiq.reducer.scores.scoreboard import Scoreboard
@@ -80,15 +80,15 @@ def rank_means(means: np.ndarray) -> np.ndarray:
 def _describe(suite: str, systems: Sequence[System]) -> Scoreboard:
     """Return the scoreboard of systems in the order of their names, without error bars and scale."""
     pool, further = align(systems), derive_columns(systems)
-    ranks = {category: rank_means(means) for category, means in pool.means.items()}
-    means = pool.means | further.pool.means
-    return Scoreboard(suite, pool, tuple(systems), further, means, ranks, observe(pool, systems))
+    means = pool.means
+    ranks = {category: rank_means(scores) for category, scores in means.items()}
+    return Scoreboard(suite, pool, tuple(systems), further, means | further.pool.means, ranks, observe(pool, systems))
 
 
 def _add_scale(scoreboard: Scoreboard, rule: str, norms: Norms | None, draws: int, seed: int) -> Scoreboard:
     """Return the scoreboard of SIQ's levels with Z and SIQ, and the error bars of all columns; see `rank`."""
     pool = scoreboard.pool
-    remarks = remark(pool, scoreboard.systems, norms)
+    remarks = scoreboard.remarks._replace(no_siq=explain_no_siq(pool, norms), few=explain_few(pool, norms))
     scale = fixed = norms.scale_of(pool.clips) if norms else None
     if scale is None and has_scale(pool):
         try:

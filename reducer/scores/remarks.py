@@ -165,7 +165,7 @@ NO_REMARKS = Remarks()
 
 def remark(pool: ScoreMatrix, systems: Sequence[System], norms: Norms | None = None) -> Remarks:
     """Return the remarks on SIQ; systems are in the order of the pool, with the items that are scored."""
-    return observe(pool, systems)._replace(no_siq=explain_no_siq(pool, norms), few=_explain_few(pool, norms))
+    return observe(pool, systems)._replace(no_siq=explain_no_siq(pool, norms), few=explain_few(pool, norms))
 
 
 def observe(pool: ScoreMatrix, systems: Sequence[System]) -> Remarks:
@@ -224,7 +224,8 @@ def has_scale(pool: ScoreMatrix, norms: Norms | None = None) -> bool:
     return norms is not None or len(pool.systems) >= FEWEST_FOR_SIQ
 
 
-def _explain_few(pool: ScoreMatrix, norms: Norms | None) -> str | None:
+def explain_few(pool: ScoreMatrix, norms: Norms | None = None) -> str | None:
+    """Return why a scale is weak, in one line; None if it is not, or if there is none."""
     count = len(norms.systems if norms else pool.systems)
     if count >= FEW or not has_scale(pool, norms):
         return None

@@ -8,8 +8,8 @@ moments (ddof 0). Functions of arrays take any leading axes.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -30,16 +30,9 @@ class NoSpread(SpeechIQError):
     """Report a level on which all systems tie, so that eq. 5 cannot be computed."""
 
 
-class Rule(Protocol):
-    """A rule of level weights."""
-
-    def __call__(self, std: Spread, /) -> Spread:
-        """Return the level weights for standard deviations, before they are scaled to sum to 1."""
-        ...
-
-
 DEFAULT_RULE = "inverse-std"
-RULES: dict[str, Rule] = {
+#: Rule -> level weights for standard deviations, before they are scaled to sum to 1.
+RULES: dict[str, Callable[[Any], Any]] = {
     DEFAULT_RULE: lambda std: 1 / (std + EPSILON),
     "inverse-variance": lambda std: 1 / (std**2 + EPSILON),
     "equal": lambda std: std**0,
@@ -72,13 +65,7 @@ class Scale(NamedTuple):
 
 
 class LevelScores(NamedTuple):
-    """The scores of all systems at one level, each of shape (systems,).
-
-    Attributes:
-        raw: Mean raw score over clips: -WER, similarity or accuracy, as a fraction.
-        weighted: X_j of eq. 4, a fraction.
-        z: Z_j of eq. 5, in standard deviations of the pool.
-    """
+    """Hold the scores of all systems at one level: the mean raw score, X_j of eq. 4 (fractions), and Z_j of eq. 5."""
 
     raw: np.ndarray
     weighted: np.ndarray
@@ -96,13 +83,10 @@ class Scores(NamedTuple):
 
 
 def discrimination(raw: np.ndarray) -> np.ndarray:
-    """Return how much each clip separates the systems (eq. 3): V, shape (..., clips).
+    """Return how much each clip separates the systems (eq. 3): X_raw, shape (..., systems, clips), to V, (..., clips).
 
     Deviations are taken from the first system, which does not change the variance and makes it exactly 0
     if all systems agree.
-
-    Args:
-        raw: X_raw, shape (..., systems, clips).
 
     >>> discrimination(np.array([[0.0, 0.1], [1.0, 0.1]])).tolist()
     [0.25, 0.0]
@@ -114,11 +98,7 @@ def weighted_score(raw: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return each system's mean over clips, weighted by discrimination (eq. 4): X, shape (..., systems).
 
     A system's score does not depend on the other systems, to the last bit; `einsum` would sum in blocks that depend on
-    them.
-
-    Args:
-        raw: X_raw, shape (..., systems, clips).
-        weights: V, shape (..., clips). All zero gives NaN.
+    them. Weights that are all zero give NaN.
 
     >>> weighted_score(np.array([[0.0, 0.5], [1.0, 0.5]]), np.array([0.25, 0.0])).tolist()
     [0.0, 1.0]

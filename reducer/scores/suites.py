@@ -20,12 +20,12 @@ from speechiq.reducer.scores.siq_systems import check_levels
 
 
 class Found(NamedTuple):
-    """The suites of some runs.
+    """The suites of some runs, SIQ first, with one line per choice that was made between runs.
 
     Attributes:
-        tasks: Suite -> the newest run of each of its tasks; SIQ first, then by name.
+        tasks: Suite -> the newest run of each of its tasks.
         levels: Suite -> the categories to score, each with its column.
-        warnings: One line per choice that was made between runs.
+        warnings: The lines.
     """
 
     tasks: dict[str, list[TaskRun]]

@@ -23,8 +23,7 @@ class Fit(NamedTuple):
 
     Attributes:
         probability: Probability of failure of each item.
-        coefficients: One per covariate; NaN if they do not exist because a threshold separates the items.
-        intercept: NaN in the same case.
+        coefficients, intercept: NaN if they do not exist because a threshold separates the items.
         separated: Share of the items that a threshold separates; 0 for an ordinary fit, 1 if all are separated.
     """
 

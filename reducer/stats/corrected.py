@@ -22,13 +22,9 @@ ROUNDING = 1e-9
 
 
 class Corrected(NamedTuple):
-    """A mean score, as the judge gave it and corrected by a person's scores.
+    """The mean score of `answers` answers, as the judge gave it and corrected by a person's scores.
 
-    Attributes:
-        judge: The judge's mean over all answers.
-        mean: The corrected mean, of the answers that the person scored; undefined without any, and its interval for
-            answers of fewer than two clips.
-        answers: Number of answers with a score of the judge.
+    The corrected mean is undefined without any score of the person, and its interval for answers of one clip.
     """
 
     judge: float
@@ -42,17 +38,12 @@ def correct(
     clips: Sequence[Hashable],
     bounds: tuple[float, float] = (-math.inf, math.inf),
 ) -> Corrected:
-    """Return the judge's mean score, corrected by a person's scores.
+    """Return the judge's mean score, corrected by a person's scores (NaN for an answer without one).
 
     The variance is that of the sum over clips of each answer's part in the estimate. So the answers of a clip may
     depend on each other, and the answers that the person scored count in both means, as they are part of both. If all
-    parts agree, each clip that the person scored counts as one answer (`proportion.wilson`).
-
-    Args:
-        judge: The judge's scores, all of them numbers, shape (answers,).
-        person: The person's scores, NaN for an answer without one, shape (answers,).
-        clips: The clip of each answer.
-        bounds: Lowest and highest score; the interval ends there.
+    parts agree, each clip that the person scored counts as one answer (`proportion.wilson`). The interval ends at the
+    bounds of the score.
 
     >>> correct(np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0, 0.0]), "abcd").mean.value
     0.25
