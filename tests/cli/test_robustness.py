@@ -18,7 +18,7 @@ from speechiq.reducer.scores.suites import find
 from speechiq.reducer.studies.robustness.study import study
 from speechiq.reducer.tables.robustness_table import as_tables
 from speechiq.reducer.tables.terminal import fits
-from speechiq.tools.curves import SIZE, take
+from speechiq.tools.screenshots import CHART_SIZE, take_chart
 from tests.reducer.browser import Visit
 from tests.reducer.studies.robustness.test_curves import STRENGTHS, write_study
 
@@ -88,6 +88,6 @@ def test_the_page_fits_a_phone_and_keeps_systems_apart(chromium, made):
 
 
 def test_a_chart_becomes_a_picture(chromium, made, tmp_path):
-    take(chromium, made[3], tmp_path / "curves.png")
+    take_chart(chromium, made[3], tmp_path / "curves.png")
     with Image.open(tmp_path / "curves.png") as picture:
-        assert SIZE["width"] > picture.width > 700 and len(picture.getcolors(maxcolors=2**24)) > 20
+        assert CHART_SIZE["width"] > picture.width > 700 and len(picture.getcolors(maxcolors=2**24)) > 20

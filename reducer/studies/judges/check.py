@@ -108,7 +108,7 @@ def _check_rubric(
     grades, confusion = _confuse(np.array(points))
     clips = {answer.id: answer.item[0] for answer in answers}
     persons = agreement.compare_each_pair(
-        [(name, {id: score for id, score in of.items() if id in clips}) for name, of in scores.items()],
+        [(person, {id: score for id, score in by_id.items() if id in clips}) for person, by_id in scores.items()],
         clips.__getitem__,
         fewest=FEWEST,
         draws=draws,
