@@ -158,7 +158,7 @@ def compare(
     if chosen not in names:
         raise SpeechIQError(f"suite {suite!r}: both systems ran {', '.join(names)}; give suite= one of these")
     pair = pairs[names.index(chosen)]
-    return compare_pair(pair, options).found
+    return compare_pair(pair, options).comparison
 
 
 def predict(

@@ -13,7 +13,6 @@ import argparse
 import hashlib
 import io
 import json
-import os
 import random
 import shutil
 import struct
@@ -21,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import zlib
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ import soxr
 from tqdm import tqdm
 
 from speechiq.core.errors import SpeechIQError, print_in_one_line
-from speechiq.core.files.plain import write_whole
+from speechiq.core.files.plain import check_output_folder, write_whole
 from speechiq.core.recordings.ogg import checksum_of, read_pages
 
 DEMO = Path(__file__).resolve().parents[1] / "siq_tasks" / "demo"
@@ -59,6 +59,7 @@ PACKAGES = {
     "festival": "Debian package festival",
     "espeak-ng": "Debian package espeak-ng",
 }
+run = partial(subprocess.run, capture_output=True, text=True, check=False)
 FESTIVAL_VOICES = ("festival", "--batch", "(print (voice.list))")
 
 
@@ -131,7 +132,7 @@ def check(clips: list[dict], sources: Sources) -> None:
             raise SpeechIQError(f"{name} needs the program {program}: install {PACKAGES[name.split(':')[0]]}")
         if name.startswith("piper:"):
             _check_piper_voice(sources.voice)
-        if name.startswith("festival:") and name.split(":")[1] not in _run(*FESTIVAL_VOICES).stdout:
+        if name.startswith("festival:") and name.split(":")[1] not in run(FESTIVAL_VOICES).stdout:
             raise SpeechIQError(f"{name} is missing: install Debian package festvox-us-slt-hts")
 
 
@@ -147,17 +148,13 @@ def _check_piper_voice(voice: Path | None) -> None:
             raise SpeechIQError(f"{voice} is not {PIPER_VOICE} (another sha256): {source}")
 
 
-def _run(*command: str) -> subprocess.CompletedProcess:
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 def speak(clip: dict, sources: Sources) -> np.ndarray:
     """Return the clip's text, spoken by its voice; a `SpeechIQError` says that the voice's program failed."""
     with tempfile.TemporaryDirectory() as folder:
         text, wav = Path(folder, "text.txt"), Path(folder, "speech.wav")
         text.write_text(clip["text"] + "\n", encoding="utf-8")
         values = {"piper": sources.piper, "voice": sources.voice, "text": text, "wav": wav}
-        done = _run(*(part.format(**values) for part in VOICES[clip["voice"]].split()))
+        done = run([part.format(**values) for part in VOICES[clip["voice"]].split()])
         if done.returncode or not wav.is_file() or wav.stat().st_size < 1000:
             reason = (done.stderr.strip().splitlines() or ["it wrote no speech"])[-1]
             raise SpeechIQError(f"{clip['voice']} could not speak {clip['id']} ({done.returncode}): {reason}")
@@ -199,9 +196,7 @@ def make_all(out: Path, only: list[str], sources: Sources, home: Path = DEMO) ->
         raise SpeechIQError(f"no clip {min(unknown)!r}; known are {', '.join(c['id'] for c in clips)}")
     chosen = [c for c in clips if (c["id"] in only if only else c["voice"] or sources.human)]
     check(chosen, sources)
-    folder = next(path for path in (out, *out.resolve().parents) if path.exists())
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise SpeechIQError(f"--out {out}: {folder} is not a folder that can be written; name another")
+    check_output_folder(out, "name another folder with --out")
     if not only and not sources.human and not all(clip["voice"] for clip in clips):
         print("The human recordings are left out; --human DIR makes them too.", file=sys.stderr)
     changed = []

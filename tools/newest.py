@@ -6,15 +6,12 @@ import re
 from configparser import ConfigParser
 from pathlib import Path
 
-SETUP = Path(__file__).parent.parent / "setup.cfg"
-
 
 def list_packages() -> list[str]:
     """Return the names under `install_requires`."""
     setup = ConfigParser()
-    setup.read(SETUP, encoding="utf-8")
-    lines = setup["options"]["install_requires"].split()
-    return [re.match(r"[\w.-]+", line).group() for line in lines]
+    setup.read(Path(__file__).parents[1] / "setup.cfg", encoding="utf-8")
+    return re.findall(r"^[\w.-]+", setup["options"]["install_requires"], re.MULTILINE)
 
 
 if __name__ == "__main__":

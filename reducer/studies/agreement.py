@@ -38,9 +38,8 @@ def compare_each_pair(
 ) -> list[dict[str, Any]]:
     """Return a record for each two raters: their names `a` and `b`, the number of `items`, and their agreement.
 
-    Args:
-        clip_of: Function that names the clip of an item; clips are drawn for the intervals.
-        fewest: Pairs of raters with fewer items that both scored are left out.
+    Pairs with fewer than `fewest` items that both scored are left out. Intervals come from draws of the clips of the
+    items, which `clip_of` names; 0 draws leave them out.
     """
     records = []
     for (name_a, scores_a), (name_b, scores_b) in combinations(raters, 2):

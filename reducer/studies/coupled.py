@@ -45,15 +45,12 @@ def compare(
     seed: int = 0,
     raw_only: str | None = None,
 ) -> Comparison:
-    """Compare the systems a and b of a pool, whose further systems set the scale.
+    """Compare the systems a and b of a pool.
 
-    Args:
-        scale: A fixed scale on the pool's clips; None takes the pool's own if it has three systems or more. Without
-            one of the levels of SIQ, only raw scores are compared.
-        rule: Rule of the level weights, without `scale`.
-        asked: Which intervals must agree: levels (by raw score), `siq`. None means all.
-        draws: Number of bootstrap draws; 0 leaves out the intervals, and with them the verdict.
-        raw_only: Why only raw scores are compared, for a suite without a scale.
+    A fixed `scale` on the pool's clips scores them; None takes the pool's own scale if it has three systems or more,
+    with level weights by `rule`. Without a level of SIQ, or for a suite without a scale (`raw_only` says why), only
+    raw scores are compared. The intervals of `asked` must agree: levels (by raw score), `siq`; None means all.
+    0 draws leave out the intervals, and with them the verdict.
     """
     no_siq = raw_only or explain_missing(pool)
     if no_siq is None and scale is None and len(pool.systems) < 3:

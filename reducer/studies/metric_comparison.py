@@ -67,7 +67,7 @@ def compare_metrics(pairs: Sequence[Pair], metrics: Sequence[str], options: Opti
     comparison = _compare(names, [clip for (clip,) in clips], levels, raw, weights, options)
     caution = caution_of_raw(len(clips)) if options.draws else None
     return Compared(
-        found=comparison,
+        comparison=comparison,
         flags=[],
         notes=list(_notes(comparison, caution)),
         content=as_json(comparison) | {"caution": caution, "pooled": [*filter(can_pool, metrics)]},

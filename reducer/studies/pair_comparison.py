@@ -39,7 +39,7 @@ class Compared(NamedTuple):
         texts: Tasks of A and of B whose rows have the texts to show.
     """
 
-    found: Comparison
+    comparison: Comparison
     flags: list[Flags]
     notes: list[str]
     content: dict[str, Any]
@@ -67,7 +67,7 @@ def compare(pair: Pair, options: Options) -> Compared:
     matrix = align(kept)
     in_order = sorted(kept, key=lambda system: system.name)
     remarks = remark(matrix, in_order, norms) if has_scale else observe(matrix, in_order)
-    found = coupled.compare(
+    comparison = coupled.compare(
         matrix,
         a.name,
         b.name,
@@ -80,12 +80,12 @@ def compare(pair: Pair, options: Options) -> Compared:
     )._replace(
         undefined={name: counts._replace(compared=len(kept[0].scores[name])) for name, counts in undefined.items()},
     )
-    caution = found.caution if has_scale else None
+    caution = comparison.caution if has_scale else None
     if not has_scale and options.draws:
         caution = caution_of_raw(min(map(len, matrix.clips.values())))
-    own_scale = f"the pool of {len(kept)} systems, {options.rule}" if found.siq else None
+    own_scale = f"the pool of {len(kept)} systems, {options.rule}" if comparison.siq else None
     scale_name = norms.title if norms else own_scale
-    content = as_json(found) | {
+    content = as_json(comparison) | {
         "caution": caution,
         "scale": scale_name,
         "mismatches": [mismatch.text for mismatch in mismatches],
@@ -94,11 +94,11 @@ def compare(pair: Pair, options: Options) -> Compared:
         "flags": {side: system.flags._asdict() for side, system in zip("ab", (a, b), strict=True)},
         "identical": [list(names) for names in remarks.identical],
     }
-    points = "SIQ" if found.siq else "points in the mean of the raw scores"
+    points = "SIQ" if comparison.siq else "points in the mean of the raw scores"
     return Compared(
-        found=found,
+        comparison=comparison,
         flags=[a.flags, b.flags],
-        notes=[*_notes(pair, found, scale_name, caution, mismatches, options, remarks)],
+        notes=[*_notes(pair, comparison, scale_name, caution, mismatches, options, remarks)],
         content=content,
         warnings=list(remarks.warnings()) if has_scale else [],
         unit=points if has_scale else UNIT,
@@ -134,24 +134,24 @@ def _count_undefined(a: System, b: System) -> dict[str, Undefined]:
 
 def _notes(
     pair: Pair,
-    found: Comparison,
+    comparison: Comparison,
     scale_name: str | None,
     caution: str | None,
     mismatches: Sequence[Mismatch],
     options: Options,
     remarks: Remarks,
 ) -> Iterator[str]:
-    yield found.no_siq or f"SIQ on the scale of {scale_name}"
-    if found.siq and remarks.few:
+    yield comparison.no_siq or f"SIQ on the scale of {scale_name}"
+    if comparison.siq and remarks.few:
         yield remarks.few
     yield from remarks.counted()
-    if found.draws:
-        yield describe_samples(found.draws, found.seed, count_of(len(found.clips), "clip"))
+    if comparison.draws:
+        yield describe_samples(comparison.draws, comparison.seed, count_of(len(comparison.clips), "clip"))
         yield from filter(None, [caution])
-    if found.left_out and pair.suite == SIQ:
-        yield f"{count_of(found.left_out, 'bootstrap sample')} left out, in which no clip separates the systems"
-    yield from describe_undefined(found)
-    for name in (name for name, category in found.levels.items() if category.judged):
+    if comparison.left_out and pair.suite == SIQ:
+        yield f"{count_of(comparison.left_out, 'bootstrap sample')} left out, in which no clip separates the systems"
+    yield from describe_undefined(comparison)
+    for name in (name for name, category in comparison.levels.items() if category.judged):
         a, b = (name_judges(task for task in system.tasks if task.level == name) for system in pair.both)
         yield f"{title(name)}: {a if a == b else f'A {a}; B {b}'}"
     if options.exclude:
@@ -163,9 +163,9 @@ def _notes(
         yield PARTS
 
 
-def describe_undefined(found: Comparison) -> Iterator[str]:
+def describe_undefined(comparison: Comparison) -> Iterator[str]:
     """Yield how many items count, for each category on which items may have no score."""
-    for name, counts in found.undefined.items():
-        word = found.levels[name].undefined_word
+    for name, counts in comparison.undefined.items():
+        word = comparison.levels[name].undefined_word
         shares = f"{counts.compared} of {counts.items} items have a score of both"
         yield f"{title(name)}: {shares}; {word}: A {counts.a}, B {counts.b}"

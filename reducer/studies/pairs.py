@@ -64,12 +64,7 @@ class Chosen(NamedTuple):
 
 
 def choose(place: str, named: Held | None, find: Callable[[Sequence[Path]], Held]) -> Chosen:
-    """Return the only system of a folder or file, or the only system of the runs with `place` in its name.
-
-    Args:
-        place: A folder, a file, or a part of a name.
-        named: The runs in which systems are found by name.
-    """
+    """Return the only system of a folder or file, or the only system of the runs `named` with `place` in its name."""
     if exists(place):
         held = find([Path(place)])
         if len(held.names) > 1:
@@ -97,6 +92,8 @@ def pair_up(
     """Yield systems A and B for each suite that both ran; of several suites, those with a name in `asked`.
 
     Args:
+        chosen_a: System A.
+        chosen_b: System B.
         named: Runs whose further systems can set a scale.
         asked: Suites and categories that must agree; None means all.
         places: A and B as the user wrote them.

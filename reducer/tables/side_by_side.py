@@ -25,7 +25,7 @@ def as_grid(compared: Compared) -> Grid:
     Args:
         compared: The comparison of two systems.
     """
-    found = compared.found
+    found = compared.comparison
     columns = [
         Column("name", ""),
         Column("a", "A", ".2f"),
@@ -65,9 +65,9 @@ def clip_grids(compared: Compared, count: int) -> list[Grid]:
         compared: The comparison of two systems.
         count: The most clips.
     """
-    shares = [share for share in compared.found.clips if share.total][:count]
+    shares = [share for share in compared.comparison.clips if share.total][:count]
     texts = [read_texts(tasks, [share.clip for share in shares]) for tasks in compared.texts]
-    whole = f"{sum(share.total for share in compared.found.clips):+z.2f} {compared.unit}"
+    whole = f"{sum(share.total for share in compared.comparison.clips):+z.2f} {compared.unit}"
     return [_clip_grid(share, whole, *(of[share.clip] for of in texts)) for share in shares]
 
 

@@ -14,7 +14,6 @@ from speechiq.metrics.judge.rubric import Rubric
 from speechiq.reducer.runs.judged import JudgedRow
 from speechiq.reducer.stats.agreement import compare_raters
 from speechiq.reducer.stats.corrected import correct
-from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import Column, Grid
 from speechiq.reducer.studies import agreement
 from speechiq.reducer.studies.judges.human_scores import HumanScores
@@ -108,7 +107,7 @@ def _check_rubric(
     grades, confusion = _confuse(np.array(points))
     clips = {answer.id: answer.item[0] for answer in answers}
     persons = agreement.compare_each_pair(
-        [(name, {id: score for id, score in of.items() if id in clips}) for name, of in scores.items()],
+        [(person, {id: score for id, score in by_id.items() if id in clips}) for person, by_id in scores.items()],
         clips.__getitem__,
         fewest=FEWEST,
         draws=draws,
@@ -168,11 +167,8 @@ def as_grids(checked: Checked, settings: JudgeSettings) -> Iterator[Grid]:
         ["bias: mean of judge minus person, on the scale of the rubric", *_notes(checked)],
         [*names, Column("scored", "Scored", "d")],
     )
-    shares = [
-        row
-        | {"judge": rubric.as_share(row["judge"]), "corrected": Estimate(*map(rubric.as_share, row["corrected"][:3]))}
-        for row in rows
-    ]
+    scale = 1 / (high - low), -low / (high - low)
+    shares = [row | {"judge": rubric.as_share(row["judge"]), "corrected": row["corrected"].map(*scale)} for row in rows]
     yield Grid(
         "Mean scores in % of the scale",
         [
@@ -190,7 +186,7 @@ def as_grids(checked: Checked, settings: JudgeSettings) -> Iterator[Grid]:
             "Answers by grade",
             [Column("person", "Person"), *(Column(grade, f"judge {grade}", "d") for grade in grades)],
             [
-                {"person": grade, **dict(zip(grades, counts, strict=True))}
+                {"person": grade} | dict(zip(grades, counts, strict=True))
                 for grade, counts in zip(grades, checked.confusion.tolist(), strict=True)
             ],
         )

@@ -57,11 +57,12 @@ def choose(answers: Sequence[JudgedRow], count: int, seed: int) -> list[JudgedRo
 def read_human_scores(
     files: Sequence[Path], answers: Mapping[str, JudgedRow], settings: JudgeSettings, allow_mismatch: bool = False
 ) -> HumanScores:
-    """Return the scores of each person; one without a name is named after the file.
+    """Return the scores of each person, of whom one without a name is named after the file.
 
     Args:
         files: Files of the page, one or more for each person.
         answers: Id -> answer, for all judged answers of the runs.
+        settings: The judge of the runs.
         allow_mismatch: Whether the scores may come from a page about another judge of the same answers.
 
     Raises:

@@ -59,8 +59,8 @@ class InterJudgeAgreement(NamedTuple):
     @property
     def record(self) -> dict[str, Any]:
         """Return everything by name."""
-        fields = self._asdict()
-        return fields | fields.pop("agreement")._asdict()
+        fields = self._asdict() | self.agreement._asdict()
+        return {name: value for name, value in fields.items() if name != "agreement"}
 
 
 #: The clip of an answer, and what A and what B made of the answer.
@@ -80,10 +80,10 @@ def compare(
     agreements: list[InterJudgeAgreement] = []
     for suite in runs_a.levels:
         if suite in runs_b.levels:
-            sides = [{system.name: system for system in runs.read(suite)} for runs in (runs_a, runs_b)]
+            side_a, side_b = ({system.name: system for system in runs.read(suite)} for runs in (runs_a, runs_b))
             for name, category in runs_a.levels[suite].items():
                 if category.judged and name in runs_b.levels[suite]:
-                    agreements += _compare_category(suite, name, *sides, draws, seed, allow_mismatch)
+                    agreements += _compare_category(suite, name, side_a, side_b, draws, seed, allow_mismatch)
     if not agreements:
         suites = " and ".join(", ".join(runs.levels) for runs in (runs_a, runs_b))
         raise SpeechIQError(f"no answer has a score of both judges (suites {suites}); {FIX}")
@@ -115,11 +115,11 @@ def _compare_category(
         rated = [(clip, a, b) for clip, a, b in pairs if not (a.unjudged or b.unjudged)]
         if not rated:
             continue
-        scores_a, scores_b = (np.array([pair[side].judge for pair in rated]) for side in (1, 2))
+        scores_a, scores_b = np.array([a.judge for _, a, _ in rated]), np.array([b.judge for _, _, b in rated])
         points = np.array([judged.points for _, *both in rated for judged in both])
         ordinal = bool((points == np.round(points)).all())
         yield InterJudgeAgreement(
-            suite, category, name, *judges,
+            suite, category, name, judges[0], judges[1],
             answers=len(rated),
             unjudged_a=sum(a.unjudged for _, a, _ in pairs),
             unjudged_b=sum(b.unjudged for _, _, b in pairs),

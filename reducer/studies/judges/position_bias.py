@@ -46,18 +46,16 @@ def measure(pairs: Sequence[PairJudgment], clips: Sequence[str]) -> PositionBias
     >>> bias.changed.value, bias.first.value
     (0.5, 0.75)
     """
-    rows = [_count(np.array(of.shown_first), np.array(of.shown_second)) for of in pairs]
-    asked, both, changed, turned, won, first = np.array(rows, float).reshape(len(rows), 6).T
-    total = float(asked.sum())
-    unjudged = 1 - float(both.sum()) / total if total else math.nan
-    found = share(changed, both, clips), share(turned, both, clips), share(first, won, clips)
-    return PositionBias(len(rows), unjudged, *found)
+    rows = [_count(np.array(pair.shown_first), np.array(pair.shown_second)) for pair in pairs]
+    draws, judged, changed, turned, won, first = np.array(rows, float).reshape(len(rows), 6).T
+    unjudged = 1 - float(judged.sum()) / float(draws.sum()) if draws.sum() else math.nan
+    shares = share(changed, judged, clips), share(turned, judged, clips), share(first, won, clips)
+    return PositionBias(len(rows), unjudged, *shares)
 
 
 def _count(shown_first: np.ndarray, shown_second: np.ndarray) -> tuple[int, ...]:
     """Count the draws of a pair (all, judged, changed, reversed) and its verdicts (with a winner, for the first)."""
-    kept = ~(np.isnan(shown_first) | np.isnan(shown_second))
-    one, other = shown_first[kept], shown_second[kept]
-    won = (one != 0).sum() + (other != 0).sum()
-    first = (one > 0).sum() + (other < 0).sum()
-    return len(kept), len(one), int((one != other).sum()), int((one * other < 0).sum()), int(won), int(first)
+    judged = ~(np.isnan(shown_first) | np.isnan(shown_second))
+    a, b = shown_first[judged], shown_second[judged]
+    won, first = (a != 0).sum() + (b != 0).sum(), (a > 0).sum() + (b < 0).sum()
+    return len(judged), len(a), int((a != b).sum()), int((a * b < 0).sum()), int(won), int(first)

@@ -104,9 +104,8 @@ def measure(
 ) -> tuple[list[Measured], str]:
     """Return the scores of all runs in each category of a suite, and in SIQ if there is a scale.
 
-    Args:
-        pool: The runs, aligned clip by clip, in the order of `runs`.
-        scale: The scale of norms on the clips of the pool; None takes the clean runs as the reference population.
+    The pool has the runs clip by clip, in their order. Without a scale of norms on its clips, the clean runs are the
+    reference population. 0 draws leave the intervals out.
 
     Returns:
         (the measures, the reason for a missing SIQ or an empty text).

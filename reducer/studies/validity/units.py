@@ -78,6 +78,7 @@ def gather(
     """Join labels with the metrics of the same system's transcript, one unit per label.
 
     Args:
+        tables: Sample tables of all tasks.
         success: (system, item) -> whether it succeeded.
         metrics: Names of metrics; None means all that every unit has and that vary.
         defined: Keep only units of which this metric is defined.

@@ -5,13 +5,8 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-<<<<<<< HEAD
 from speechiq.siq_tasks.loaders import bundled
-from speechiq.siq_tasks.questions.check import check_file, describe
-=======
-from speechiq.siq_tasks.demo import demo
 from speechiq.siq_tasks.questions.check import WITH, WITHOUT, check_file, describe
->>>>>>> refs/heads/w-metrics
 from speechiq.siq_tasks.questions.file import read_questions, write_questions
 from tests.conftest import run
 from tests.siq_tasks.questions.test_write import COMMAND
