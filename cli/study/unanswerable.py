@@ -83,7 +83,7 @@ def _name_file(output: list[Path] | None, ending: str, force: bool) -> Path:
         SpeechIQError: Not one file with this ending is named, or it exists.
     """
     if not output or len(output) > 1 or output[0].suffix != ending:
-        named = " ".join(map(str, output or ["nothing"]))
+        named = " ".join(map(str, output or ())) or "nothing"
         content = "the candidates" if ending == ".jsonl" else "the confirmed questions"
         raise SpeechIQError(f"--output {named}: {content} are written to one file; name one that ends in {ending}")
     refuse_to_overwrite(output[0], force)
