@@ -48,6 +48,10 @@ def unanswerable(
     First write the questions that most systems fail to a review, in which a person fills in the verdicts; then store
     the confirmed ones as a set; then count how often the majority of a system is another than "None of the above".
     """
+    if confirmed and review:
+        raise SpeechIQError(
+            f"--review {review} and --set {confirmed}: one makes a set, one counts on it; leave one out"
+        )
     if confirmed:
         outputs = list_outputs(output, ("json", "csv"), force)
         questions = study.read(confirmed)
