@@ -131,8 +131,8 @@ def _name_page(output: list[Path] | None, force: bool) -> Path:
     """
     if not output or len(output) > 1 or output[0].suffix.lower() not in (".html", ".htm"):
         raise SpeechIQError(
-            f"--output {' '.join(map(str, output or ['nothing']))}: name one page, such as check.html; numbers (.json, "
-            ".csv) are written with --scores FILE, the file that is saved from the page"
+            f"--output {' '.join(map(str, output or ())) or 'nothing'}: name one page, such as check.html; numbers "
+            "(.json, .csv) are written with --scores FILE, the file that is saved from the page"
         )
     check_output(output[0], force, OWN_FILE)
     return output[0]

@@ -50,7 +50,7 @@ def store(
 def _list_stages() -> None:
     folder = store_folder()
     stages = list_stages(folder)
-    rows = [
+    rows: list[dict[str, str | float]] = [
         {
             "stage": str(stage.stage.get("stage", "")),
             "model": str(stage.stage.get("model", "")),

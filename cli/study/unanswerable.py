@@ -48,6 +48,10 @@ def unanswerable(
     First write the questions that most systems fail to a review, in which a person fills in the verdicts; then store
     the confirmed ones as a set; then count how often the majority of a system is another than "None of the above".
     """
+    if confirmed and review:
+        raise SpeechIQError(
+            f"--review {review} and --set {confirmed}: one makes a set, one counts on it; leave one out"
+        )
     if confirmed:
         outputs = list_outputs(output, ("json", "csv"), force)
         questions = study.read(confirmed)
@@ -83,7 +87,7 @@ def _name_file(output: list[Path] | None, ending: str, force: bool) -> Path:
         SpeechIQError: Not one file with this ending is named, or it exists.
     """
     if not output or len(output) > 1 or output[0].suffix != ending:
-        named = " ".join(map(str, output or ["nothing"]))
+        named = " ".join(map(str, output or ())) or "nothing"
         content = "the candidates" if ending == ".jsonl" else "the confirmed questions"
         raise SpeechIQError(f"--output {named}: {content} are written to one file; name one that ends in {ending}")
     refuse_to_overwrite(output[0], force)

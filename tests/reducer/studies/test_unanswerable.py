@@ -214,6 +214,20 @@ def test_the_commands_and_a_persons_work(runs, tmp_path):
     assert read(frozen)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "--output nothing: the candidates are written to one file; name one that ends in .jsonl"),
+        (["-o", "a.json"], "--output a.json: the candidates are written to one file; name one that ends in .jsonl"),
+        (["--review", "r.jsonl", "-o", "a.jsonl"], "--output a.jsonl: the confirmed questions are written to one file"),
+        (["--review", "r.jsonl", "--set", "s.json"], "--review r.jsonl and --set s.json: one makes a set"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused_before_anything_is_read(tmp_path, options, message):
+    refused = siq("study", "unanswerable", tmp_path / "nowhere", *options).exception
+    assert isinstance(refused, SpeechIQError) and str(refused).startswith(message)
+
+
 def test_nothing_to_review(tmp_path):
     write_answers(tmp_path / "s", "s", {"q1": "AAAAA"})
     done = siq("study", "unanswerable", tmp_path, "-o", tmp_path / "review.jsonl")
