@@ -1,4 +1,4 @@
-"""Find the items to look at: deciding clips, gaps between words and meaning, suspect references and questions."""
+"""Find items that deserve attention: deciding clips, gaps between words and meaning, suspect references and questions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def rank_gaps(pool: ScoreMatrix, listening: Sequence[int], labels: Sequence[str]
     """Return transcripts with many word errors and a high similarity, and the reverse; the largest difference first.
 
     All transcripts of the systems that process audio are ranked by word error rate and by similarity; a transcript with
-    equal ranks is in neither table. Without one of the two levels there is no table.
+    equal ranks is in neither table. Empty without one of the two levels.
     """
     from scipy.stats import rankdata
 
