@@ -1,4 +1,4 @@
-"""Find items that deserve attention: deciding clips, gaps between words and meaning, suspect references and questions."""
+"""Find items that deserve attention: deciding clips, gaps between words and meaning, suspect references, questions."""
 
 from __future__ import annotations
 
