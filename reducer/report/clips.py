@@ -96,10 +96,8 @@ class Clip(NamedTuple):
 def read_clips(tasks: Sequence[TaskRun]) -> list[Clip]:
     """Read the clips of some tasks, sorted by id; fields that a row does not have stay empty.
 
-    The rows of Remember have the texts. Without them the clips come from the next level that was run.
-
-    Args:
-        tasks: The newest run of each task; of equal clips the first task's doc counts.
+    The rows of Remember have the texts. Without them the clips come from the next level that was run. Of equal clips
+    the first task's doc counts.
     """
     level = min((task.level for task in tasks), key=[*LEVELS].index)
     docs: dict[str, Doc] = {}
@@ -186,7 +184,7 @@ def _steps(same: bool, chunks: Iterator[jiwer.AlignmentChunk], words: list[str])
         yield " ".join(written)
 
 
-def find_source(clip: Mapping[str, Any]) -> str:
+def find_source(clip: Any) -> str:
     """Return the address of a clip for an audio player; "" if its file is not on this machine.
 
     Clips of the package are small and free to pass on, so they are part of the page. All others are linked by a `file:`
@@ -195,9 +193,9 @@ def find_source(clip: Mapping[str, Any]) -> str:
 
     Args:
         clip: `path` as in a doc: absolute, or inside `siq_tasks/`, or `clips/...` below the cache folder; optional
-            `offset` and `duration` in seconds, and `transforms`.
+            `offset` and `duration` in seconds, and `transforms`. Anything but a mapping has no address.
     """
-    named = clip.get("path")
+    named = clip.get("path") if isinstance(clip, Mapping) else None
     if not isinstance(named, str) or Path(named).suffix.lower() not in MEDIA_TYPES:
         return ""
     package = Path(str(files("speechiq.siq_tasks")))
@@ -216,13 +214,8 @@ def find_source(clip: Mapping[str, Any]) -> str:
 
 
 def find_sounds(clips: Mapping[str, Any]) -> dict[str, str]:
-    """Return clip -> address of its audio, for the clips whose file is on this machine.
-
-    Args:
-        clips: Clip -> its audio as in a doc; anything but a mapping has no address.
-    """
-    sources = {clip: find_source(audio) for clip, audio in clips.items() if isinstance(audio, Mapping)}
-    return {clip: source for clip, source in sources.items() if source}
+    """Return clip -> address of its audio, for the clips whose file is on this machine."""
+    return {clip: source for clip, audio in clips.items() if (source := find_source(audio))}
 
 
 def _encode(clip: Mapping[str, Any]) -> str:
@@ -236,7 +229,5 @@ def _encode(clip: Mapping[str, Any]) -> str:
 
 def _fragment(clip: Mapping[str, Any]) -> str:
     """Return the span of the file that is the clip, as a media fragment; "" for a complete file."""
-    start, length = clip.get("offset"), clip.get("duration")
-    if not isinstance(start, int | float) or not isinstance(length, int | float) or not start:
-        return ""
-    return f"#t={start:g},{start + length:g}"
+    start, end = number(clip.get("offset")), number(clip.get("offset")) + number(clip.get("duration"))
+    return f"#t={start:g},{end:g}" if start and not math.isnan(end) else ""

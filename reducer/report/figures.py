@@ -7,7 +7,7 @@ its markers, as far as they fit.
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,7 +74,7 @@ def bell_curve(labels: Sequence[str], siq: np.ndarray, controls: Sequence[bool],
     return figure
 
 
-def profiles(labels: Sequence[str], z: dict[str, np.ndarray], hover: dict[str, Sequence[str]]) -> go.Figure:
+def profiles(labels: Sequence[str], z: dict[str, np.ndarray], hover: Mapping[str, Sequence[str]]) -> go.Figure:
     """Return one row per system: its Z at each level of `z`, joined by a line from the lowest to the highest."""
     marks = {"apply": ("square", INK, 9), "understand": ("circle", ACCENT, 10), "remember": ("line-ns", MUTED, 11)}
     rows = [escape(label) for label in labels]

@@ -1,4 +1,4 @@
-"""Find the items to look at: deciding clips, gaps between words and meaning, suspect references and questions."""
+"""Find items that deserve attention: deciding clips, gaps between words and meaning, suspect references, questions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def _heaviest(clips: Sequence[str], share: np.ndarray) -> Grid:
 def _list_first(clips: Sequence[str], order: np.ndarray, first: Column, column: Column, values: np.ndarray) -> Grid:
     """Return the first clips in an order, lowest first, each with its value."""
     places = np.argsort(order, kind="stable")[:SHOWN]
-    rows = [{first.name: link("clip", clips[place]), column.name: float(values[place])} for place in places]
+    rows: list[dict[str, Cell]] = [
+        {first.name: link("clip", clips[place]), column.name: float(values[place])} for place in places
+    ]
     return Grid("", [first, column], rows)
 
 
@@ -62,7 +64,7 @@ def rank_gaps(pool: ScoreMatrix, listening: Sequence[int], labels: Sequence[str]
     """Return transcripts with many word errors and a high similarity, and the reverse; the largest difference first.
 
     All transcripts of the systems that process audio are ranked by word error rate and by similarity; a transcript with
-    equal ranks is in neither table. Without one of the two levels there is no table.
+    equal ranks is in neither table. Empty without one of the two levels.
     """
     from scipy.stats import rankdata
 
@@ -70,7 +72,10 @@ def rank_gaps(pool: ScoreMatrix, listening: Sequence[int], labels: Sequence[str]
     if not {*levels} <= pool.raw.keys():
         return []
     common = sorted({*pool.clips["remember"]} & {*pool.clips["understand"]})
-    scores = {level: pool.raw[level][np.ix_(listening, np.searchsorted(pool.clips[level], common))] for level in levels}
+    scores = {
+        level: pool.raw[level][np.ix_(np.array(listening, int), np.searchsorted(pool.clips[level], common))]
+        for level in levels
+    }
     by_errors, by_similarity = (rankdata(values).reshape(values.shape) for values in scores.values())
     gap = by_similarity - by_errors
     titles = {"Many word errors, close in meaning": gap, "Few word errors, far in meaning": -gap}
@@ -96,7 +101,7 @@ def disagreements(clips: Iterable[Clip], encoders: Mapping[str, str]) -> Grid:
         clips: The clips with their transcripts.
         encoders: System -> the model that processes the audio; controls are left out.
     """
-    rows: list[dict[str, Cell]] = []
+    found = []
     for clip in clips:
         makers: dict[Edit, set[str]] = defaultdict(set)
         for system, transcript in clip.transcripts.items():
@@ -104,13 +109,13 @@ def disagreements(clips: Iterable[Clip], encoders: Mapping[str, str]) -> Grid:
                 for edit in edits(transcript.ops):
                     makers[edit].add(encoders[system])
         count = len({encoders[system] for system in clip.transcripts if system in encoders})
-        rows += [
-            {"clip": link("clip", clip.id), "words": _mark(clip, edit), "share": len(who) / count}
-            | {"agree": f"{len(who)} of {count}"}
-            for edit, who in makers.items()
-            if len(who) >= max(2, NEARLY_ALL * count)
-        ]
-    rows.sort(key=lambda row: (-float(row["share"]), -int(str(row["agree"]).split()[0]), str(row["clip"])))
+        enough = max(2, NEARLY_ALL * count)
+        found += [(len(who), count, clip, edit) for edit, who in makers.items() if len(who) >= enough]
+    found.sort(key=lambda place: (-place[0] / place[1], -place[0], place[2].id))
+    rows: list[dict[str, Cell]] = [
+        {"clip": link("clip", clip.id), "words": _mark(clip, edit), "agree": f"{agree} of {count}"}
+        for agree, count, clip, edit in found
+    ]
     columns = [
         Column("clip", "Clip"),
         Column("words", "Reference, normalized, and what was written", kind="words"),

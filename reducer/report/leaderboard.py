@@ -100,7 +100,8 @@ def _cells(study: Study, row: Row) -> Iterator[tuple[str, Cell, Cell]]:
 
 def estimate(value: float | None, ends: Sequence[float] | None = None) -> Estimate:
     """Return a number of a record with the ends of its interval; undefined without it."""
-    return Estimate(math.nan if value is None else value, *(ends or ()))
+    low, high = ends or (math.nan, math.nan)
+    return Estimate(math.nan if value is None else value, low, high)
 
 
 def score_names(study: Study) -> dict[str, str]:
@@ -131,11 +132,11 @@ def _table(heading: str, first: Column, scores: Scores, lines: Iterable[tuple[st
     columns = [first]
     for source in scores:
         columns += [Column(source, source, ".1f"), Column(f"{source} Z", "", "+.2f", below=source)]
-    rows = []
+    rows: list[dict[str, Cell]] = []
     for name, system, score in lines:
         rows.append({"name": name})
         for source, cells in scores.items():
-            rows[-1] |= dict(zip((source, f"{source} Z"), cells.get((system, score), ("", "")), strict=True))
+            rows[-1][source], rows[-1][f"{source} Z"] = cells.get((system, score), ("", ""))
     return Grid(heading, columns, rows)
 
 

@@ -55,13 +55,7 @@ class Responses:
 
 
 def show_response(score: float, response: Markup, judged: Judged | None) -> Markup:
-    """Return a response with its score, marks, and what the judge wrote.
-
-    Args:
-        score: In shown units; NaN without one.
-        response: As `Responses` has it.
-        judged: Its judgment; None without a judge.
-    """
+    """Return a response with its score in shown units, marks, and what the judge wrote."""
     shown = Markup("<b>{}</b> {}").format("\N{EM DASH}" if math.isnan(score) else f"{score:.2f}", response)
     if judged is None:
         return shown
@@ -89,7 +83,7 @@ def _show_query(doc: Mapping[str, Any], spoken: str) -> Markup:
     parts = (doc.get(key) for key in ("question", "text", "answer"))
     shown = _show(" | ".join(dict.fromkeys(str(part) for part in parts if part not in (None, ""))))
     if spoken:
-        shown += _player(_find_player(doc.get("audio")), spoken)
+        shown += _player(find_source(doc.get("audio")), spoken)
         if checklist := doc.get("checklist"):
             shown += Markup('<p class="reply">Checklist: <bdi>{}</bdi></p>').format(checklist)
     return shown
@@ -100,7 +94,7 @@ def _show_reply(row: _Row, text: str, label: str) -> Markup:
     item = read_item(row.filtered_resps)
     audio, quality, points = item.get("audio"), item.get("speech_quality"), item.get("scores_written")
     scores = [point for point in points if isinstance(point, int | float)] if isinstance(points, list) else []
-    player = _find_player(audio)
+    player = find_source(audio)
     lines = []
     if not isinstance(audio, Mapping):
         lines.append("written only")
@@ -119,10 +113,6 @@ def _show_reply(row: _Row, text: str, label: str) -> Markup:
     if audio:
         shown += Markup('<p class="reply">Written: <bdi>{}</bdi></p>').format(item.get("written", ""))
     return shown
-
-
-def _find_player(audio: Any) -> str:
-    return find_source(audio) if isinstance(audio, Mapping) else ""
 
 
 def _player(source: str, label: str) -> Markup:

@@ -47,12 +47,7 @@ class Section(NamedTuple):
 
 
 def render_robustness(studies: Sequence[Robustness], made: Mapping[str, str]) -> str:
-    """Return the page of curves over the strength of conditions.
-
-    Args:
-        studies: What conditions do, by suite.
-        made: Heading -> text of the facts at the top: date, versions, command.
-    """
+    """Return the page of curves over the strength of conditions; `made` as `page.describe_origin` returns it."""
     charts, sections = {}, []
     for study in studies:
         for number, curves in enumerate(robustness.group_curves(study)):
@@ -66,13 +61,7 @@ def render_robustness(studies: Sequence[Robustness], made: Mapping[str, str]) ->
 
 
 def render_prediction(prediction: Prediction, agreements: Sequence[Mapping[str, Any]], made: Mapping[str, str]) -> str:
-    """Return the page of a prediction: which metric predicts failure, with ROC and calibration curves.
-
-    Args:
-        prediction: The prediction.
-        agreements: Agreement of each two sources of labels (`agreement.compare_each_pair`).
-        made: As for `render_robustness`.
-    """
+    """Return the page of a prediction: which metric predicts failure, with ROC and calibration curves."""
     metrics, *grids = published.as_grids(prediction)
     sections = [
         Section(

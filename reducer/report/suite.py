@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import plotly.graph_objects as go
+from markupsafe import Markup
 
 from speechiq.reducer.report import figures
 from speechiq.reducer.report.identity import short_names
@@ -91,7 +92,7 @@ class SuitePage:
         for item in sorted(scores[0], key=lambda item: (_mean_score(item, scores), item)):
             rows.append({"item": show_item(item), "asked": responses.asked.get(item, "")})
             for system, values in zip(systems, scores, strict=True):
-                response = responses.given.get(item, {}).get(system.name, "")
+                response = responses.given.get(item, {}).get(system.name, Markup())
                 judged = system.judged.get(category, {}).get(item)
                 rows[-1][system.name] = show_response(self.categories[category].show(values[item]), response, judged)
         return Grid(f"Items of {title(category)}", columns, rows)
@@ -108,7 +109,7 @@ class SuitePage:
             for item, part in part_most(system.scored_answers(category), MOST)
         ]
         most.sort(key=lambda line: (-line[0], *line[1:3]))
-        rows = [
+        rows: list[dict[str, Cell]] = [
             {"item": item, "system": system, "judge": part.judge, "rule": part.rule, "answer": part.answer}
             for _, system, item, part in most[:MOST]
         ]

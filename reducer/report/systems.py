@@ -19,7 +19,7 @@ from speechiq.reducer.runs.conditions import read_conditions
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.run_record import read_record
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.stats.grid import Column, Grid
+from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.reducer.tables.scoreboard_table import FLAGS
 
 WORST = 5
@@ -92,7 +92,7 @@ def task_table(systems: Iterable[System]) -> Grid:
         Column("conditions", "Asked with", kind="words"),
         Column("systems", "Systems", "d"),
     ]
-    rows = [
+    rows: list[dict[str, Cell]] = [
         {"task": task, "level": level.title(), "conditions": conditions, "systems": count}
         for (task, level, conditions), count in sorted(counts.items())
     ]

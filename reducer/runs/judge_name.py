@@ -28,7 +28,7 @@ def name_judge(metadata: Mapping[str, Any]) -> str:
     """Return the judge of a task in words.
 
     >>> name_judge({"judge": "openai:gpt-4o", "judge_rubric": "grade_0_5", "judge_draws": 3})
-    'judged by openai:gpt-4o, rubric grade_0_5, 3 draws'
+    'judged by openai:gpt-4o, rubric grade_0_5, 3 judgments'
     >>> name_judge({"judge": "exact_match"})
     'exact_match: no model'
     """
@@ -36,7 +36,7 @@ def name_judge(metadata: Mapping[str, Any]) -> str:
     if judge in (None, EXACT_MATCH):
         return f"{EXACT_MATCH}: no model" if judge else "judge not recorded"
     draws = metadata.get("judge_draws", 1)
-    by = "by likelihood" if metadata.get("judge_by") == "likelihood" else count_of(draws, "draw")
+    by = "by likelihood" if metadata.get("judge_by") == "likelihood" else count_of(draws, "judgment")
     return printable(f"judged by {judge}, rubric {_name_rubric(metadata)}, {by}")
 
 

@@ -28,11 +28,7 @@ COEFFICIENTS = {
 
 
 def as_grid(scoreboard: Scoreboard) -> Grid:
-    """Return a grid with a row per category and system, in the order of the scoreboard, then one over all categories.
-
-    Args:
-        scoreboard: The scores of a suite with a judge.
-    """
+    """Return a grid with a row per category and system, in the order of the scoreboard, then over all categories."""
     columns = [
         Column("category", "Category"),
         Column("system", SYSTEM),

@@ -20,11 +20,7 @@ SIDES = {1: "A", -1: "B", 0: "neither"}
 
 
 def as_grid(compared: Compared) -> Grid:
-    """Return the grid of differences: the rows of the comparison, then the flags; the verdict and the notes below it.
-
-    Args:
-        compared: The comparison of two systems.
-    """
+    """Return the grid of differences: the rows of the comparison, then the flags; verdict and notes below it."""
     found = compared.comparison
     columns = [
         Column("name", ""),
@@ -37,13 +33,9 @@ def as_grid(compared: Compared) -> Grid:
     rows: list[dict[str, Cell]] = []
     styles = []
     for row in found.rows:
-        name, difference = " ".join(filter(None, (row.label, row.unit))), row.difference
-        scores: dict[str, Cell] = {
-            "a": difference.a,
-            "b": difference.b,
-            "difference": difference.estimate,
-            "p": difference.p,
-        }
+        name = " ".join(filter(None, (row.label, row.unit)))
+        scores: dict[str, Cell] = {"difference": row.difference.estimate}
+        scores |= {part: getattr(row.difference, part) for part in ("a", "b", "p")}
         rows.append({"name": name, **scores, "better": better_of(row)})
         styles.append({"Z": "dim", "": "bold"}.get(row.unit, ""))
     for flag, (name, _) in FLAGS.items() if compared.flags else ():
@@ -57,13 +49,9 @@ def as_grid(compared: Compared) -> Grid:
 
 
 def clip_grids(compared: Compared, count: int) -> list[Grid]:
-    """Return a grid for each of the clips that drive the difference: its reference, both texts, and the answers.
+    """Return a grid for each of the first `count` clips that drive the difference: reference, both texts, answers.
 
     Words that are not in the other text are in [brackets].
-
-    Args:
-        compared: The comparison of two systems.
-        count: The most clips.
     """
     shares = [share for share in compared.comparison.clips if share.total][:count]
     texts = [read_texts(tasks, [share.clip for share in shares]) for tasks in compared.texts]

@@ -33,7 +33,7 @@ def test_it_has_what_the_judge_wrote_and_its_figures(page):
     text = page.read_text()
     assert "reliability of the judge" in text and "judge: 4, 4" in text and "judge: no score, no score" in text
     assert "no number here" in text and "&lt;b&gt;bold&lt;/b&gt;" in text and "<b>bold" not in text
-    assert "judged by openai:gpt-4o, rubric grade_0_5 v1, 3 draws" in text and "1 of 8 unjudged" in text
+    assert "judged by openai:gpt-4o, rubric grade_0_5 v1, 3 judgments" in text and "1 of 8 unjudged" in text
     assert "The answers on which judge and rule differ most" in text
     assert "What is q? | the right one" in text, "the question and its reference"
 

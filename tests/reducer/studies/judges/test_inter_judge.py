@@ -56,7 +56,7 @@ def refusal(*arguments: object) -> str:
 
 def test_agreement_is_that_of_the_scores(both, tmp_path):
     shown = run(*both, "-o", tmp_path / "o.json", "-o", tmp_path / "o.csv", "--bootstrap", "200")
-    assert "Answers: A judged by openai:gpt-4o, rubric grade_0_5 v1, 3 draws; B judged by hf:org/judge" in shown
+    assert "Answers: A judged by openai:gpt-4o, rubric grade_0_5 v1, 3 judgments; B judged by hf:org/judge" in shown
     every, one, two = json.loads((tmp_path / "o.json").read_text())["agreements"]
     assert [every["system"], one["system"], two["system"]] == ["all systems", "one", "two"]
     assert every["answers"] == one["answers"] + two["answers"] == 79 and two["unjudged_b"] == 1
@@ -88,7 +88,7 @@ def test_other_answers_are_refused(both):
 def test_one_judge_is_refused(both):
     message = refusal(both[0], both[0] / "one")
     assert message.startswith(
-        "category answers: both sides were judged by openai:gpt-4o, rubric grade_0_5 v1, 3 draws with"
+        "category answers: both sides were judged by openai:gpt-4o, rubric grade_0_5 v1, 3 judgments with"
     )
 
 

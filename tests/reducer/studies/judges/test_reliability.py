@@ -93,11 +93,11 @@ def test_the_table_and_the_files_have_the_figures(tmp_path):
     write_judged(tmp_path / "runs", rows)
     shown = siq("score", tmp_path / "runs", "-o", tmp_path / "o.json", "-o", tmp_path / "o.csv", "--bootstrap", "100")
     assert "Suite listening: reliability of the judge" in shown
-    assert "Answers: judged by openai:gpt-4o, rubric grade_0_5 v1, 3 draws" in shown
+    assert "Answers: judged by openai:gpt-4o, rubric grade_0_5 v1, 3 judgments" in shown
     (row,) = json.loads((tmp_path / "o.json").read_text())["suites"]["listening"]["systems"]
     cell = row["categories"]["answers"]
     found = cell["reliability"]
-    assert cell["judge"] == "judged by openai:gpt-4o, rubric grade_0_5 v1, 3 draws"
+    assert cell["judge"] == "judged by openai:gpt-4o, rubric grade_0_5 v1, 3 judgments"
     assert found["refusals"] == pytest.approx(1 / 24) and found["match"] == pytest.approx(1 / 3)
     assert found["unread"] == 0.0 and "Unreadable" in shown
     assert found["alpha"]["low"] <= found["alpha"]["value"] <= found["alpha"]["high"]
@@ -152,7 +152,7 @@ def test_runs_of_two_judges_are_refused_by_their_names(tmp_path):
         assert "judge the stored answers again with one judge" in message and "add --allow-mismatch" in message
     shown = siq("score", tmp_path, "--allow-mismatch", "--bootstrap", "0")
     assert "a ≠" in shown or "b ≠" in shown
-    assert "Answers: judged by openai:gpt-4o, rubric grade_0_5 v1, 3 draws (a); exact_match: no model (b)" in shown
+    assert "Answers: judged by openai:gpt-4o, rubric grade_0_5 v1, 3 judgments (a); exact_match: no model (b)" in shown
     assert "A judged by openai:gpt-4o" in siq("compare", "a", "b", tmp_path, "--allow-mismatch", "--clips", "0")
 
 
@@ -170,4 +170,4 @@ def test_a_rubric_of_a_user_is_named_with_its_digest(tmp_path):
     write_judged(
         tmp_path, graded([[5], [4]]), "a", JUDGE | {"judge_rubric": "own.yaml", "judge_rubric_sha256": "ab" * 32}
     )
-    assert "rubric own.yaml abababababab, 3 draws" in siq("score", tmp_path, "--bootstrap", "0")
+    assert "rubric own.yaml abababababab, 3 judgments" in siq("score", tmp_path, "--bootstrap", "0")
