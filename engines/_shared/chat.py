@@ -183,13 +183,13 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         """
         left_out = set(self._left_out)
         while True:
-            optional = offer(left_out)
+            optional: dict[str, int] = offer(left_out)
             try:
                 choices = self._chat(content, {**parameters, **optional})
             except Refusal as refusal:
                 if not optional or refusal.status not in (BAD_REQUEST, UNPROCESSABLE):
                     raise
-                named = [name for name in optional if re.search(rf"\b{name}\b", str(refusal))]
+                named: list[str] = [name for name in optional if re.search(rf"\b{name}\b", str(refusal))]
                 left_out.add([*named, *optional][0])
                 continue
             if len(choices) < optional.get("n", 1):

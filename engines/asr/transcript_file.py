@@ -70,7 +70,8 @@ def _read(row: Mapping[str, Any], where: str) -> tuple[str, Response]:
     texts = row.get("nbest", [row.get("text")])
     if not isinstance(texts, list) or not texts:
         raise SpeechIQError(f"{where}: nbest is not a list of texts; {FIX}")
-    key, text = row.get("id"), texts[0]
+    key: Any = row.get("id")
+    text = texts[0]
     if invalid := [value for value in (key, *texts) if not isinstance(value, str)]:
         raise SpeechIQError(f"{where}: not a transcript: id and text must be strings, found {invalid[0]!r}; {FIX}")
     if row.get("text", text) != text:
