@@ -51,17 +51,18 @@ def split(systems: Iterable[System]) -> dict[str, list[System]]:
 
 
 def macro_average(scoreboard: Scoreboard, parts: Mapping[str, Scoreboard]) -> Scoreboard | None:
-    """Return the mean of each number over data sets; None if no category has items of all data sets.
+    """Return the mean of each number over the data sets that have it; None if no category has several.
 
-    The mean is not weighted. A number that is missing on one data set is missing in the mean. There are neither
-    intervals nor flags.
+    The mean is not weighted. On a scale only the levels of all data sets count, since SIQ needs each of them; without
+    all levels it is missing. There are neither intervals nor flags.
     """
     boards = list(parts.values())
-    columns = [column for column in scoreboard.columns if all(column in board.columns for board in boards)]
+    sets = {column: [board for board in boards if column in board.columns] for column in scoreboard.columns}
+    columns = [column for column, having in sets.items() if len(having) == len(boards) or not scoreboard.scale]
     pool, further = scoreboard.pool.restrict(columns), scoreboard.further
-    if not pool.raw:
+    if not pool.raw or (not scoreboard.scale and all(len(sets[category]) < 2 for category in pool.raw)):
         return None
-    means = {column: np.mean([board.means[column] for board in boards], axis=0) for column in columns}
+    means = {column: np.mean([board.means[column] for board in sets[column]], axis=0) for column in columns}
     macro = scoreboard._replace(
         pool=pool,
         systems=tuple(system._replace(flags=Flags()) for system in scoreboard.systems),
