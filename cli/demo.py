@@ -59,14 +59,7 @@ def run(
 
 
 def run_all(output: Path) -> None:
-    """Run every system of the demo, printing each command before it runs.
-
-    Args:
-        output: Folder for lm-eval's results; what earlier runs left there stays.
-
-    Raises:
-        SpeechIQError: A run failed; those before it are kept.
-    """
+    """Run every system of the demo, and print each command before it runs; results of earlier runs stay."""
     for system in SYSTEMS:
         given = f"{system},{OPTIONS}", Settings(output, TASKS)
         print(f"\n$ {shlex.join(lm_eval_command(*given))}", flush=True)

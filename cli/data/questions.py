@@ -149,15 +149,7 @@ def join(
 
 
 def _list_clips(dataset: str, metadata: list[str] | None) -> list[dict[str, Any]]:
-    """Return the clips of a data set.
-
-    Args:
-        dataset: Name of a data set, or a folder of `siq data new`.
-        metadata: `KEY=VALUE` each, as for lm_eval's `--metadata`.
-
-    Raises:
-        SpeechIQError: A setting has no value, or as for `suite.list_clips`.
-    """
+    """Return the clips of a data set under the settings of `--metadata`."""
     from speechiq.siq_tasks.catalog import suite
 
     settings = read_values("--metadata", metadata or ())

@@ -53,11 +53,7 @@ def check_settings(settings: Settings, norms_file: str | None, allow_mismatch: b
 
 
 def _check_metadata(items: Sequence[str]) -> None:
-    """Refuse what is not a key with a value, a key that is given twice, and a condition that cannot be read.
-
-    Raises:
-        SpeechIQError: Naming the item.
-    """
+    """Refuse what is not a key with a value, a key that is given twice, and a condition that cannot be read."""
     given: dict[str, str] = {}
     for item in items:
         if not re.match(r"[^=\s]+=.", item):
@@ -123,11 +119,7 @@ def _describe_cache(system: SystemWork) -> str:
 
 
 def refuse_norms(inventory: Inventory, norms_file: str | None) -> None:
-    """Refuse norms for tasks of other suites than SIQ.
-
-    Raises:
-        SpeechIQError: No task of the run is one of SIQ.
-    """
+    """Refuse norms if no task of the run is one of SIQ."""
     suites = {task.suite for task in inventory.tasks} - {""}
     if norms_file and suites and SUITE not in suites:
         raise SpeechIQError(

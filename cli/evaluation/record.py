@@ -117,26 +117,14 @@ def is_finished(run: Run, settings: Settings) -> bool:
 
 
 def check_replaceable(record: Record, path: Path, force: bool) -> None:
-    """Refuse to replace a file, unless this record says that it is ours and unchanged.
-
-    Raises:
-        SpeechIQError: The file exists and has another content than the one that was written.
-    """
+    """Refuse to replace a file that has another content than the one that this record says was written."""
     if path.is_file() and record.outputs.get(path.name) == hash_file(path):
         return
     refuse_to_overwrite(path, force)
 
 
 def hash_inputs(system: str, settings: Settings) -> dict[str, str]:
-    """Return the sha256 of each file that a run depends on in addition to models and audio.
-
-    Args:
-        system: Spec and options, as the user wrote them.
-        settings: Settings of the run.
-
-    Returns:
-        Path -> sha256, for transcript files, question files, and the texts of `--include-path`.
-    """
+    """Return path -> sha256 of transcript files, question files, and the texts of `--include-path`."""
     files = dict.fromkeys([*_transcripts(system), *_questions(settings.tasks), *_texts(settings.include_path)])
     return {str(file): hash_file(file) for file in files if is_file(file)}
 

@@ -56,14 +56,7 @@ def _find_sources(settings: Settings, record: Record, runs: Sequence[Run]) -> li
 
 
 def _score_with_error_bars(sources: list[Path], outputs: list[Path], **options: Any) -> bool:
-    """Score runs, and once more without error bars if it fails with them.
-
-    Returns:
-        Whether there are error bars.
-
-    Raises:
-        SpeechIQError: It fails without them too; this is the error of the first call.
-    """
+    """Score runs, without error bars if it fails with them, and return whether there are some."""
     try:
         score(sources, outputs, **options)
     except SpeechIQError as error:
