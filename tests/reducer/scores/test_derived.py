@@ -216,7 +216,7 @@ def test_each_kind_has_its_scores_and_its_number_of_items(runs):
     assert speaker["natural_noise"]["undefined"] == 1
     shown = siq("score", runs, "--group-by", "noise")
     assert "Suite wildspeech by noise" in shown and "Clean 9, Human Noise 6, Natural Noise 8" in shown
-    assert "Each item has one kind" in shown and "siq study robustness compares the same items" in shown
+    assert "each item has one kind" in shown and "siq study robustness compares the same items" in shown
     assert scores(runs, "--group-by", "noise", "--levels", "ii")["by_kind"]["noise"]["items"]["clean"] == 2
 
 
@@ -245,7 +245,7 @@ def test_the_page_has_them(runs, tmp_path):
     page = (tmp_path / "page.html").read_text()
     for text in ("<span>Average</span>", "<span>Speech Quality</span>", 'id="suite-wildspeech-by-noise"'):
         assert text in page
-    assert "Each item has one kind" in page and page.count('class="sortable"') == 2
+    assert "Each item has one kind" in page and page.count('class="grid sortable"') == 2
 
 
 def test_another_rater_of_speech_is_one_difference_of_a_category(runs):
