@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 UNKNOWN = "\N{EM DASH}"
-#: Width of the heading over an interval.
-NARROW = len("95 % interval")
+#: Heading of an interval, and its width.
+INTERVAL = "95 % interval"
+NARROW = len(INTERVAL)
 
 #: A text (lines end with a newline; markup for a page is one line), a number, a number with an interval, or nothing.
 Cell = str | float | Estimate | None

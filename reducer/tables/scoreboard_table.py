@@ -14,7 +14,7 @@ from speechiq.reducer.scores.scale import Scale
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.estimate import Estimate
-from speechiq.reducer.stats.grid import Cell, Column, Grid
+from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
 
 #: Failures that scores hide -> heading, meaning.
 FLAGS = {
@@ -27,7 +27,6 @@ MISMATCH = "\N{NOT EQUAL TO}"
 SYSTEM = "System"
 TITLE = "Speech IQ"
 TITLE_WITHOUT = "Levels, without Speech IQ"
-INTERVAL = "95 % interval"
 CONSTANT = "the most frequent answer of each data set alone scores"
 UNPAIRED = (
     "each item has one group, so groups differ in their items as well: a difference between groups is not the effect "

@@ -9,11 +9,9 @@ from typing import Any
 
 from speechiq.core.console import count_of
 from speechiq.reducer.scores.levels import SUITE as SIQ
-from speechiq.reducer.stats.grid import Cell, Column, Grid
+from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
 from speechiq.reducer.studies.robustness.curves import Crossing, Curve
 from speechiq.reducer.studies.robustness.study import Robustness
-
-INTERVAL = "95 % interval"
 
 
 def group_curves(robustness: Robustness) -> list[list[Curve]]:

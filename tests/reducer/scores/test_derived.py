@@ -245,7 +245,7 @@ def test_the_page_has_them(runs, tmp_path):
     page = (tmp_path / "page.html").read_text()
     for text in ("<span>Average</span>", "<span>Speech Quality</span>", 'id="suite-wildspeech-by-noise"'):
         assert text in page
-    assert "Each item has one group" in page and page.count('class="sortable"') == 2
+    assert "Each item has one group" in page and page.count('class="grid sortable"') == 2
 
 
 def test_another_rater_of_speech_is_one_difference_of_a_category(runs):
