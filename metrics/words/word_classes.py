@@ -131,7 +131,7 @@ def read_rare_words(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 @cache
 def find_rare_words(chosen: str) -> Belongs:
-    """Return a function that tells whether a normalized word is rare; with `off` no word is. See `rare_wer`."""
+    """Return a function that decides whether a normalized word is rare; with `off` no word is. See `rare_wer`."""
     if chosen == OFF:
         return frozenset[str]().__contains__
     if chosen == WORDFREQ:
