@@ -105,12 +105,11 @@ def distance(first: np.ndarray, second: np.ndarray, head: Head = None) -> np.nda
     >>> float(abs(distance(states[:1], states[1:], weight.T @ weight) - distance(logits[:1], logits[1:]))[0]) < 1e-15
     True
     """
-    one, other = (_as_float64(rows, head) for rows in (first, second))
-    image = other if head is None else other @ head
-    own = one if head is None else one @ head
-    products = (np.einsum("ij,ij->i", *pair) for pair in ((one, image), (one, own), (other, image)))
-    across, squared, other_squared = products
-    cosine: Any = across / np.sqrt(squared * other_squared)
+    left, right = (_as_float64(rows, head) for rows in (first, second))
+    left_image, right_image = (rows if head is None else rows @ head for rows in (left, right))
+    products = ((left, right_image), (left, left_image), (right, right_image))
+    across, left_squared, right_squared = (np.einsum("ij,ij->i", *pair) for pair in products)
+    cosine: Any = across / np.sqrt(left_squared * right_squared)
     return np.asarray(np.clip(1.0 - cosine, 0.0, 2.0))
 
 

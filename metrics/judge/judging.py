@@ -133,7 +133,8 @@ def judge_pairs(cases: Sequence[PairCase], judging: Judging) -> list[PairJudgmen
     """
     equal = [case.first.strip() == case.second.strip() for case in cases]
     rest = [case for case, same in zip(cases, equal, strict=True) if not same]
-    questions = [_ask(case, judging) for case in (*rest, *map(_swap, rest))]
+    swapped = [case._replace(first=case.second, second=case.first) for case in rest]
+    questions = [_ask(case, judging) for case in (*rest, *swapped)]
     drawn = draw(questions, judging) if questions else []
     _report(drawn, judging)
     rows = iter(zip(drawn[: len(rest)], drawn[len(rest) :], strict=True))
@@ -143,14 +144,10 @@ def judge_pairs(cases: Sequence[PairCase], judging: Judging) -> list[PairJudgmen
 
 
 def _combine(forth: Sequence[Draw], back: Sequence[Draw]) -> PairJudgment:
-    first, second = tuple(one.score for one in forth), tuple(-one.score for one in back)
-    combined = tuple((one + other) / 2 for one, other in zip(first, second, strict=True))
+    shown_first, shown_second = tuple(draw.score for draw in forth), tuple(-draw.score for draw in back)
+    combined = tuple((first + second) / 2 for first, second in zip(shown_first, shown_second, strict=True))
     _, texts, reasons = _columns([*forth, *back])
-    return PairJudgment(first, second, combined, texts, reasons)
-
-
-def _swap(case: PairCase) -> PairCase:
-    return case._replace(first=case.second, second=case.first)
+    return PairJudgment(shown_first, shown_second, combined, texts, reasons)
 
 
 def _ask(case: Case | PairCase, judging: Judging) -> Question:
@@ -159,7 +156,7 @@ def _ask(case: Case | PairCase, judging: Judging) -> Question:
 
 
 def _columns(row: Sequence[Draw]) -> tuple[tuple[float, ...], tuple[str, ...], tuple[str, ...]]:
-    return tuple(one.score for one in row), tuple(one.text for one in row), tuple(one.reason for one in row)
+    return tuple(draw.score for draw in row), tuple(draw.text for draw in row), tuple(draw.reason for draw in row)
 
 
 def _match(case: Case, judging: Judging) -> Judgment:
@@ -175,7 +172,7 @@ def _match(case: Case, judging: Judging) -> Judgment:
 
 def _report(drawn: Sequence[Sequence[Draw]], judging: Judging) -> None:
     """Print in one line how many draws are unjudged, and why."""
-    reasons = Counter(one.reason for row in drawn for one in row if one.reason)
+    reasons = Counter(draw.reason for row in drawn for draw in row if draw.reason)
     if reasons:
         total = sum(map(len, drawn))
         counts = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
@@ -183,7 +180,7 @@ def _report(drawn: Sequence[Sequence[Draw]], judging: Judging) -> None:
 
 
 def _warn_of_one_score(cases: Sequence[Case], drawn: Sequence[Sequence[Draw]], judging: Judging) -> None:
-    scores = {one.score for row in drawn for one in row if not one.reason}
+    scores = {draw.score for row in drawn for draw in row if not draw.reason}
     different = len({case.answer for case in cases})
     if len(scores) == 1 and different >= MANY:
         say_first(

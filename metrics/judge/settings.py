@@ -195,7 +195,12 @@ def _check_likelihood(judge: str, engine: CachedEngine, options: JudgeOptions) -
     """Check a judge that writes no replies; return its generation settings, which are none."""
     given = _list_given(options, ("draws", *GENERATION))
     _refuse(given, "judge_by=likelihood neither samples nor writes a reply; leave it out, or give judge_by=generate")
-    require_loglikelihood(engine, judge)
+
+    def check() -> None:
+        if not engine.has_loglikelihood():
+            raise SpeechIQError(f"judge_by=likelihood: {judge} has no log-likelihoods; use judge_by=generate")
+
+    _require(engine, "loglikelihood", {}, check)
     return {}
 
 
@@ -212,7 +217,7 @@ def _settle(engine: CachedEngine, options: JudgeOptions) -> dict[str, Any]:
     settings = {"until": [], "do_sample": do_sample, "max_gen_toks": options.max_gen_toks, **sampling}
     engine.sampling(settings)
     if options.draws > 1:
-        require_sampling(engine, settings)
+        _require(engine, "sampling", engine.effective(settings), lambda: engine.check_sampling(settings))
     return settings
 
 
@@ -232,23 +237,8 @@ def open_judge(judge: str, options: Mapping[str, Any]) -> CachedEngine:
     return open_engine("text", name, model, options, prefix=PREFIX, stage="judge", also=known)
 
 
-def require_loglikelihood(engine: CachedEngine, judge: str) -> None:
-    """Refuse a model without log-probabilities of given texts; an endpoint is asked once."""
-
-    def check() -> None:
-        if not engine.has_loglikelihood():
-            raise SpeechIQError(f"judge_by=likelihood: {judge} has no log-likelihoods; use judge_by=generate")
-
-    _require(engine, "loglikelihood", {}, check)
-
-
-def require_sampling(engine: CachedEngine, settings: Mapping[str, Any]) -> None:
-    """Refuse a model whose draws would be the same; an endpoint is asked once."""
-    _require(engine, "sampling", engine.effective(settings), lambda: engine.check_sampling(settings))
-
-
 def _require(engine: CachedEngine, ability: str, settings: Mapping[str, Any], check: Callable[[], None]) -> None:
-    """Call `check` unless it passed before."""
+    """Check an ability of a model, unless it was found before: an endpoint is asked once."""
 
     def compute(_: Any, on_result: OnResult) -> None:
         with counted_as("judging"):

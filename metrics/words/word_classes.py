@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import jiwer
@@ -126,23 +125,19 @@ def read_rare_words(metadata: Mapping[str, Any]) -> dict[str, str]:
     if not isinstance(chosen, str) or not chosen:
         raise SpeechIQError(f"rare_words={chosen!r:.80}: not a file; give a file of words, {WORDFREQ} or {OFF}")
     find_rare_words(chosen)
-    file = _file_of(chosen)
-    return {"rare_words": chosen} | ({"rare_words_sha256": hash_file(file)} if file else {})
+    digest = {} if chosen in (OFF, WORDFREQ) else {"rare_words_sha256": hash_file(expand(chosen.removeprefix(COMMON)))}
+    return {"rare_words": chosen} | digest
 
 
 @cache
 def find_rare_words(chosen: str) -> Belongs:
-    """Return a function that tells whether a normalized word is rare; with `off` no word is. See `rare_wer`."""
+    """Return a function that decides whether a normalized word is rare; with `off` no word is. See `rare_wer`."""
     if chosen == OFF:
         return frozenset[str]().__contains__
     if chosen == WORDFREQ:
         return _rare_by_wordfreq()
     words = _read_words(chosen)
     return (lambda word: word not in words) if chosen.startswith(COMMON) else words.__contains__
-
-
-def _file_of(chosen: str) -> Path | None:
-    return None if chosen in (OFF, WORDFREQ) else expand(chosen.removeprefix(COMMON))
 
 
 def _read_words(chosen: str) -> frozenset[str]:

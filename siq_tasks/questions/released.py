@@ -195,20 +195,19 @@ def _lay_out(clip: str, entry: Entry | None, sha256: str, left_out: Counter[str]
         if question is None:
             yield about | {"left_out": "no question in the imported file"}
             continue
-        row = about | _read_question(question) | {"writer": WRITER, "checkers": [], "prompt_version": PROMPT_VERSION}
+        letter = _LETTER.fullmatch(question.answer.strip())
+        row = about | {
+            "question": question.question.strip(),
+            "options": parse_options(question.options),
+            "answer": letter[1] if letter else question.answer,
+            "writer": WRITER,
+            "checkers": [],
+            "prompt_version": PROMPT_VERSION,
+        }
         if reason := _find_reason(row):
             left_out[reason] += 1
             row = about | {"left_out": reason}
         yield row
-
-
-def _read_question(question: ReleasedQuestion) -> dict[str, Any]:
-    letter = _LETTER.fullmatch(question.answer.strip())
-    return {
-        "question": question.question.strip(),
-        "options": parse_options(question.options),
-        "answer": letter[1] if letter else question.answer,
-    }
 
 
 def _find_reason(row: Mapping[str, Any]) -> str | None:
