@@ -40,7 +40,7 @@ def scores(scoreboard: Scoreboard) -> go.Figure:
         ```
     """
     if reason := scoreboard.remarks.no_siq:
-        raise SpeechIQError(f"{reason}; or draw speechiq.plot.levels(scoreboard)")
+        raise SpeechIQError(reason, fix="or draw speechiq.plot.levels(scoreboard)")
     frame = scoreboard.to_frame()[::-1]
     ends = frame[["siq_low", "siq_high"]].T.fillna(frame["siq"]).T
     return _painted(_row_chart(frame.index, frame["siq"], ends, frame["control"], "Speech IQ"))

@@ -65,6 +65,7 @@ def run_all(output: Path) -> None:
         print(f"\n$ {shlex.join(lm_eval_command(*given))}", flush=True)
         if code := run_in_view(*given):
             raise SpeechIQError(
-                f"{system}: lm_eval ended with exit code {code}; the lines above show the reason, and the runs before "
-                f"it are in {output}"
+                system,
+                f"lm_eval ended with exit code {code}",
+                f"the lines above show the reason, and the runs before it are in {output}",
             )

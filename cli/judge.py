@@ -131,8 +131,9 @@ def _name_page(output: list[Path] | None, force: bool) -> Path:
     """
     if not output or len(output) > 1 or output[0].suffix.lower() not in (".html", ".htm"):
         raise SpeechIQError(
-            f"--output {' '.join(map(str, output or ())) or 'nothing'}: name one page, such as check.html; numbers "
-            "(.json, .csv) are written with --scores FILE, the file that is saved from the page"
+            f"--output {' '.join(map(str, output or ())) or 'nothing'}",
+            "name one page, such as check.html",
+            "numbers (.json, .csv) are written with --scores FILE, the file that is saved from the page",
         )
     check_output(output[0], force, OWN_FILE)
     return output[0]
@@ -148,8 +149,9 @@ def _write_page(
     if len(judged) < FEWEST:
         unjudged = len(answers) - len(judged)
         raise SpeechIQError(
-            f"judge {settings.name!r} scored {count_of(len(judged), 'answer')} of these runs; a check needs at least "
-            f"{FEWEST}: give more runs" + f", or judge the {unjudged} unjudged again" * bool(unjudged)
+            f"judge {settings.name!r} scored {count_of(len(judged), 'answer')} of these runs",
+            fix=f"a check needs at least "
+            f"{FEWEST}: give more runs" + f", or judge the {unjudged} unjudged again" * bool(unjudged),
         )
     chosen = choose(judged, count, seed=0)
     text = render_answers(chosen, settings, {"Judge": settings.name} | describe_origin(tasks, command_line()))

@@ -89,7 +89,7 @@ def _show_engine(engine: str, json: bool) -> None:
     if not backends:
         names = _complete_engine("")
         raise SpeechIQError(
-            f"siq list systems {engine}: no such engine; {did_you_mean(engine, names)}there are {', '.join(names)}"
+            f"siq list systems {engine}", "no such engine", f"{did_you_mean(engine, names)}there are {', '.join(names)}"
         )
     if json:
         return print_json([_record(each) | _describe(each) for each in backends])
@@ -152,8 +152,9 @@ def tasks(
         if not listed and not is_folder(name):
             names = list(dict.fromkeys(each for task in known for each in (task.name, *task.groups, task.dataset)))
             raise SpeechIQError(
-                f"{name}: no such task, group, data set or folder of `siq data new`; {did_you_mean(name, names)}"
-                f"`siq list tasks` lists them"
+                name,
+                "no such task, group, data set or folder of `siq data new`",
+                f"{did_you_mean(name, names)}`siq list tasks` lists them",
             )
     datasets = [] if name is None else list(dict.fromkeys(task.dataset for task in listed)) or [name]
     if json:

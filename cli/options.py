@@ -24,7 +24,7 @@ def read_path(text: str) -> Path:
     """
     if not text:
         raise SpeechIQError(
-            "RUNS: the path is empty; set the variable that it comes from, or write . for the current folder"
+            "RUNS", "the path is empty", "set the variable that it comes from, or write . for the current folder"
         )
     return Path(text)
 
@@ -108,7 +108,7 @@ def read_values(option: str, items: Iterable[str]) -> dict[str, Any]:
     for item in items:
         name, equals, value = item.partition("=")
         if not (name and equals):
-            raise SpeechIQError(f"{option} {item}: not a name with a value; write NAME=VALUE")
+            raise SpeechIQError(f"{option} {item}", "not a name with a value", "write NAME=VALUE")
         values[name] = parse_value(value)
     return values
 

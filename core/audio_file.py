@@ -65,13 +65,15 @@ class AudioFile:
         end, seconds = offset + length, math.inf if self.in_clip_folder and self.file.is_file() else measure(self.file)
         if not 0 <= offset < end <= seconds + TOLERANCE_S:
             raise SpeechIQError(
-                f"{self.file}: the clip should end at {end:.2f} s but the file has "
-                f"{seconds:.2f} s; restore the file or correct the clip's duration"
+                self.file,
+                f"the clip should end at {end:.2f} s but the file has {seconds:.2f} s",
+                "restore the file or correct the clip's duration",
             )
         if file_sha256(self.file) != self.sha256:
             raise SpeechIQError(
-                f"{self.file}: its sha256 is not {self.sha256[:12]}..., the file has "
-                f"changed since the clip was listed; restore it or list it again"
+                self.file,
+                f"its sha256 is not {self.sha256[:12]}..., the file has changed since the clip was listed",
+                "restore it or list it again",
             )
 
 
@@ -102,9 +104,9 @@ def decode_blocks(source: Path | bytes, offset: float, duration: float) -> Itera
                 raise Damage(f"the last {missing:.2f} s of {duration:.2f} s from {offset:.2f} s on are missing")
             yield resample(np.empty(0, np.float32), last=True)
     except Damage as damage:
-        raise SpeechIQError(f"{name}: {damage}; replace the file") from damage
+        raise SpeechIQError(name, damage, "replace the file") from damage
     except OSError as error:
-        raise SpeechIQError(f"{name}: cannot be read ({error.strerror}); restore it or correct the path") from error
+        raise SpeechIQError(name, f"cannot be read ({error.strerror})", "restore it or correct the path") from error
 
 
 def _make_resampler(rate: int) -> Callable[..., np.ndarray]:

@@ -36,7 +36,7 @@ def needing_memory(what: str, fix: str) -> Iterator[None]:
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        raise SpeechIQError(f"{what}; what was computed is kept, run again with {fix}") from error
+        raise SpeechIQError(what, fix=f"what was computed is kept, run again with {fix}") from error
 
 
 def drop(places: Sequence[int], results: Sequence[Any]) -> None:
@@ -84,8 +84,8 @@ def run_in_batches(
                 raise
             if len(batch) == 1:
                 raise SpeechIQError(
-                    "one item alone does not fit into the accelerator's memory; use a smaller "
-                    "model, a smaller dtype, or more memory"
+                    "one item alone does not fit into the accelerator's memory",
+                    fix="use a smaller model, a smaller dtype, or more memory",
                 ) from error
             batch_size = len(batch) // 2
             progress.update(done - progress.n)

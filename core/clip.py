@@ -174,15 +174,17 @@ def as_clip(audio: Any, id: str = "") -> Clip:
             samples, rate = np.asarray(audio["array"], dtype=np.float32), int(audio["sampling_rate"])
     except (TypeError, ValueError, KeyError) as error:
         raise SpeechIQError(
-            f"doc_to_audio: {type(audio).__name__} is not audio ({error!r}); give a dict with array and sampling_rate"
+            "doc_to_audio",
+            f"{type(audio).__name__} is not audio ({error!r})",
+            "give a dict with array and sampling_rate",
         ) from error
     if not samples.size:
-        raise SpeechIQError("doc_to_audio: an array without samples; leave the row out")
+        raise SpeechIQError("doc_to_audio", "an array without samples", "leave the row out")
     try:
         if measure_peak(samples) > LOUD:
             warn_once("doc_to_audio", TOO_LOUD)
     except Damage as damage:
-        raise SpeechIQError(f"doc_to_audio: {damage}; leave the row out") from damage
+        raise SpeechIQError("doc_to_audio", damage, "leave the row out") from damage
     mono = samples.mean(axis=int(np.argmin(samples.shape))) if samples.ndim > 1 else samples
     array = mono if rate == SAMPLING_RATE else soxr.resample(mono, rate, SAMPLING_RATE)
     source = Samples(hashlib.sha256(array.tobytes()).hexdigest(), array)

@@ -18,14 +18,21 @@ LONGEST, HEAD, TAIL = 2000, 1400, 500
 
 
 class SpeechIQError(Exception):
-    r"""Something a user can fix. The message is one line: the thing, the value, the fix.
+    r"""Something a user can fix, said in one line.
 
-    >>> print(SpeechIQError("sent\n\x1b[2J; check base_url"))
-    sent �[2J; check base_url
+    Args:
+        thing: What is wrong, with its value, such as `--limit 0` or the path of a file.
+        fault: What is wrong with it.
+        fix: What to do about it.
+
+    >>> print(SpeechIQError("server", "sent\n\x1b[2J", "check base_url"))
+    server: sent �[2J; check base_url
     """
 
-    def __init__(self, message: str) -> None:
-        line = printable(" ".join(message.split()))
+    def __init__(self, thing: object, fault: object = "", fix: object = "") -> None:
+        self.thing, self.fault, self.fix = (printable(" ".join(str(part).split())) for part in (thing, fault, fix))
+        statement = ": ".join(filter(None, (self.thing, self.fault)))
+        line = "; ".join(filter(None, (statement, self.fix)))
         super().__init__(line if len(line) <= LONGEST else f"{line[:HEAD]} ... {line[-TAIL:]}")
 
 

@@ -19,7 +19,7 @@ def check_plain(name: Any, where: str) -> str:
     """
     if not isinstance(name, str) or not PLAIN.fullmatch(name) or ".." in name:
         raise SpeechIQError(
-            f"{where}: {name!r:.80} is not a plain name; use at most 100 letters, digits, '-', '_' and single '.'"
+            where, f"{name!r:.80} is not a plain name", "use at most 100 letters, digits, '-', '_' and single '.'"
         )
     return name
 

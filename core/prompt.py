@@ -50,8 +50,9 @@ class Prompt:
         without_place = len(clips) - text.count(AUDIO)
         if clips and without_place < 0:
             raise SpeechIQError(
-                f"{clips[0].name}: its prompt {text[:60]!r} has more {AUDIO} ({text.count(AUDIO)}) than clips "
-                f"({len(clips)}); give a clip for each in doc_to_audio, or use another word in doc_to_text"
+                clips[0].name,
+                f"its prompt {text[:60]!r} has more {AUDIO} ({text.count(AUDIO)}) than clips ({len(clips)})",
+                "give a clip for each in doc_to_audio, or use another word in doc_to_text",
             )
         words = (f"{AUDIO}\n" * without_place + text).split(AUDIO) if clips else [text]
         content = chain.from_iterable(zip_longest(words, clips, fillvalue=""))
@@ -62,7 +63,9 @@ class Prompt:
         """Return the texts and clips of a prompt that is one turn of a user; engines take no other conversation."""
         if [turn.role for turn in self.turns] != [USER]:
             roles = ", ".join(turn.role for turn in self.turns) or "no one"
-            raise SpeechIQError(f"a prompt with turns of {roles}: engines take one turn of the user; join the turns")
+            raise SpeechIQError(
+                f"a prompt with turns of {roles}", "engines take one turn of the user", "join the turns"
+            )
         return self.turns[0].content
 
     @property
@@ -75,7 +78,7 @@ class Prompt:
         """Return the only clip."""
         clips = self.clips
         if len(clips) != 1:
-            raise SpeechIQError(f"{self.name}: has {len(clips)} clips; give one clip per transcript")
+            raise SpeechIQError(self.name, f"has {len(clips)} clips", "give one clip per transcript")
         return clips[0]
 
     @property

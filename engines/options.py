@@ -122,8 +122,9 @@ def _unknown(name: str, engine: str, prefix: str, known: Collection[str], hints:
     nearest = find_nearest(prefix + name, names)
     near = f"; did you mean {nearest}?" if nearest else ""
     return SpeechIQError(
-        f"{prefix}{name}: no such option of the {engine} engine; it has {', '.join(names) or 'none'}"
-        f"{hints.get(name, near)}"
+        f"{prefix}{name}",
+        f"no such option of the {engine} engine",
+        f"it has {', '.join(names) or 'none'}{hints.get(name, near)}",
     )
 
 
@@ -135,9 +136,9 @@ def _explain(record: type[Options], values: Mapping[str, Any], prefix: str, erro
                 msgspec.convert(values[field.name], field.type)
             except msgspec.ValidationError:
                 given = f"{prefix}{field.name}={values[field.name]}"
-                return SpeechIQError(f"{given}: {_advise(msgspec.inspect.type_info(field.type))}")
+                return SpeechIQError(given, _advise(msgspec.inspect.type_info(field.type)))
     given = ", ".join(f"{prefix}{name}={value}" for name, value in values.items())
-    return SpeechIQError(f"{given}: {error}; give other values")
+    return SpeechIQError(given, error, "give other values")
 
 
 def _advise(kind: msgspec.inspect.Type) -> str:

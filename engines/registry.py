@@ -127,8 +127,9 @@ def list_backends(kind: str) -> dict[str, Backend]:
         backend = _read_entry(entry)
         if backend.kind == kind and (known := found.setdefault(backend.engine, backend)) != backend:
             raise SpeechIQError(
-                f"{_name(entry)}: the {kind} engine {backend.engine} is registered for {known.class_path} already; "
-                f"give the entry point another name, or uninstall one of the packages"
+                _name(entry),
+                f"the {kind} engine {backend.engine} is registered for {known.class_path} already",
+                "give the entry point another name, or uninstall one of the packages",
             )
     return found
 
@@ -137,7 +138,7 @@ def _read_entry(entry: EntryPoint) -> Backend:
     kind, _, engine = entry.name.partition(".")
     if kind not in KINDS or not engine:
         names = ", ".join(f"{kind}.NAME" for kind in KINDS)
-        raise SpeechIQError(f"{_name(entry)}: not the name of an engine; rename the entry point to one of {names}")
+        raise SpeechIQError(_name(entry), "not the name of an engine", f"rename the entry point to one of {names}")
     return Backend(kind, engine, entry.value)
 
 
@@ -162,7 +163,7 @@ def choose(kind: str, model: str, given: Mapping[str, Any], setup: Setup) -> typ
     if backend is None:
         known = sorted(list_backends(kind))
         raise SpeechIQError(
-            f"{setup.engine}: unknown {kind} engine; {did_you_mean(setup.engine, known)}known are {', '.join(known)}"
+            setup.engine, f"unknown {kind} engine", f"{did_you_mean(setup.engine, known)}known are {', '.join(known)}"
         )
     return backend.load().choose(model, given, setup)
 

@@ -24,10 +24,11 @@ class AudioAPI(HFAudio):
         **options: Any,
     ) -> None:
         if not model:
-            raise SpeechIQError("audio-api: no model; give --model_args model=NAME, the name at the endpoint")
+            raise SpeechIQError("audio-api", "no model", "give --model_args model=NAME, the name at the endpoint")
         if "pretrained" in options:
             raise SpeechIQError(
-                f"audio-api: pretrained={options['pretrained']} next to model={model}; leave out one of them: "
-                f"audio-api takes model=NAME, and --model hf-audio takes pretrained=SYSTEM"
+                "audio-api",
+                f"pretrained={options['pretrained']} next to model={model}",
+                "leave out one of them: audio-api takes model=NAME, and --model hf-audio takes pretrained=SYSTEM",
             )
         super().__init__(f"openai:{model}", device, batch_size, **options)

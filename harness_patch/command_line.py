@@ -87,18 +87,20 @@ def _read_options(args: argparse.Namespace) -> Mapping[str, Any]:
     try:
         return _lm_eval.read_config_file(given["config"]) | given
     except (OSError, ValueError, TypeError) as error:
-        raise SpeechIQError(f"--config {given['config']}: {error}; fix the file or its name") from error
+        raise SpeechIQError(f"--config {given['config']}", error, "fix the file or its name") from error
 
 
 def _refuse_unknown(options: Mapping[str, Any]) -> None:
     """Refuse a run without tasks, an unknown model type (with the nearest known name), and a missing task folder."""
     model, folder, known = options.get("model"), options.get("include_path"), _lm_eval.list_model_types()
     if not options.get("tasks"):
-        raise SpeechIQError("--tasks: none given; give --tasks siq_demo, or other tasks that `lm_eval ls tasks` lists")
+        raise SpeechIQError(
+            "--tasks", "none given", "give --tasks siq_demo, or other tasks that `lm_eval ls tasks` lists"
+        )
     if isinstance(model, str) and model not in known:
-        raise SpeechIQError(f"--model {model}: no such model type; {_suggest(model, known)}")
+        raise SpeechIQError(f"--model {model}", "no such model type", _suggest(model, known))
     if isinstance(folder, str) and not Path(folder).is_dir():
-        raise SpeechIQError(f"--include_path {folder}: no such folder; give a folder of YAML tasks")
+        raise SpeechIQError(f"--include_path {folder}", "no such folder", "give a folder of YAML tasks")
 
 
 def _explain(message: str) -> str:

@@ -77,9 +77,9 @@ def _refuse_unsafe(options: Mapping[str, Any]) -> None:
     refuse_secrets(given, f"{options['model']}:", advice)
     if options.get("use_cache") is not None:
         raise SpeechIQError(
-            f"--use_cache {options['use_cache']}: lm-eval's cache has no key for the system and would give a system "
-            f"the transcripts of another; leave it out, the response cache (SIQ_STORE, on by default) stores the "
-            f"answers per system"
+            f"--use_cache {options['use_cache']}",
+            "lm-eval's cache has no key for the system and would give a system the transcripts of another",
+            "leave it out, the response cache (SIQ_STORE, on by default) stores the answers per system",
         )
 
 
@@ -111,8 +111,9 @@ def _check_tasks(suite: Mapping[str, Any], others: bool, lm: LM, options: Mappin
     refuse_unread([task.metadata_keys for task in suite.values()], others)
     if options.get("cache_requests"):
         raise SpeechIQError(
-            f"--cache_requests: {next(iter(suite))} cannot be cached so, because the key ignores prompts and metadata; "
-            f"leave it out, requests are built in seconds"
+            "--cache_requests",
+            f"{next(iter(suite))} cannot be cached so, because the key ignores prompts and metadata",
+            "leave it out, requests are built in seconds",
         )
     if lm.rank == 0 and options.get("limit"):
         _explain_limit(suite, options["limit"])

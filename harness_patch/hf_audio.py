@@ -118,8 +118,9 @@ class HFAudio(SpeechModel, LM):
         way = self.system.answering
         if instruction and isinstance(way, Likelihood):
             raise SpeechIQError(
-                f"--system_instruction {instruction[:40]!r}: {way.option}=likelihood uses a prompt of its "
-                f"own, without it; leave it out, or give {way.option}=generate"
+                f"--system_instruction {instruction[:40]!r}",
+                f"{way.option}=likelihood uses a prompt of its own, without it",
+                f"leave it out, or give {way.option}=generate",
             )
 
     def generate_until(self, requests: list[Instance]) -> list[str]:
@@ -186,8 +187,9 @@ class HFAudio(SpeechModel, LM):
     def loglikelihood_rolling(self, requests: list[Instance]) -> list[float]:
         """Refuse tasks with rolling log-likelihoods."""
         raise SpeechIQError(
-            "hf-audio: the rolling log-likelihood of a text is not defined for a speech system; "
-            "run such tasks with --model hf"
+            "hf-audio",
+            "the rolling log-likelihood of a text is not defined for a speech system",
+            "run such tasks with --model hf",
         )
 
     def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
@@ -235,11 +237,11 @@ def _choose_device(device: str | None, state: PartialState, count: int) -> torch
     try:
         requested = torch.device(device)
     except (RuntimeError, TypeError) as error:
-        raise SpeechIQError(f"--device {device}: not a kind of device; give cpu, cuda, cuda:1 or mps") from error
+        raise SpeechIQError(f"--device {device}", "not a kind of device", "give cpu, cuda, cuda:1 or mps") from error
     if requested.type != own.type or (requested.type != "cpu" and (requested.index or 0) >= count):
         known = f"{own.type}:0 to {own.type}:{count - 1}" if count > 1 and own.type != "cpu" else own.type
         raise SpeechIQError(
-            f"--device {device}: this machine has {known} only; give --device {own.type}, or leave it out"
+            f"--device {device}", f"this machine has {known} only", f"give --device {own.type}, or leave it out"
         )
     return requested if state.num_processes == 1 else own
 
@@ -249,8 +251,9 @@ def _check_spread(options: dict[str, Any], processes: int) -> None:
     spread = [name for name in options if name.endswith("device_map")]
     if spread and processes > 1:
         raise SpeechIQError(
-            f"{spread[0]}={options[spread[0]]}: {processes} processes would each spread the model over the same "
-            f"accelerators; run one process, or leave it out"
+            f"{spread[0]}={options[spread[0]]}",
+            f"{processes} processes would each spread the model over the same accelerators",
+            "run one process, or leave it out",
         )
 
 
@@ -259,5 +262,5 @@ def _read_batch_size(batch_size: int | str) -> BatchSize:
     if str(batch_size).partition(":")[0] == "auto":
         return "auto"
     if not str(batch_size).isdecimal() or int(batch_size) < 1:
-        raise SpeechIQError(f"--batch_size {batch_size}: neither a whole number above 0 nor auto; give one of them")
+        raise SpeechIQError(f"--batch_size {batch_size}", "neither a whole number above 0 nor auto", "give one of them")
     return int(batch_size)

@@ -126,8 +126,9 @@ def find_names(manager: Any, names: Sequence[str]) -> list[str]:
         matched = manager.match_tasks([name]) or [name] * Path(name).is_file()
         if not matched:
             raise SpeechIQError(
-                f"--tasks {name}: no such task; {did_you_mean(name, manager.all_tasks)}`siq list tasks` lists those of "
-                f"the suite"
+                f"--tasks {name}",
+                "no such task",
+                f"{did_you_mean(name, manager.all_tasks)}`siq list tasks` lists those of the suite",
             )
         found += matched
     return found
@@ -174,7 +175,7 @@ def _count(system: str, lm: Any, tasks: Sequence[Any], metadata: Mapping[str, An
         with counting() as counter:
             simple_evaluate(lm, tasks=list(tasks), metadata=dict(metadata), samples=samples or None, bootstrap_iters=0)
     except SpeechIQError as error:
-        raise SpeechIQError(f"{system}: {error}") from error
+        raise SpeechIQError(system, error) from error
     return SystemWork(system, lm.name, counter.counts(), counter.complete)
 
 

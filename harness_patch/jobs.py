@@ -84,17 +84,18 @@ def normalize(settings: Mapping[str, Any]) -> dict[str, Any]:
     if len(lengths) > 1:
         first, second = lengths[:2]
         raise SpeechIQError(
-            f"--gen_kwargs {second}={given[second]}: {first}={given[first]} is given too; "
-            f"give --gen_kwargs {first}={given[second]}"
+            f"--gen_kwargs {second}={given[second]}",
+            f"{first}={given[first]} is given too",
+            f"give --gen_kwargs {first}={given[second]}",
         )
     sampled = {"temperature": 1.0} if given.get("do_sample") else {}  # without it lm-eval warns of a temperature of 0
     try:
         normal = normalize_settings(sampled | given)
     except (TypeError, ValueError) as error:
         values = ", ".join(f"{name}={given[name]}" for name in ("temperature", *lengths) if name in given)
-        raise SpeechIQError(f"--gen_kwargs {values}: {first_line(error)}; give numbers") from error
+        raise SpeechIQError(f"--gen_kwargs {values}", first_line(error), "give numbers") from error
     if normal["max_gen_toks"] < 1:
-        raise SpeechIQError(f"--gen_kwargs max_gen_toks={normal['max_gen_toks']}: allows no token; give 1 or more")
+        raise SpeechIQError(f"--gen_kwargs max_gen_toks={normal['max_gen_toks']}", "allows no token", "give 1 or more")
     if "temperature" not in given:
         normal.pop("temperature", None)
     return normal

@@ -30,7 +30,7 @@ def check_results(tracker: Any, results: Mapping[str, Any], samples: Mapping[str
     for task, rows in (samples or {}).items():
         docs = results.get("n-samples", {}).get(task, {}).get("effective", len(rows))
         if len(rows) < docs:
-            raise SpeechIQError(f"{task}: {len(rows)} rows for {docs} docs were scored; run it again")
+            raise SpeechIQError(task, f"{len(rows)} rows for {docs} docs were scored", "run it again")
 
 
 def check_samples(tracker: Any, task_name: str, samples: list) -> None:
@@ -63,6 +63,8 @@ def _read(file: Path) -> bytes:
 
 def _incomplete(tracker: Any, file: Path, fault: str) -> SpeechIQError:
     return SpeechIQError(
-        f"{file}: {fault}, so the run is not saved; free space or choose another --output_path, delete the files of "
-        f"this run (*{tracker.date_id}*), then run the same command again; answers come from the response cache"
+        file,
+        f"{fault}, so the run is not saved; free space or choose another --output_path, delete the files of "
+        f"this run (*{tracker.date_id}*), then run the same command again",
+        "answers come from the response cache",
     )

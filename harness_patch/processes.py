@@ -97,7 +97,7 @@ def run_with_log(system: str, settings: Settings, log: Path, show: Callable[[Pro
                 show(msgspec.json.decode(line, type=Progress))
         code = process.wait()
     if code:
-        raise SpeechIQError(f"{find_reason(log, code)}; log: {log}")
+        raise SpeechIQError(find_reason(log, code), fix=f"log: {log}")
 
 
 def check(systems: Sequence[str], settings: Settings) -> Inventory:

@@ -156,7 +156,7 @@ def compare(
     names = [pair.suite for pair in pairs]
     chosen = suite if suite is not None else SUITE if SUITE in names else names[0] if len(names) == 1 else None
     if chosen not in names:
-        raise SpeechIQError(f"suite {suite!r}: both systems ran {', '.join(names)}; give suite= one of these")
+        raise SpeechIQError(f"suite {suite!r}", f"both systems ran {', '.join(names)}", "give suite= one of these")
     pair = pairs[names.index(chosen)]
     return compare_pair(pair, options).comparison
 
@@ -223,8 +223,9 @@ def _options(
     scale = norms if norms is None or isinstance(norms, Norms) else norms_files.read(str(norms))
     if scale and weights is not None and weights != scale.rule:
         raise SpeechIQError(
-            f"weights {weights!r} and norms {scale.name!r}: these norms were built with {scale.rule!r}; "
-            "leave weights out, or build norms with them"
+            f"weights {weights!r} and norms {scale.name!r}",
+            f"these norms were built with {scale.rule!r}",
+            "leave weights out, or build norms with them",
         )
     if exclude is None:
         exclude = unanswerable.NOTHING
@@ -236,7 +237,7 @@ def _options(
 def _as_paths(paths: Place | Iterable[Place]) -> list[Path]:
     given = [paths] if isinstance(paths, str | PathLike) else list(paths)
     if "" in given:
-        raise SpeechIQError("an empty path names no runs; is a variable unset? The current folder is '.'")
+        raise SpeechIQError("an empty path names no runs", fix="is a variable unset? The current folder is '.'")
     return [Path(path) for path in given]
 
 

@@ -86,7 +86,7 @@ def refuse(metadata: Mapping[str, Any], known: Collection[str]) -> None:
         near = find_nearest(key, set(known).union(*(task_type.keys for task_type in TASK_TYPES.values())), SIMILAR)
         names = ", ".join(sorted(name for name in known if "." not in name)) or "none"
         fix = f"did you mean {near}?" if near else f"leave it out (known: {names})"
-        raise SpeechIQError(f"--metadata {key}={metadata[key]}: no task of this run reads it; {fix}")
+        raise SpeechIQError(f"--metadata {key}={metadata[key]}", "no task of this run reads it", fix)
 
 
 def expand_sets(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,11 +102,13 @@ def expand_sets(metadata: Mapping[str, Any]) -> dict[str, Any]:
     try:
         content = yaml.safe_load(read_plain(expand(str(name))))
     except OSError as error:
-        raise SpeechIQError(f"--metadata {FILE}={name}: cannot be read ({error.strerror}); correct the path") from error
+        raise SpeechIQError(
+            f"--metadata {FILE}={name}", f"cannot be read ({error.strerror})", "correct the path"
+        ) from error
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
-        raise SpeechIQError(f"{form}; it is not valid YAML ({' '.join(str(error).split())[:200]})") from error
+        raise SpeechIQError(form, fix=f"it is not valid YAML ({' '.join(str(error).split())[:200]})") from error
     if not isinstance(content, dict) or not all(isinstance(keys, dict) for keys in content.values()):
-        raise SpeechIQError(f"{form}; it is not a mapping of data sets to keys and values")
+        raise SpeechIQError(form, fix="it is not a mapping of data sets to keys and values")
     listed = {f"{dataset}.{key}": value for dataset, keys in content.items() for key, value in keys.items()}
     return listed | {key: value for key, value in metadata.items() if key != FILE}
 

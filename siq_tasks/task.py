@@ -46,8 +46,9 @@ class SpeechTask(ConfigurableTask):
         """Load the docs with `custom_dataset`, and check that each has the reference that its judge is shown."""
         if not callable(self.config.custom_dataset):
             raise SpeechIQError(
-                f"{self.config.task}: custom_dataset: {self.config.custom_dataset!r:.80} is not a loader; write "
-                f"custom_dataset: !function speechiq.siq_tasks.loaders.clips.load"
+                self.config.task,
+                f"custom_dataset: {self.config.custom_dataset!r:.80} is not a loader",
+                "write custom_dataset: !function speechiq.siq_tasks.loaders.clips.load",
             )
         about = self.config.metadata
         loaded = self.config.custom_dataset(**about)
@@ -78,8 +79,9 @@ class SpeechTask(ConfigurableTask):
         docs = docs if limit is None else min(docs, limit)
         if docs < world_size:
             raise SpeechIQError(
-                f"{self.config.task}: {docs} docs for {world_size} processes leave one without work; "
-                f"raise --limit or start fewer processes"
+                self.config.task,
+                f"{docs} docs for {world_size} processes leave one without work",
+                "raise --limit or start fewer processes",
             )
         super().build_all_requests(limit=limit, samples=samples, rank=rank, world_size=world_size, **options)
 
@@ -89,8 +91,9 @@ def _own_condition(config: Mapping[str, Any], metadata: Mapping[str, Any]) -> di
     own = {CONDITION: config[CONDITION]} if CONDITION in config else {}
     if own and CONDITION in metadata:
         raise SpeechIQError(
-            f"--metadata condition={metadata[CONDITION]}: task {config.get('task')} has the condition "
-            f"{config[CONDITION]}; leave one of the two out"
+            f"--metadata condition={metadata[CONDITION]}",
+            f"task {config.get('task')} has the condition {config[CONDITION]}",
+            "leave one of the two out",
         )
     return own
 

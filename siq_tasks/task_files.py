@@ -78,13 +78,13 @@ def _merge(file: Path, including: tuple[Path, ...]) -> dict[str, Any]:
     `including` are the files that include it, outermost first.
     """
     if file in including or len(including) > DEEPEST:
-        raise SpeechIQError(f"{including[-1]}: include: {file.name} includes this file; remove one include")
+        raise SpeechIQError(including[-1], f"include: {file.name} includes this file", "remove one include")
     task = _read_mapping(file)
     included = task.pop("include", [])
     names = [included] if isinstance(included, str) else included
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise SpeechIQError(
-            f"{file}: include: {included!r:.80} is not the name of a file, or a list of names; correct it"
+            file, f"include: {included!r:.80} is not the name of a file, or a list of names", "correct it"
         )
     merged: dict[str, Any] = {}
     for name in names:
@@ -94,19 +94,19 @@ def _merge(file: Path, including: tuple[Path, ...]) -> dict[str, Any]:
 
 def _read_mapping(file: Path) -> dict[str, Any]:
     if not is_file(file):
-        raise SpeechIQError(f"{file}: no such task file; correct the include or restore the file")
+        raise SpeechIQError(file, "no such task file", "correct the include or restore the file")
     try:
         if file.stat().st_size > LARGEST:
-            raise SpeechIQError(f"{file}: has more than {LARGEST} bytes; make it smaller")
+            raise SpeechIQError(file, f"has more than {LARGEST} bytes", "make it smaller")
         task = _parse(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise SpeechIQError(f"{file}: cannot be read ({error.strerror}); check its permissions") from error
+        raise SpeechIQError(file, f"cannot be read ({error.strerror})", "check its permissions") from error
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         raise SpeechIQError(
-            f"{file}: not valid YAML ({str(error) or type(error).__name__:.200}); correct it"
+            file, f"not valid YAML ({str(error) or type(error).__name__:.200})", "correct it"
         ) from error
     if not isinstance(task, dict):
-        raise SpeechIQError(f"{file}: contains {type(task).__name__}, not the keys of a task; correct it")
+        raise SpeechIQError(file, f"contains {type(task).__name__}, not the keys of a task", "correct it")
     return dict(task)
 
 

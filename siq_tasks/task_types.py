@@ -37,8 +37,9 @@ def _read_labels(metadata: Mapping[str, Any]) -> Settings:
         or not all(isinstance(label, str) and _are_texts(words) for label, words in labels.items())
     ):
         raise SpeechIQError(
-            f"metadata.labels: {labels!r:.80} does not map two or more labels to words; write "
-            f"{{joy: [happy], anger: []}}"
+            "metadata.labels",
+            f"{labels!r:.80} does not map two or more labels to words",
+            "write {joy: [happy], anger: []}",
         )
     return _read_right_wrong(metadata) | {"labels": {label: list(words) for label, words in labels.items()}}
 
@@ -102,5 +103,5 @@ def read_task_type(metadata: Mapping[str, Any]) -> TaskType:
     key = "task_type" if "task_type" in metadata else "level"
     name = metadata.get(key)
     if not isinstance(name, str) or name not in TASK_TYPES:
-        raise SpeechIQError(f"metadata.{key}: {name!r:.80} is not one of {', '.join(TASK_TYPES)}; correct it")
+        raise SpeechIQError(f"metadata.{key}", f"{name!r:.80} is not one of {', '.join(TASK_TYPES)}", "correct it")
     return TASK_TYPES[name]

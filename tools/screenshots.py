@@ -89,7 +89,7 @@ def chromium() -> Iterator[Browser]:
         try:
             browser = playwright.chromium.launch(executable_path=program, args=SWITCHES)
         except Error as error:
-            raise SpeechIQError("no Chromium was found: run `playwright install chromium`") from error
+            raise SpeechIQError("no Chromium was found", "run `playwright install chromium`") from error
         yield browser
         browser.close()
 
@@ -102,7 +102,7 @@ def main() -> None:
     parser.add_argument("output", type=Path, help="folder for the pictures, made if needed; of a page, the picture")
     options = parser.parse_args()
     if not options.source.exists():
-        raise SpeechIQError(f"{options.source}: no such folder or page; name runs, or write a page with -o PAGE.html")
+        raise SpeechIQError(options.source, "no such folder or page", "name runs, or write a page with -o PAGE.html")
     if options.source.is_file():
         with chromium() as browser:
             return take_chart(browser, options.source, options.output)

@@ -141,8 +141,10 @@ def join(
     show(*released.describe(outcome, near), f"right letters: {show_letters(outcome.rows)}")
     if not outcome.is_enough:
         raise SpeechIQError(
-            f"{str(file)!r}: {outcome.joined} of {outcome.entries} entries are about clips of {dataset}, fewer than "
-            f"{released.ENOUGH:.0%}; give the questions of this data set, or its source with --metadata"
+            f"{str(file)!r}",
+            f"{outcome.joined} of {outcome.entries} entries are about clips of {dataset}, fewer than "
+            f"{released.ENOUGH:.0%}",
+            "give the questions of this data set, or its source with --metadata",
         )
     question_file.write_questions(output, outcome.rows)
     say(f"wrote {output} from {file} (sha256 {content.sha256[:12]})")
@@ -155,7 +157,8 @@ def _list_clips(dataset: str, metadata: list[str] | None) -> list[dict[str, Any]
     settings = read_values("--metadata", metadata or ())
     if "dataset" in settings:
         raise SpeechIQError(
-            f"--metadata dataset={settings['dataset']}: the clips are those of {dataset}; name another data set in its "
-            "place"
+            f"--metadata dataset={settings['dataset']}",
+            f"the clips are those of {dataset}",
+            "name another data set in its place",
         )
     return suite.list_clips(dataset, **settings)

@@ -78,7 +78,7 @@ def _open_voices(names: Sequence[str], options: Sequence[str], device: str) -> d
         engine, _, model = name.partition(":")
         backend = _find_backend(engine)
         if not model and backend.takes_model:
-            raise SpeechIQError(f"--voice {name}: no model; write ENGINE:MODEL, such as {backend.example}")
+            raise SpeechIQError(f"--voice {name}", "no model", f"write ENGINE:MODEL, such as {backend.example}")
         built = build(KIND, model, given[engine], Setup(engine=engine, device=device))
         opened[name] = CachedEngine(built, store_folder())
     return opened
@@ -88,8 +88,9 @@ def _find_backend(engine: str) -> Backend:
     known = list_backends(KIND)
     if engine not in known:
         raise SpeechIQError(
-            f"{engine}: no engine that speaks; {did_you_mean(engine, known)}write ENGINE:MODEL with one of "
-            f"{', '.join(known)}"
+            engine,
+            "no engine that speaks",
+            f"{did_you_mean(engine, known)}write ENGINE:MODEL with one of {', '.join(known)}",
         )
     return known[engine]
 
@@ -100,7 +101,9 @@ def _read_options(options: Sequence[str], engines: set[str]) -> dict[str, dict[s
     for name, value in read_values("--option", options).items():
         engine, dot, own = name.partition(".")
         if dot and engine not in engines:
-            raise SpeechIQError(f"--option {name}={value}: no --voice is of the engine {engine!r}; name one of them")
+            raise SpeechIQError(
+                f"--option {name}={value}", f"no --voice is of the engine {engine!r}", "name one of them"
+            )
         for each in [engine] if dot else engines:
             given[each][own if dot else name] = value
     return given
@@ -118,7 +121,7 @@ def _speak(texts: Sequence[Any], voices: Mapping[str, Any], seed: int) -> list[A
         seeds = [choose_seed(text, seed) for text in own]
         for text, number, clip in zip(own, seeds, engine.speak([text.text for text in own], seeds), strict=True):
             if clip.duration >= LONGEST_S:
-                raise SpeechIQError(f"{text.id}: takes {name} longer than {LONGEST_S:g} s to speak; split the text")
+                raise SpeechIQError(text.id, f"takes {name} longer than {LONGEST_S:g} s to speak", "split the text")
             spoken[text.id] = Spoken(text, name, number, clip)
     if silent := [id for id, each in spoken.items() if not each.clip.samples.any()]:
         say(f"warning: digital silence in {count_of(len(silent), 'clip')}, {silent[0]!r} among them; listen to them")

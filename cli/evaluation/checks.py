@@ -26,9 +26,9 @@ def check_form(systems: Sequence[str]) -> None:
     for system in systems:
         spec, *options = system.split(",")
         if not spec or "=" in spec.partition(":")[0]:
-            raise SpeechIQError(f"SYSTEM {system!r}: begins with no spec; write SPEC,OPTION=VALUE, such as demo")
+            raise SpeechIQError(f"SYSTEM {system!r}", "begins with no spec", "write SPEC,OPTION=VALUE, such as demo")
         if wrong := [option for option in options if not re.match(r"\w+=.", option)]:
-            raise SpeechIQError(f"SYSTEM {system!r}: {wrong[0]!r} is not an option; write OPTION=VALUE")
+            raise SpeechIQError(f"SYSTEM {system!r}", f"{wrong[0]!r} is not an option", "write OPTION=VALUE")
 
 
 def check_settings(settings: Settings, norms_file: str | None, allow_mismatch: bool) -> None:
@@ -38,16 +38,17 @@ def check_settings(settings: Settings, norms_file: str | None, allow_mismatch: b
         SpeechIQError: Naming the option.
     """
     if not settings.tasks:
-        raise SpeechIQError("--tasks: no name given; give one such as siq_demo, `siq list tasks` lists them")
+        raise SpeechIQError("--tasks", "no name given", "give one such as siq_demo, `siq list tasks` lists them")
     _check_metadata(settings.metadata)
     if not re.fullmatch(r"auto(:\d+)?|[1-9]\d*", settings.batch_size):
-        raise SpeechIQError(f"--batch-size {settings.batch_size}: give a whole number above 0, or auto")
+        raise SpeechIQError(f"--batch-size {settings.batch_size}", "give a whole number above 0, or auto")
     if settings.include_path is not None and not is_folder(settings.include_path):
-        raise SpeechIQError(f"--include-path {settings.include_path}: no such folder; give one that has YAML tasks")
+        raise SpeechIQError(f"--include-path {settings.include_path}", "no such folder", "give one that has YAML tasks")
     if settings.limit and norms_file and not allow_mismatch:
         raise SpeechIQError(
-            f"--limit {settings.limit} and --norms {norms_file}: norms were built on all clips; leave one of the two "
-            "out, or add --allow-mismatch, which marks the scores"
+            f"--limit {settings.limit} and --norms {norms_file}",
+            "norms were built on all clips",
+            "leave one of the two out, or add --allow-mismatch, which marks the scores",
         )
     check_output_folder(settings.output, FIX)
 
@@ -57,10 +58,10 @@ def _check_metadata(items: Sequence[str]) -> None:
     given: dict[str, str] = {}
     for item in items:
         if not re.match(r"[^=\s]+=.", item):
-            raise SpeechIQError(f"--metadata {item}: not a key with a value; write KEY=VALUE")
+            raise SpeechIQError(f"--metadata {item}", "not a key with a value", "write KEY=VALUE")
         key, _, value = item.partition("=")
         if key in given:
-            raise SpeechIQError(f"--metadata {item}: {key}={given[key]} is given too; give each key once")
+            raise SpeechIQError(f"--metadata {item}", f"{key}={given[key]} is given too", "give each key once")
         given[key] = value
     for key, value in given.items():
         if key.rpartition(".")[2] == CONDITION:
@@ -88,11 +89,12 @@ def check_systems(
     runs = {run.name: run for run in record.with_settings(settings)}
     for system, name in zip(systems, names, strict=True):
         if names.count(name) > 1:
-            raise SpeechIQError(f"{system}: {names.count(name)} of the systems are called {name} in results; leave one")
+            raise SpeechIQError(system, f"{names.count(name)} of the systems are called {name} in results", "leave one")
         if name in runs and runs[name].system != system and not force:
             raise SpeechIQError(
-                f"{system}: {settings.output} has a run of {runs[name].system}, and results call both {name}; "
-                f"{FIX}, or replace the run with --force"
+                system,
+                f"{settings.output} has a run of {runs[name].system}, and results call both {name}",
+                f"{FIX}, or replace the run with --force",
             )
     return dict(zip(systems, names, strict=True)), inventory
 
@@ -123,6 +125,7 @@ def refuse_norms(inventory: Inventory, norms_file: str | None) -> None:
     suites = {task.suite for task in inventory.tasks} - {""}
     if norms_file and suites and SUITE not in suites:
         raise SpeechIQError(
-            f"--norms {norms_file}: only SIQ has norms, and the tasks are of suite {', '.join(sorted(suites))}; "
-            "leave --norms out"
+            f"--norms {norms_file}",
+            f"only SIQ has norms, and the tasks are of suite {', '.join(sorted(suites))}",
+            "leave --norms out",
         )

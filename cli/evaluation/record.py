@@ -82,9 +82,9 @@ def read_record(folder: Path) -> Record:
     try:
         record = msgspec.json.decode(read_plain(file), type=Record)
     except (OSError, ValueError) as error:
-        raise SpeechIQError(f"{file}: cannot be read ({error}); delete it, or {FIX}") from error
+        raise SpeechIQError(file, f"cannot be read ({error})", f"delete it, or {FIX}") from error
     if record.schema != SCHEMA:
-        raise SpeechIQError(f"{file}: not a record of `siq eval`; {FIX}")
+        raise SpeechIQError(file, "not a record of `siq eval`", FIX)
     return record
 
 

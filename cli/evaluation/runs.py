@@ -56,7 +56,7 @@ def run_all(names: Mapping[str, str], settings: Settings, record: Record, force:
         for failure in failures[:-1]:
             say(failure)
         raise SpeechIQError(
-            f"{failures[-1]}; {len(failures)} of {len(todo)} systems failed, and the same command runs only these"
+            failures[-1], fix=f"{len(failures)} of {len(todo)} systems failed, and the same command runs only these"
         )
 
 

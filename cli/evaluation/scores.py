@@ -37,7 +37,7 @@ def publish(settings: Settings, record: Record, norms_file: str | None, allow_mi
     try:
         has_bars = _score_with_error_bars(sources, [scores, page], **options)
     except SpeechIQError as error:
-        raise SpeechIQError(f"{error}; the runs are in {output}") from error
+        raise SpeechIQError(error, fix=f"the runs are in {output}") from error
     finally:
         record.outputs = {path.name: hash_file(path) for path in (scores, page) if path.is_file()}
         write_record(record, output)

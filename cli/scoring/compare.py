@@ -133,11 +133,13 @@ def _split_metrics(metrics: str | None, **others: object) -> tuple[list[str], li
     measures = [name for name in names if "=" in name]
     if measures and len(measures) < len(names):
         raise SpeechIQError(
-            f"--metrics {metrics}: columns of levels and columns alone; write LEVEL=COLUMN for all of them or for none"
+            f"--metrics {metrics}",
+            "columns of levels and columns alone",
+            "write LEVEL=COLUMN for all of them or for none",
         )
     for option, value in others.items():
         if names and not measures and value is not None:
             raise SpeechIQError(
-                f"--{option} {value}: --metrics {metrics} compares columns as they are; leave one of the two out"
+                f"--{option} {value}", f"--metrics {metrics} compares columns as they are", "leave one of the two out"
             )
     return measures, [] if measures else names

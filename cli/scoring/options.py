@@ -64,8 +64,9 @@ def read_norms(norms_file: str | None, weights: str | None) -> Norms | None:
     scale = norms.read(norms_file)
     if weights is not None and weights != scale.rule:
         raise SpeechIQError(
-            f"--weights {weights} and --norms {norms_file}: these norms were built with {scale.rule}; "
-            "leave --weights out, or build norms with them"
+            f"--weights {weights} and --norms {norms_file}",
+            f"these norms were built with {scale.rule}",
+            "leave --weights out, or build norms with them",
         )
     return scale
 

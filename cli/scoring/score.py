@@ -138,12 +138,14 @@ def _refuse_pairs(norms_file: str | None, group_by: str | None, save_norms: Path
     """
     if norms_file and group_by == DATASET:
         raise SpeechIQError(
-            f"--group-by {DATASET} and --norms {norms_file}: norms have one scale for all their data sets; leave one "
-            "of the two out, or save norms of each data set and score each by itself"
+            f"--group-by {DATASET} and --norms {norms_file}",
+            "norms have one scale for all their data sets",
+            "leave one of the two out, or save norms of each data set and score each by itself",
         )
     for option, value in {"norms": norms_file, "levels": levels}.items():
         if save_norms and value:
             raise SpeechIQError(
-                f"--save-norms {save_norms} and --{option} {value}: norms are the scale of these systems on all "
-                "levels; leave one of the two out"
+                f"--save-norms {save_norms} and --{option} {value}",
+                "norms are the scale of these systems on all levels",
+                "leave one of the two out",
             )

@@ -60,7 +60,7 @@ def _read_only(only: str | None, known: Sequence[str] = tuple(KEPT)) -> dict[str
         choice, _, metric = name.partition(":")
         if choice not in known or KEPT[choice] in kept or bool(metric) != (choice in ("has", "no")):
             names = ", ".join(f"{each}:METRIC" if each in ("has", "no") else each for each in known)
-            raise SpeechIQError(f"--only {only}: {name!r} is unknown or a duplicate; choose from {names}")
+            raise SpeechIQError(f"--only {only}", f"{name!r} is unknown or a duplicate", f"choose from {names}")
         kept[KEPT[choice]] = metric or True
     return kept
 
@@ -176,8 +176,9 @@ def labels(
     for option, value in {"judge": judge, "only": only}.items():
         if value and file.format == "page":
             raise SpeechIQError(
-                f"--output {output} and --{option}: on the page a person labels all pairs of answers; leave --{option} "
-                "out, or write labels into a .jsonl file"
+                f"--output {output} and --{option}",
+                "on the page a person labels all pairs of answers",
+                f"leave --{option} out, or write labels into a .jsonl file",
             )
     judging = None
     if judge:

@@ -50,7 +50,7 @@ def unanswerable(
     """
     if confirmed and review:
         raise SpeechIQError(
-            f"--review {review} and --set {confirmed}: one makes a set, one counts on it; leave one out"
+            f"--review {review} and --set {confirmed}", "one makes a set, one counts on it", "leave one out"
         )
     if confirmed:
         outputs = list_outputs(output, ("json", "csv"), force)
@@ -89,6 +89,8 @@ def _name_file(output: list[Path] | None, ending: str, force: bool) -> Path:
     if not output or len(output) > 1 or output[0].suffix != ending:
         named = " ".join(map(str, output or ())) or "nothing"
         content = "the candidates" if ending == ".jsonl" else "the confirmed questions"
-        raise SpeechIQError(f"--output {named}: {content} are written to one file; name one that ends in {ending}")
+        raise SpeechIQError(
+            f"--output {named}", f"{content} are written to one file", f"name one that ends in {ending}"
+        )
     refuse_to_overwrite(output[0], force)
     return output[0]

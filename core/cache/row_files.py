@@ -96,9 +96,9 @@ class RowFile:
             except OSError as error:
                 if error.errno not in GONE:
                     raise SpeechIQError(
-                        f"cannot write '{path}': {error.strerror}; free disk space, or {self._fix}"
+                        f"cannot write '{path}'", error.strerror, f"free disk space, or {self._fix}"
                     ) from error
-        raise SpeechIQError(f"cannot write '{path}': another process keeps removing it; {self._fix}")
+        raise SpeechIQError(f"cannot write '{path}'", "another process keeps removing it", self._fix)
 
 
 class RowIndex:
@@ -163,4 +163,4 @@ class RowIndex:
             yield
         except OSError as error:
             if error.errno not in GONE:  # the stage was removed meanwhile, and its rows are computed again
-                raise SpeechIQError(f"cannot read '{file}': {error.strerror}; remove it, {self._fix}") from error
+                raise SpeechIQError(f"cannot read '{file}'", error.strerror, f"remove it, {self._fix}") from error

@@ -106,5 +106,5 @@ def _remove(folder: Path) -> None:
     except OSError as error:
         if error.errno != errno.ENOTEMPTY:
             raise SpeechIQError(
-                f"cannot remove '{folder}': {error.strerror}; fix that, or choose another place (SIQ_STORE=FOLDER)"
+                f"cannot remove '{folder}'", error.strerror, "fix that, or choose another place (SIQ_STORE=FOLDER)"
             ) from error

@@ -53,4 +53,4 @@ def check_tokens(model: str, item: str, ids: Sized, more: int, context: int | No
     """Refuse a text whose tokens, and `more` that the model may write after them, do not fit into the context."""
     if context is not None and len(ids) + more > context:
         answer = f" and {more:,} for the answer" if more else ""
-        raise SpeechIQError(f"{model}: {item} has {len(ids):,} tokens{answer}, but the model takes {context:,}; {fix}")
+        raise SpeechIQError(model, f"{item} has {len(ids):,} tokens{answer}, but the model takes {context:,}", fix)

@@ -57,8 +57,10 @@ def check_filled(name: str, model: Module, missing: Iterable[str]) -> None:
     matrices = sorted(key for key in missing if key in weights and weights[key].ndim > 1)
     if matrices:
         raise SpeechIQError(
-            f"{name}: {len(matrices)} of the {len(weights)} weights that its config.json describes are missing, first "
-            f"{matrices[0]}; give the weights that belong to that config"
+            name,
+            f"{len(matrices)} of the {len(weights)} weights that its config.json describes are missing, first "
+            f"{matrices[0]}",
+            "give the weights that belong to that config",
         )
 
 

@@ -48,8 +48,9 @@ def resolve(name: str) -> str:
         folder = expand(name)
         if not is_file(folder / "config.json"):
             raise SpeechIQError(
-                f"{name}: no folder with a config.json is there; give a folder that "
-                f"`save_pretrained` wrote, a hub id, or `demo:NAME`"
+                name,
+                "no folder with a config.json is there",
+                "give a folder that `save_pretrained` wrote, a hub id, or `demo:NAME`",
             )
         return str(folder)
     notice_offline()

@@ -23,16 +23,16 @@ def opening(what: str, fix: str, *places: str, trusting: str = TRUSTING) -> Iter
     has Python code that is not trusted.
     """
     if special := next(filter(None, map(find_special, places)), None):
-        raise SpeechIQError(f"{what} ({special}); {fix}")
+        raise SpeechIQError(f"{what} ({special})", fix=fix)
     try:
         yield
     except (SpeechIQError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:
         if "trust_remote_code" in str(error):
-            raise SpeechIQError(f"{what}: comes with Python code of its own; {trusting}") from error
+            raise SpeechIQError(what, "comes with Python code of its own", trusting) from error
         reason = next(filter(None, map(find_damage, places)), None) or describe(error)
-        raise SpeechIQError(f"{what} ({reason[:LONGEST]}); {fix}") from error
+        raise SpeechIQError(f"{what} ({reason[:LONGEST]})", fix=fix) from error
 
 
 def describe(error: BaseException) -> str:

@@ -32,11 +32,11 @@ def check_address(url: Any, given_by: str, fix: str, example: str, secrets: Sequ
     text = str(url).strip()
     if secret := find_secret(text, secrets):
         raise SpeechIQError(
-            f"{given_by} contains {secret}, which would be written into the results; remove it and {fix}"
+            f"{given_by} contains {secret}, which would be written into the results", fix=f"remove it and {fix}"
         )
     if not _is_address(text):
         shown = "it" if set(text) & set(NEVER_SHOWN) else repr(printable(text)[:SHOWN])
-        raise SpeechIQError(f"{given_by}: {shown} is not an address; give one like {example}")
+        raise SpeechIQError(given_by, f"{shown} is not an address", f"give one like {example}")
     return text.rstrip("/")
 
 
@@ -65,8 +65,9 @@ def refuse_secrets(options: Any, given_by: str, fix: str) -> None:
         for url in re.findall(r"https?://[^\s,]+", text):
             if secret := find_secret(url):
                 raise SpeechIQError(
-                    f"{given_by}{name}: the address contains {secret}, which would be written into the results; remove "
-                    f"it and {fix}"
+                    f"{given_by}{name}",
+                    f"the address contains {secret}, which would be written into the results",
+                    f"remove it and {fix}",
                 )
 
 

@@ -97,7 +97,7 @@ class Endpoint:
             self.address = check_address(own, given_by, fix, "http://HOST:8000/v1", [self._key])
         if not self._key and (key_variable or not own):
             other_way = "" if key_variable else f", or give {advice.base_url}"
-            raise SpeechIQError(f"{self.name}: no key; set the environment variable {self.key_variable}{other_way}")
+            raise SpeechIQError(self.name, "no key", f"set the environment variable {self.key_variable}{other_way}")
         self._timeout, self._max_retries, self._quiet_until = timeout, max_retries, 0.0
         self._client = self._open()
         self.host = self._client.base_url.host
@@ -107,20 +107,21 @@ class Endpoint:
         for variable, value in {self.key_variable: self._key, **account}.items():
             if not (value.isascii() and value.isprintable()):
                 raise SpeechIQError(
-                    f"{self.name}: {variable} contains a line break or a letter that no key has; set it again"
+                    self.name, f"{variable} contains a line break or a letter that no key has", "set it again"
                 )
         try:
             from openai import AsyncOpenAI
 
             from speechiq.core.endpoint.transport import open_transport
         except ImportError as error:
-            raise SpeechIQError(f"{self.name}: {missing('openai')}") from error
+            raise SpeechIQError(self.name, missing("openai")) from error
         try:
             pool = open_transport()
         except (OSError, ValueError) as error:
             raise SpeechIQError(
-                f"{self.name}: {type(error).__name__} from the proxy or the certificates that the environment names; "
-                f"correct HTTPS_PROXY, HTTP_PROXY, ALL_PROXY or SSL_CERT_FILE"
+                self.name,
+                f"{type(error).__name__} from the proxy or the certificates that the environment names",
+                "correct HTTPS_PROXY, HTTP_PROXY, ALL_PROXY or SSL_CERT_FILE",
             ) from None
         return AsyncOpenAI(
             api_key=self._key or "none", base_url=self.address, http_client=pool, max_retries=0, timeout=None
@@ -255,7 +256,7 @@ class Endpoint:
         return Refusal(str(fault), status, code if isinstance(code, str) else None)
 
     def _fault(self, symptom: str, fix: str) -> SpeechIQError:
-        return SpeechIQError(f"{self.name} at {self.host}: {symptom}; {fix}")
+        return SpeechIQError(f"{self.name} at {self.host}", symptom, fix)
 
     def _quote(self, text: Any) -> str:
         """Return text of a server or library as one short line without the key and without control characters."""

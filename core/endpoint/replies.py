@@ -83,8 +83,9 @@ def _read(choice: Any, name: str, length: str) -> Choice:
         return Choice(text, end if isinstance(end, str) else None, audio)
     if not text and end == LENGTH:
         raise SpeechIQError(
-            f"{name}: a reply ended at the token limit before it had any text; a model that reasons first needs more "
-            f"tokens, {length}=4096"
+            name,
+            "a reply ended at the token limit before it had any text",
+            f"a model that reasons first needs more tokens, {length}=4096",
         )
     if not text and message.get("content") is None:
         reason = "it calls a tool" if message.get("tool_calls") else f"it ended by {end}"

@@ -51,18 +51,18 @@ def read_checksummed(path: Path, schema: str, version: int, fix: str) -> dict[st
         content = decode(read_plain(path), _CONTENT, strict=True)
         refuse_extremes(content)
     except OSError as error:
-        raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}; {fix}") from error
+        raise SpeechIQError(f"{str(path)!r} cannot be read", error.strerror, fix) from error
     except ValueError as error:
-        raise SpeechIQError(f"{str(path)!r} {_find_kind(path) or f'is not JSON ({error})'}; {fix}") from error
+        raise SpeechIQError(f"{str(path)!r} {_find_kind(path) or f'is not JSON ({error})'}", fix=fix) from error
     if not isinstance(content, dict) or content.get("schema") != schema:
-        raise SpeechIQError(f"{str(path)!r} is not a {schema} file; {fix}")
+        raise SpeechIQError(f"{str(path)!r} is not a {schema} file", fix=fix)
     if content.get("version") != version:
         raise SpeechIQError(
-            f"{str(path)!r} has version {content.get('version')!r} of {schema}, this speechiq reads {version}; {fix}"
+            f"{str(path)!r} has version {content.get('version')!r} of {schema}, this speechiq reads {version}", fix=fix
         )
     recorded = content.pop("sha256", None)
     if recorded != content_sha256(content):
-        raise SpeechIQError(f"{str(path)!r} was changed after it was made: its sha256 does not match; {fix}")
+        raise SpeechIQError(f"{str(path)!r} was changed after it was made", "its sha256 does not match", fix)
     return content
 
 

@@ -32,9 +32,11 @@ def read_objects(path: Path, fix: str) -> Iterator[Line]:
     try:
         lines = read_plain(path).decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
-        raise SpeechIQError(f"{str(path)!r} cannot be read: it is not UTF-8 ({error}); save it in UTF-8") from error
+        raise SpeechIQError(
+            f"{str(path)!r} cannot be read", f"it is not UTF-8 ({error})", "save it in UTF-8"
+        ) from error
     except OSError as error:
-        raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}; correct the path") from error
+        raise SpeechIQError(f"{str(path)!r} cannot be read", error.strerror, "correct the path") from error
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -43,9 +45,9 @@ def read_objects(path: Path, fix: str) -> Iterator[Line]:
             row = decode(line.encode(), _ANY, strict=True)
             refuse_extremes(row)
         except ValueError as error:
-            raise SpeechIQError(f"{where} is not a whole JSON object ({error}); {fix}") from error
+            raise SpeechIQError(f"{where} is not a whole JSON object ({error})", fix=fix) from error
         if not isinstance(row, dict):
-            raise SpeechIQError(f"{where} is not a whole JSON object (it is {row!r:.80}); {fix}")
+            raise SpeechIQError(f"{where} is not a whole JSON object (it is {row!r:.80})", fix=fix)
         yield Line(number, where, row)
 
 

@@ -84,7 +84,7 @@ def append_plain(path: Path, *, new: bool) -> BinaryIO:
 def refuse_to_overwrite(path: Path, force: bool) -> None:
     """Refuse to overwrite a file without `--force`."""
     if exists(path) and not force:
-        raise SpeechIQError(f"{str(path)!r} exists; name another file, or add --force to overwrite it")
+        raise SpeechIQError(f"{str(path)!r} exists", fix="name another file, or add --force to overwrite it")
 
 
 @contextmanager
@@ -93,7 +93,7 @@ def writing(path: Path, fix: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise SpeechIQError(f"cannot write {str(path)!r}: {error.strerror or error}; {fix}") from error
+        raise SpeechIQError(f"cannot write {str(path)!r}", error.strerror or error, fix) from error
 
 
 def check_output(path: Path, force: bool, advice: str) -> None:
@@ -121,7 +121,7 @@ def refuse_same(paths: Iterable[Path | None]) -> None:
     places: dict[str, Path] = {}
     for path in filter(None, paths):
         if places.setdefault(os.path.realpath(path), path) is not path:
-            raise SpeechIQError(f"{str(path)!r} is named for two outputs; give each a file of its own")
+            raise SpeechIQError(f"{str(path)!r} is named for two outputs", fix="give each a file of its own")
 
 
 def write_whole(path: Path, content: bytes | Iterable[bytes], fix: str, *, make_folders: bool = False) -> None:

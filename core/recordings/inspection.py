@@ -57,9 +57,9 @@ def _refusing(name: str) -> Iterator[None]:
     try:
         yield
     except Damage as damage:
-        raise SpeechIQError(f"{name}: {damage}; {FIX}") from damage
+        raise SpeechIQError(name, damage, FIX) from damage
     except OSError as error:
-        raise SpeechIQError(f"{name}: {error.filename or 'the file'}: {error.strerror}; {FIX}") from error
+        raise SpeechIQError(name, f"{error.filename or 'the file'}: {error.strerror}", FIX) from error
 
 
 def _read_to_the_end(reader: Reader) -> Inspected:
@@ -108,7 +108,7 @@ def measure(file: Path) -> float:
     try:
         state = file.stat()
     except OSError as error:
-        raise SpeechIQError(f"{file}: no such audio file; restore it or correct the path") from error
+        raise SpeechIQError(file, "no such audio file", "restore it or correct the path") from error
     return _measure(file, state.st_size, state.st_mtime_ns)
 
 

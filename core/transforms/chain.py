@@ -33,5 +33,5 @@ def read_transforms(text: str) -> tuple[AnyTransform, ...]:
         return _DECODER.decode(text)
     except (msgspec.DecodeError, TypeError) as error:
         raise SpeechIQError(
-            f"transforms of a clip: {text!r:.80} cannot be read ({error}); prepare the task again"
+            "transforms of a clip", f"{text!r:.80} cannot be read ({error})", "prepare the task again"
         ) from error

@@ -97,9 +97,10 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         """Refuse a model that gives one answer for all seeds, as servers do that decode greedily, by a few calls."""
         if settings.get("temperature", 1) >= WARM and len(set(self._answer(PROBE, PROBE_SEEDS, settings))) == 1:
             raise SpeechIQError(
-                f"{self.name}: gives the same answer for every seed, so its answers to a question would be the same; "
-                f"let its server sample (do_sample in the model's generation_config.json), or --gen_kwargs "
-                f"do_sample=false"
+                self.name,
+                "gives the same answer for every seed, so its answers to a question would be the same",
+                "let its server sample (do_sample in the model's generation_config.json), or --gen_kwargs "
+                "do_sample=false",
             )
 
     def attempt(
@@ -147,7 +148,7 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         self, prompts: Sequence[PromptType], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
     ) -> list[list[Scored]]:
         """Refuse: the chat API has no log-probabilities of given texts."""
-        raise SpeechIQError(f"{self.name}: an endpoint has no log-likelihoods; run it on tasks that generate")
+        raise SpeechIQError(self.name, "an endpoint has no log-likelihoods", "run it on tasks that generate")
 
     def _run(
         self, items: Sequence[Item], ask: Callable[[Item], Result], verb: str, unit: str, on_result: OnResult

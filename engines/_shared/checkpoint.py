@@ -94,10 +94,10 @@ class Checkpoint:
         self.config = read_config(model, instead=instead, **self.source)
         if not fits(self.config):
             advice = fix if isinstance(fix, str) else fix(self.config)
-            raise SpeechIQError(f"{model}: a {self.config.model_type} checkpoint is not {wanted}; {advice}")
+            raise SpeechIQError(model, f"a {self.config.model_type} checkpoint is not {wanted}", advice)
         self.place = resolve(model)
         if damage := find_damaged_weights(self.place):
-            raise SpeechIQError(f"{model}: {damage}; fetch or save the checkpoint again")
+            raise SpeechIQError(model, damage, "fetch or save the checkpoint again")
         automatic = CPU_BATCH if self.device.type == "cpu" else ACCELERATOR_BATCH
         self.batch_size = automatic if setup.batch_size == "auto" else setup.batch_size
         self._lifetime = ModelLifetime(self._in_memory)

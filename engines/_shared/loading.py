@@ -55,16 +55,17 @@ class Loading(Options, frozen=True, kw_only=True):
         """Refuse options that cannot work, before anything is loaded; `prefix` is that of the stage, for errors."""
         if self.dtype not in (None, "auto") and not isinstance(getattr(torch, str(self.dtype), None), torch.dtype):
             raise SpeechIQError(
-                f"{prefix}dtype={self.dtype}: torch has no such dtype; give auto, float32, bfloat16, ..."
+                f"{prefix}dtype={self.dtype}", "torch has no such dtype", "give auto, float32, bfloat16, ..."
             )
         package = ATTENTION.get(self.attn_implementation or "")
         if package and not any(map(find_spec, (package, "kernels"))):
             raise SpeechIQError(
-                f"{prefix}attn_implementation={self.attn_implementation}: needs the package {package} or kernels, "
-                f"and neither is installed; install one of them, or leave it out"
+                f"{prefix}attn_implementation={self.attn_implementation}",
+                f"needs the package {package} or kernels, and neither is installed",
+                "install one of them, or leave it out",
             )
         if self.quantization is not None and find_spec("bitsandbytes") is None:
-            raise SpeechIQError(f"{prefix}quantization={self.quantization}: {missing('bitsandbytes')}")
+            raise SpeechIQError(f"{prefix}quantization={self.quantization}", missing("bitsandbytes"))
         if self.peft is not None:
             _check_adapter(f"{prefix}peft={self.peft}", str(expand(self.peft)))
 
@@ -105,10 +106,10 @@ class Loading(Options, frozen=True, kw_only=True):
 
 def _check_adapter(option: str, adapter: str) -> None:
     if find_spec("peft") is None:
-        raise SpeechIQError(f"{option}: {missing('peft')}")
+        raise SpeechIQError(option, missing("peft"))
     from peft import PeftConfig
 
     with opening(f"{option}: no adapter is there", f"give a folder with an {ADAPTER}, or a hub id", adapter):
         PeftConfig.from_pretrained(adapter)
     if damage := find_damaged_weights(adapter):
-        raise SpeechIQError(f"{option}: {damage}; save the adapter again")
+        raise SpeechIQError(option, damage, "save the adapter again")

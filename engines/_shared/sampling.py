@@ -57,8 +57,9 @@ def check_settings(settings: Mapping[str, Any], n: int) -> None:
         log.warning("do_sample is not set: the %d answers to a question will be the same", n)
     elif n > 1 and settings.get("temperature", 1) <= 0:
         raise SpeechIQError(
-            f"temperature={settings['temperature']}: cannot sample {n} answers to a question; give a number above 0, "
-            f"or --gen_kwargs do_sample=false to get the same answer {n} times"
+            f"temperature={settings['temperature']}",
+            f"cannot sample {n} answers to a question",
+            f"give a number above 0, or --gen_kwargs do_sample=false to get the same answer {n} times",
         )
 
 
@@ -144,7 +145,7 @@ def refuse_nan(numbers: torch.Tensor, name: str, dtype: torch.dtype) -> None:
     """Refuse numbers of a model that contain NaN."""
     if numbers.isnan().any():
         type_name = str(dtype).removeprefix("torch.")
-        raise SpeechIQError(f"{name}: computes NaN in {type_name}; give its stage dtype=bfloat16 or float32")
+        raise SpeechIQError(name, f"computes NaN in {type_name}", "give its stage dtype=bfloat16 or float32")
 
 
 def sampling_settings(settings: Mapping[str, Any], own: GenerationConfig) -> dict[str, Any]:
@@ -161,7 +162,7 @@ def sampling_settings(settings: Mapping[str, Any], own: GenerationConfig) -> dic
     """
     if unknown := [name for name in settings if name not in KNOWN]:
         raise SpeechIQError(
-            f"--gen_kwargs {unknown[0]}={settings[unknown[0]]}: the hf engine does not know it; leave it out"
+            f"--gen_kwargs {unknown[0]}={settings[unknown[0]]}", "the hf engine does not know it", "leave it out"
         )
     sampled = bool(settings.get("do_sample")) and settings.get("temperature") != 0
     used = {}
@@ -184,4 +185,4 @@ def _processor(name: str, value: float, device: str | torch.device) -> LogitsPro
     try:
         return PROCESSORS[name](value if name == "top_k" else float(value), **place)
     except (TypeError, ValueError) as error:
-        raise SpeechIQError(f"--gen_kwargs {name}={value}: {first_line(error)}; give another value") from error
+        raise SpeechIQError(f"--gen_kwargs {name}={value}", first_line(error), "give another value") from error

@@ -94,10 +94,14 @@ def _read(file: Path, device: str) -> dict[str, Any]:
         with open_plain(file) as opened:
             found = torch.load(opened, map_location=device, weights_only=True)
     except OSError as error:
-        raise SpeechIQError(f"UTMOS weights {file}: cannot be read ({error.strerror}); correct the path") from error
+        raise SpeechIQError(
+            f"UTMOS weights {file}", f"cannot be read ({error.strerror})", "correct the path"
+        ) from error
     except Exception as error:
         raise SpeechIQError(
-            f"UTMOS weights {file}: is damaged, or contains more than weights; it was not executed; download it again"
+            f"UTMOS weights {file}",
+            "is damaged, or contains more than weights; it was not executed",
+            "download it again",
         ) from error
     return found if isinstance(found, dict) else {}
 
@@ -116,6 +120,7 @@ def publish(name: str) -> str:
 def _refuse(file: Path, how: str, names: Iterable[Any]) -> None:
     if names := sorted(map(str, names)):
         raise SpeechIQError(
-            f"UTMOS weights {file}: the weights of another network: it {how} {names[0]}"
-            f"{f' and {len(names) - 1} more' if names[1:] else ''}; give the published file of utmos22_strong"
+            f"UTMOS weights {file}",
+            f"the weights of another network: it {how} {names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}",
+            "give the published file of utmos22_strong",
         )

@@ -119,8 +119,9 @@ def _load_processor(checkpoint: Checkpoint) -> ProcessorMixin:
     processor = checkpoint.load_processor(AutoProcessor)
     if missing := [part for part in ("feature_extractor", "tokenizer") if getattr(processor, part, None) is None]:
         raise SpeechIQError(
-            f"{checkpoint.name}: comes without a {missing[0].replace('_', ' ')}; "
-            f"save the processor of the model it was trained from into its folder"
+            checkpoint.name,
+            f"comes without a {missing[0].replace('_', ' ')}",
+            "save the processor of the model it was trained from into its folder",
         )
     return processor
 

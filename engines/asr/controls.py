@@ -26,8 +26,9 @@ class Gold(ASREngine):
         """Return the reference text of each clip."""
         if missing := [clip.name for clip in clips if clip not in self.references]:
             raise SpeechIQError(
-                f"pretrained=gold+...: {missing[0]} comes without a reference text; run `gold` on "
-                f"tasks whose docs have a `text`"
+                "pretrained=gold+...",
+                f"{missing[0]} comes without a reference text",
+                "run `gold` on tasks whose docs have a `text`",
             )
         return [Response(self.references[clip], coverage=1.0) for clip in clips]
 

@@ -59,7 +59,7 @@ class FasterWhisperASR(ASREngine):
 
     def __init__(self, model: str, options: FasterWhisperOptions, setup: Setup) -> None:
         if find_spec("faster_whisper") is None:
-            raise SpeechIQError(f"faster-whisper:{model}: {missing('faster-whisper')}")
+            raise SpeechIQError(f"faster-whisper:{model}", missing("faster-whisper"))
         self.model, self.place = model, _find(model)
         device = torch.device(setup.device)
         self.on_cuda, self.index = device.type == "cuda", device.index or 0
@@ -109,7 +109,7 @@ class FasterWhisperASR(ASREngine):
         if self.language not in model.supported_languages:
             known = ", ".join(sorted(model.supported_languages)[:12])
             raise SpeechIQError(
-                f"asr_language={self.language}: unknown to faster-whisper:{self.model}; it knows {known}"
+                f"asr_language={self.language}", f"unknown to faster-whisper:{self.model}", f"it knows {known}"
             )
         return model
 
@@ -139,12 +139,16 @@ def _find(model: str) -> str:
     if is_folder(folder) or model.startswith((DEMO, ".", "~", os.sep)):
         missing_file = TOKENIZER if is_file(folder / WEIGHTS) else f"{WEIGHTS} of CTranslate2"
         raise SpeechIQError(
-            f"faster-whisper:{model}: no folder with a {missing_file} is there; convert a Whisper checkpoint with "
-            f"`ct2-transformers-converter --model CHECKPOINT --output_dir FOLDER --copy_files {TOKENIZER}`"
+            f"faster-whisper:{model}",
+            f"no folder with a {missing_file} is there",
+            f"convert a Whisper checkpoint with "
+            f"`ct2-transformers-converter --model CHECKPOINT --output_dir FOLDER --copy_files {TOKENIZER}`",
         )
     if "/" not in model and model not in available_models():
         raise SpeechIQError(
-            f"faster-whisper:{model}: unknown size; known are {', '.join(available_models())}, a hub id, or a folder"
+            f"faster-whisper:{model}",
+            "unknown size",
+            f"known are {', '.join(available_models())}, a hub id, or a folder",
         )
     return model
 
@@ -156,7 +160,8 @@ def _choose_type(model: str, wanted: str | None, on_cuda: bool) -> str:
     known = ctranslate2.get_supported_compute_types("cuda" if on_cuda else "cpu") | {"default", "auto"}
     if chosen not in known:
         raise SpeechIQError(
-            f"asr_compute_type={chosen}: not on this device for faster-whisper:{model}; it has "
-            f"{', '.join(sorted(known))}"
+            f"asr_compute_type={chosen}",
+            f"not on this device for faster-whisper:{model}",
+            f"it has {', '.join(sorted(known))}",
         )
     return chosen

@@ -40,8 +40,9 @@ class CTCASR(ChunkedASR):
         architectures = self.checkpoint.config.architectures or []
         if architectures and not any("CTC" in name for name in architectures):
             raise SpeechIQError(
-                f"{model}: its architecture is {architectures[0]}, which writes no text; give a checkpoint that was "
-                f"trained for recognition"
+                model,
+                f"its architecture is {architectures[0]}, which writes no text",
+                "give a checkpoint that was trained for recognition",
             )
 
     def decode_chunks(self, model: PreTrainedModel, chunks: Sequence[np.ndarray]) -> list[list[str]]:

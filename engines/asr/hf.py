@@ -35,7 +35,7 @@ class TransformersASR(CheckpointASR):
             from speechiq.engines.audio.hf import AudioLLM
 
             return AudioLLM
-        raise SpeechIQError(f"{model}: a {config.model_type} checkpoint is not a speech recognizer; {ORDER}")
+        raise SpeechIQError(model, f"a {config.model_type} checkpoint is not a speech recognizer", ORDER)
 
     @classmethod
     def option_records(cls) -> tuple[type[Options], ...]:

@@ -30,7 +30,9 @@ def count_beams(num_beams: int | None, nbest: int | None) -> int:
     """
     beams = num_beams or nbest or 1
     if beams < (nbest or 1):
-        raise SpeechIQError(f"asr_nbest={nbest}: asr_num_beams={beams} cannot give so many; raise it or leave it out")
+        raise SpeechIQError(
+            f"asr_nbest={nbest}", f"asr_num_beams={beams} cannot give so many", "raise it or leave it out"
+        )
     return beams
 
 

@@ -31,9 +31,11 @@ class PocketSphinxASR(ASREngine):
 
     def __init__(self, model: str, options: Options, setup: Setup) -> None:
         if model not in ("", BUNDLED):
-            raise SpeechIQError(f"pocketsphinx:{model}: only the bundled model is known; write pocketsphinx:{BUNDLED}")
+            raise SpeechIQError(
+                f"pocketsphinx:{model}", "only the bundled model is known", f"write pocketsphinx:{BUNDLED}"
+            )
         if find_spec("pocketsphinx") is None:
-            raise SpeechIQError(f"pocketsphinx:{model}: {missing('pocketsphinx')}")
+            raise SpeechIQError(f"pocketsphinx:{model}", missing("pocketsphinx"))
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         """Transcribe each clip; see `ASREngine.transcribe`."""

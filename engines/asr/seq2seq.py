@@ -50,7 +50,7 @@ class Seq2SeqASR(ChunkedASR):
         self._try_request()
         if options.language and not self._takes_language():
             raise SpeechIQError(
-                f"asr_language={options.language}: {model} has no option for the language; leave it out"
+                f"asr_language={options.language}", f"{model} has no option for the language", "leave it out"
             )
 
     @classmethod
@@ -64,8 +64,9 @@ class Seq2SeqASR(ChunkedASR):
         code = next((code for code in known if code.startswith(self.language)), None)
         if known and code is None:
             raise SpeechIQError(
-                f"asr_language={self.language}: unknown to {self.checkpoint.name}; "
-                f"it knows {', '.join(list(known)[:12])}"
+                f"asr_language={self.language}",
+                f"unknown to {self.checkpoint.name}",
+                f"it knows {', '.join(list(known)[:12])}",
             )
         return {"tgt_lang": code} if code else {}
 
@@ -75,8 +76,10 @@ class Seq2SeqASR(ChunkedASR):
             self.request([np.zeros(SAMPLING_RATE, np.float32)])
         except (KeyError, TypeError, ValueError) as error:
             raise SpeechIQError(
-                f"{self.checkpoint.name}: its processor cannot make a transcription request with "
-                f"asr_language={self.language} ({first_line(error)}); give another language or fix the checkpoint"
+                self.checkpoint.name,
+                f"its processor cannot make a transcription request with "
+                f"asr_language={self.language} ({first_line(error)})",
+                "give another language or fix the checkpoint",
             ) from error
 
     def request(self, audio: Sequence[np.ndarray], **settings: Any) -> BatchFeature:

@@ -34,12 +34,12 @@ class TranscriptFile(ASREngine):
     def __init__(self, model: str, options: Options, setup: Setup) -> None:
         self.file = expand(model)
         if not is_file(self.file):
-            raise SpeechIQError(f"transcripts:{model}: no such file; give a JSONL file of ids and texts")
+            raise SpeechIQError(f"transcripts:{model}", "no such file", "give a JSONL file of ids and texts")
         self.texts: dict[str, Response] = {}
         for _, where, row in read_objects(self.file, FIX):
             key, text = _read(row, where)
             if key in self.texts:
-                raise SpeechIQError(f"{where}: id {key!r} is a duplicate; delete one of the lines")
+                raise SpeechIQError(where, f"id {key!r} is a duplicate", "delete one of the lines")
             self.texts[key] = text
         self.sha256 = hash_file(self.file)
 
@@ -49,15 +49,16 @@ class TranscriptFile(ASREngine):
         found = {key: name for key, name in names.items() if name is not None}
         if missing := [key for key in names if key not in found]:
             raise SpeechIQError(
-                f"{self.file}: {len(missing)} of {len(names)} clips have no transcript, {missing[0]!r} among them; "
+                self.file,
+                f"{len(missing)} of {len(names)} clips have no transcript, {missing[0]!r} among them",
                 f"the file has ids such as {next(iter(self.texts), None)!r}: write a line per clip, with the ids that "
-                f"`siq list tasks` lists"
+                f"`siq list tasks` lists",
             )
         keys: dict[str, str] = {}
         for key, name in found.items():
             if keys.setdefault(name, key) != key:
                 raise SpeechIQError(
-                    f"{self.file}: id {name!r} could be {keys[name]!r} or {key!r}; write the data set before it"
+                    self.file, f"id {name!r} could be {keys[name]!r} or {key!r}", "write the data set before it"
                 )
         return [self.texts[found[clip.id]] for clip in clips]
 
@@ -69,14 +70,14 @@ class TranscriptFile(ASREngine):
 def _read(row: Mapping[str, Any], where: str) -> tuple[str, Response]:
     texts = row.get("nbest", [row.get("text")])
     if not isinstance(texts, list) or not texts:
-        raise SpeechIQError(f"{where}: nbest is not a list of texts; {FIX}")
+        raise SpeechIQError(where, "nbest is not a list of texts", FIX)
     key: Any = row.get("id")
     text = texts[0]
     if invalid := [value for value in (key, *texts) if not isinstance(value, str)]:
-        raise SpeechIQError(f"{where}: not a transcript: id and text must be strings, found {invalid[0]!r}; {FIX}")
+        raise SpeechIQError(where, f"not a transcript: id and text must be strings, found {invalid[0]!r}", FIX)
     if row.get("text", text) != text:
-        raise SpeechIQError(f"{where}: text is not the first of nbest; keep one of them")
+        raise SpeechIQError(where, "text is not the first of nbest", "keep one of them")
     coverage = row.get(COVERAGE, math.nan)
     if not isinstance(coverage, int | float) or coverage < 0 or coverage > 1:
-        raise SpeechIQError(f"{where}: {COVERAGE}={coverage!r}; give a share of the clip, 0 to 1")
+        raise SpeechIQError(where, f"{COVERAGE}={coverage!r}", "give a share of the clip, 0 to 1")
     return key, Response(text, coverage=coverage, hypotheses=distinct_texts(texts) if "nbest" in row else ())

@@ -70,7 +70,9 @@ class WhisperASR(CheckpointASR):
             settings |= {"language": self.language, "task": "transcribe"}
         if whisper_language_codes().get(self.language.lower(), self.language) not in languages:
             raise SpeechIQError(
-                f"asr_language={self.language}: unknown to {self.checkpoint.name}; it knows {', '.join(languages[:12])}"
+                f"asr_language={self.language}",
+                f"unknown to {self.checkpoint.name}",
+                f"it knows {', '.join(languages[:12])}",
             )
         return settings
 

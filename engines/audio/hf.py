@@ -92,7 +92,7 @@ class AudioLLM(CheckpointWriter, AudioEngine):
             equip=self._cache_encodings,
         )  # fmt: skip
         if getattr(self.checkpoint.config, "has_lora_adapter", False) and find_spec("peft") is None:
-            raise SpeechIQError(f"{model}: takes audio by an adapter that comes with it, and {missing('peft')}")
+            raise SpeechIQError(model, f"takes audio by an adapter that comes with it, and {missing('peft')}")
         processor = self.checkpoint.load_processor(AutoProcessor)
         self.prompts = AudioPrompts(model, processor, options.language, options.asked_by)
         self.asks_in_words = not self.prompts.has_request

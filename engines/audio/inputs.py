@@ -35,8 +35,9 @@ class InputBuilder:
         several = [prompt for prompt in prompts if len(prompt.clips) > 1]
         if several and not self.prompts.takes_several:
             raise SpeechIQError(
-                f"{self.name}: takes one clip per prompt, and {several[0].clips[0].name} comes with others; "
-                f"choose another model for this task"
+                self.name,
+                f"takes one clip per prompt, and {several[0].clips[0].name} comes with others",
+                "choose another model for this task",
             )
 
     def coverage(self, prompt: Prompt) -> float:
@@ -95,8 +96,9 @@ class AudioLimits:
                 self.limit = self._search(self.tried, trial)
                 if self.limit < 1:
                     raise SpeechIQError(
-                        f"{self.prompts.name}: takes less than one second of audio next to {RESERVED} tokens of text; "
-                        f"choose a model with a longer context"
+                        self.prompts.name,
+                        f"takes less than one second of audio next to {RESERVED} tokens of text",
+                        "choose a model with a longer context",
                     )
             self.tried = trial
         return min(seconds, self.limit)

@@ -54,8 +54,10 @@ class AudioPrompts:
         slot = next((slot for slot in ("audio_processor", "feature_extractor") if getattr(processor, slot, None)), None)
         if slot is None:
             raise SpeechIQError(
-                f"{name}: comes without a processor for audio; give a checkpoint with its preprocessor_config.json "
-                f"or processor_config.json, or put a recognizer before it: pretrained=ASR+LLM"
+                name,
+                "comes without a processor for audio",
+                "give a checkpoint with its preprocessor_config.json "
+                "or processor_config.json, or put a recognizer before it: pretrained=ASR+LLM",
             )
         self.has_request = self._choose_request(asked_by)
         setattr(processor, slot, LastFeatures(getattr(processor, slot)))
@@ -66,7 +68,7 @@ class AudioPrompts:
         known = ["processor", "task"] if hasattr(self.processor, "apply_transcription_request") else ["task"]
         if asked_by not in (None, *known):
             raise SpeechIQError(
-                f"asked_by={asked_by}: {self.name} has no such prompt for transcripts; give {' or '.join(known)}"
+                f"asked_by={asked_by}", f"{self.name} has no such prompt for transcripts", f"give {' or '.join(known)}"
             )
         return (asked_by or known[0]) == "processor"
 
@@ -83,8 +85,9 @@ class AudioPrompts:
                 return form
             refusals.append("it loses the audio")
         raise SpeechIQError(
-            f"{self.name}: its chat template takes no audio ({refusals[0]}); give a checkpoint for chat, with its "
-            f"processor and chat_template.jinja and the packages that these need"
+            self.name,
+            f"its chat template takes no audio ({refusals[0]})",
+            "give a checkpoint for chat, with its processor and chat_template.jinja and the packages that these need",
         )
 
     def ask(self, parts: Parts) -> ModelInputs:

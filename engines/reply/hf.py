@@ -168,8 +168,9 @@ class OmniReply(CheckpointEngine, ReplyEngine):
         known, speaker = self.talker.list_speakers(model), self.options.speaker
         if speaker is not None and speaker not in known:
             raise SpeechIQError(
-                f"{self.checkpoint.prefix}speaker={speaker}: {self.checkpoint.name} has no such speaker; "
-                f"{did_you_mean(speaker, known)}it has {', '.join(known)}"
+                f"{self.checkpoint.prefix}speaker={speaker}",
+                f"{self.checkpoint.name} has no such speaker",
+                f"{did_you_mean(speaker, known)}it has {', '.join(known)}",
             )
 
     def _answer(
@@ -207,8 +208,9 @@ class OmniReply(CheckpointEngine, ReplyEngine):
             # The models fail on a text without a token before its end; such a reply is silence.
             if texts.shape[1] > ids.shape[1] + 1:
                 raise SpeechIQError(
-                    f"{self.checkpoint.name}: cannot speak what it wrote ({describe(error)}); change the option "
-                    f"{self.checkpoint.prefix}settings, or give speaks=ENGINE:MODEL"
+                    self.checkpoint.name,
+                    f"cannot speak what it wrote ({describe(error)})",
+                    f"change the option {self.checkpoint.prefix}settings, or give speaks=ENGINE:MODEL",
                 ) from error
         return texts[0, ids.shape[1] :].tolist(), samples.flatten().float().cpu().numpy()
 

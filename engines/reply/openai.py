@@ -84,16 +84,17 @@ class EndpointReply(AudioEndpoint, ReplyEngine):
             try:
                 return read_audio(b64decode(choice.audio, validate=True), self.name)
             except NoAnswer as error:
-                raise SpeechIQError(f"{self.name}: {error}; try another model or prompt") from error
+                raise SpeechIQError(self.name, error, "try another model or prompt") from error
             except (binascii.Error, ValueError) as error:
                 raise SpeechIQError(
-                    f"{self.name}: sent no audio ({error}); try another {self.remote.prefix}response_format"
+                    self.name, f"sent no audio ({error})", f"try another {self.remote.prefix}response_format"
                 ) from error
         if choice.end == CONTENT_FILTER:
             return np.zeros(0)
         raise SpeechIQError(
-            f"{self.name}: wrote a reply without audio, so it does not speak by itself; give speaks=ENGINE:MODEL, or "
-            f"another model"
+            self.name,
+            "wrote a reply without audio, so it does not speak by itself",
+            "give speaks=ENGINE:MODEL, or another model",
         )
 
     def _settings(self) -> dict[str, Any]:

@@ -97,8 +97,9 @@ class TransformersSpeech(CheckpointEngine, SpeechEngine):
         known = set(signature(model.forward).parameters)
         if not model.can_generate() and (unknown := sorted(self.settings.keys() - known)):
             raise SpeechIQError(
-                f"{self.checkpoint.prefix}settings: {self.checkpoint.name} has no setting {unknown[0]!r}; it has "
-                f"{', '.join(sorted(known))}"
+                f"{self.checkpoint.prefix}settings",
+                f"{self.checkpoint.name} has no setting {unknown[0]!r}",
+                f"it has {', '.join(sorted(known))}",
             )
 
     def _speak(self, pipeline: TextToAudioPipeline, seed: int, line: str) -> Clip:
@@ -107,8 +108,9 @@ class TransformersSpeech(CheckpointEngine, SpeechEngine):
                 spoken = pipeline(line, forward_params=self.settings)
         except (TypeError, ValueError, LookupError) as error:
             raise SpeechIQError(
-                f"{self.checkpoint.name}: cannot speak {line[:40]!r} ({describe(error)}); change the text or the "
-                f"option {self.checkpoint.prefix}settings"
+                self.checkpoint.name,
+                f"cannot speak {line[:40]!r} ({describe(error)})",
+                f"change the text or the option {self.checkpoint.prefix}settings",
             ) from error
         return as_speech(np.asarray(spoken["audio"]), spoken["sampling_rate"], self.checkpoint.name)
 

@@ -55,7 +55,7 @@ class ProgramSpeech(SpeechEngine):
         self.name = f"{self.program}:{model}"
         self.path = find_program(options.program or self.program, self.program, f"{setup.prefix}program")
         if not model:
-            raise SpeechIQError(f"{self.program}: no voice; write {self.program}:VOICE, {self.advice}")
+            raise SpeechIQError(self.program, "no voice", f"write {self.program}:VOICE, {self.advice}")
         self.check()
         self._run(TRIAL)
 
@@ -99,8 +99,9 @@ class ProgramSpeech(SpeechEngine):
             spoken = None if fault else _read_audio(wav)
         if spoken is None:
             raise SpeechIQError(
-                f"{self.name}: cannot speak {line[:SHOWN_TEXT]!r} ({fault or 'it wrote no audio'}); try another voice, "
-                f"{self.advice}"
+                self.name,
+                f"cannot speak {line[:SHOWN_TEXT]!r} ({fault or 'it wrote no audio'})",
+                f"try another voice, {self.advice}",
             )
         samples, rate = spoken
         return as_speech(samples.T, rate, self.name)
@@ -131,7 +132,7 @@ def find_program(path: str, name: str, option: str) -> str:
     """Return the path of a program; `name` and `option`, which gives its path, are for the error."""
     found = shutil.which(Path(path).expanduser())
     if found is None:
-        raise SpeechIQError(f"{name}: no program {path!r}; `{PROGRAMS[name]}`, or give its path with {option}=PATH")
+        raise SpeechIQError(name, f"no program {path!r}", f"`{PROGRAMS[name]}`, or give its path with {option}=PATH")
     return found
 
 
@@ -146,9 +147,9 @@ def run_program(command: list[str], name: str) -> str | None:
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=PATIENCE_S
         )
     except subprocess.TimeoutExpired as error:
-        raise SpeechIQError(f"{name}: no speech in {PATIENCE_S:g} s; try a shorter text or another voice") from error
+        raise SpeechIQError(name, f"no speech in {PATIENCE_S:g} s", "try a shorter text or another voice") from error
     except OSError as error:
-        raise SpeechIQError(f"{name}: {command[0]} cannot be started ({error.strerror}); install it again") from error
+        raise SpeechIQError(name, f"{command[0]} cannot be started ({error.strerror})", "install it again") from error
     if not done.returncode:
         return None
     lines = (done.stderr or done.stdout).strip().splitlines() or [f"exit code {done.returncode}"]

@@ -46,8 +46,9 @@ class Espeak(ProgramSpeech):
         known = {line.partition("!v/")[2].strip() for line in lines}
         if plus and variant not in known:
             raise SpeechIQError(
-                f"{self.name}: no variant {variant!r}; {did_you_mean(variant, sorted(known))}"
-                f"`espeak-ng --voices=variant` lists them"
+                self.name,
+                f"no variant {variant!r}",
+                f"{did_you_mean(variant, sorted(known))}`espeak-ng --voices=variant` lists them",
             )
 
     def command(self, text: Path, wav: Path) -> list[str]:
@@ -88,8 +89,9 @@ class Flite(ProgramSpeech):
         known = sorted(set(read_output(self.path, "-lv").partition(":")[2].split()))
         if self.model not in known and not self.list_files():
             raise SpeechIQError(
-                f"{self.name}: no such voice; {did_you_mean(self.model, known)}there are {', '.join(known)}, or give "
-                f"a file {VOICE_FILE}"
+                self.name,
+                "no such voice",
+                f"{did_you_mean(self.model, known)}there are {', '.join(known)}, or give a file {VOICE_FILE}",
             )
 
     def list_files(self) -> list[Path]:
@@ -140,7 +142,7 @@ class Piper(ProgramSpeech):
         """Refuse a voice file that is missing."""
         for file in self.list_files():
             if not is_file(file):
-                raise SpeechIQError(f"{self.name}: no file {file}; write piper:VOICE, {self.advice}")
+                raise SpeechIQError(self.name, f"no file {file}", f"write piper:VOICE, {self.advice}")
 
     def list_files(self) -> list[Path]:
         """Return the voice and its settings; see `ProgramSpeech.list_files`."""

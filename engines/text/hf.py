@@ -88,8 +88,9 @@ class TransformersLLM(CheckpointWriter, TextEngine):
             check_tokens(name, prompt.name, ids, more, self.context, LONGER)
             if max(ids, default=0) >= known:
                 raise SpeechIQError(
-                    f"{name}: its tokenizer makes token {max(ids)}, but the model knows {known}; give the tokenizer of "
-                    f"the same checkpoint"
+                    name,
+                    f"its tokenizer makes token {max(ids)}, but the model knows {known}",
+                    "give the tokenizer of the same checkpoint",
                 )
 
     def _run_inputs(

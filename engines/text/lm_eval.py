@@ -87,8 +87,9 @@ class LMEvalText(TextEngine):
             return False, GenerationConfig()
         if is_speech_recognizer(config):
             raise SpeechIQError(
-                f"{self.name}: a {config.model_type} checkpoint is not a language model; "
-                f"check the order of the stages in pretrained"
+                self.name,
+                f"a {config.model_type} checkpoint is not a language model",
+                "check the order of the stages in pretrained",
             )
         return True, read_generation_config(self.model, path, config, **source)
 
@@ -209,7 +210,7 @@ class LMEvalText(TextEngine):
             results = iter(self._call("loglikelihood", pairs))
         except NotImplementedError as error:
             raise SpeechIQError(
-                f"{self.name}: has no log-likelihoods; use llm_answer=generate and tasks that generate"
+                self.name, "has no log-likelihoods", "use llm_answer=generate and tasks that generate"
             ) from error
         return [[Scored(*next(results)) for _ in group] for _, group in rows]
 
@@ -228,7 +229,7 @@ class LMEvalText(TextEngine):
         results = list(call([Instance(method, {}, given, i) for i, given in enumerate(arguments)]))
         if len(results) != len(arguments) or None in results:
             raise SpeechIQError(
-                f"{self.name}: gave {len(results)} of {len(arguments)} answers, or empty ones; see its log"
+                self.name, f"gave {len(results)} of {len(arguments)} answers, or empty ones", "see its log"
             )
         return results
 
@@ -254,7 +255,7 @@ class LMEvalText(TextEngine):
             return lm
         except Exception as error:
             raise SpeechIQError(
-                f"{self.name}: cannot be loaded ({type(error).__name__}: {first_line(error)}); check name and options"
+                self.name, f"cannot be loaded ({type(error).__name__}: {first_line(error)})", "check name and options"
             ) from error
 
     def describe(self) -> dict[str, Any]:

@@ -33,23 +33,25 @@ def check_model_type(model: str, options: Mapping[str, Any], setup: Setup) -> No
     engine, name = setup.engine, f"{setup.engine}:{model}"
     if engine in PACKAGES and (processes := PartialState().num_processes) > 1:
         raise SpeechIQError(
-            f"{name}: {processes} processes would each fill the same accelerators; run one and let {engine} "
-            f"distribute the model, or start its server and use openai:{model}"
+            name,
+            f"{processes} processes would each fill the same accelerators",
+            f"run one and let {engine} distribute the model, or start its server and use openai:{model}",
         )
     if engine in PACKAGES and find_spec(engine) is None:
-        raise SpeechIQError(f"{name}: the package {engine} is missing; install it as its own documentation says")
+        raise SpeechIQError(name, f"the package {engine} is missing", "install it as its own documentation says")
     try:
         kind = get_model(engine)
     except (ImportError, ValueError) as error:
         raise SpeechIQError(
-            f"{name}: {first_line(error)}; install what lm-eval's model type {engine} needs, or use another"
+            name, first_line(error), f"install what lm-eval's model type {engine} needs, or use another"
         ) from error
     if kind.__module__.startswith(__name__.partition(".")[0]):
-        raise SpeechIQError(f"{name}: {engine} is a speech system, not a text model; choose another engine")
+        raise SpeechIQError(name, f"{engine} is a speech system, not a text model", "choose another engine")
     if secret := next((option for option in options if option.endswith(SECRET) or option == "token"), None):
         raise SpeechIQError(
-            f"{name}: the option {setup.prefix}{secret} would be written into the results; put the key into "
-            f"the environment"
+            name,
+            f"the option {setup.prefix}{secret} would be written into the results",
+            "put the key into the environment",
         )
     refuse_secrets(options, f"{name}:", "put the key into the environment")
     if issubclass(kind, TemplateAPI):
@@ -60,6 +62,8 @@ def _refuse_endpoint(name: str, model: str, prefix: str, base_url: Any) -> Speec
     """Return the error for a model type that calls an endpoint; `openai:MODEL` does so without silent failures."""
     address = PATHS.sub("", printable(str(base_url))) or "http://HOST:8000/v1"
     return SpeechIQError(
-        f"{name}: lm-eval treats a reply without an answer as an empty answer; write openai:{model} with "
-        f"{prefix}base_url={address} ({prefix}key_variable=NAME if its key is not in OPENAI_API_KEY)"
+        name,
+        "lm-eval treats a reply without an answer as an empty answer",
+        f"write openai:{model} with "
+        f"{prefix}base_url={address} ({prefix}key_variable=NAME if its key is not in OPENAI_API_KEY)",
     )

@@ -85,8 +85,9 @@ class OpenAIText(ChatEndpoint[TextPrompt], TextEngine):
                 raise ValueError("only the first token of a prompt has no log-probability")
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise SpeechIQError(
-                f"{self.name}: its replies have no log-probabilities of the prompt; use a server that echoes them, or "
-                f"{self.remote.prefix}answer=generate"
+                self.name,
+                "its replies have no log-probabilities of the prompt",
+                f"use a server that echoes them, or {self.remote.prefix}answer=generate",
             ) from error
         return [Token(str(first), math.nan, True), *tokens]
 

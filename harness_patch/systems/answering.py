@@ -119,8 +119,9 @@ class Likelihood:
         if unfit := [question.prompt for question in questions if not (question.prompt.clips and question.options)]:
             name = unfit[0].clips[0].name if unfit[0].clips else "a question without a clip"
             raise SpeechIQError(
-                f"{self.option}={self.describe()['way']}: {name} has no options to choose from; "
-                f"use {self.option}=generate for tasks that are not multiple choice"
+                f"{self.option}={self.describe()['way']}",
+                f"{name} has no options to choose from",
+                f"use {self.option}=generate for tasks that are not multiple choice",
             )
 
     def answer(self, engine: AudioEngine, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
@@ -170,5 +171,5 @@ WAYS: dict[str, Callable[[str], Answering]] = {"generate": Generate, "likelihood
 def way_of_answering(name: str, option: str) -> Answering:
     """Return the way of answering called `name`, which the model argument `option` has."""
     if name not in WAYS:
-        raise SpeechIQError(f"{option}={name}: unknown; known are {', '.join(WAYS)}")
+        raise SpeechIQError(f"{option}={name}", "unknown", f"known are {', '.join(WAYS)}")
     return WAYS[name](option)

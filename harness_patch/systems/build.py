@@ -61,7 +61,7 @@ def build_system(
     stages = parse(spec)
     if stages[0].role == "control":
         if options:
-            raise SpeechIQError(f"{next(iter(options))}: no such model argument; {spec} has none, leave it out")
+            raise SpeechIQError(next(iter(options)), "no such model argument", f"{spec} has none, leave it out")
         return ConstantLetter(stages[0].model)
     answer = f"{stages[-1].prefix}answer"
     answering = way_of_answering(options.pop(answer, "generate"), answer)
@@ -86,7 +86,7 @@ def build_system(
     if isinstance(answering, Likelihood) and not engine.has_loglikelihood():
         model = f"{stages[-1].engine}:{stages[-1].model}"
         raise SpeechIQError(
-            f"{answer}={answering.describe()['way']}: {model} has no log-likelihoods; use {answer}=generate"
+            f"{answer}={answering.describe()['way']}", f"{model} has no log-likelihoods", f"use {answer}=generate"
         )
     if voice:
         return voice.system(engine, answering, seed, voice.build(given[stages[-1].role]))
@@ -97,8 +97,9 @@ def _refuse_unknown(options: Mapping[str, Any], stages: Sequence[Stage]) -> None
     prefixes = tuple(stage.prefix for stage in stages)
     if unknown := [name for name in options if not name.startswith(prefixes)]:
         raise SpeechIQError(
-            f"{unknown[0]}: no such model argument; options begin with their stage, {' or '.join(prefixes)}, "
-            f"such as {prefixes[-1]}dtype=bfloat16"
+            unknown[0],
+            "no such model argument",
+            f"options begin with their stage, {' or '.join(prefixes)}, such as {prefixes[-1]}dtype=bfloat16",
         )
 
 

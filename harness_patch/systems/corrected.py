@@ -79,8 +79,9 @@ class Corrected(ASREngine):
             return int(2 ** math.ceil(math.log2(EXTRA + SLACK * tokens)))
         if tokens > self.max_gen_toks:
             raise SpeechIQError(
-                f"ger_max_gen_toks={self.max_gen_toks}: the correction of {clip.name}, a transcript of {len(text)} "
-                f"characters, might be cut off; give a higher number or leave it out"
+                f"ger_max_gen_toks={self.max_gen_toks}",
+                f"the correction of {clip.name}, a transcript of {len(text)} characters, might be cut off",
+                "give a higher number or leave it out",
             )
         return self.max_gen_toks
 

@@ -68,7 +68,7 @@ class ConstantLetter(SpeechSystem):
     def __init__(self, letter: str) -> None:
         if letter not in tuple(ALPHABET):
             raise SpeechIQError(
-                f"pretrained=letter:{letter}: not one of the letters A to Z; write, for example, letter:B"
+                f"pretrained=letter:{letter}", "not one of the letters A to Z", "write, for example, letter:B"
             )
         self.letter = letter
 
@@ -86,7 +86,9 @@ class ConstantLetter(SpeechSystem):
 
     def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[Scored]:
         """Refuse tasks with log-likelihoods."""
-        raise SpeechIQError(f"pretrained=letter:{self.letter}: has no log-likelihoods; run it on tasks that generate")
+        raise SpeechIQError(
+            f"pretrained=letter:{self.letter}", "has no log-likelihoods", "run it on tasks that generate"
+        )
 
     def describe(self) -> dict[str, Any]:
         """Return the name of the control."""

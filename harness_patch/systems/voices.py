@@ -87,7 +87,7 @@ def take_voice(
     if (spec := arguments.pop(SPEAKS, None)) is None:
         if options:
             name = f"{SPEAKS_PREFIX}{next(iter(options))}"
-            raise SpeechIQError(f"{name}: the system does not speak; give speaks=ENGINE:MODEL or speaks={OWN} too")
+            raise SpeechIQError(name, "the system does not speak", f"give speaks=ENGINE:MODEL or speaks={OWN} too")
         return None
     engine, model = _find_own(stages) if spec == OWN else _split(str(spec))
     setup = Setup(engine=engine, prefix=SPEAKS_PREFIX, device=device, batch_size=batch_size)
@@ -105,8 +105,10 @@ def _split(spec: str) -> tuple[str, str]:
     engine, _, model = spec.partition(":")
     if not (engine and model):
         raise SpeechIQError(
-            f"speaks={spec}: not a voice; write ENGINE:MODEL, such as speaks=hf:facebook/mms-tts-eng, or speaks={OWN} "
-            f"for a model that speaks by itself"
+            f"speaks={spec}",
+            "not a voice",
+            f"write ENGINE:MODEL, such as speaks=hf:facebook/mms-tts-eng, or speaks={OWN} "
+            f"for a model that speaks by itself",
         )
     return engine, model
 
@@ -116,12 +118,14 @@ def _find_own(stages: Sequence[Stage]) -> tuple[str, str]:
     (*earlier, last) = stages
     if earlier:
         raise SpeechIQError(
-            f"speaks={OWN}: a recognizer with a language model has no voice of its own; give speaks=ENGINE:MODEL, or "
-            f"one audio model that speaks"
+            f"speaks={OWN}",
+            "a recognizer with a language model has no voice of its own",
+            "give speaks=ENGINE:MODEL, or one audio model that speaks",
         )
     if last.engine not in (known := list_backends("reply")):
         raise SpeechIQError(
-            f"speaks={OWN}: the engine {last.engine} does not speak by itself, {' and '.join(sorted(known))} can; give "
-            f"speaks=ENGINE:MODEL"
+            f"speaks={OWN}",
+            f"the engine {last.engine} does not speak by itself, {' and '.join(sorted(known))} can",
+            "give speaks=ENGINE:MODEL",
         )
     return last.engine, last.model

@@ -24,7 +24,7 @@ class LanguageModel(TextModel):
     def check_template(self, template: str) -> None:
         """Refuse a model without a chat template where one is asked for (`chat`)."""
         if template == "chat" and self.tokenizer.chat_template is None:
-            raise SpeechIQError(f"{self.called}: has no chat template; leave {self.role.option}_template plain")
+            raise SpeechIQError(self.called, "has no chat template", f"leave {self.role.option}_template plain")
 
     def tokenize(self, texts: Sequence[str], reading: str) -> Sequence[Any]:
         """Return the tokens of each text; see `TextModel.tokenize`."""

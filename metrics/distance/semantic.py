@@ -91,7 +91,7 @@ def semantic_distance(
     >>> round(semantic_distance(*pairs, kind="raw", assistant="demo:SmolLM2-135M-Instruct"), 3)  # doctest: +SKIP
     """
     if kind not in KINDS:
-        raise SpeechIQError(f"kind={kind!r:.80}: unknown; known are {', '.join(KINDS)}")
+        raise SpeechIQError(f"kind={kind!r:.80}", "unknown", f"known are {', '.join(KINDS)}")
     pairs = pair_texts(reference, hypothesis)
     if not pairs:
         return math.nan

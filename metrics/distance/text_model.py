@@ -81,10 +81,12 @@ def read_models(
     chosen |= {key: metadata[key] for key in chosen if key in metadata}
     for option, known in options.items():
         if chosen[option] not in known:
-            raise SpeechIQError(f"{option}={chosen[option]}: unknown; known are {', '.join(known)}")
+            raise SpeechIQError(f"{option}={chosen[option]}", "unknown", f"known are {', '.join(known)}")
     for key in models:
         if not isinstance(name := chosen[key], str) or not name:
-            raise SpeechIQError(f"{key}={name!r:.80}: not the name of a model; give a hub id, a folder or demo:NAME")
+            raise SpeechIQError(
+                f"{key}={name!r:.80}", "not the name of a model", "give a hub id, a folder or demo:NAME"
+            )
     return chosen
 
 
@@ -93,9 +95,9 @@ def check_checkpoint(role: Role, name: str) -> PreTrainedConfig:
     called = f"{role.option}={name}"
     config = read_config(name, called=called, instead=role.instead, trusting=f"choose another {role.option}")
     if damage := find_damaged_weights(resolve(name)):
-        raise SpeechIQError(f"{called}: {damage}; fetch or save the checkpoint again")
+        raise SpeechIQError(called, damage, "fetch or save the checkpoint again")
     if not role.fits(config):
-        raise SpeechIQError(f"{called}: a {config.model_type} model is not {role.wanted}")
+        raise SpeechIQError(called, f"a {config.model_type} model is not {role.wanted}")
     return config
 
 
@@ -226,14 +228,14 @@ class TextModel:
         """Return the vectors of a batch in the form in which they are cached; refuse those that are not numbers."""
         vectors = states.float().cpu().numpy().astype("<f4")
         if not np.isfinite(vectors).all():
-            raise SpeechIQError(f"{self.called}: its states overflow in {self.dtype}; give {self.role.wider}")
+            raise SpeechIQError(self.called, f"its states overflow in {self.dtype}", f"give {self.role.wider}")
         return [base64.b64encode(vector.tobytes()).decode() for vector in vectors]
 
     def _start(self) -> list[int]:
         """Return the token that represents an empty text, for tokenizers that add none of their own."""
         known = [token for token in (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id) if token is not None]
         if not known:
-            raise SpeechIQError(f"{self.called}: has no token for an empty text; choose another {self.role.option}")
+            raise SpeechIQError(self.called, "has no token for an empty text", f"choose another {self.role.option}")
         return known[:1]
 
 

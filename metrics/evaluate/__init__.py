@@ -19,5 +19,5 @@ def path(name: str) -> str:
     'speechiq_wer.py'
     """
     if name not in MODULES:
-        raise SpeechIQError(f"evaluate module {name!r}: unknown; known are {', '.join(MODULES)}")
+        raise SpeechIQError(f"evaluate module {name!r}", "unknown", f"known are {', '.join(MODULES)}")
     return str(Path(__file__).with_name(f"speechiq_{name}.py"))

@@ -47,15 +47,16 @@ class SpeechiqChoice(module.Module):
         """
         if options is not None and len(options) != len(references):
             raise SpeechIQError(
-                f"options: those of {len(options)} questions, references: {len(references)}; "
-                "give the options of each question"
+                "options",
+                f"those of {len(options)} questions, references: {len(references)}",
+                "give the options of each question",
             )
         rows = []
         for number, (prediction, right) in enumerate(zip(predictions, references, strict=True)):
             answers = [prediction] if isinstance(prediction, str) else list(prediction)
             if not answers:
                 raise SpeechIQError(
-                    f"predictions: question {number} has no answer; give ? for an answer without a letter"
+                    "predictions", f"question {number} has no answer", "give ? for an answer without a letter"
                 )
             if options is None:
                 letters = [_check_letter(answer, number) for answer in answers]
@@ -69,6 +70,7 @@ def _check_letter(answer: str, number: int) -> str:
     if answer == UNPARSED or (len(answer) == 1 and answer in ALPHABET):
         return answer
     raise SpeechIQError(
-        f"predictions: question {number} has the answer {answer[:60]!r}, not a letter or {UNPARSED}; give options=, "
-        "the texts of the options, to read letters from answers"
+        "predictions",
+        f"question {number} has the answer {answer[:60]!r}, not a letter or {UNPARSED}",
+        "give options=, the texts of the options, to read letters from answers",
     )

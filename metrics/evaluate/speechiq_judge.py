@@ -50,7 +50,7 @@ class SpeechiqJudge(module.Module):
         columns = {"question": questions or empty, "answer": references, "checklist": checklists or empty}
         if wrong := [name for name, texts in columns.items() if len(texts) != len(predictions)]:
             raise SpeechIQError(
-                f"{wrong[0]}s: {len(columns[wrong[0]])} texts for {len(predictions)} answers; give one each"
+                f"{wrong[0]}s", f"{len(columns[wrong[0]])} texts for {len(predictions)} answers", "give one each"
             )
         settings = read_settings({"judge": judge} | {f"judge_{name}": value for name, value in options.items()})
         docs = [dict(zip(columns, row, strict=True)) | settings for row in zip(*columns.values(), strict=True)]

@@ -45,7 +45,7 @@ class SpeechiqSimilarity(module.Module):
         settings = {"embedder": embedder} | {f"embedder_{name}": value for name, value in options.items()}
         embedding = read_embedding(settings)
         if not references:
-            raise SpeechIQError("predictions: empty; give at least one transcript and its reference")
+            raise SpeechIQError("predictions", "empty", "give at least one transcript and its reference")
         cosines = compute_cosines(pair_texts(references, predictions), embedding)
         means = cosines.mean(axis=0).tolist()
         return {

@@ -118,8 +118,9 @@ def check_cases(cases: Iterable[Case], judging: Judging) -> None:
         for number, case in enumerate(cases):
             if not case.reference.strip():
                 raise SpeechIQError(
-                    f"{case.name or f'answer {number}'}: no reference answer, which the rubric {judging.rubric_name} "
-                    f"shows to the judge; add one, or name a rubric without {{reference}}, judge_rubric=points_1_10"
+                    f"{case.name or f'answer {number}'}",
+                    f"no reference answer, which the rubric {judging.rubric_name} shows to the judge",
+                    "add one, or name a rubric without {reference}, judge_rubric=points_1_10",
                 )
 
 

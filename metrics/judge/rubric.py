@@ -107,7 +107,9 @@ def read_rubric(name: str) -> Rubric:
     if not is_file(file) and file.suffix not in SUFFIXES:
         known = shipped_rubrics()
         raise SpeechIQError(
-            f"judge_rubric={name}: unknown; {did_you_mean(name, known)}known are {', '.join(known)}, and YAML files"
+            f"judge_rubric={name}",
+            "unknown",
+            f"{did_you_mean(name, known)}known are {', '.join(known)}, and YAML files",
         )
     return _read(file, f"judge_rubric={name}")
 
@@ -116,15 +118,16 @@ def _read(file: Path, called: str) -> Rubric:
     try:
         content = yaml.safe_load(read_plain(file, LARGEST))
     except OSError as error:
-        raise SpeechIQError(f"{called}: cannot be read ({error.strerror}); correct the path") from error
+        raise SpeechIQError(called, f"cannot be read ({error.strerror})", "correct the path") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise SpeechIQError(f"{called}: not valid YAML ({error!s:.200}); correct the file") from error
+        raise SpeechIQError(called, f"not valid YAML ({error!s:.200})", "correct the file") from error
     try:
         rubric = msgspec.convert(content, Rubric, strict=True)
     except msgspec.ValidationError as error:
         raise SpeechIQError(
-            f"{called}: not a rubric ({error}); a rubric has name, version, kind, scale, grades and prompt, as those "
-            f"in metrics/rubrics"
+            called,
+            f"not a rubric ({error})",
+            "a rubric has name, version, kind, scale, grades and prompt, as those in metrics/rubrics",
         ) from error
     if rubric.kind == "pairwise":
         rubric = msgspec.structs.replace(rubric, scale=(-1, 1))
@@ -134,18 +137,19 @@ def _read(file: Path, called: str) -> Rubric:
 
 def _check(rubric: Rubric, content: Mapping[str, Any], called: str) -> None:
     if rubric.kind == "pairwise" and (given := {"scale", "grades"} & content.keys()):
-        raise SpeechIQError(f"{called}: {min(given)}: a pairwise rubric has none; remove it")
+        raise SpeechIQError(called, f"{min(given)}: a pairwise rubric has none", "remove it")
     if rubric.kind == "score" and "scale" not in content:
-        raise SpeechIQError(f"{called}: no scale; add a line such as `scale: [0, 5]`")
+        raise SpeechIQError(called, "no scale", "add a line such as `scale: [0, 5]`")
     lowest, highest = rubric.scale
     if not lowest < highest < lowest + MOST_GRADES:
         raise SpeechIQError(
-            f"{called}: scale: [{lowest}, {highest}]: not the lowest and the highest of at most {MOST_GRADES} whole "
-            f"numbers; write, for example, [0, 5]"
+            called,
+            f"scale: [{lowest}, {highest}]: not the lowest and the highest of at most {MOST_GRADES} whole numbers",
+            "write, for example, [0, 5]",
         )
     if outside := [grade for grade in rubric.grades if not lowest <= grade <= highest]:
         raise SpeechIQError(
-            f"{called}: grades: {outside[0]} is outside the scale from {lowest} to {highest}; correct one of them"
+            called, f"grades: {outside[0]} is outside the scale from {lowest} to {highest}", "correct one of them"
         )
     needed, allowed = PLACEHOLDERS[rubric.kind]
     found = _PLACEHOLDER.findall(rubric.prompt)
@@ -153,8 +157,9 @@ def _check(rubric: Rubric, content: Mapping[str, Any], called: str) -> None:
         if name not in (*needed, *allowed):
             known = ", ".join(f"{{{each}}}" for each in (*needed, *allowed))
             raise SpeechIQError(
-                f"{called}: prompt: {{{name}}} is not a placeholder of a {rubric.kind} rubric; "
-                f"{did_you_mean(name, (*needed, *allowed))}known are {known}"
+                called,
+                f"prompt: {{{name}}} is not a placeholder of a {rubric.kind} rubric",
+                f"{did_you_mean(name, (*needed, *allowed))}known are {known}",
             )
     if missing := [name for name in needed if name not in found]:
-        raise SpeechIQError(f"{called}: prompt: has no {{{missing[0]}}}, so the judge would not see it; add it")
+        raise SpeechIQError(called, f"prompt: has no {{{missing[0]}}}, so the judge would not see it", "add it")

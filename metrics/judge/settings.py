@@ -121,15 +121,15 @@ def read_judging(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5")
     given = {key: value for key, value in (defaults | own).items() if key not in DERIVED}
     judge = given.pop(JUDGE)
     if not isinstance(judge, str) or not judge:
-        raise SpeechIQError(f"judge={judge!r:.80}: not a judge; write openai:MODEL, hf:MODEL or exact_match")
+        raise SpeechIQError(f"judge={judge!r:.80}", "not a judge", "write openai:MODEL, hf:MODEL or exact_match")
     values = {key.removeprefix(PREFIX): value for key, value in given.items()}
     _refuse_similar(values.keys() - list_names(JudgeOptions))
     options = read_options(JudgeOptions, values, engine=JUDGE, prefix=PREFIX)
     rubric, wanted = read_rubric(options.rubric), read_rubric(default_rubric).kind
     if rubric.kind != wanted:
         raise SpeechIQError(
-            f"judge_rubric={options.rubric}: a {rubric.kind} rubric, but one of kind {wanted} is needed here, such as "
-            f"{default_rubric}"
+            f"judge_rubric={options.rubric}",
+            f"a {rubric.kind} rubric, but one of kind {wanted} is needed here, such as {default_rubric}",
         )
     judging = Judging(
         judge=judge, rubric_name=options.rubric, rubric=rubric, draws=options.draws, seed=options.seed, by=options.by
@@ -160,7 +160,9 @@ def judging_of(doc: Mapping[str, Any]) -> Judging:
     options = {PREFIX + name: value for name, value in (doc["judging"].get("options") or {}).items()}
     judging = read_judging({key: doc[key] for key in RECORDED} | options, doc["judge_rubric"])
     if judging.rubric.sha256 != doc["judge_rubric_sha256"]:
-        raise SpeechIQError(f"judge_rubric={judging.rubric_name}: the file was changed during the run; run it again")
+        raise SpeechIQError(
+            f"judge_rubric={judging.rubric_name}", "the file was changed during the run", "run it again"
+        )
     return judging
 
 
@@ -169,7 +171,7 @@ def _refuse_similar(names: Collection[str]) -> None:
     known = sorted(list_names(JudgeOptions))
     for name in sorted(names):
         if near := find_nearest(name, known, SIMILAR):
-            raise SpeechIQError(f"{PREFIX}{name}: no such option of a judge; did you mean {PREFIX}{near}?")
+            raise SpeechIQError(f"{PREFIX}{name}", "no such option of a judge", f"did you mean {PREFIX}{near}?")
 
 
 def _list_given(options: JudgeOptions, names: Collection[str]) -> dict[str, Any]:
@@ -180,13 +182,13 @@ def _list_given(options: JudgeOptions, names: Collection[str]) -> dict[str, Any]
 
 def _refuse(options: Mapping[str, Any], reason: str) -> None:
     for name, value in options.items():
-        raise SpeechIQError(f"{PREFIX}{name}={value}: {reason}")
+        raise SpeechIQError(f"{PREFIX}{name}={value}", reason)
 
 
 def _check_match(rubric: Rubric, options: JudgeOptions) -> None:
     model = "name a model, such as judge=openai:MODEL"
     if rubric.kind != "score":
-        raise SpeechIQError(f"judge=exact_match: cannot compare two answers; {model}")
+        raise SpeechIQError("judge=exact_match", "cannot compare two answers", model)
     given = _list_given(options, ("draws", "by", *GENERATION)) | options.others
     _refuse(given, f"judge=exact_match is a rule, which has no such option; leave it out, or {model}")
 
@@ -198,7 +200,7 @@ def _check_likelihood(judge: str, engine: CachedEngine, options: JudgeOptions) -
 
     def check() -> None:
         if not engine.has_loglikelihood():
-            raise SpeechIQError(f"judge_by=likelihood: {judge} has no log-likelihoods; use judge_by=generate")
+            raise SpeechIQError("judge_by=likelihood", f"{judge} has no log-likelihoods", "use judge_by=generate")
 
     _require(engine, "loglikelihood", {}, check)
     return {}
@@ -208,7 +210,9 @@ def _settle(engine: CachedEngine, options: JudgeOptions) -> dict[str, Any]:
     """Return the generation settings of the replies; refuse several draws that would be the same."""
     if options.draws > 1 and options.temperature == 0:
         raise SpeechIQError(
-            f"judge_temperature=0: all {options.draws} draws would be the same; give a number above 0, or judge_draws=1"
+            "judge_temperature=0",
+            f"all {options.draws} draws would be the same",
+            "give a number above 0, or judge_draws=1",
         )
     sampling, do_sample = _list_given(options, SAMPLING), options.draws > 1 or bool(options.temperature)
     if not do_sample:
@@ -226,8 +230,9 @@ def open_judge(judge: str, options: Mapping[str, Any]) -> CachedEngine:
     name, colon, model = judge.partition(":")
     if not (name and colon and model):
         raise SpeechIQError(
-            f"judge={judge}: not of the form ENGINE:MODEL; {did_you_mean(judge, [EXACT_MATCH])}write openai:MODEL, "
-            f"hf:MODEL or exact_match"
+            f"judge={judge}",
+            "not of the form ENGINE:MODEL",
+            f"{did_you_mean(judge, [EXACT_MATCH])}write openai:MODEL, hf:MODEL or exact_match",
         )
     text = list_backends("text")
     if name not in text:
@@ -253,8 +258,9 @@ def _refuse_other_kinds(judge: str, name: str, text: Collection[str]) -> None:
     for kind in KINDS:
         if name in list_backends(kind):
             raise SpeechIQError(
-                f"judge={judge}: {name} is an engine for speech ({kind}), a judge reads text; use "
-                f"{' or '.join(sorted(text))}, or a text model type of lm-eval"
+                f"judge={judge}",
+                f"{name} is an engine for speech ({kind}), a judge reads text",
+                f"use {' or '.join(sorted(text))}, or a text model type of lm-eval",
             )
     if near := find_nearest(name, text):
-        raise SpeechIQError(f"judge={judge}: unknown engine; did you mean {near}?")
+        raise SpeechIQError(f"judge={judge}", "unknown engine", f"did you mean {near}?")

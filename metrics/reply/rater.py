@@ -74,7 +74,9 @@ def read_rater(setting: Any) -> Rater | None:
         return None
     name, _, place = str(setting).partition(":")
     if name not in _FINDERS:
-        raise SpeechIQError(f"{KEY}={setting!s:.80}: unknown; {did_you_mean(name, [*_FINDERS, OFF])}known are {KNOWN}")
+        raise SpeechIQError(
+            f"{KEY}={setting!s:.80}", "unknown", f"{did_you_mean(name, [*_FINDERS, OFF])}known are {KNOWN}"
+        )
     weights = _FINDERS[name](place)
     state = weights.stat()
     return Rater(name, weights, _hash(weights, state.st_size, state.st_mtime_ns))
@@ -84,7 +86,7 @@ def rater_of(doc: Mapping[str, Any]) -> Rater | None:
     """Return what rates the reply to a doc; refuse weights that changed since the doc was made."""
     rater = read_rater(doc["reply"][KEY])
     if rater is not None and rater.sha256 != doc[SHA256]:
-        raise SpeechIQError(f"{KEY}={doc['reply'][KEY]}: the file was changed during the run; run it again")
+        raise SpeechIQError(f"{KEY}={doc['reply'][KEY]}", "the file was changed during the run", "run it again")
     return rater
 
 
@@ -130,18 +132,19 @@ def _hash(file: Path, size: int, changed: int) -> str:
 
 def _find_distillmos(place: str) -> Path:
     if place:
-        raise SpeechIQError(f"{KEY}=distillmos:{place}: takes no file; write {KEY}=distillmos")
+        raise SpeechIQError(f"{KEY}=distillmos:{place}", "takes no file", f"write {KEY}=distillmos")
     file = Path(resolve(DISTILLMOS), "model.safetensors")
     if not is_file(file):
-        raise SpeechIQError(f"{KEY}: {DISTILLMOS} was not fetched; run `siq demo fetch distillmos` (16 MB)")
+        raise SpeechIQError(KEY, f"{DISTILLMOS} was not fetched", "run `siq demo fetch distillmos` (16 MB)")
     return file
 
 
 def _find_utmos(place: str) -> Path:
     if not place:
         raise SpeechIQError(
-            f"{KEY}=utmos: names no weights; download {UTMOS_FILE} from {UTMOS_PAGE} and write "
-            f"{KEY}=utmos:FOLDER/{UTMOS_FILE}"
+            f"{KEY}=utmos",
+            "names no weights",
+            f"download {UTMOS_FILE} from {UTMOS_PAGE} and write {KEY}=utmos:FOLDER/{UTMOS_FILE}",
         )
     from speechiq.engines._shared.utmos import check
 

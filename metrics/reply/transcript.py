@@ -48,16 +48,18 @@ def read_reply_asr(metadata: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 def open_reply_asr(name: Any, options: Mapping[str, Any]) -> CachedEngine:
     """Return a recognizer whose model is not yet loaded, the same object for the same settings."""
     if not isinstance(name, str) or not name:
-        raise SpeechIQError(f"{KEY}={name!r:.80}: not a recognizer; write a hub id, demo:NAME or ENGINE:MODEL")
+        raise SpeechIQError(f"{KEY}={name!r:.80}", "not a recognizer", "write a hub id, demo:NAME or ENGINE:MODEL")
     known = list_backends("asr")
     engine, colon, model = name.partition(":")
     if not colon or name.startswith(DEMO):
         engine, model = "hf", name
     if engine not in known:
-        raise SpeechIQError(f"{KEY}={name}: no recognizer engine {engine!r}; known are {', '.join(sorted(known))}")
+        raise SpeechIQError(
+            f"{KEY}={name}", f"no recognizer engine {engine!r}", f"known are {', '.join(sorted(known))}"
+        )
     opened = open_engine("asr", engine, model, options, prefix=PREFIX, stage="reply transcript")
     if isinstance(opened.engine, Gold):
-        raise SpeechIQError(f"{KEY}={name}: does not listen to audio; name a recognizer")
+        raise SpeechIQError(f"{KEY}={name}", "does not listen to audio", "name a recognizer")
     return opened
 
 

@@ -49,8 +49,9 @@ def meteor(reference: str | Sequence[Any], hypothesis: str | Sequence[str]) -> f
     hypotheses = [hypothesis] if isinstance(hypothesis, str) else hypothesis
     if len(references) != len(hypotheses):
         raise SpeechIQError(
-            f"references: {len(references)}, hypotheses: {len(hypotheses)} texts; give the references of each "
-            f"hypothesis"
+            "references",
+            f"{len(references)}, hypotheses: {len(hypotheses)} texts",
+            "give the references of each hypothesis",
         )
     scores = [best(texts, text) for texts, text in zip(references, hypotheses, strict=True)]
     return math.fsum(scores) / len(scores) if scores else math.nan

@@ -52,9 +52,7 @@ class Tagger(TextModel):
     def __init__(self, role: Role, name: str, dtype: str = "float32", batch_size: int | None = None) -> None:
         super().__init__(role, name, dtype, batch_size)
         if not self.tokenizer.is_fast:
-            raise SpeechIQError(
-                f"{self.called}: its tokenizer does not give the places of words; choose another tagger"
-            )
+            raise SpeechIQError(self.called, "its tokenizer does not give the places of words", "choose another tagger")
 
     def tokenize(self, texts: Sequence[str], reading: str) -> Sequence[Encoding]:
         """Return the tokens of each text; see `TextModel.tokenize`."""
@@ -111,7 +109,7 @@ def check_entities(doc: Mapping[str, Any]) -> None:
     for entity in doc.get("entities") or ():
         if not any(mark(words, [normalize(entity, doc["normalizer"])])):
             raise SpeechIQError(
-                f"{doc['id']}: its entity {entity!r:.80} is not in its reference; correct the column entities"
+                doc["id"], f"its entity {entity!r:.80} is not in its reference", "correct the column entities"
             )
 
 
@@ -138,10 +136,10 @@ def entity_wer(
     """
     pairs = pair_texts(reference, hypothesis)
     if entities is None and ner is None:
-        raise SpeechIQError("entity_wer: neither entities nor a tagger; give entities=[[...], ...] or ner=MODEL")
+        raise SpeechIQError("entity_wer", "neither entities nor a tagger", "give entities=[[...], ...] or ner=MODEL")
     listed = find_entities([spoken for spoken, _ in pairs], str(ner)) if entities is None else entities
     if len(listed) != len(pairs):
-        raise SpeechIQError(f"references: {len(pairs)} texts, entities: {len(listed)}; give one list per reference")
+        raise SpeechIQError("references", f"{len(pairs)} texts, entities: {len(listed)}", "give one list per reference")
     return pool(
         ErrorRate(
             count_entities(

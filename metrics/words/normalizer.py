@@ -42,7 +42,7 @@ def read_normalizer(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 def _refuse_unknown(kind: object) -> None:
     if not isinstance(kind, str) or kind not in RULES:
-        raise SpeechIQError(f"normalizer={kind}: unknown; known are {', '.join(RULES)}")
+        raise SpeechIQError(f"normalizer={kind}", "unknown", f"known are {', '.join(RULES)}")
 
 
 @cache

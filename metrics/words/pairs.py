@@ -17,8 +17,9 @@ def pair_texts(reference: str | Sequence[str], hypothesis: str | Sequence[str]) 
     references, hypotheses = ([side] if isinstance(side, str) else list(side) for side in (reference, hypothesis))
     if len(references) != len(hypotheses):
         raise SpeechIQError(
-            f"references: {count_of(len(references), 'text')}, hypotheses: {len(hypotheses)}; give one "
-            "hypothesis per reference"
+            "references",
+            f"{count_of(len(references), 'text')}, hypotheses: {len(hypotheses)}",
+            "give one hypothesis per reference",
         )
     return list(zip(references, hypotheses, strict=True))
 

@@ -123,7 +123,7 @@ def read_rare_words(metadata: Mapping[str, Any]) -> dict[str, str]:
     """
     chosen = metadata.get("rare_words", WORDFREQ if find_spec(WORDFREQ) else OFF)
     if not isinstance(chosen, str) or not chosen:
-        raise SpeechIQError(f"rare_words={chosen!r:.80}: not a file; give a file of words, {WORDFREQ} or {OFF}")
+        raise SpeechIQError(f"rare_words={chosen!r:.80}", "not a file", f"give a file of words, {WORDFREQ} or {OFF}")
     find_rare_words(chosen)
     digest = {} if chosen in (OFF, WORDFREQ) else {"rare_words_sha256": hash_file(expand(chosen.removeprefix(COMMON)))}
     return {"rare_words": chosen} | digest
@@ -145,18 +145,18 @@ def _read_words(chosen: str) -> frozenset[str]:
     try:
         lines = read_plain(expand(chosen.removeprefix(COMMON))).decode("utf-8-sig").splitlines()
     except OSError as error:
-        raise SpeechIQError(f"rare_words={chosen}: cannot be read ({error.strerror}); {fix}") from error
+        raise SpeechIQError(f"rare_words={chosen}", f"cannot be read ({error.strerror})", fix) from error
     except UnicodeDecodeError as error:
-        raise SpeechIQError(f"rare_words={chosen}: not UTF-8 ({error}); {fix}") from error
+        raise SpeechIQError(f"rare_words={chosen}", f"not UTF-8 ({error})", fix) from error
     words = frozenset(word for line in lines for word in normalize(line).split())
     if not words:
-        raise SpeechIQError(f"rare_words={chosen}: has no words; {fix}")
+        raise SpeechIQError(f"rare_words={chosen}", "has no words", fix)
     return words
 
 
 def _rare_by_wordfreq() -> Belongs:
     if not find_spec(WORDFREQ):
-        raise SpeechIQError(f"rare_words={WORDFREQ}: {missing(WORDFREQ)}, or give a file of words")
+        raise SpeechIQError(f"rare_words={WORDFREQ}", f"{missing(WORDFREQ)}, or give a file of words")
     from wordfreq import zipf_frequency
 
     return lambda word: zipf_frequency(word, "en") < RARE_BELOW

@@ -125,7 +125,7 @@ def render_exchanges(exchanges: Sequence[Exchange]) -> str:
     """
     items = sorted((_ask_better(exchange) for exchange in exchanges if not exchange.same), key=lambda item: item.key)
     if not items:
-        raise SpeechIQError("there is nothing to review: every item is decided by rule")
+        raise SpeechIQError("there is nothing to review", "every item is decided by rule")
     equal = [_label(exchange, success=True) for exchange in exchanges if exchange.same]
     return _render(
         Review("labels.jsonl", items, "by", always=equal),

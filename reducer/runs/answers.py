@@ -113,13 +113,15 @@ def read_answers(tasks: Iterable[TaskRun]) -> Answers:
             question = _question(row.doc)._replace(text=row.doc.text, audio=_path(row.doc.audio))
             if item in answered:
                 raise SpeechIQError(
-                    f"{where}: {show_item(item)} was already answered by system {task.system!r}; give only one of the "
-                    "two tasks"
+                    where,
+                    f"{show_item(item)} was already answered by system {task.system!r}",
+                    "give only one of the two tasks",
                 )
             if questions.setdefault(item, question)[:3] != question[:3]:
                 raise SpeechIQError(
-                    f"{where}: {show_item(item)} differs from another system's run in its wording; run all systems on "
-                    "the same question file"
+                    where,
+                    f"{show_item(item)} differs from another system's run in its wording",
+                    "run all systems on the same question file",
                 )
             answered[item] = _vote(letter, "".join(letters))
     _refuse_gaps(questions, votes)
@@ -156,5 +158,6 @@ def _refuse_gaps(questions: Mapping[Item, Question], votes: Mapping[str, Mapping
         if missing := sorted(questions.keys() - answered.keys()):
             raise SpeechIQError(
                 f"system {system!r} did not answer {len(missing)} of {len(questions)} questions, such as "
-                f"{show_item(missing[0])}; run all systems on the same tasks with the same --limit"
+                f"{show_item(missing[0])}",
+                fix="run all systems on the same tasks with the same --limit",
             )

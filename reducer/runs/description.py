@@ -98,7 +98,7 @@ def _refusal(where: str, given: Mapping[str, Any], error: msgspec.ValidationErro
     reason, steps = (text[: place.start()], _STEP.findall(place["path"])) if place else (text, [])
     if missing := re.search(r"missing required field `(\w+)`", text):
         key = ".".join([*steps, missing[1]])
-        return SpeechIQError(f"{where}: metadata has no {key}; {FIXES.get(missing[1], GUIDE)}")
+        return SpeechIQError(where, f"metadata has no {key}", FIXES.get(missing[1], GUIDE))
     value: Any = given
     for step in steps:
         value = value.get(step, value) if isinstance(value, Mapping) else value
@@ -108,4 +108,4 @@ def _refusal(where: str, given: Mapping[str, Any], error: msgspec.ValidationErro
 def _refuse(where: str, key: str, value: Any, fault: str) -> SpeechIQError:
     names = [step for step in reversed(key.split(".")) if step in FIXES]
     fix = FIXES[names[0]] if names else GUIDE
-    return SpeechIQError(f"{where}: metadata.{key}: {value!r:.80} {fault}; {fix}")
+    return SpeechIQError(where, f"metadata.{key}: {value!r:.80} {fault}", fix)

@@ -130,7 +130,9 @@ def find_judged(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list
     judged = [task for task in tasks if "judge" in task.metadata]
     if not judged:
         names = ", ".join(sorted({task.task for task in tasks}))
-        raise SpeechIQError(f"no judged task in {', '.join(repr(str(run)) for run in runs)}, only {names:.300}; {FIX}")
+        raise SpeechIQError(
+            f"no judged task in {', '.join(repr(str(run)) for run in runs)}, only {names:.300}", fix=FIX
+        )
     return judged, warnings
 
 
@@ -170,7 +172,7 @@ def read_judged(task: TaskRun) -> tuple[list[dict[str, Any]], list[JudgedRow]]:
         if (stored := read_stored(row.get("filtered_resps"))) is not None
     ]
     if not judged:
-        raise SpeechIQError(f"{str(task.samples)!r} has no judged answer in {count_of(len(rows), 'row')}; {FIX}")
+        raise SpeechIQError(f"{str(task.samples)!r} has no judged answer in {count_of(len(rows), 'row')}", fix=FIX)
     return [row for _, row in rows], judged
 
 
@@ -216,11 +218,11 @@ def _judged_row(task: TaskRun, where: str, row: dict[str, Any], stored: Stored) 
     try:
         doc = msgspec.convert(row.get("doc"), Doc)
     except ValueError as error:
-        raise SpeechIQError(f"{where} needs {NEEDS} ({error}); rerun this task") from error
+        raise SpeechIQError(f"{where} needs {NEEDS} ({error})", fix="rerun this task") from error
     if missing := [field for field in task.category.item if field not in row["doc"]]:
-        raise SpeechIQError(f"{where} needs {NEEDS} ({', '.join(missing)} is missing); rerun this task")
+        raise SpeechIQError(f"{where} needs {NEEDS} ({', '.join(missing)} is missing)", fix="rerun this task")
     if not doc.question.strip():
-        raise SpeechIQError(f"{where}: the question of {str(doc.id)!r} is empty; rerun this task")
+        raise SpeechIQError(where, f"the question of {str(doc.id)!r} is empty", "rerun this task")
     item = tuple(str(row["doc"][field]) for field in task.category.item)
     named = [task.system, task.task, item, doc.question, doc.answer, stored.answer]
     return JudgedRow(content_sha256(named)[:16], item, task, row, doc, stored)

@@ -57,26 +57,28 @@ def read_labels(path: Path, systems: Mapping[str, Collection[Item]]) -> Labels:
         try:
             label = msgspec.convert(row, Label)
         except ValueError as error:
-            raise SpeechIQError(f"{where}: {error}; {ADVICE}") from error
+            raise SpeechIQError(where, error, ADVICE) from error
         label = msgspec.structs.replace(label, id=complete_ids([{"id": label.id}], clips)[0]["id"])
         if label.system not in systems:
             near = did_you_mean(label.system, systems)
             raise SpeechIQError(
-                f"{where}: no run of system {label.system!r}; {near}give its run, or delete its labels; the runs have "
-                f"{', '.join(sorted(systems))}"
+                where,
+                f"no run of system {label.system!r}; {near}give its run, or delete its labels",
+                f"the runs have {', '.join(sorted(systems))}",
             )
         if label.id not in clips:
             near = did_you_mean(label.id, clips)
-            raise SpeechIQError(f"{where}: clip {label.id!r} is not in the runs; {near}give runs of the same set")
+            raise SpeechIQError(where, f"clip {label.id!r} is not in the runs", f"{near}give runs of the same set")
         if label.item not in systems[label.system]:
             raise SpeechIQError(
-                f"{where}: system {label.system!r} did not run {show_item(label.item)}; give its run, or delete it"
+                where, f"system {label.system!r} did not run {show_item(label.item)}", "give its run, or delete it"
             )
         key = label.system, label.item
         if success.setdefault(key, label.success) != label.success:
             raise SpeechIQError(
-                f"{where}: {show_item(label.item)} of system {label.system!r} has another label in line {lines[key]}; "
-                "keep one of the two, or put the labels of each author into a file of their own"
+                where,
+                f"{show_item(label.item)} of system {label.system!r} has another label in line {lines[key]}",
+                "keep one of the two, or put the labels of each author into a file of their own",
             )
         lines.setdefault(key, number)
         authors.setdefault(label.by)
@@ -87,12 +89,13 @@ def read_labels(path: Path, systems: Mapping[str, Collection[Item]]) -> Labels:
 def refuse_alike(success: Collection[bool], where: str) -> None:
     """Raise a `SpeechIQError` if labels are missing, or all are alike; `where` says where they come from."""
     if not success:
-        raise SpeechIQError(f"{where} has no labels; {ADVICE}")
+        raise SpeechIQError(f"{where} has no labels", fix=ADVICE)
     if len(set(success)) == 1:
         outcome = "successes" if next(iter(success)) else "failures"
         raise SpeechIQError(
-            f"{where}: all labels are {outcome} ({len(success)}), so nothing can be predicted; use clips or systems "
-            "of which some succeed and some fail"
+            where,
+            f"all labels are {outcome} ({len(success)}), so nothing can be predicted",
+            "use clips or systems of which some succeed and some fail",
         )
 
 

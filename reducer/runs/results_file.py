@@ -112,10 +112,10 @@ def read_results(path: Path) -> Results:
         described = (task.metadata for task in results.configs.values() if _can_be_scored(task))
         refuse_extremes([results.config.siq.system, *_names(results), *described])
     except OSError as error:
-        raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}; move it away") from error
+        raise SpeechIQError(f"{str(path)!r} cannot be read", error.strerror, "move it away") from error
     except ValueError as error:
         raise SpeechIQError(
-            f"{str(path)!r} is not a results file of lm-eval ({error}); move it away or rerun the evaluation"
+            f"{str(path)!r} is not a results file of lm-eval ({error})", fix="move it away or rerun the evaluation"
         ) from error
     return results
 
@@ -228,7 +228,9 @@ def _list_below(root: Path) -> Iterator[Path]:
             names = sorted(os.listdir(folder)) if (about.st_dev, about.st_ino) not in entered else []  # noqa: PTH208
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not a valid file name"
-            raise SpeechIQError(f"{folder!r} cannot be read ({reason}); give a folder that lm_eval wrote to") from error
+            raise SpeechIQError(
+                f"{folder!r} cannot be read ({reason})", fix="give a folder that lm_eval wrote to"
+            ) from error
         entered.add((about.st_dev, about.st_ino))
         paths = [os.path.join(folder, name) for name in names]  # noqa: PTH118
         inside = [path for path in paths if os.path.isdir(path)]  # noqa: PTH112

@@ -81,17 +81,17 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
             for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
                 if len(line) == LONGEST_LINE:
                     raise SpeechIQError(
-                        f"{locate(path, number)} is longer than {LONGEST_LINE} bytes, too long for a row "
-                        "of lm-eval; rerun this task"
+                        f"{locate(path, number)} is longer than {LONGEST_LINE} bytes, too long for a row of lm-eval",
+                        fix="rerun this task",
                     )
                 yield number, line
     except FileNotFoundError as error:
         raise SpeechIQError(
-            f"no samples {path.name!r} in {str(path.parent)!r}: rerun lm_eval with --log_samples"
+            f"no samples {path.name!r} in {str(path.parent)!r}", "rerun lm_eval with --log_samples"
         ) from error
     except OSError as error:
         raise SpeechIQError(
-            f"{str(path)!r} cannot be read: {error.strerror}; make it readable or move it away"
+            f"{str(path)!r} cannot be read", error.strerror, "make it readable or move it away"
         ) from error
 
 
@@ -111,16 +111,16 @@ def read_rows(path: Path, form: type[Form], needs: str) -> Iterator[tuple[int, F
         try:
             refuse_extremes(_values(row))
         except ValueError as error:
-            raise SpeechIQError(f"{locate(path, number)} cannot be used: {error}; rerun this task") from error
+            raise SpeechIQError(f"{locate(path, number)} cannot be used", error, "rerun this task") from error
         yield number, row
 
 
 def refusal(path: Path, number: int, needs: str, error: Exception) -> SpeechIQError:
     """Return the error for a line that `decode` refused."""
     if isinstance(error, msgspec.ValidationError):
-        return SpeechIQError(f"{locate(path, number)} needs {needs} ({error}); rerun this task")
+        return SpeechIQError(f"{locate(path, number)} needs {needs} ({error})", fix="rerun this task")
     return SpeechIQError(
-        f"{locate(path, number)} is not a whole JSON object (the file may be cut off): {error}; rerun this task"
+        f"{locate(path, number)} is not a whole JSON object (the file may be cut off)", error, "rerun this task"
     )
 
 

@@ -179,7 +179,9 @@ def _read_speeds(file: Path, system: str) -> list[Speed]:
         config = _read(file).config
         speeds = msgspec.convert(config.siq.speed or {}, dict[str, _Measured])
     except ValueError as error:
-        raise SpeechIQError(f"{str(file)!r}: the recorded speed is invalid ({error}); rerun the evaluation") from error
+        raise SpeechIQError(
+            f"{str(file)!r}", f"the recorded speed is invalid ({error})", "rerun the evaluation"
+        ) from error
     device, batch_size = (
         "" if value is None else printable(str(value)) for value in (config.siq.device, config.batch_size)
     )
@@ -199,5 +201,5 @@ def _read(results: Path) -> _Results:
     try:
         content: _Results = decode(read_plain(results), _DECODER)
     except OSError as error:
-        raise SpeechIQError(f"{str(results)!r} cannot be read: {error.strerror}; make it readable") from error
+        raise SpeechIQError(f"{str(results)!r} cannot be read", error.strerror, "make it readable") from error
     return content

@@ -96,14 +96,14 @@ def read_table(
         item = known.setdefault(item, item)
         if item in items:
             raise SpeechIQError(
-                f"{locate(path, number)}: {show_item(item)} is scored twice in this file; rerun this task"
+                locate(path, number), f"{show_item(item)} is scored twice in this file", "rerun this task"
             )
         items[item] = None
         rows.append(row)
         if category.group_by:
             groups.append(tuple(map(printable, fields[size:])))
     if not rows:
-        raise SpeechIQError(f"{str(path)!r} is empty; rerun this task with --log_samples")
+        raise SpeechIQError(f"{str(path)!r} is empty", fix="rerun this task with --log_samples")
     table = SampleTable(task, tuple(items), _columns(names, rows), tuple(groups))
     for column in table.columns.keys() & bounds.keys():
         _refuse_outside(table, column, bounds[column])
@@ -126,8 +126,9 @@ def join_columns(tables: Iterable[SampleTable], column: str) -> dict[tuple[str, 
             key = task.system, item
             if joined.setdefault(key, value) != value and not (math.isnan(value) and math.isnan(joined[key])):
                 raise SpeechIQError(
-                    f"system {task.system!r}, {show_item(item)}: {column} is {joined[key]:g} in task {sources[key]} "
-                    f"and {value:g} in task {task.task}; give runs of one of the two"
+                    f"system {task.system!r}, {show_item(item)}",
+                    f"{column} is {joined[key]:g} in task {sources[key]} and {value:g} in task {task.task}",
+                    "give runs of one of the two",
                 )
             sources.setdefault(key, task.task)
     return joined
@@ -197,6 +198,8 @@ def _refuse_outside(table: SampleTable, column: str, bounds: tuple[float, float]
         row, value = int(outside[0]), values[outside[0]]
         fractions = f"; fractions are expected, such as {value / 100:g}" if bounds == SHARE and 1 < value <= 100 else ""
         raise SpeechIQError(
-            f"{locate(path, row + 1)}: {column!r} of {show_item(table.items[row])} is {value:g}, outside "
-            f"{low:g} to {high:g} ({outside.size} of {len(values)} rows){fractions}; rerun this task"
+            locate(path, row + 1),
+            f"{column!r} of {show_item(table.items[row])} is {value:g}, outside "
+            f"{low:g} to {high:g} ({outside.size} of {len(values)} rows){fractions}",
+            "rerun this task",
         )

@@ -140,8 +140,9 @@ def _read_system(
         level_scores = scores.setdefault(level, {})
         if duplicates := level_scores.keys() & set(table.items):
             raise SpeechIQError(
-                f"{str(task.samples)!r}: {show_item(min(duplicates))} of system {name!r} was already scored "
-                f"by another {level} task; score only one of the two tasks"
+                f"{str(task.samples)!r}",
+                f"{show_item(min(duplicates))} of system {name!r} was already scored by another {level} task",
+                "score only one of the two tasks",
             )
         raw = category.measure.sign * table.columns[category.column] + 0.0  # no negative zero
         level_scores |= dict(zip(table.items, raw.tolist(), strict=True))

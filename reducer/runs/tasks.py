@@ -47,15 +47,15 @@ def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[
     missing = list(_undescribed(results, once(filter(is_samples, files)), categories))
     if missing and not allow_missing:
         raise SpeechIQError(
-            f"{missing[0]}, so its system would be left out ({len(missing)} such files): rerun lm_eval, move the file "
-            "away, or add --allow-mismatch"
+            f"{missing[0]}, so its system would be left out ({len(missing)} such files)",
+            "rerun lm_eval, move the file away, or add --allow-mismatch",
         )
     found.sort(key=lambda task: (task.date, task.results, task.system, task.task))
     if not found:
         raise SpeechIQError(
-            f"no SpeechIQ results in {', '.join(repr(str(path)) for path in runs)}: it has no "
-            "results_<date>.json file with a task whose metadata has a measure; "
-            "give the folder that lm_eval had as --output_path"
+            f"no SpeechIQ results in {', '.join(repr(str(path)) for path in runs)}",
+            "it has no results_<date>.json file with a task whose metadata has a measure",
+            "give the folder that lm_eval had as --output_path",
         )
     newest = {(task.system, task.task): task for task in found}
     left_out = [f"{line}: left out" for line in missing]
@@ -109,15 +109,18 @@ def categories_of(tasks: Iterable[TaskRun]) -> dict[str, Category]:
         usual = first.setdefault(task.level, task)
         for key, (one, other) in differences(usual.category, task.category).items():
             raise SpeechIQError(
-                f"{task.results!r}, task {task.task!r}: metadata.{key}: {other!r:.80} differs from {one!r:.80} in "
-                f"{usual.results!r}, task {usual.task!r} of the same suite {task.suite!r} and category {task.level!r}; "
-                "rerun one of the two with the same version of the suite, or give only one"
+                f"{task.results!r}, task {task.task!r}",
+                f"metadata.{key}: {other!r:.80} differs from {one!r:.80} in "
+                f"{usual.results!r}, task {usual.task!r} of the same suite {task.suite!r} and category {task.level!r}",
+                "rerun one of the two with the same version of the suite, or give only one",
             )
     for name, task in first.items():
         if taken := first.keys() & {*task.category.aggregate, *(of.column for of in task.category.extra_columns)}:
             raise SpeechIQError(
-                f"{task.results!r}, task {task.task!r}: a further column of category {name!r} is named "
-                f"{min(taken)!r}, as is a category of suite {task.suite!r}; rename one of the two"
+                f"{task.results!r}, task {task.task!r}",
+                f"a further column of category {name!r} is named "
+                f"{min(taken)!r}, as is a category of suite {task.suite!r}",
+                "rename one of the two",
             )
     found = sorted((task.category for task in first.values()), key=lambda category: category.place)
     return {category.name: category for category in found}

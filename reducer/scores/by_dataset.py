@@ -35,9 +35,9 @@ def rank_by_dataset(systems: Iterable[System], suite: str = SIQ, **options: Any)
         try:
             scoreboard = rank(members, suite, **options)
         except SpeechIQError as error:
-            raise SpeechIQError(f"data set {dataset!r}: {error}") from error
+            raise SpeechIQError(f"data set {dataset!r}", error) from error
         if scoreboard.scale and not scoreboard.has_z and has_scale(scoreboard.pool):
-            raise SpeechIQError(f"data set {dataset!r}: {scoreboard.remarks.no_siq}")
+            raise SpeechIQError(f"data set {dataset!r}", scoreboard.remarks.no_siq)
         scoreboards[dataset] = scoreboard
     return scoreboards
 

@@ -38,7 +38,7 @@ def require_equal(mismatches: Sequence[Mismatch]) -> None:
     """Raise a `SpeechIQError` that names mismatches, if there are any."""
     if mismatches:
         fixes = ", or ".join(dict.fromkeys(mismatch.fix for mismatch in mismatches))
-        raise SpeechIQError(f"{summarize(mismatches)}; {fixes}, or add --allow-mismatch to mark the scores")
+        raise SpeechIQError(summarize(mismatches), fix=f"{fixes}, or add --allow-mismatch to mark the scores")
 
 
 def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) -> list[System]:
@@ -54,7 +54,7 @@ def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) ->
         sides = (*others, *(system.scores for system in systems))
         shared[level] = set.intersection(*(set(items[level]) for items in sides))
         if not shared[level]:
-            raise SpeechIQError(f"level {level}: the systems share no clip; run the same tasks")
+            raise SpeechIQError(f"level {level}", "the systems share no clip", "run the same tasks")
     return [
         system.narrow({level: {item: system.scores[level][item] for item in items} for level, items in shared.items()})
         for system in systems
@@ -75,8 +75,9 @@ def complete(systems: Sequence[System]) -> list[System]:
             word = category.undefined_word
             counts = ", ".join(f"{of.name!r} {of.count_undefined(level)} of {len(items)}" for of in systems)
             raise SpeechIQError(
-                f"level {level}: no item has a score in all systems ({word}: {counts}); rerun the system "
-                "without scores, or name the other levels with --levels"
+                f"level {level}",
+                f"no item has a score in all systems ({word}: {counts})",
+                "rerun the system without scores, or name the other levels with --levels",
             )
     return [
         of.narrow({level: {item: of.scores[level][item] for item in items} for level, items in kept.items()})

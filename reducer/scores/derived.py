@@ -123,8 +123,9 @@ def split_groups(systems: Sequence[System], field: str) -> list[System]:
     if not share_measure(categories.values()):
         columns = ", ".join(f"{name}: {category.column}" for name, category in categories.items())
         raise SpeechIQError(
-            f"--group-by {field}: the categories are scored by different measures ({columns}), which have no common "
-            "mean; choose categories of one measure with --levels"
+            f"--group-by {field}",
+            f"the categories are scored by different measures ({columns}), which have no common mean",
+            "choose categories of one measure with --levels",
         )
     like = next(iter(categories.values()))
     places = {name: category.group_by.index(field) for name, category in categories.items()}

@@ -102,7 +102,7 @@ def draw(
     check_draws(draws)
     clips = Clips.of(pool)
     if len(clips.names) < 2:
-        raise SpeechIQError("a single clip has no error bar: run more clips, or leave error bars out (--bootstrap 0)")
+        raise SpeechIQError("a single clip has no error bar", "run more clips, or leave error bars out (--bootstrap 0)")
     base = scale or calibrate(pool, rule)
     if tail_allowance is None:
         tail_allowance = TAIL_ALLOWANCE_ON_NORMS if scale else TAIL_ALLOWANCE
@@ -118,8 +118,9 @@ def draw(
     if kept[1:].mean() < 0.5:
         level = min(found, key=lambda level: found[level].scored.sum())
         raise SpeechIQError(
-            f"{(~kept).sum()} of {draws} draws have no clip that separates the systems, most often at level {level}: "
-            "too few such clips for error bars; run more clips, or leave error bars out (--bootstrap 0)"
+            f"{(~kept).sum()} of {draws} draws have no clip that separates the systems, most often at level {level}",
+            "too few such clips for error bars",
+            "run more clips, or leave error bars out (--bootstrap 0)",
         )
     found = {level: Sums(*(values[kept] for values in level_sums)) for level, level_sums in found.items()}
     shares: PerLevel = (

@@ -62,9 +62,11 @@ def choose(
         _refuse_unknown(f"--metrics {measure}: unknown level", level, known)
         _refuse_unknown(f"--metrics {measure}: unknown column", column, known[level])
         if columns.setdefault(level, column) != column:
-            raise SpeechIQError(f"--metrics names {columns[level]} and {column} for level {level}: choose one")
+            raise SpeechIQError(f"--metrics names {columns[level]} and {column} for level {level}", "choose one")
         if level not in named:
-            raise SpeechIQError(f"--metrics {measure}: level {level} is not among --levels {levels}; leave one out")
+            raise SpeechIQError(
+                f"--metrics {measure}", f"level {level} is not among --levels {levels}", "leave one out"
+            )
     chosen = {
         suite: {
             name: category.measured_by(columns[name]) if columns.get(name) in category.measure.columns else category
@@ -78,4 +80,4 @@ def choose(
 
 def _refuse_unknown(where: str, name: str, known: Collection[str]) -> None:
     if name not in known:
-        raise SpeechIQError(f"{where} {name!r}; {did_you_mean(name, known)}choose from {', '.join(known)}")
+        raise SpeechIQError(f"{where} {name!r}", fix=f"{did_you_mean(name, known)}choose from {', '.join(known)}")

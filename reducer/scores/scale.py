@@ -151,11 +151,11 @@ def _read_weights(rule: str, levels: list[str]) -> dict[str, float]:
         weights = dict(zip(levels, map(float, rule.split(",")), strict=True))
     except ValueError as error:
         raise SpeechIQError(
-            f"unknown rule of level weights {rule!r}: {did_you_mean(rule, RULES)}choose {choices}"
+            f"unknown rule of level weights {rule!r}", f"{did_you_mean(rule, RULES)}choose {choices}"
         ) from error
     if not (min(weights.values()) >= 0 < sum(weights.values()) < math.inf):
         raise SpeechIQError(
-            f"level weights {rule!r}: give finite numbers that are not negative, at least one of them above 0"
+            f"level weights {rule!r}", "give finite numbers that are not negative, at least one of them above 0"
         )
     return weights
 
@@ -189,9 +189,9 @@ def calibrate(pool: ScoreMatrix, rule: str = DEFAULT_RULE) -> Scale:
     """
     if len(pool.systems) < 2:
         raise SpeechIQError(
-            f"SIQ compares systems: a scale needs at least two, got {len(pool.systems)} "
-            f"({', '.join(map(repr, pool.systems))}); give the runs of other systems as well, or norms: "
-            "--norms demo, or --norms FILE"
+            "SIQ compares systems",
+            f"a scale needs at least two, got {len(pool.systems)} ({', '.join(map(repr, pool.systems))})",
+            "give the runs of other systems as well, or norms: --norms demo, or --norms FILE",
         )
     weights = level_weights(pool.raw, rule)
     return Scale(rule, {level: _level_scale(level, raw, weights[level]) for level, raw in pool.raw.items()})
@@ -223,7 +223,9 @@ def _level_scale(level: str, raw: np.ndarray, weight: float) -> LevelScale:
     weighted = weighted_score(raw, clip_weights)
     if not np.ptp(weighted) > ROUNDING * np.abs(raw).max():
         raise NoSpread(
-            f"level {level}: all {len(raw)} systems have the same score, so that eq. 5 divides 0 by 0 "
-            "and the level does not separate them; add a system that differs"
+            f"level {level}",
+            f"all {len(raw)} systems have the same score, so that eq. 5 divides 0 by 0 "
+            "and the level does not separate them",
+            "add a system that differs",
         )
     return LevelScale(clip_weights, float(weighted.mean()), float(weighted.std()), weight, float(raw.std()))

@@ -151,8 +151,8 @@ def levels_of(systems: Sequence[System]) -> Mapping[str, Category]:
                 f"{', '.join(one.levels)} {others_than_usual(one.levels) or ''}".strip() for one in (first, system)
             ]
             raise SpeechIQError(
-                f"system {first.name!r} is scored on {levels[0]} and system {system.name!r} on {levels[1]}; "
-                "read all systems with the same levels and measures"
+                f"system {first.name!r} is scored on {levels[0]} and system {system.name!r} on {levels[1]}",
+                fix="read all systems with the same levels and measures",
             )
     return first.levels
 
@@ -164,8 +164,8 @@ def refuse_missing(systems: Iterable[System], otherwise: str = "") -> None:
             if level not in system.scores:
                 only = ", ".join(system.scores) or "other levels"
                 raise SpeechIQError(
-                    f"system {system.name!r} has no {level} scores (only {only}): "
-                    f"run its {level} task as well, or leave the system out{otherwise}"
+                    f"system {system.name!r} has no {level} scores (only {only})",
+                    f"run its {level} task as well, or leave the system out{otherwise}",
                 )
 
 
@@ -190,9 +190,10 @@ def common_items(level: str, systems: Sequence[System]) -> list[Item]:
     if partial:
         incomplete = [system.name for system, keys in zip(systems, answered, strict=True) if all_items - keys]
         raise SpeechIQError(
-            f"level {level}: {len(partial)} of {len(all_items)} items are not scored by every system, "
-            f"such as {'; '.join(map(show_item, partial[:EXAMPLES]))}; missing in "
-            f"{', '.join(map(repr, incomplete))}: run all systems on the same tasks with the same --limit"
+            f"level {level}",
+            f"{len(partial)} of {len(all_items)} items are not scored by every system, "
+            f"such as {'; '.join(map(show_item, partial[:EXAMPLES]))}",
+            f"missing in {', '.join(map(repr, incomplete))}: run all systems on the same tasks with the same --limit",
         )
     return sorted(all_items)
 
@@ -218,7 +219,7 @@ def _refuse_non_finite(category: Category, systems: list[System], items: list[It
     if len(bad):
         row, column = bad[0]
         raise SpeechIQError(
-            f"system {systems[row].name!r}, level {level}, {show_item(items[column])}: "
-            f"the score is {scores[row, column]} ({len(bad)} of {scores.size} {level} scores are not finite "
-            f"numbers); rerun the system's {level} task or leave the system out"
+            f"system {systems[row].name!r}, level {level}, {show_item(items[column])}",
+            f"the score is {scores[row, column]} ({len(bad)} of {scores.size} {level} scores are not finite numbers)",
+            f"rerun the system's {level} task or leave the system out",
         )

@@ -42,7 +42,8 @@ def find_levels(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list
     if SUITE not in suites:
         raise SpeechIQError(
             f"no SIQ task in {', '.join(repr(str(path)) for path in runs)}, only tasks of suite "
-            f"{', '.join(map(repr, suites))}; give runs of siq_all or of a data set's levels"
+            f"{', '.join(map(repr, suites))}",
+            fix="give runs of siq_all or of a data set's levels",
         )
     check_levels(suites[SUITE])
     return suites[SUITE], warnings
@@ -57,7 +58,9 @@ def read_answers(runs: Iterable[Path], allow_missing: bool = False) -> Answers:
     tasks, warnings = find_tasks(runs, allow_missing)
     apply = [task for task in tasks if task.suite == SUITE and task.level == "apply"]
     if not apply:
-        raise SpeechIQError("no system in these runs has an Apply task: give runs of siq_apply or of all three levels")
+        raise SpeechIQError(
+            "no system in these runs has an Apply task", "give runs of siq_apply or of all three levels"
+        )
     return answers.read_answers(apply)._replace(warnings=warnings)
 
 
@@ -67,7 +70,8 @@ def check_levels(tasks: Iterable[TaskRun]) -> None:
     for task in tasks:
         if task.level not in LEVELS:
             raise SpeechIQError(
-                f"{task.results!r}, task {task.task!r}: metadata.category: {task.level!r} is not a level of SIQ; "
-                f"write one of {', '.join(LEVELS)}, or give the task a suite of its own"
+                f"{task.results!r}, task {task.task!r}",
+                f"metadata.category: {task.level!r} is not a level of SIQ",
+                f"write one of {', '.join(LEVELS)}, or give the task a suite of its own",
             )
     categories_of(tasks)

@@ -85,7 +85,7 @@ def refuse_unknown_field(found: Found, field: str | None) -> None:
     if field is not None and field not in known:
         fix = f"choose from {', '.join(sorted(known))}" if known else "leave it out: their tasks have no group_by"
         raise SpeechIQError(
-            f"--group-by {field}: no task of these runs has groups by it; {did_you_mean(field, known)}{fix}"
+            f"--group-by {field}", "no task of these runs has groups by it", f"{did_you_mean(field, known)}{fix}"
         )
 
 
@@ -94,6 +94,7 @@ def refuse_options_of_siq(found: Found, **given: object) -> None:
     for option, value in given.items():
         if value is not None and SIQ not in found.levels:
             raise SpeechIQError(
-                f"--{option} {value}: only SIQ has this option, and these runs have only suite "
-                f"{', '.join(found.levels)}; leave it out"
+                f"--{option} {value}",
+                f"only SIQ has this option, and these runs have only suite {', '.join(found.levels)}",
+                "leave it out",
             )

@@ -117,7 +117,8 @@ def check_draws(draws: int) -> None:
     """Raise a `SpeechIQError` if there are too few draws for an interval."""
     if draws < FEWEST_DRAWS:
         raise SpeechIQError(
-            f"{draws} draws are too few for a 95 % interval: give at least {FEWEST_DRAWS}, or 0 to leave intervals out"
+            f"{draws} draws are too few for a 95 % interval",
+            f"give at least {FEWEST_DRAWS}, or 0 to leave intervals out",
         )
 
 

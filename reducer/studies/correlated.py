@@ -96,26 +96,26 @@ def read_ranks(file: Path, systems: Sequence[str]) -> dict[str, dict[str, float]
     check_columns(rows[0], [SYSTEM], file)
     columns = [name for name in rows[0] if name != SYSTEM]
     if not columns:
-        raise SpeechIQError(f"{file}: no column of ranks ; add one next to {SYSTEM!r}, 1 for the best system")
+        raise SpeechIQError(file, "no column of ranks ", f"add one next to {SYSTEM!r}, 1 for the best system")
     ranks: dict[str, dict[str, float]] = {name: {} for name in columns}
     for number, row in enumerate(rows, 1):
         where = f"{file} row {number}"
         name = read_field(row, SYSTEM, where)
         if name not in systems:
             raise SpeechIQError(
-                f"{where}: no run of system {name!r}; {did_you_mean(name, systems)}systems are {', '.join(systems)}"
+                where, f"no run of system {name!r}", f"{did_you_mean(name, systems)}systems are {', '.join(systems)}"
             )
         if name in ranks[columns[0]]:
-            raise SpeechIQError(f"{where}: duplicate system {name!r}; delete one of the rows")
+            raise SpeechIQError(where, f"duplicate system {name!r}", "delete one of the rows")
         for column in columns:
             ranks[column][name] = _read_rank(row, column, where)
     if len(rows) < FEWEST_SYSTEMS:
         raise SpeechIQError(
-            f"{file}: ranks of {count_of(len(rows), 'system')}; a correlation needs at least {FEWEST_SYSTEMS}"
+            file, f"ranks of {count_of(len(rows), 'system')}", f"a correlation needs at least {FEWEST_SYSTEMS}"
         )
     for column, of in ranks.items():
         if len(set(of.values())) == 1:
-            raise SpeechIQError(f"{file}: all systems have the same {column!r}; a correlation needs different ranks")
+            raise SpeechIQError(file, f"all systems have the same {column!r}", "a correlation needs different ranks")
     return ranks
 
 
@@ -123,5 +123,5 @@ def _read_rank(row: Mapping[str, Any], column: str, where: str) -> float:
     value = row.get(column)
     rank = read_number(value)
     if not 0 < rank < math.inf:
-        raise SpeechIQError(f"{where}: {column} is {value!r:.40}, not a rank; give a number above 0, 1 for the best")
+        raise SpeechIQError(where, f"{column} is {value!r:.40}, not a rank", "give a number above 0, 1 for the best")
     return rank

@@ -106,10 +106,10 @@ def spread_of(raw: np.ndarray) -> float:
 def _check_asked(asked: Collection[str] | None, known: tuple[str, ...], no_siq: str | None) -> tuple[str, ...]:
     asked = known if asked is None else tuple(dict.fromkeys(asked))
     if no_siq and SIQ in asked:
-        raise SpeechIQError(f"siq cannot be compared here: {no_siq.removeprefix('no SIQ: ')}")
+        raise SpeechIQError("siq cannot be compared here", no_siq.removeprefix("no SIQ: "))
     if not asked or not {*asked} <= {*known}:
         near = "".join(did_you_mean(name, known) for name in asked if name not in known)
-        raise SpeechIQError(f"levels {', '.join(asked)!r}: {near}name some of {', '.join(known)}")
+        raise SpeechIQError(f"levels {', '.join(asked)!r}", f"{near}name some of {', '.join(known)}")
     return asked
 
 

@@ -43,8 +43,8 @@ def count(answers: Answers, confirmed: Mapping[Item, Confirmed]) -> list[Halluci
     items = {item: question for item, question in confirmed.items() if question.verdict == UNANSWERABLE}
     if not items:
         raise SpeechIQError(
-            f"the set has no question with the verdict {UNANSWERABLE!r}; confirm one with "
-            "`siq study unanswerable --review`"
+            f"the set has no question with the verdict {UNANSWERABLE!r}",
+            fix="confirm one with `siq study unanswerable --review`",
         )
     check_wording(items, {item: question.asked for item, question in answers.questions.items()})
     rows = []

@@ -49,13 +49,15 @@ def compare_metrics(pairs: Sequence[Pair], metrics: Sequence[str], options: Opti
     for name in metrics:
         if name not in signs:
             near = did_you_mean(name, signs)
-            raise SpeechIQError(f"--metrics: no column {name!r} in these runs; {near}choose from {', '.join(signs)}")
+            raise SpeechIQError(
+                "--metrics", f"no column {name!r} in these runs", f"{near}choose from {', '.join(signs)}"
+            )
     if len(set(metrics)) < len(metrics):
-        raise SpeechIQError(f"--metrics {','.join(metrics)}: a metric is named twice; name each once")
+        raise SpeechIQError(f"--metrics {','.join(metrics)}", "a metric is named twice", "name each once")
     values = {name: (_by_clip(tables_a, name), _by_clip(tables_b, name)) for name in metrics}
     clips = sorted(set.intersection(*(set(by_clip) for both in values.values() for by_clip in both)))
     if not clips:
-        raise SpeechIQError(f"--metrics {','.join(metrics)}: the two systems share no clip with all of these")
+        raise SpeechIQError(f"--metrics {','.join(metrics)}", "the two systems share no clip with all of these")
     tasks = [table.task for table in tables_a]
     raw = np.array(
         [[[signs[name] * by_clip[clip] for clip in clips] for by_clip in both] for name, both in values.items()]

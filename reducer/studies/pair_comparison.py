@@ -56,7 +56,7 @@ def compare(pair: Pair, options: Options) -> Compared:
     pool = pair.others if has_scale and not norms else ()
     systems = list({system.name: system for system in (*pool, *pair.both)}.values())
     if has_scale and options.weights and not norms and len(systems) < 3:
-        raise SpeechIQError(f"--weights {options.weights} has no effect here: {coupled.NO_SCALE}")
+        raise SpeechIQError(f"--weights {options.weights} has no effect here", coupled.NO_SCALE)
     if has_scale:
         systems = unanswerable.leave_out(systems, options.exclude)
     kept, mismatches = intersect(_restrict(systems, pair, asked), options.allow_mismatch, norms)

@@ -70,18 +70,20 @@ def choose(place: str, named: Held | None, find: Callable[[Sequence[Path]], Held
         if len(held.names) > 1:
             shown = ", ".join(map(repr, held.names))
             raise SpeechIQError(
-                f"{place!r} has {count_of(len(held.names), 'system')} ({shown}); name one: {ADVICE_NAME}"
+                f"{place!r} has {count_of(len(held.names), 'system')} ({shown})", fix=f"name one: {ADVICE_NAME}"
             )
         return Chosen(held, held.by_suite(held.names[0]))
     if named is None:
-        raise SpeechIQError(f"{place!r} is not a folder or file; to find a system by name, give runs: {ADVICE_NAME}")
+        raise SpeechIQError(
+            f"{place!r} is not a folder or file", fix=f"to find a system by name, give runs: {ADVICE_NAME}"
+        )
     names = named.names
     matching = [name for name in names if name == place] or [name for name in names if place in name]
     if len(matching) != 1:
         which = f"is part of {len(matching)} names" if matching else "is in no system's name"
         near = "" if matching else did_you_mean(place, {part for name in names for part in re.split(r"[+:]", name)})
         raise SpeechIQError(
-            f"{place!r} {which}: {near}write enough of one of {', '.join(map(repr, matching or names))}"
+            f"{place!r} {which}", f"{near}write enough of one of {', '.join(map(repr, matching or names))}"
         )
     return Chosen(named, named.by_suite(matching[0]))
 
@@ -101,8 +103,8 @@ def pair_up(
     shared = {suite: chosen_a.held.found.levels[suite] for suite in chosen_a.by_suite if suite in chosen_b.by_suite}
     if not shared:
         raise SpeechIQError(
-            f"A ran suite {', '.join(chosen_a.by_suite)} and B ran {', '.join(chosen_b.by_suite)}: "
-            "give runs of the same suite"
+            f"A ran suite {', '.join(chosen_a.by_suite)} and B ran {', '.join(chosen_b.by_suite)}",
+            "give runs of the same suite",
         )
     names = {suite: {suite, *categories} for suite, categories in shared.items()}
     wanted = [suite for suite in shared if asked is None or names[suite].intersection(asked)]
@@ -123,7 +125,7 @@ def _distinct_names(a: System, b: System, places: tuple[str, str]) -> tuple[Syst
     """Add folders to the names of two runs of one system, or refuse the same run given twice."""
     files = [{(os.path.realpath(task.results), task.task) for task in system.tasks} for system in (a, b)]
     if files[0] == files[1]:
-        raise SpeechIQError(f"A and B are one run of system {a.name!r}: give two systems, or two runs of one")
+        raise SpeechIQError(f"A and B are one run of system {a.name!r}", "give two systems, or two runs of one")
     if a.name != b.name:
         return a, b
     place_a, place_b = map(printable, places)

@@ -54,8 +54,9 @@ def compare_references(systems: Iterable[System], draws: int = 1000, seed: int =
     if not rows:
         sets = sorted({name for system in systems for name in system.datasets.values()})
         raise SpeechIQError(
-            f"no system ran a set and its cleaned version (sets: {', '.join(sets) or 'none'}); run both, "
-            f"such as siq_voxpopuli_remember and siq_voxpopuli{CLEANED}_remember"
+            "no system ran a set and its cleaned version (sets",
+            f"{', '.join(sets) or 'none'})",
+            f"run both, such as siq_voxpopuli_remember and siq_voxpopuli{CLEANED}_remember",
         )
     return sorted(rows, key=lambda row: (row.dataset, row.cleaned))
 
@@ -70,8 +71,9 @@ def _compare(system: System, draws: int, seed: int) -> Iterator[ReferenceErrors]
         shared = sorted(sets[name].keys() & sets[cleaned].keys())
         if not shared:
             raise SpeechIQError(
-                f"system {system.name!r}: {name} and {cleaned} share no clip ids; run both from one source, with "
-                "--metadata dataset_path=..."
+                f"system {system.name!r}",
+                f"{name} and {cleaned} share no clip ids",
+                "run both from one source, with --metadata dataset_path=...",
             )
         before, after = (np.array([sets[version][clip] for clip in shared]) for version in (name, cleaned))
         yield ReferenceErrors(

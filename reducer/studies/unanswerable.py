@@ -70,8 +70,8 @@ def find(answers: Answers, share: float = 0.5) -> list[dict[str, Any]]:
     gold = [system for system, control in answers.controls.items() if control == "gold"]
     if not systems:
         raise SpeechIQError(
-            f"only controls ({', '.join(map(repr, answers.controls))}), which do not listen: "
-            "give the run of a system as well"
+            f"only controls ({', '.join(map(repr, answers.controls))}), which do not listen",
+            "give the run of a system as well",
         )
     rows: list[dict[str, Any]] = []
     for item, question in answers.questions.items():
@@ -102,8 +102,10 @@ def confirm(path: Path) -> dict[str, Any]:
     rows = _read_review(path)
     if missing := [number for number, row in rows.items() if row.verdict is None]:
         raise SpeechIQError(
-            f"{str(path)!r}: {len(missing)} of {len(rows)} lines have no verdict, the first at "
-            f"line {', '.join(map(str, missing[:FIRST]))}; fill in {' or '.join(VERDICTS)}"
+            f"{str(path)!r}",
+            f"{len(missing)} of {len(rows)} lines have no verdict, the first at "
+            f"line {', '.join(map(str, missing[:FIRST]))}",
+            f"fill in {' or '.join(VERDICTS)}",
         )
     questions = [
         {
@@ -133,7 +135,7 @@ def read(path: Path) -> ConfirmedSet:
     try:
         rows = msgspec.convert(content.get("questions"), list[_InSet])
     except msgspec.ValidationError as error:
-        raise SpeechIQError(f"{str(path)!r} has a question that cannot be read ({error}); {ADVICE_SET}") from error
+        raise SpeechIQError(f"{str(path)!r} has a question that cannot be read ({error})", fix=ADVICE_SET) from error
     confirmed = ConfirmedSet({(row.id, row.question_id): Confirmed(row.asked, row.verdict) for row in rows})
     confirmed.sha256 = content_sha256(content)
     return confirmed
@@ -154,12 +156,14 @@ def check_wording(confirmed: Mapping[Item, Confirmed], asked: Mapping[Item, str]
     if missing := sorted(confirmed.keys() - asked.keys()):
         raise SpeechIQError(
             f"{len(missing)} of {len(confirmed)} questions of the set are not in {runs}, such as "
-            f"{show_item(missing[0])}; {fix}"
+            f"{show_item(missing[0])}",
+            fix=fix,
         )
     if changed := [item for item, question in confirmed.items() if question.asked != asked[item]]:
         raise SpeechIQError(
             f"{len(changed)} of {len(confirmed)} questions have another wording in {runs} than in the set, such as "
-            f"{show_item(changed[0])}; {fix}"
+            f"{show_item(changed[0])}",
+            fix=fix,
         )
 
 
@@ -169,8 +173,9 @@ def _without(system: System, confirmed: ConfirmedSet) -> System:
     kept = {item: score for item, score in system.scores["apply"].items() if item not in confirmed}
     if not kept:
         raise SpeechIQError(
-            f"level apply: without the {len(confirmed)} excluded questions, system {system.name!r} has none left; "
-            "exclude fewer"
+            "level apply",
+            f"without the {len(confirmed)} excluded questions, system {system.name!r} has none left",
+            "exclude fewer",
         )
     return system.narrow(system.scores | {"apply": kept})._replace(excluded=confirmed.sha256)
 
@@ -181,16 +186,14 @@ def _read_review(path: Path) -> dict[int, _Review]:
     seen: dict[Item, int] = {}
     for number, where, row in read_objects(path, ADVICE_REVIEW):
         if (verdict := row.get("verdict", "")) not in (None, *VERDICTS):
-            raise SpeechIQError(
-                f"{where}: verdict {verdict!r} is unknown: write {' or '.join(VERDICTS)}; {ADVICE_REVIEW}"
-            )
+            raise SpeechIQError(where, f"verdict {verdict!r} is unknown: write {' or '.join(VERDICTS)}", ADVICE_REVIEW)
         try:
             rows[number] = msgspec.convert(row, _Review)
         except msgspec.ValidationError as error:
-            raise SpeechIQError(f"{where}: {error}; {ADVICE_REVIEW}") from error
+            raise SpeechIQError(where, error, ADVICE_REVIEW) from error
         item = rows[number].id, rows[number].question_id
         if (first := seen.setdefault(item, number)) != number:
-            raise SpeechIQError(f"{where}: {show_item(item)} is a duplicate of line {first}; delete one of the two")
+            raise SpeechIQError(where, f"{show_item(item)} is a duplicate of line {first}", "delete one of the two")
     if not rows:
-        raise SpeechIQError(f"{str(path)!r} has no line to confirm; {ADVICE_REVIEW}")
+        raise SpeechIQError(f"{str(path)!r} has no line to confirm", fix=ADVICE_REVIEW)
     return rows

@@ -156,8 +156,10 @@ def _read_format(path: Path, formats: Collection[str]) -> str:
         if HARNESS in formats and (is_folder(path) or not path.suffix):
             return HARNESS
         raise SpeechIQError(
-            f"--output {path}: its ending names no format; {did_you_mean(path.suffix, endings)}"
+            f"--output {path}",
+            "its ending names no format",
+            f"{did_you_mean(path.suffix, endings)}"
             f"end the name in {' or '.join(endings)}"
-            + (", or name a folder, for results files of lm-eval" if HARNESS in formats else "")
+            + (", or name a folder, for results files of lm-eval" if HARNESS in formats else ""),
         )
     return endings[path.suffix.lower()]

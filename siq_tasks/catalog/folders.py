@@ -20,12 +20,12 @@ def check_folder(folder: Path) -> None:
     if not exists(folder):
         return
     if not folder.is_dir():
-        raise SpeechIQError(f"{folder}: is a file, not a folder; {fix}")
+        raise SpeechIQError(folder, "is a file, not a folder", fix)
     try:
         if any(folder.iterdir()):
-            raise SpeechIQError(f"{folder}: contains files; {fix}")
+            raise SpeechIQError(folder, "contains files", fix)
     except OSError as error:
-        raise SpeechIQError(f"{folder}: cannot be read ({error.strerror}); {fix}") from error
+        raise SpeechIQError(folder, f"cannot be read ({error.strerror})", fix) from error
 
 
 @contextmanager
@@ -53,5 +53,5 @@ def _move(draft: Path, place: Path) -> None:
         if error.errno != errno.ENOTEMPTY:
             raise
         raise SpeechIQError(
-            f"{place}: another command has written it meanwhile; use that folder, or name another with --output"
+            place, "another command has written it meanwhile", "use that folder, or name another with --output"
         ) from error

@@ -53,7 +53,7 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str, assi
     _check_name(name)
     check_folder(folder)
     if not audio.is_dir():
-        raise SpeechIQError(f"--audio {audio}: no such folder; give the folder that the column audio starts from")
+        raise SpeechIQError(f"--audio {audio}", "no such folder", "give the folder that the column audio starts from")
     rows = read_table(text)
     check_columns(rows[0], ["audio", "text"], text)
     places: dict[str, int] = {}
@@ -63,8 +63,9 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str, assi
         clip = _read_row(row, audio.resolve(), f"{text} row {number}")
         if (first := places.setdefault(clip["id"], number)) != number:
             raise SpeechIQError(
-                f"{text}: rows {first} and {number} have the same id, {clip['id']!r}; give each row its own id "
-                f"in a column id"
+                text,
+                f"rows {first} and {number} have the same id, {clip['id']!r}",
+                "give each row its own id in a column id",
             )
         file = Path(clip["audio"])
         warnings = inspect(file, f"{text} row {number}, {row['audio']}").warnings
@@ -102,11 +103,12 @@ def _write_task(folder: Path, task: str, template: Path, about: dict[str, Any], 
 def _check_name(name: str) -> None:
     if not re.fullmatch(rf"[a-z][a-z0-9]{{0,{LONGEST_NAME - 1}}}", name):
         raise SpeechIQError(
-            f"{name!r:.80}: not a name for a data set; use at most {LONGEST_NAME} lower-case letters and digits, "
-            f"such as calls2026"
+            f"{name!r:.80}",
+            "not a name for a data set",
+            f"use at most {LONGEST_NAME} lower-case letters and digits, such as calls2026",
         )
     if name in {*data_sets(), "all", *LEVELS}:
-        raise SpeechIQError(f"{name}: the suite has a data set or group of that name; choose another name")
+        raise SpeechIQError(name, "the suite has a data set or group of that name", "choose another name")
 
 
 def _read_row(row: Mapping[str, Any], audio: Path, where: str) -> dict[str, Any]:
@@ -114,9 +116,9 @@ def _read_row(row: Mapping[str, Any], audio: Path, where: str) -> dict[str, Any]
     name, text = read_field(row, "audio", where), read_field(row, "text", where)
     file = Path(os.path.normpath(audio / name))
     if not file.is_relative_to(audio):
-        raise SpeechIQError(f"{where}: {name!r:.80} is not below --audio {audio}; name a folder that has all files")
+        raise SpeechIQError(where, f"{name!r:.80} is not below --audio {audio}", "name a folder that has all files")
     if not exists(file) or not file.is_file():
-        raise SpeechIQError(f"{where}: no file {file}; correct the row or --audio")
+        raise SpeechIQError(where, f"no file {file}", "correct the row or --audio")
     key = file.stem if row.get("id") in (None, "") else read_id(row, "id", where)
     entities = {ENTITIES: read_texts(row[ENTITIES], f"{where}: {ENTITIES}")} if ENTITIES in row else {}
     return {"id": key, "text": text, "audio": str(file), **entities}

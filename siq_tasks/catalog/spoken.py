@@ -57,16 +57,16 @@ def read_texts(path: Path) -> list[Text]:
     rows = read_table(path) if is_table(path) else _read_lines(path)
     check_columns(rows[0], ["text"], path)
     if taken := sorted({column for row in rows for column in row} & set(WRITTEN)):
-        raise SpeechIQError(f"{path}: a column {taken[0]!r} would be overwritten; rename or remove it")
+        raise SpeechIQError(path, f"a column {taken[0]!r} would be overwritten", "rename or remove it")
     texts, places = [], dict[str, int]()
     for number, row in enumerate(rows, 1):
         where = f"{path} row {number}"
         key = f"{number - 1:05}" if row.get("id") in (None, "") else read_id(row, "id", where)
         if (first := places.setdefault(key, number)) != number:
-            raise SpeechIQError(f"{path}: rows {first} and {number} have the same id, {key!r}; make ids unique")
+            raise SpeechIQError(path, f"rows {first} and {number} have the same id, {key!r}", "make ids unique")
         text = read_field(row, "text", where)
         if fault := find_fault(text):
-            raise SpeechIQError(f"{where}: {text[:LONGEST_SHOWN]!r} {fault}")
+            raise SpeechIQError(where, f"{text[:LONGEST_SHOWN]!r} {fault}")
         texts.append(Text(key, text, {**row, "id": key}))
     return texts
 
@@ -88,14 +88,14 @@ def find_fault(text: str) -> str | None:
 
 def _read_lines(path: Path) -> list[dict[str, Any]]:
     if not is_file(path):
-        raise SpeechIQError(f"{path}: no such file; give a file with a text per line, or a .jsonl or .csv table")
+        raise SpeechIQError(path, "no such file", "give a file with a text per line, or a .jsonl or .csv table")
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise SpeechIQError(f"{path}: cannot be read ({error}); save it as text in UTF-8") from error
+        raise SpeechIQError(path, f"cannot be read ({error})", "save it as text in UTF-8") from error
     lines = lines[:-1] if lines[-1] == "" else lines
     if not lines:
-        raise SpeechIQError(f"{path}: is empty; write a text per line")
+        raise SpeechIQError(path, "is empty", "write a text per line")
     return [{"text": line.strip()} for line in lines]
 
 

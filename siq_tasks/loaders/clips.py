@@ -93,7 +93,7 @@ def load(dataset: str | None = None, questions: str | None = None, **metadata: A
     """
     task_type = read_task_type(metadata)
     if not isinstance(questions, str | None):
-        raise SpeechIQError(f"metadata.questions: {questions!r:.80} is not the name of a file; correct it")
+        raise SpeechIQError("metadata.questions", f"{questions!r:.80} is not the name of a file", "correct it")
     settings = task_type.read_settings(metadata)
     dataset = check_plain(dataset, "metadata.dataset")
     row_questions = read_row_questions(metadata)
@@ -147,7 +147,7 @@ def prepare(
     """
     for key, value, known in (("selection", selection, SELECTIONS), ("ties", ties, TIES)):
         if value not in known:
-            raise SpeechIQError(f"{key}={value}: unknown; known are {', '.join(known)}")
+            raise SpeechIQError(f"{key}={value}", "unknown", f"known are {', '.join(known)}")
     dataset = check_plain(dataset, "metadata.dataset")
     plan = Plan(
         read_source(metadata),
@@ -214,7 +214,7 @@ def _prepare(dataset: str, plan: Plan) -> Prepared:
         scored = {key: i for key, i in places.items() if _is_scored(rows.read(i), source, row_questions)}
         if not scored:
             raise SpeechIQError(
-                f"{source.dataset_path}: none of {len(places)} rows has a reference with words; check text_column"
+                source.dataset_path, f"none of {len(places)} rows has a reference with words", "check text_column"
             )
         if row_questions:
             for i in tqdm(scored.values(), desc=f"{dataset} questions", unit="row"):
@@ -245,7 +245,9 @@ def _is_scored(row: Mapping[str, Any], source: Source, row_questions: RowQuestio
     if row_questions is not None and row_questions.columns.answer_column is not None:
         return True
     if source.text_column is None:
-        raise SpeechIQError("metadata.text_column: null, and the set has no answers; name the column of transcripts")
+        raise SpeechIQError(
+            "metadata.text_column", "null, and the set has no answers", "name the column of transcripts"
+        )
     return counts(row[source.text_column])
 
 
@@ -264,18 +266,20 @@ def _name_rows(dataset: str, source: Source, rows: Rows, unwanted: Collection[st
         key = f"{dataset}/{name}"
         if key in places:
             raise SpeechIQError(
-                f"{source.dataset_path}: rows {places[key]} and {i} have the same id, {shorten(key)!r}; make ids unique"
+                source.dataset_path, f"rows {places[key]} and {i} have the same id, {shorten(key)!r}", "make ids unique"
             )
         places[key] = i
     if left:
-        raise SpeechIQError(f"metadata.leave_out: {sorted(left)[0]!r:.80} is the id of no row of {dataset}; correct it")
+        raise SpeechIQError(
+            "metadata.leave_out", f"{sorted(left)[0]!r:.80} is the id of no row of {dataset}", "correct it"
+        )
     return places
 
 
 def _measure(scored: Mapping[str, int], source: Source, rows: Rows, selection: str) -> dict[str, float]:
     if selection == "longest-text":
         if source.text_column is None:
-            raise SpeechIQError(f"selection={selection}: {source.dataset_path} has no transcripts; leave it out")
+            raise SpeechIQError(f"selection={selection}", f"{source.dataset_path} has no transcripts", "leave it out")
         texts = rows.columns[source.text_column]
         return {key: len(texts[i]) for key, i in scored.items()}
     if source.length_column:
@@ -289,7 +293,8 @@ def _read_seconds(value: Any, source: Source, i: int) -> float:
     seconds = read_number(value)
     if not 0 <= seconds < math.inf:
         raise SpeechIQError(
-            f"{source.dataset_path} row {i}: {source.length_column} is {value!r:.80}, not a number of seconds; correct "
-            f"the row or leave out length_column"
+            f"{source.dataset_path} row {i}",
+            f"{source.length_column} is {value!r:.80}, not a number of seconds",
+            "correct the row or leave out length_column",
         )
     return seconds

@@ -72,7 +72,7 @@ def build_docs(
 def _add_groups(doc: dict[str, Any], groups: Mapping[str, str]) -> dict[str, Any]:
     """Return a doc with its groups; nothing is scored by them."""
     if taken := sorted(groups.keys() & {*doc, *QUESTION_ITEMS, *ROW_ITEMS}):
-        raise SpeechIQError(f"metadata.group_columns: {taken[0]!r} is a field of every doc; choose another name")
+        raise SpeechIQError("metadata.group_columns", f"{taken[0]!r} is a field of every doc", "choose another name")
     return {**doc, **groups}
 
 

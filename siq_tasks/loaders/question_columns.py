@@ -59,7 +59,7 @@ def read_columns(metadata: Mapping[str, Any]) -> Columns:
     columns = {key: metadata[key] for key in Columns._fields if metadata.get(key) is not None}
     for key, value in columns.items():
         if not isinstance(value, str) or not value:
-            raise SpeechIQError(f"metadata.{key}: {value!r:.80} is not the name of a column; correct it")
+            raise SpeechIQError(f"metadata.{key}", f"{value!r:.80} is not the name of a column", "correct it")
     return Columns(**columns)
 
 
@@ -133,8 +133,9 @@ def read_label(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str) 
     label = parse_label(row["answer"], labels)
     if label == UNPARSED:
         raise SpeechIQError(
-            f"{where}: the answer {row['answer']!r:.80} does not name exactly one of the labels "
-            f"{', '.join(labels)}; add its words to metadata.labels, or {FIX}"
+            where,
+            f"the answer {row['answer']!r:.80} does not name exactly one of the labels {', '.join(labels)}",
+            f"add its words to metadata.labels, or {FIX}",
         )
     return row | {"answer": label, "accepted": list(labels[label]), "gold": label}
 
@@ -156,8 +157,10 @@ def parse_options(value: Any, where: str) -> list[str]:
         or not all(isinstance(text, str) and text.strip(" ;\n") for text in texts)
     ):
         raise SpeechIQError(
-            f"{where}: the options {value!r:.200} cannot be parsed; write a list of 2 to {len(ALPHABET)} texts, or one "
-            f"text such as '(A) yes (B) no'; {FIX}"
+            where,
+            f"the options {value!r:.200} cannot be parsed; write a list of 2 to {len(ALPHABET)} texts, or one "
+            f"text such as '(A) yes (B) no'",
+            FIX,
         )
     options = [" ".join(text.split()).rstrip("; ") for text in texts]
     marks = [_MARKED.fullmatch(text) for text in options]
@@ -204,8 +207,10 @@ def parse_key(answer: str, options: Sequence[str], where: str) -> str:
     if letter and letter in letters and normalize(text) == texts[letters.index(letter)]:
         return letter
     raise SpeechIQError(
-        f"{where}: the answer {answer!r:.80} is not one of the options {list(options)!r:.200}; write its letter, its "
-        f"text or both; {FIX}"
+        where,
+        f"the answer {answer!r:.80} is not one of the options {list(options)!r:.200}; write its letter, its "
+        f"text or both",
+        FIX,
     )
 
 
@@ -218,5 +223,5 @@ def _read_text(value: Any, role: str, where: str) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = f"{value:.15g}"
     if not isinstance(value, str) or not value.strip():
-        raise SpeechIQError(f"{where}: the {role} is {value!r:.80}, not a text; {FIX}")
+        raise SpeechIQError(where, f"the {role} is {value!r:.80}, not a text", FIX)
     return value.strip()

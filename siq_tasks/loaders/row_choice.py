@@ -37,7 +37,7 @@ def read_where(where: Any) -> Where:
         columns = {str(key): (value if isinstance(value, list | tuple) else [value]) for key, value in where.items()}
         if columns and all(texts and all(isinstance(text, str) for text in texts) for texts in columns.values()):
             return {key: tuple(text.casefold() for text in texts) for key, texts in columns.items()}
-    raise SpeechIQError(f"metadata.where: {where!r:.80} does not map columns to values; write {{COLUMN: [VALUE]}}")
+    raise SpeechIQError("metadata.where", f"{where!r:.80} does not map columns to values", "write {COLUMN: [VALUE]}")
 
 
 def read_ids(value: Any) -> frozenset[str]:
@@ -64,8 +64,9 @@ def choose_rows(places: Mapping[str, int], rows: Rows, where: Where, name: str) 
         values = Counter(str(rows.read(i)[column]) for i in places.values())
         common = ", ".join(f"{value!r:.60} ({count})" for value, count in values.most_common(EXAMPLES))
         raise SpeechIQError(
-            f"{name}: no row where {column} is {' or '.join(where[column])}; its values are {common}; correct "
-            f"metadata.where"
+            name,
+            f"no row where {column} is {' or '.join(where[column])}; its values are {common}",
+            "correct metadata.where",
         )
     return chosen
 
@@ -98,10 +99,10 @@ def read_group_columns(value: Any) -> GroupColumns:
     try:
         columns = msgspec.convert({} if value is None else value, GroupColumns)
     except msgspec.ValidationError as error:
-        raise SpeechIQError(f"metadata.group_columns: {value!r:.80} is not valid ({error}); {FORM}") from error
+        raise SpeechIQError("metadata.group_columns", f"{value!r:.80} is not valid ({error})", FORM) from error
     for field in columns:
         if not PLAIN.fullmatch(field):
-            raise SpeechIQError(f"metadata.group_columns: {field!r:.80} is not a plain name; {FORM}")
+            raise SpeechIQError("metadata.group_columns", f"{field!r:.80} is not a plain name", FORM)
     return columns
 
 

@@ -135,12 +135,13 @@ def read_row_questions(metadata: Mapping[str, Any]) -> RowQuestions | None:
     columns = read_columns(metadata)
     for key, column in columns._asdict().items():
         if column is None and key in task_type.columns:
-            raise SpeechIQError(f"metadata.{key}: missing, and tasks of the type {name} need it; name the column")
+            raise SpeechIQError(f"metadata.{key}", f"missing, and tasks of the type {name} need it", "name the column")
     wordings, chosen = _read_wordings(metadata)
     if not wordings and columns.question_column is None:
         raise SpeechIQError(
-            "metadata.question_column: missing, as are instructions; name the column of the questions, or the wordings "
-            "of one instruction for all rows"
+            "metadata.question_column",
+            "missing, as are instructions",
+            "name the column of the questions, or the wordings of one instruction for all rows",
         )
     settings = {**metadata, **task_type.read_settings(metadata)}
     return RowQuestions(columns, task_type.read_row, settings, wordings, chosen)
@@ -153,7 +154,7 @@ def _read_wordings(metadata: Mapping[str, Any]) -> tuple[Sequence[str], str | in
     number = chosen if type(chosen) is int else None
     if chosen not in (BY_DIGEST, ALL) and (number is None or (texts and not 0 <= number < len(texts))):
         last = f"0 to {len(texts) - 1} ({name})" if texts else "a number"
-        raise SpeechIQError(f"metadata.instruction: {chosen!r:.80} is unknown; give {last}, {BY_DIGEST} or {ALL}")
+        raise SpeechIQError("metadata.instruction", f"{chosen!r:.80} is unknown", f"give {last}, {BY_DIGEST} or {ALL}")
     return texts, chosen
 
 
@@ -161,5 +162,5 @@ def _read_wordings(metadata: Mapping[str, Any]) -> tuple[Sequence[str], str | in
 def _read_file(name: str) -> tuple[str, ...]:
     known = sorted(file.stem for file in FOLDER.glob("*.txt"))
     if name not in known:
-        raise SpeechIQError(f"metadata.instructions: {name!r:.80} is unknown; known are {', '.join(known)}")
+        raise SpeechIQError("metadata.instructions", f"{name!r:.80} is unknown", f"known are {', '.join(known)}")
     return tuple(FOLDER.joinpath(f"{name}.txt").read_text(encoding="utf-8").splitlines())

@@ -113,9 +113,9 @@ def read_source(about: Mapping[str, Any]) -> Source:
         if type(value) is int:  # lm-eval reads `--metadata split=2022` as a number.
             fields[name] = str(value)
         elif not isinstance(value, str) or not value or "\0" in value:
-            raise SpeechIQError(f"metadata.{name}: {value!r:.80} is not a text; correct it")
+            raise SpeechIQError(f"metadata.{name}", f"{value!r:.80} is not a text", "correct it")
     if "dataset_path" not in fields:
-        raise SpeechIQError("metadata.dataset_path: missing; give a Hub id, a folder or a table")
+        raise SpeechIQError("metadata.dataset_path", "missing", "give a Hub id, a folder or a table")
     without_text = "text_column" in about and about["text_column"] is None
     return Source(**fields | ({"text_column": None} if without_text else {}))
 
@@ -154,7 +154,7 @@ class AudioColumn:
     def __getitem__(self, i: int) -> Path | bytes:
         audio = self.rows[i][self.column] or {}
         if audio.get("bytes") is None and audio.get("path") is None:
-            raise SpeechIQError(f"row {i}: {self.column} is None; correct or leave out the row")
+            raise SpeechIQError(f"row {i}", f"{self.column} is None", "correct or leave out the row")
         return audio["bytes"] if audio.get("bytes") is not None else Path(audio["path"])
 
 
@@ -174,7 +174,7 @@ def open_rows(source: Source, more: Sequence[str] = ()) -> Iterator[Rows]:
         with working_folder() as folder:
             yield _open_dataset(source, more, str(local), folder)
     else:
-        raise SpeechIQError(f"dataset_path={local}: no such folder; give a Hub id, a folder or a table")
+        raise SpeechIQError(f"dataset_path={local}", "no such folder", "give a Hub id, a folder or a table")
 
 
 def _required(source: Source, more: Sequence[str]) -> list[str]:
@@ -203,8 +203,9 @@ def _open_dataset(source: Source, more: Sequence[str], place: str, folder: str |
     for column in (source.audio_column, *required):
         if column not in names:
             raise SpeechIQError(
-                f"{source.dataset_path}: no column {column!r}; it has {', '.join(names)}; give the right one, "
-                f"such as --metadata text_column={names[0]}"
+                source.dataset_path,
+                f"no column {column!r}; it has {', '.join(names)}",
+                f"give the right one, such as --metadata text_column={names[0]}",
             )
     wanted = [*required, *(column for column in _optional(rows.column_names) if column not in required)]
     kept = {column: (parts if column in parts.column_names else rows.select_columns(column)) for column in wanted}
@@ -223,15 +224,16 @@ def _refuse_other_types(rows: Dataset, column: str, place: str) -> None:
         first = next(iter(rows.select_columns([column])[:1][column]), None) or ""
         if not is_file(Path(first)):
             raise SpeechIQError(
-                f"{place}: column {column!r} contains texts, and the first, {first!r:.80}, is not the path of an audio "
-                f"file; {fix}"
+                place,
+                f"column {column!r} contains texts, and the first, {first!r:.80}, is not the path of an audio file",
+                fix,
             )
     elif not (
         isinstance(feature, Audio)
         or (isinstance(feature, dict) and feature.keys() <= {"bytes", "path"})
         or kind in ("binary", "large_binary")
     ):
-        raise SpeechIQError(f"{place}: column {column!r} contains no audio (its type is {feature!s:.80}); {fix}")
+        raise SpeechIQError(place, f"column {column!r} contains no audio (its type is {feature!s:.80})", fix)
 
 
 def _load_rows(source: Source, place: str, folder: str | None) -> Dataset:
@@ -249,22 +251,25 @@ def _load_rows(source: Source, place: str, folder: str | None) -> Dataset:
         return load_dataset(**which, split=source.split, cache_dir=folder)
     except (DatasetsError, OSError) as error:
         raise SpeechIQError(
-            f"{place}: cannot be loaded and is not in the cache ({_first_line(error)}); check the "
-            f"connection to the Hub, or give a local copy with --metadata dataset_path=FOLDER"
+            place,
+            f"cannot be loaded and is not in the cache ({_first_line(error)})",
+            "check the connection to the Hub, or give a local copy with --metadata dataset_path=FOLDER",
         ) from error
     except (ValueError, RuntimeError) as error:
         if "script" in str(error):
             raise SpeechIQError(
-                f"{place}: its rows come from a script, which `datasets` does not run; try --metadata "
+                place,
+                "its rows come from a script, which `datasets` does not run",
+                f"try --metadata "
                 f"dataset_revision={PARQUET_BRANCH}, or give a local copy as parquet with --metadata "
-                f"dataset_path=FOLDER, or another source of the same clips, such as {ALTERNATIVE}"
+                f"dataset_path=FOLDER, or another source of the same clips, such as {ALTERNATIVE}",
             ) from error
         if "split" in str(error).lower():
             names = ", ".join(_list_splits(which)) or "splits that cannot be listed"
             raise SpeechIQError(
-                f"{place}: no split {source.split!r}; it has {names}; give --metadata split=..."
+                place, f"no split {source.split!r}; it has {names}", "give --metadata split=..."
             ) from error
-        raise SpeechIQError(f"{place}: {_first_line(error)}; check dataset_name and dataset_revision") from error
+        raise SpeechIQError(place, _first_line(error), "check dataset_name and dataset_revision") from error
 
 
 def _list_splits(which: Mapping[str, str | None]) -> list[str]:

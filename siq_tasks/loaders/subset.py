@@ -42,10 +42,12 @@ def choose(lengths: Mapping[str, float], size: int | str, ties: str = TIES[0]) -
     wanted, clips = len(lengths) if size == "all" else size, count_of(len(lengths), "clip")
     if type(wanted) is not int or wanted < 1:
         raise SpeechIQError(
-            f"subset={size!s:.40}: neither a whole number above 0 nor all; give one of them ({clips} can be scored)"
+            f"subset={size!s:.40}",
+            "neither a whole number above 0 nor all",
+            f"give one of them ({clips} can be scored)",
         )
     if wanted > len(lengths):
-        raise SpeechIQError(f"subset={size!s:.40}: only {clips} can be scored; give a lower number, or all")
+        raise SpeechIQError(f"subset={size!s:.40}", f"only {clips} can be scored", "give a lower number, or all")
     ordered = sorted(lengths) if ties == "id" else lengths
     return sorted(ordered, key=lambda key: -lengths[key])[:wanted]
 

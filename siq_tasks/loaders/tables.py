@@ -31,16 +31,17 @@ def read_table(file: Path) -> list[dict[str, Any]]:
         SpeechIQError: The file or one of its rows cannot be read.
     """
     if not is_table(file):
-        raise SpeechIQError(f"{file}: not one of {', '.join(SEPARATORS)}; convert it to one of them")
+        raise SpeechIQError(file, f"not one of {', '.join(SEPARATORS)}", "convert it to one of them")
     if not is_file(file):
         raise SpeechIQError(
-            f"{file}: no such file; correct the path, or make it: tasks by `siq data new`, spoken texts by "
-            f"`siq data speak`"
+            file,
+            "no such file",
+            "correct the path, or make it: tasks by `siq data new`, spoken texts by `siq data speak`",
         )
     separators = SEPARATORS[file.suffix.lower()]
     rows = _read_separated(file, separators) if separators else [line.row for line in read_objects(file, "correct it")]
     if not rows:
-        raise SpeechIQError(f"{file}: has no rows; write one line per clip")
+        raise SpeechIQError(file, "has no rows", "write one line per clip")
     return rows
 
 
@@ -48,9 +49,9 @@ def _read_separated(file: Path, separators: str) -> list[dict[str, Any]]:
     try:
         text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SpeechIQError(f"{file}: not UTF-8 ({error}); save it in UTF-8") from error
+        raise SpeechIQError(file, f"not UTF-8 ({error})", "save it in UTF-8") from error
     except OSError as error:
-        raise SpeechIQError(f"{file}: cannot be read ({error.strerror}); correct the path") from error
+        raise SpeechIQError(file, f"cannot be read ({error.strerror})", "correct the path") from error
     lines = text.split("\n")
     separator = next((char for char in separators if char in lines[0]), separators[0])
     header: list[str] = []
@@ -61,8 +62,9 @@ def _read_separated(file: Path, separators: str) -> list[dict[str, Any]]:
             header = fields
         elif len(fields) > len(header):
             raise SpeechIQError(
-                f"{file} line {number}: has {len(fields)} fields, the header {len(header)}; put a field that contains "
-                f"{separator!r} in double quotes"
+                f"{file} line {number}",
+                f"has {len(fields)} fields, the header {len(header)}",
+                f"put a field that contains {separator!r} in double quotes",
             )
         elif fields:
             rows.append(dict(zip_longest(header, fields)))
@@ -76,8 +78,9 @@ def _read_line(line: str, separator: str, where: str) -> list[str]:
     except csv.Error as error:
         fault = next((words for sign, words in FAULTS.items() if sign in str(error)), str(error))
         raise SpeechIQError(
-            f'{where}: {fault}; close each quote in its line and write one inside a text as "", or save the rows as '
-            f".jsonl"
+            f"{where}",
+            f"{fault}",
+            'close each quote in its line and write one inside a text as "", or save the rows as .jsonl',
         ) from error
 
 
@@ -85,11 +88,11 @@ def read_field(row: Mapping[str, Any], column: str, where: str) -> str:
     """Return a field that must be text; `where` is file and row, for the error if it is not."""
     value = row.get(column)
     if value is None:
-        raise SpeechIQError(f"{where}: {column} is None; correct or leave out the row")
+        raise SpeechIQError(where, f"{column} is None", "correct or leave out the row")
     if value == "":
-        raise SpeechIQError(f"{where}: no {column!r}; correct or leave out the row")
+        raise SpeechIQError(where, f"no {column!r}", "correct or leave out the row")
     if not isinstance(value, str):
-        raise SpeechIQError(f"{where}: {column} is {value!r:.80}, not a text; put it in quotes")
+        raise SpeechIQError(where, f"{column} is {value!r:.80}, not a text", "put it in quotes")
     return value
 
 
@@ -121,7 +124,7 @@ def read_texts(value: Any, where: str) -> list[str]:
     texts = value.split(";") if isinstance(value, str) else value or []
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
         raise SpeechIQError(
-            f"{where}: {value!r:.80} is not a list of texts; write a list, or one text with ; between them"
+            where, f"{value!r:.80} is not a list of texts; write a list, or one text with ", "between them"
         )
     return [text.strip() for text in texts if text.strip()]
 
@@ -130,4 +133,4 @@ def check_columns(row: Mapping[str, Any], required: list[str], file: Path) -> No
     """Raise a `SpeechIQError` that names the columns of a table if a required one is missing."""
     for column in required:
         if column not in row:
-            raise SpeechIQError(f"{file}: no column {column!r}; it has {', '.join(map(str, row))}; rename a column")
+            raise SpeechIQError(file, f"no column {column!r}; it has {', '.join(map(str, row))}", "rename a column")

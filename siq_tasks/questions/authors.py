@@ -82,9 +82,9 @@ def parse_author(text: str) -> AuthorSpec:
     head, *given = text.split(",")
     engine, colon, model = head.partition(":")
     if not (engine and colon and model):
-        raise SpeechIQError(f"{text!r}: not of the form ENGINE:MODEL; write, for example, openai:gpt-4o or hf:NAME")
+        raise SpeechIQError(f"{text!r}", "not of the form ENGINE:MODEL", "write, for example, openai:gpt-4o or hf:NAME")
     if given and engine != OPENAI:
-        raise SpeechIQError(f"{head}: {given[0]!r}: only openai:MODEL has options; remove them")
+        raise SpeechIQError(head, f"{given[0]!r}: only openai:MODEL has options", "remove them")
     return AuthorSpec(engine, model, dict(_parse_option(head, option) for option in given))
 
 
@@ -97,14 +97,14 @@ def parse_authors(texts: Iterable[str]) -> dict[str, AuthorSpec]:
     by_name: dict[str, AuthorSpec] = {}
     for spec in specs.values():
         if by_name.setdefault(spec.name, spec) != spec:
-            raise SpeechIQError(f"{spec.name}: named twice with different options; give both the same options")
+            raise SpeechIQError(spec.name, "named twice with different options", "give both the same options")
     return specs
 
 
 def _parse_option(author: str, option: str) -> tuple[str, Any]:
     name, _, text = option.partition("=")
     if name not in OPTIONS:
-        raise SpeechIQError(f"{author}: no option {name!r}; known are {', '.join(OPTIONS)}")
+        raise SpeechIQError(author, f"no option {name!r}", f"known are {', '.join(OPTIONS)}")
     kind, least = OPTIONS[name]
     try:
         value = kind(text)
@@ -112,7 +112,7 @@ def _parse_option(author: str, option: str) -> tuple[str, Any]:
             raise ValueError
     except ValueError:
         wanted = "text" if least is None else f"number of {least} or more"
-        raise SpeechIQError(f"{author}: {name}={text[:40]}: not a {wanted}; correct it") from None
+        raise SpeechIQError(author, f"{name}={text[:40]}: not a {wanted}", "correct it") from None
     return name, value
 
 
@@ -152,8 +152,9 @@ class HarnessAuthor:
             self._kind = get_model(engine)
         except (ValueError, ImportError) as error:
             raise SpeechIQError(
-                f"{engine}:{model}: {engine!r} is neither openai nor a model type that lm-eval can load "
-                f"({str(error)[:80]}); use openai:MODEL or hf:MODEL"
+                f"{engine}:{model}",
+                f"{engine!r} is neither openai nor a model type that lm-eval can load ({str(error)[:80]})",
+                "use openai:MODEL or hf:MODEL",
             ) from error
         self.name, self.max_tokens = f"{engine}:{model}", max_tokens
         self._pretrained = resolve(model)
@@ -183,7 +184,7 @@ class HarnessAuthor:
             return self._kind.create_from_arg_obj({"pretrained": self._pretrained}, {"batch_size": 1, "device": device})
         except (OSError, ValueError, TypeError, ImportError) as error:
             reason = str(error).strip().split("\n")[0][:200]
-            raise SpeechIQError(f"{self.name}: cannot be loaded ({reason}); check the name") from error
+            raise SpeechIQError(self.name, f"cannot be loaded ({reason})", "check the name") from error
 
 
 class Answers:

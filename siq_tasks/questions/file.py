@@ -43,10 +43,10 @@ def read_questions(path: Path) -> list[dict[str, Any]]:
     seen: dict[str, int] = {}
     for number, where, row in read_objects(path, FIX):
         if fault := find_fault(row):
-            raise SpeechIQError(f"{where}: {fault}; {FIX}")
+            raise SpeechIQError(where, fault, FIX)
         if (first := seen.setdefault(row["question_id"], number)) != number:
             raise SpeechIQError(
-                f"{where}: question_id {_shorten(row['question_id'])} is that of line {first} already; rename one"
+                where, f"question_id {_shorten(row['question_id'])} is that of line {first} already", "rename one"
             )
         rows.append(row)
     return rows
@@ -108,7 +108,7 @@ def write_questions(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 def refuse_special(path: Path) -> None:
     """Refuse the path of a new question file that is a folder, a pipe or a device."""
     if exists(path) and not path.is_file():
-        raise SpeechIQError(f"{str(path)!r} is a folder, a pipe or a device; name a file")
+        raise SpeechIQError(f"{str(path)!r} is a folder, a pipe or a device", fix="name a file")
 
 
 def join(
@@ -126,8 +126,10 @@ def join(
     counts = Counter(row["id"] for row in questions)
     if incomplete := [clip for clip in clip_ids if counts[clip] < per_clip]:
         raise SpeechIQError(
-            f"{dataset}: {len(incomplete)} of {len(clip_ids)} clips have too few questions, {incomplete[0]} among them "
-            f"with {counts[incomplete[0]]} of {per_clip}; complete the file with `{writing_command(dataset)}`"
+            dataset,
+            f"{len(incomplete)} of {len(clip_ids)} clips have too few questions, {incomplete[0]} among them "
+            f"with {counts[incomplete[0]]} of {per_clip}",
+            f"complete the file with `{writing_command(dataset)}`",
         )
     places = {clip: place for place, clip in enumerate(clip_ids)}
     written = [dict(row) for row in questions if "left_out" not in row]
@@ -138,7 +140,8 @@ def refuse_unknown_clips(questions: Sequence[Mapping[str, Any]], clip_ids: Colle
     """Refuse questions about clips that are not in the data set."""
     if unknown := sorted({row["id"] for row in questions} - set(clip_ids)):
         raise SpeechIQError(
-            f"{dataset}: questions for {count_of(len(unknown), 'clip')} that the set does not have, "
-            f"{unknown[0]} among them; `siq list tasks` lists the ids of the set; correct the ids, or choose the "
-            f"subset for which the questions were written"
+            dataset,
+            f"questions for {count_of(len(unknown), 'clip')} that the set does not have, "
+            f"{unknown[0]} among them; `siq list tasks` lists the ids of the set",
+            "correct the ids, or choose the subset for which the questions were written",
         )

@@ -31,7 +31,7 @@ def locate(dataset: str, questions: str | Path | None = None) -> Path:
         return found
     if questions is not None and is_folder(place.parent) and any(place.parent.glob("siq_*_remember.yaml")):
         dataset = str(place.parent)
-    raise SpeechIQError(f"{dataset}: no question file {place}; write it with `{writing_command(dataset)}`")
+    raise SpeechIQError(dataset, f"no question file {place}", f"write it with `{writing_command(dataset)}`")
 
 
 def _list_places(dataset: str) -> list[Path]:

@@ -115,13 +115,13 @@ def read_released(path: Path) -> Released:
         content = read_plain(path)
         entries = decode(content, _ENTRIES)
     except OSError as error:
-        raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}; correct the path") from error
+        raise SpeechIQError(f"{str(path)!r} cannot be read", error.strerror, "correct the path") from error
     except msgspec.ValidationError as error:
-        raise SpeechIQError(f"{str(path)!r} does not hold released questions ({error}); {fix}") from error
+        raise SpeechIQError(f"{str(path)!r} does not hold released questions ({error})", fix=fix) from error
     except ValueError as error:
-        raise SpeechIQError(f"{str(path)!r} is not whole JSON ({error}); download it again") from error
+        raise SpeechIQError(f"{str(path)!r} is not whole JSON ({error})", fix="download it again") from error
     if not entries:
-        raise SpeechIQError(f"{str(path)!r} has no entries; {fix}")
+        raise SpeechIQError(f"{str(path)!r} has no entries", fix=fix)
     return Released(entries, hashlib.sha256(content).hexdigest())
 
 
@@ -196,7 +196,7 @@ def _lay_out(clip: str, entry: Entry | None, sha256: str, left_out: Counter[str]
             yield about | {"left_out": "no question in the imported file"}
             continue
         letter = _LETTER.fullmatch(question.answer.strip())
-        row = about | {
+        row: dict[str, Any] = about | {
             "question": question.question.strip(),
             "options": parse_options(question.options),
             "answer": letter[1] if letter else question.answer,

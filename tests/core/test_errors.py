@@ -55,3 +55,11 @@ def test_a_ctrl_c_in_code_of_speechiq_is_one_line_and_in_other_code_a_traceback(
 def test_a_long_value_does_not_hide_what_to_do_about_it():
     line = str(SpeechIQError(f"set.json has version {'9' * 100_000}; make it anew"))
     assert len(line) < 2000 and line.startswith("set.json has version 99") and line.endswith("99; make it anew")
+
+
+def test_an_error_has_a_thing_a_fault_and_a_fix_and_prints_them_in_one_line():
+    error = SpeechIQError("--limit 0", "no clip\nis left", "give 1 or more")
+    assert (error.thing, error.fault, error.fix) == ("--limit 0", "no clip is left", "give 1 or more")
+    assert str(error) == "--limit 0: no clip is left; give 1 or more"
+    assert str(SpeechIQError("lm_eval ended", fix="see the log")) == "lm_eval ended; see the log"
+    assert str(SpeechIQError("questions.jsonl", "not JSON")) == "questions.jsonl: not JSON"

@@ -38,16 +38,17 @@ def read(place: str | Path) -> Norms:
     path = SHIPPED.get(str(place), Path(place))
     if not exists(path):
         raise SpeechIQError(
-            f"no norms {str(place)!r}: {did_you_mean(str(place), SHIPPED)}give a file of "
-            f"`siq score --save-norms`, or the name of norms that come with speechiq ({', '.join(SHIPPED)})"
+            f"no norms {str(place)!r}",
+            f"{did_you_mean(str(place), SHIPPED)}give a file of "
+            f"`siq score --save-norms`, or the name of norms that come with speechiq ({', '.join(SHIPPED)})",
         )
     content = read_checksummed(path, SCHEMA, VERSION, ADVICE_NORMS)
     try:
         norms = msgspec.convert({key: content[key] for key in content if key not in ("schema", "version")}, Norms)
     except msgspec.ValidationError as error:
-        raise SpeechIQError(f"{str(path)!r} has no valid norms ({error}); {ADVICE_NORMS}") from error
+        raise SpeechIQError(f"{str(path)!r} has no valid norms ({error})", fix=ADVICE_NORMS) from error
     if fault := _find_fault(norms, content_sha256(content)):
-        raise SpeechIQError(f"{str(path)!r} has no valid norms ({fault}); {ADVICE_NORMS}")
+        raise SpeechIQError(f"{str(path)!r} has no valid norms ({fault})", fix=ADVICE_NORMS)
     return norms
 
 

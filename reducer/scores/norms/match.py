@@ -44,8 +44,8 @@ def _refuse_other_measures(norms: Norms, systems: Sequence[System]) -> None:
     for level, category in levels_of(systems).items():
         if category.column != (theirs := norms.levels[level].metric):
             raise SpeechIQError(
-                f"norms {norms.name!r} score {level} by {theirs!r} and these runs are scored by {category.column!r}: "
-                f"give --metrics {level}={theirs}, or build norms with --metrics {level}={category.column}"
+                f"norms {norms.name!r} score {level} by {theirs!r} and these runs are scored by {category.column!r}",
+                f"give --metrics {level}={theirs}, or build norms with --metrics {level}={category.column}",
             )
 
 

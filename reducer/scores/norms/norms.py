@@ -107,8 +107,9 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
             weights = np.array([stored.clips[clip] for clip in names])
             if not weights.any():
                 raise SpeechIQError(
-                    f"level {level}: none of the {len(weights)} clips shared with norms {self.name!r} "
-                    "separates systems; run all clips of the norms"
+                    f"level {level}",
+                    f"none of the {len(weights)} clips shared with norms {self.name!r} separates systems",
+                    "run all clips of the norms",
                 )
             levels[level] = LevelScale(weights, stored.mean, stored.std, stored.weight, stored.spread)
         return Scale(self.rule, levels)
@@ -122,11 +123,11 @@ def build(systems: Iterable[System], name: str, rule: str = DEFAULT_RULE) -> Nor
             scale.
     """
     if not (name.strip() and name.isprintable()):
-        raise SpeechIQError(f"norms need a printable name, not {name!r}; give the file another name")
+        raise SpeechIQError(f"norms need a printable name, not {name!r}", fix="give the file another name")
     systems = list(systems)
     measured = levels_of(systems)
     if mismatches := compare_systems(systems):
-        raise SpeechIQError(f"norms need equal conditions: {summarize(mismatches)}; leave one of the two out")
+        raise SpeechIQError("norms need equal conditions", summarize(mismatches), "leave one of the two out")
     pool = align(systems)
     scale = calibrate(pool, rule)
     tasks = _tasks(systems)

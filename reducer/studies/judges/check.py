@@ -73,8 +73,8 @@ def check(
     counts = {key: _count_scored(rows, means) for key, rows in rubrics.items()}
     if max(counts.values()) < FEWEST:
         raise SpeechIQError(
-            f"{count_of(max(counts.values()), 'answer')} with a score of the judge and of a person; score at least "
-            f"{FEWEST}, better 30 or more"
+            f"{count_of(max(counts.values()), 'answer')} with a score of the judge and of a person",
+            fix=f"score at least {FEWEST}, better 30 or more",
         )
     return [
         _check_rubric(rubrics[key], means, scores, settings, draws, seed)

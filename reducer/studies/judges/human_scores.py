@@ -73,16 +73,16 @@ def read_human_scores(
     for file in files:
         rows = list(read_objects(file, FIX))
         if not rows:
-            raise SpeechIQError(f"{str(file)!r} has no scores; score some answers on the page and save them")
+            raise SpeechIQError(f"{str(file)!r} has no scores", fix="score some answers on the page and save them")
         for _, where, row in rows:
             try:
                 line = msgspec.convert(row, _Line)
             except ValueError as error:
-                raise SpeechIQError(f"{where} is not a score of `siq judge check` ({error}); {FIX}") from error
+                raise SpeechIQError(f"{where} is not a score of `siq judge check` ({error})", fix=FIX) from error
             _check(line, where, answers, settings, allow_mismatch)
             scores = by_person.setdefault(printable(line.person.strip()) or file.stem, {})
             if line.id in scores:
-                raise SpeechIQError(f"{where}: answer {line.id!r} was already scored by this person; delete one line")
+                raise SpeechIQError(where, f"answer {line.id!r} was already scored by this person", "delete one line")
             scores[line.id] = line.score
     return by_person
 
@@ -92,23 +92,26 @@ def _check(
 ) -> None:
     if line.id not in answers:
         raise SpeechIQError(
-            f"{where}: no answer in these runs is {line.id!r:.40}; give the runs that the page was made from"
+            where, f"no answer in these runs is {line.id!r:.40}", "give the runs that the page was made from"
         )
     if line.judging != settings.sha256 and not allow_mismatch:
         raise SpeechIQError(
-            f"{where}: scored on a page about judge {line.judge!r:.80} (settings {line.judging:.12}), but these runs "
-            f"were judged by {settings.name!r} ({settings.sha256}); give those runs, or add --allow-mismatch: the "
-            "person's score is about the answer"
+            where,
+            f"scored on a page about judge {line.judge!r:.80} (settings {line.judging:.12}), but these runs "
+            f"were judged by {settings.name!r} ({settings.sha256})",
+            "give those runs, or add --allow-mismatch: the person's score is about the answer",
         )
     rubric = settings.rubric_of(answers[line.id].task)
     if line.rubric_sha256 != rubric.sha256:
         raise SpeechIQError(
-            f"{where}: scored by rubric {line.rubric!r:.80}, but these runs were judged by {rubric.name!r} with "
-            "another sha256; give the runs that the page was made from"
+            where,
+            f"scored by rubric {line.rubric!r:.80}, but these runs were judged by {rubric.name!r} with another sha256",
+            "give the runs that the page was made from",
         )
     low, high = rubric.scale
     if not (low <= line.score <= high and line.score == round(line.score)):
         raise SpeechIQError(
-            f"{where}: score {line.score:g} is not a whole number from {low:g} to {high:g}, the scale of rubric "
-            f"{rubric.name!r}; {FIX}"
+            where,
+            f"score {line.score:g} is not a whole number from {low:g} to {high:g}, the scale of rubric {rubric.name!r}",
+            FIX,
         )

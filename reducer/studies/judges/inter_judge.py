@@ -86,7 +86,7 @@ def compare(
                     agreements += _compare_category(suite, name, side_a, side_b, draws, seed, allow_mismatch)
     if not agreements:
         suites = " and ".join(", ".join(runs.levels) for runs in (runs_a, runs_b))
-        raise SpeechIQError(f"no answer has a score of both judges (suites {suites}); {FIX}")
+        raise SpeechIQError(f"no answer has a score of both judges (suites {suites})", fix=FIX)
     return agreements
 
 
@@ -107,7 +107,7 @@ def _compare_category(
     judges = [name_judges(side) for side in tasks]
     settings = [{tuple(repr(task.metadata.get(key)) for key in KEYS) for task in side} for side in tasks]
     if settings[0] & settings[1]:
-        raise SpeechIQError(f"category {category}: both sides were {judges[0]} with equal settings; {FIX}")
+        raise SpeechIQError(f"category {category}", f"both sides were {judges[0]} with equal settings", FIX)
     groups = {name: _pair(side_a[name], side_b[name], category, allow_mismatch) for name in shared}
     if len(groups) > 1:
         groups = {ALL: [*chain.from_iterable(groups.values())]} | groups
@@ -138,9 +138,11 @@ def _pair(system_a: System, system_b: System, category: str, allow_mismatch: boo
     differing = {item: None for item in shared if a[item].answer != b[item].answer}
     if differing and not allow_mismatch:
         raise SpeechIQError(
-            f"category {category}: {len(differing)} of {len(shared)} answers of system {system_a.name!r} differ "
+            f"category {category}",
+            f"{len(differing)} of {len(shared)} answers of system {system_a.name!r} differ "
             f"between the two sides, such as {show_item(next(iter(differing)))}, so that judges cannot be compared on "
-            f"them; {FIX}, or add --allow-mismatch to leave them out"
+            f"them",
+            f"{FIX}, or add --allow-mismatch to leave them out",
         )
     return [(item[0], a[item], b[item]) for item in shared if item not in differing]
 

@@ -64,8 +64,9 @@ def rejudge(plans: Sequence[Plan]) -> list[Rejudged]:
     answers = sum(task.answers for task in rejudged.values())
     if answers == sum(task.unjudged for task in rejudged.values()):
         raise SpeechIQError(
-            f"judge {plans[0].judging.judge}: none of {answers} answers has a score, so nothing is written; the "
-            "reasons are above: try another judge or rubric"
+            f"judge {plans[0].judging.judge}",
+            f"none of {answers} answers has a score, so nothing is written",
+            "the reasons are above: try another judge or rubric",
         )
     return [rejudged[number] for number in range(len(plans))]
 

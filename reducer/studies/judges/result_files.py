@@ -75,8 +75,8 @@ def choose_targets(plans: Sequence[Plan], runs: Sequence[Path], output: Path | N
         path = folder / source.absolute().relative_to(root)
         if taken.setdefault(path, source) != source:
             raise SpeechIQError(
-                f"{str(source)!r} and {str(taken[path])!r} would both be written to {str(path)!r}; judge them in two "
-                "calls"
+                f"{str(source)!r} and {str(taken[path])!r} would both be written to {str(path)!r}",
+                fix="judge them in two calls",
             )
         targets[results] = _target(folder, path, source, judged, force)
     for parent in {target.path.parent for target in targets.values()}:
@@ -116,8 +116,8 @@ def _target(folder: Path, path: Path, source: Path, plans: Sequence[Plan], force
         existing = [file for file in (path, *(samples_of(path, task) for task in judges)) if exists(file)]
         if existing and (not is_file(path) or _read(path).get(ORIGIN) != origin):
             raise SpeechIQError(
-                f"{str(existing[0])!r} exists and was not made from {str(source)!r} by this judge; {ADVICE}, or add "
-                "--force to replace it"
+                f"{str(existing[0])!r} exists and was not made from {str(source)!r} by this judge",
+                fix=f"{ADVICE}, or add --force to replace it",
             )
     return Target(folder, source, path, content, origin)
 
@@ -126,9 +126,9 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         return decode(read_plain(path), _OBJECT)
     except OSError as error:
-        raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}; {ADVICE}") from error
+        raise SpeechIQError(f"{str(path)!r} cannot be read", error.strerror, ADVICE) from error
     except ValueError as error:
-        raise SpeechIQError(f"{str(path)!r} is not a results file of lm-eval ({error}); {ADVICE}") from error
+        raise SpeechIQError(f"{str(path)!r} is not a results file of lm-eval ({error})", fix=ADVICE) from error
 
 
 def _results(target: Target, tasks: Sequence[Rejudged]) -> dict[str, Any]:

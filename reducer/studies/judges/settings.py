@@ -35,9 +35,9 @@ def read_settings(tasks: Sequence[TaskRun]) -> JudgeSettings:
         for key, value in settings.items():
             if task.metadata.get(key) != value:
                 raise SpeechIQError(
-                    f"{task.results!r}, task {task.task!r}: {key} is {task.metadata.get(key)!r:.80}, but {value!r:.80} "
-                    f"in {first.results!r}; give runs of one judge, or judge all of them again with "
-                    "`siq judge run RUNS --judge ...`"
+                    f"{task.results!r}, task {task.task!r}",
+                    f"{key} is {task.metadata.get(key)!r:.80}, but {value!r:.80} in {first.results!r}",
+                    "give runs of one judge, or judge all of them again with `siq judge run RUNS --judge ...`",
                 )
     rubrics = {(task.results, task.task): _read_rubric(task) for task in tasks}
     return JudgeSettings(printable(str(first.metadata["judge"])), shorten(content_sha256(settings)), rubrics)
@@ -49,8 +49,9 @@ def _read_rubric(task: TaskRun) -> Rubric:
     recorded = task.metadata.get("judge_rubric_sha256")
     if recorded not in (None, rubric.sha256):
         raise SpeechIQError(
-            f"{task.results!r}, task {task.task!r}: judge_rubric {printable(str(name))!r} has another content now "
-            f"(sha256 {shorten(rubric.sha256)}) than in the run ({shorten(str(recorded))}); restore the file, or judge "
-            "the run again"
+            f"{task.results!r}, task {task.task!r}",
+            f"judge_rubric {printable(str(name))!r} has another content now "
+            f"(sha256 {shorten(rubric.sha256)}) than in the run ({shorten(str(recorded))})",
+            "restore the file, or judge the run again",
         )
     return rubric

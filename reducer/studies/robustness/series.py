@@ -76,13 +76,13 @@ def group_series(runs: Sequence[Run]) -> dict[str, Paths]:
     series = sorted({run.series for run in runs if run.condition})
     if not series:
         raise SpeechIQError(
-            "no run under a condition: run the same tasks with --metadata condition=white@10dB, into the same folder"
+            "no run under a condition", "run the same tasks with --metadata condition=white@10dB, into the same folder"
         )
     clean = {run.system for run in runs if not run.condition}
     if missing := sorted({run.system for run in runs} - clean):
         raise SpeechIQError(
-            f"system {missing[0]!r} has no run on clean audio, from which losses are counted; run its tasks without "
-            f"condition="
+            f"system {missing[0]!r} has no run on clean audio, from which losses are counted",
+            fix="run its tasks without condition=",
         )
     order = sorted(range(len(runs)), key=lambda row: (runs[row].system, runs[row].severity))
     grouped: dict[str, Paths] = {name: {} for name in series}

@@ -34,7 +34,7 @@ def label_answers(tables: Tables) -> Success:
     success = {key: value >= HALF for key, value in right.items() if not math.isnan(value)}
     if not success:
         raise SpeechIQError(
-            f"only controls ({', '.join(sorted(controls))}) answered in these runs; give runs of other systems"
+            f"only controls ({', '.join(sorted(controls))}) answered in these runs", fix="give runs of other systems"
         )
     unjudged = len(right) - len(success)
     notes = [f"{count_of(unjudged, 'answer')} without a score left out"] * bool(unjudged)
@@ -50,8 +50,9 @@ def read_right(columns: Sequence[SampleTable]) -> dict[Key, float]:
         right |= {key: value for key, value in values.items() if clip_of(key) not in covered}
     if not right:
         raise SpeechIQError(
-            f"these runs have no answers: no task has a column {', '.join(RIGHT)}; give runs of a task that answers "
-            "questions, such as siq_apply, or labels (--labels FILE)"
+            "these runs have no answers",
+            f"no task has a column {', '.join(RIGHT)}",
+            "give runs of a task that answers questions, such as siq_apply, or labels (--labels FILE)",
         )
     return right
 
@@ -70,7 +71,9 @@ def leave_out(labels: Success, tables: Tables, *, only_errors: bool, only_answer
     errors = {key: value for table in tables.columns for key, value in join_columns([table], ERRORS).items()}
     without = {key for key in success if errors.get(clip_of(key)) == 0}
     if only_errors and not errors:
-        raise SpeechIQError(f"--only errors: these runs have no column {ERRORS}; give runs of a task with error rates")
+        raise SpeechIQError(
+            "--only errors", f"these runs have no column {ERRORS}", "give runs of a task with error rates"
+        )
     if errors:
         notes.append(count(without, "have a transcript without an error", only_errors, "--only errors"))
     has_answers = any(answers(task) for task in tables.tasks)
@@ -80,8 +83,9 @@ def leave_out(labels: Success, tables: Tables, *, only_errors: bool, only_answer
     missing = list(dict.fromkeys(system for system, item in success if (system, item) not in from_reference))
     if missing and only_answerable:
         raise SpeechIQError(
-            f"--only answerable: no run of the control gold with the language model of {missing[0]!r} (its answers "
-            "from the references); run pretrained=gold+MODEL on the same tasks"
+            "--only answerable",
+            f"no run of the control gold with the language model of {missing[0]!r} (its answers from the references)",
+            "run pretrained=gold+MODEL on the same tasks",
         )
     if missing and has_answers:
         notes.append(
@@ -96,7 +100,7 @@ def leave_out(labels: Success, tables: Tables, *, only_errors: bool, only_answer
     out = (without if only_errors else set()) | (unanswerable if only_answerable else set())
     kept = {key: value for key, value in success.items() if key not in out}
     if not kept:
-        raise SpeechIQError(f"no item is left: {'; '.join(notes)}")
+        raise SpeechIQError("no item is left", "; ".join(notes))
     return Success(kept, notes)
 
 

@@ -56,13 +56,14 @@ def read_exchanges(tables: Tables) -> list[Exchange]:
     """
     answering = [task for task in tables.tasks if answers(task)]
     if not answering:
-        raise SpeechIQError("these runs have no answers to compare: give runs of a task that answers questions")
+        raise SpeechIQError("these runs have no answers to compare", "give runs of a task that answers questions")
     gold = find_gold(tables)
     for task in answering:
         if task.system not in gold and task.system not in tables.controls:
             raise SpeechIQError(
                 f"no run of the control gold with the language model of {task.system!r}, so answers to the references "
-                "are missing; run pretrained=gold+MODEL on the same tasks"
+                "are missing",
+                fix="run pretrained=gold+MODEL on the same tasks",
             )
     chosen = read_written(task for task in answering if OPTION in task.signs)
     written = read_written(task for task in answering if OPTION not in task.signs)
@@ -76,8 +77,8 @@ def read_exchanges(tables: Tables) -> list[Exchange]:
             continue
         if (from_reference := written.get((gold[system], item))) is None:
             raise SpeechIQError(
-                f"{gold[system]!r} did not answer {'/'.join(item)}, which {system!r} did; run both on the same tasks "
-                "with the same --limit"
+                f"{gold[system]!r} did not answer {'/'.join(item)}, which {system!r} did",
+                fix="run both on the same tasks with the same --limit",
             )
         spoken = transcripts.get((system, item[:1]))
         transcript = spoken.text if spoken else ""

@@ -22,7 +22,7 @@ def read_sources(paths: Sequence[Path], tables: Tables) -> list[Labels]:
     sources = [read_labels(path, items) for path in paths]
     for a, b in combinations(sources, 2):
         if a.success.keys().isdisjoint(b.success):
-            raise SpeechIQError(f"{a.name} and {b.name} share no item; label the same items")
+            raise SpeechIQError(f"{a.name} and {b.name} share no item", fix="label the same items")
     return sources
 
 

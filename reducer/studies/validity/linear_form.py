@@ -24,19 +24,19 @@ def read_form(text: str, known: Collection[str]) -> dict[str, float]:
     while place < len(text) or not weights:
         term = _TERM.match(text, place)
         if term is None or (weights and not term["sign"]):
-            raise SpeechIQError(f"--combine {text!r}: {text[place:].strip()!r} is not a term; {FIX}")
+            raise SpeechIQError(f"--combine {text!r}", f"{text[place:].strip()!r} is not a term", FIX)
         name, weight = term["name"], float(term["sign"] + (term["weight"] or "1"))
         if name not in known:
             near = did_you_mean(name, known)
-            raise SpeechIQError(f"--combine {text!r}: no metric {name!r}; {near}choose from {', '.join(known)}")
+            raise SpeechIQError(f"--combine {text!r}", f"no metric {name!r}", f"{near}choose from {', '.join(known)}")
         if name in weights:
-            raise SpeechIQError(f"--combine {text!r}: {name!r} is named twice; add up its weights")
+            raise SpeechIQError(f"--combine {text!r}", f"{name!r} is named twice", "add up its weights")
         if not 0 < abs(weight) < float("inf"):
-            raise SpeechIQError(f"--combine {text!r}: the weight of {name!r} is {weight:g}; write another number")
+            raise SpeechIQError(f"--combine {text!r}", f"the weight of {name!r} is {weight:g}", "write another number")
         weights[name] = weight
         place = term.end()
     if len(weights) < 2:
-        raise SpeechIQError(f"--combine {text!r}: one metric is not a combination; {FIX}")
+        raise SpeechIQError(f"--combine {text!r}", "one metric is not a combination", FIX)
     return weights
 
 

@@ -147,12 +147,12 @@ def predict(
     refuse_alike([not failed for failed in units.failed], labels)
     groups = units.clips
     if groups.max() == 0:
-        raise SpeechIQError("a single clip has no interval and no folds: label items of more clips")
+        raise SpeechIQError("a single clip has no interval and no folds", "label items of more clips")
     forms = [read_form(text, units.metrics) for text in combine]
     metrics = units.metrics | {show_form(form): _combine(units, form) for form in forms}
     baseline = against or (BASELINE if BASELINE in metrics else next(iter(metrics)))
     if baseline not in metrics:
-        raise SpeechIQError(f"--against {baseline}: not among the metrics {', '.join(metrics)}")
+        raise SpeechIQError(f"--against {baseline}", f"not among the metrics {', '.join(metrics)}")
     risks = {name: metric.risk for name, metric in metrics.items()}
 
     def areas(counts: np.ndarray) -> np.ndarray:
@@ -162,8 +162,8 @@ def predict(
     left_out = int(np.isnan(resampled.values[:, 0]).sum())
     if 2 * left_out > draws:
         raise SpeechIQError(
-            f"{left_out} of {draws} draws of clips have only failures or only successes: label more items, "
-            "or give --bootstrap 0"
+            f"{left_out} of {draws} draws of clips have only failures or only successes",
+            "label more items, or give --bootstrap 0",
         )
     estimates = dict(zip(metrics, resampled.estimates, strict=True))
     predictors = [_measure(name, metric, units, groups, estimates[name], seed) for name, metric in metrics.items()]

@@ -88,12 +88,12 @@ def gather(
     known = _names(of_clips)
     if not known:
         raise SpeechIQError(
-            "these runs have no metric of transcripts: give runs of a task that compares transcripts with references"
+            "these runs have no metric of transcripts", "give runs of a task that compares transcripts with references"
         )
     for name in [*(metrics or ()), *filter(None, (defined, undefined))]:
         if name not in known:
             near = did_you_mean(name, known)
-            raise SpeechIQError(f"no metric {name!r} in these runs; {near}choose from {', '.join(known)}")
+            raise SpeechIQError(f"no metric {name!r} in these runs", fix=f"{near}choose from {', '.join(known)}")
     keys = sorted(success)
     for condition, wanted in ((defined, False), (undefined, True)):
         if condition is not None:
@@ -106,7 +106,7 @@ def gather(
         fault, metric = _read(name, join_columns(of_clips, name), keys, known[name])
         if metric is None:
             if metrics:
-                raise SpeechIQError(f"{name}: {fault}; leave it out of --metrics")
+                raise SpeechIQError(name, fault, "leave it out of --metrics")
             notes.append(f"{name} left out: {fault}")
             continue
         equal = [twin for twin, values in chosen.items() if np.array_equal(values.values, metric.values)]
@@ -117,7 +117,7 @@ def gather(
         if metric.undefined:
             notes.append(f"{name} is undefined for {metric.undefined} of {len(keys)} items: it counts as 0 there")
     if not chosen:
-        raise SpeechIQError(f"no metric is left to predict with: {'; '.join(notes)}")
+        raise SpeechIQError("no metric is left to predict with", "; ".join(notes))
     failed = np.array([not success[key] for key in keys])
     systems, items = zip(*keys, strict=True)
     return Units(systems, items, failed, chosen, notes)
