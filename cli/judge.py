@@ -27,7 +27,7 @@ from speechiq.reducer.runs.judged import JudgedRow, find_judged, read_judged
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
-from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.studies.judges import inter_judge
 from speechiq.reducer.studies.judges.check import FEWEST, as_grids
 from speechiq.reducer.studies.judges.check import check as compare
@@ -183,7 +183,7 @@ def agree(
     Weighted kappa, Krippendorff's alpha, rank correlation, and bias.
     """
     outputs = list_outputs(output, FORMATS, force)
-    suites_a, suites_b = (suites.find([runs], allow_mismatch, Options()) for runs in (runs_a, runs_b))
+    suites_a, suites_b = (suites.find([runs], allow_mismatch, ScoringOptions()) for runs in (runs_a, runs_b))
     say_warnings([*suites_a.warnings, *suites_b.warnings])
     agreements = inter_judge.compare(suites_a, suites_b, draws=bootstrap, seed=0, allow_mismatch=allow_mismatch)
     tasks = [task for found in (suites_a, suites_b) for group in found.tasks.values() for task in group]

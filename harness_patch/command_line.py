@@ -27,7 +27,7 @@ SILENT = "SIQ_NO_NEXT"
 
 
 @dataclass
-class Command:
+class RunCommand:
     """Describe one `lm_eval run`: where it saves, and whether it saves sample rows.
 
     Without `has_device`, the default of lm-eval is `cuda:0` on every machine. The command is `evaluated` if this
@@ -41,7 +41,7 @@ class Command:
 
 
 #: The command that runs now; None in a program that calls lm-eval.
-command: ContextVar[Command | None] = ContextVar("command", default=None)
+command: ContextVar[RunCommand | None] = ContextVar("command", default=None)
 
 
 def wrap_run(execute: Callable[[argparse.Namespace], None], model_types: Sequence[str]) -> Callable:
@@ -56,7 +56,7 @@ def wrap_run(execute: Callable[[argparse.Namespace], None], model_types: Sequenc
         options = _read_options(args)
         _refuse_unknown(options)
         speech = options.get("model") in model_types
-        this = Command(options.get("output_path"), "device" in options)
+        this = RunCommand(options.get("output_path"), "device" in options)
         token = command.set(this)
         try:
             execute(args)
@@ -132,7 +132,7 @@ def begin(log_samples: bool) -> None:
         )
 
 
-def print_next(run: Command) -> None:
+def print_next(run: RunCommand) -> None:
     """Print the command that comes after a run, below the table of lm-eval."""
     if not run.evaluated or SILENT in os.environ:
         return
@@ -148,7 +148,7 @@ def output_folder(path: str) -> Path:
     return Path(path).parent if Path(path).suffix == ".json" else Path(path)
 
 
-def _missing(run: Command) -> str:
+def _missing(run: RunCommand) -> str:
     """Return the options that a command without `--log_samples` needs, so that `siq score` can read its run."""
     return "--log_samples" if run.output_path is not None else "--log_samples --output_path FOLDER"
 

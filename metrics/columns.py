@@ -11,7 +11,7 @@ Score = TypeVar("Score", bound=Callable[..., Any])
 Aggregation = str | Callable[..., float]
 
 
-class Column(NamedTuple):
+class MetricColumn(NamedTuple):
     """Describe one column of the sample rows of a task.
 
     Attributes:
@@ -30,19 +30,19 @@ class Column(NamedTuple):
         return {"metric": self.name, "aggregation": self.aggregation, "higher_is_better": self.higher_is_better}
 
 
-Columns = tuple[Column, ...]
+Columns = tuple[MetricColumn, ...]
 #: Score function -> its columns, declared with `returns`.
 DECLARED: dict[Callable[..., Any], Columns] = {}
 
 
 def higher(*names: str, aggregation: Aggregation = "mean") -> Columns:
     """Return columns whose higher values are better."""
-    return tuple(Column(name, True, aggregation) for name in names)
+    return tuple(MetricColumn(name, True, aggregation) for name in names)
 
 
 def lower(*names: str, aggregation: Aggregation = "mean") -> Columns:
     """Return columns whose lower values are better."""
-    return tuple(Column(name, False, aggregation) for name in names)
+    return tuple(MetricColumn(name, False, aggregation) for name in names)
 
 
 def returns(*columns: Columns) -> Callable[[Score], Score]:

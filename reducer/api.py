@@ -15,7 +15,7 @@ from speechiq.reducer.scores.levels import SUITE, choose_levels
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scale import DEFAULT_RULE, check_rule
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.scores.siq_systems import read_systems as read_siq_systems
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.studies import unanswerable
@@ -217,7 +217,7 @@ def _options(
     allow_mismatch: bool,
     draws: int,
     seed: int,
-) -> Options:
+) -> ScoringOptions:
     """Return the options of a ranking or comparison; files are read."""
     check_rule(weights or DEFAULT_RULE)
     scale = norms if norms is None or isinstance(norms, Norms) else norms_files.read(str(norms))
@@ -231,7 +231,7 @@ def _options(
         exclude = unanswerable.NOTHING
     elif not isinstance(exclude, ConfirmedSet):
         exclude = unanswerable.read(Path(exclude))
-    return Options(weights, scale, exclude, allow_mismatch, draws, seed)
+    return ScoringOptions(weights, scale, exclude, allow_mismatch, draws, seed)
 
 
 def _as_paths(paths: Place | Iterable[Place]) -> list[Path]:

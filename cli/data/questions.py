@@ -56,21 +56,21 @@ def write(
     from speechiq.siq_tasks.catalog.suite import metadata as about
     from speechiq.siq_tasks.questions import file, location
     from speechiq.siq_tasks.questions import write as writing
-    from speechiq.siq_tasks.questions.authors import Answers, parse_authors
+    from speechiq.siq_tasks.questions.authors import StoredAnswers, parse_authors
 
     authors: dict[str, Any] = parse_authors([writer, *checker])
     clips = _list_clips(dataset, metadata)
     if not dry_run:
         authors = {name: spec.open() for name, spec in authors.items()}
-    plan = writing.Plan(authors[writer], [authors[name] for name in checker], tries, rewrites, seed)
+    plan = writing.WritingPlan(authors[writer], [authors[name] for name in checker], tries, rewrites, seed)
     if output is None:
         output = Path(about(dataset).get("questions") or location.questions_folder() / f"{dataset}.jsonl")
     file.refuse_special(output)
     check_output_folder(output.parent, "name a file in a folder that is yours, with --output")
     todo = writing.list_unfinished(clips, file.read_questions(output) if output.is_file() else [])
     say(f"{len(todo)} of {len(clips)} clips have no or too few questions in {output}")
-    say(str(writing.Estimate(todo, plan)))
-    if (folder := writing.answers_of(output)).is_dir() and (paid := len(Answers(folder))):
+    say(str(writing.CostEstimate(todo, plan)))
+    if (folder := writing.answers_of(output)).is_dir() and (paid := len(StoredAnswers(folder))):
         say(f"{count_of(paid, 'answer')} of an earlier run in {folder}: not paid again")
     if dry_run:
         return

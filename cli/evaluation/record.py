@@ -27,7 +27,7 @@ TEXTS = (".yaml", ".jsonl", ".csv", ".tsv")
 FIX = "choose another folder with --output"
 
 
-class Run(msgspec.Struct, frozen=True):
+class EvaluationRun(msgspec.Struct, frozen=True):
     """A finished run.
 
     Attributes:
@@ -57,15 +57,15 @@ class Record(msgspec.Struct):
     """
 
     schema: str = SCHEMA
-    runs: list[Run] = []
+    runs: list[EvaluationRun] = []
     outputs: dict[str, str] = {}
 
-    def with_settings(self, settings: Settings) -> list[Run]:
+    def with_settings(self, settings: Settings) -> list[EvaluationRun]:
         """Return the runs that have these settings."""
         wanted = describe(settings)
         return [run for run in self.runs if run.settings == wanted]
 
-    def add(self, run: Run) -> None:
+    def add(self, run: EvaluationRun) -> None:
         """Add a run in the place of an earlier one of the same system and settings."""
         self.runs = [old for old in self.runs if (old.name, old.settings) != (run.name, run.settings)] + [run]
 
@@ -103,13 +103,15 @@ def describe(settings: Settings) -> dict[str, Any]:
     return kept
 
 
-def describe_run(name: str, system: str, settings: Settings, results: Iterable[Path]) -> Run:
+def describe_run(name: str, system: str, settings: Settings, results: Iterable[Path]) -> EvaluationRun:
     """Return what is recorded of a run that has just ended."""
     files = [os.path.relpath(file, settings.output) for file in results]
-    return Run(name, system, describe(settings), version("speechiq"), sorted(files), hash_inputs(system, settings))
+    return EvaluationRun(
+        name, system, describe(settings), version("speechiq"), sorted(files), hash_inputs(system, settings)
+    )
 
 
-def is_finished(run: Run, settings: Settings) -> bool:
+def is_finished(run: EvaluationRun, settings: Settings) -> bool:
     """Return whether a recorded run has these settings and inputs, and its files still exist."""
     same = run.settings == describe(settings) and run.speechiq == version("speechiq")
     same = same and run.inputs == hash_inputs(run.system, settings)

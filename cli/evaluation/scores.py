@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from speechiq.cli.evaluation.record import Record, Run, write_record
+from speechiq.cli.evaluation.record import EvaluationRun, Record, write_record
 from speechiq.cli.scoring.score import score
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
@@ -48,7 +48,7 @@ def publish(settings: Settings, record: Record, norms_file: str | None, allow_mi
         say(f"hint: {hint}")
 
 
-def _find_sources(settings: Settings, record: Record, runs: Sequence[Run]) -> list[Path]:
+def _find_sources(settings: Settings, record: Record, runs: Sequence[EvaluationRun]) -> list[Path]:
     """Return the folder of the evaluation; if it has runs with other settings, the results files of those to score."""
     if len(runs) == len(record.runs):
         return [settings.output]
@@ -70,7 +70,7 @@ def _score_with_error_bars(sources: list[Path], outputs: list[Path], **options: 
 
 
 def _advise(
-    settings: Settings, runs: Sequence[Run], sources: Sequence[Path], norms_file: str | None, has_bars: bool
+    settings: Settings, runs: Sequence[EvaluationRun], sources: Sequence[Path], norms_file: str | None, has_bars: bool
 ) -> str | None:
     """Return what to do next, with a command; None if the scores are complete."""
     if any(item.partition("=")[0].rpartition(".")[2] == CONDITION for item in settings.metadata):

@@ -25,7 +25,7 @@ from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.scale import DEFAULT_RULE, check_rule
-from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.stats.grid import Grid
 from speechiq.reducer.studies.comparison import SIQ
 from speechiq.reducer.studies.metric_comparison import METRICS, compare_metrics
@@ -90,7 +90,7 @@ def compare(
     check_rule(weights or DEFAULT_RULE)
     norms = read_norms(norms_file, weights)
 
-    options = Options(weights, norms, read_set(exclude), allow_mismatch, draws=bootstrap)
+    options = ScoringOptions(weights, norms, read_set(exclude), allow_mismatch, draws=bootstrap)
 
     def find(paths: Sequence[Path]) -> Held:
         found = suites.find(paths, allow_mismatch, options, measures=measures)

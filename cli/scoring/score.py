@@ -21,7 +21,7 @@ from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.levels import SUITE
 from speechiq.reducer.scores.norms import build, write
 from speechiq.reducer.scores.norms.file import ADVICE_FILE
-from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.tables import dashboards, speed_table
 from speechiq.reducer.tables.origin import command_line
@@ -86,7 +86,7 @@ def score(
     _refuse_pairs(norms_file, group_by, save_norms, levels)
     by_dataset = group_by == DATASET
     field = None if by_dataset else group_by
-    options = Options(
+    options = ScoringOptions(
         weights, norms, read_set(exclude), allow_mismatch, bootstrap, by_dataset=by_dataset, group_by=field
     )
     found = suites.find(runs, allow_mismatch, options, measures=split_names(metrics), levels=levels)

@@ -10,7 +10,7 @@ from speechiq.cli.options import AllowMismatch, Force, Runs, Samples, output_opt
 from speechiq.cli.scoring.options import Levels, Metrics, NormsFile, read_norms
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
-from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.studies.robustness.published import as_content, as_grid, as_records, group_curves, lines_of
 from speechiq.reducer.studies.robustness.study import study
 from speechiq.reducer.tables.origin import command_line
@@ -44,7 +44,7 @@ def robustness(
     """
     outputs = list_outputs(output, FORMATS, force)
     norms = read_norms(norms_file, None)
-    options = Options(norms=norms, draws=bootstrap)
+    options = ScoringOptions(norms=norms, draws=bootstrap)
     found = suites.find(runs, allow_mismatch, options, measures=split_names(metrics), levels=levels)
     say_warnings(found.warnings)
     studies = study(found, bootstrap, 0, norms)

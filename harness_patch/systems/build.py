@@ -16,7 +16,7 @@ from speechiq.engines.options import list_names, read_options
 from speechiq.engines.registry import build, choose
 from speechiq.harness_patch.systems.answering import Likelihood, way_of_answering
 from speechiq.harness_patch.systems.cascade import Cascade, Instructed
-from speechiq.harness_patch.systems.corrected import NBEST, Corrected, CorrectionOptions
+from speechiq.harness_patch.systems.corrected import NBEST, CorrectedRecognizer, CorrectionOptions
 from speechiq.harness_patch.systems.spec import DEMO_SYSTEM, Stage, parse
 from speechiq.harness_patch.systems.system import ConstantLetter, SpeechSystem
 from speechiq.harness_patch.systems.voices import take_voice
@@ -127,5 +127,5 @@ def _combine(engines: Sequence[Engine], correction: CorrectionOptions) -> AudioE
     asr, *corrector, llm = engines
     recognizer = cast(ASREngine, asr)
     for ger in corrector:
-        recognizer = Corrected(recognizer, cast(TextEngine, ger), max_gen_toks=correction.max_gen_toks)
+        recognizer = CorrectedRecognizer(recognizer, cast(TextEngine, ger), max_gen_toks=correction.max_gen_toks)
     return Cascade(recognizer, cast(TextEngine, llm))

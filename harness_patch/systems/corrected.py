@@ -33,7 +33,7 @@ class CorrectionOptions(Options, frozen=True, kw_only=True):
     ] = None
 
 
-class Corrected(ASREngine):
+class CorrectedRecognizer(ASREngine):
     """Replace the recognizer's first text by the corrector's text for all later stages.
 
     If the recognizer has no n-best list, its one text is corrected. If its texts have no words, the corrector is not

@@ -29,7 +29,7 @@ CUES = {"score": "\nScore:", "pairwise": "\nBetter:"}
 NOT_A_NUMBER = "probabilities are not numbers"
 
 
-class Question(NamedTuple):
+class JudgeQuestion(NamedTuple):
     """A prompt of a judge, the key that distinguishes it from others (in JSON types), and its name in errors."""
 
     text: str
@@ -40,7 +40,7 @@ class Question(NamedTuple):
 class _Asked(NamedTuple):
     """Hold a question and the seed of one draw of it."""
 
-    question: Question
+    question: JudgeQuestion
     seed: int
 
     @property
@@ -63,7 +63,7 @@ class Draw(NamedTuple):
     reason: str = ""
 
 
-def draw(questions: Sequence[Question], judging: Judging) -> list[list[Draw]]:
+def draw(questions: Sequence[JudgeQuestion], judging: Judging) -> list[list[Draw]]:
     """Return the draws of each question; equal questions are asked once."""
     engine = open_judge(judging.judge, judging.engine_options)
     return _Work(judging, engine).draw(questions)
@@ -78,7 +78,7 @@ class _Work:
         self._failures: dict[str, SpeechIQError] = {}
         self._failures_in_a_row = 0
 
-    def draw(self, questions: Sequence[Question]) -> list[list[Draw]]:
+    def draw(self, questions: Sequence[JudgeQuestion]) -> list[list[Draw]]:
         """Return the draws of each question, after one line that says how much there is to do."""
         asked = [_Asked(question, seed) for question in questions for seed in _seeds(question, self.judging)]
         different = len({tuple(question.key) for question in questions})
@@ -140,7 +140,7 @@ class _Work:
         prompts = [self._prompt(new[group[0]].question) for group in groups]
         self.engine.engine.loglikelihood(prompts, [continuations] * len(groups), on_result=keep)
 
-    def _prompt(self, question: Question) -> TextPrompt:
+    def _prompt(self, question: JudgeQuestion) -> TextPrompt:
         cue = CUES[self.judging.rubric.kind] if self.by_likelihood else ""
         return TextPrompt(question.text.rstrip() + cue if cue else question.text, about=question.name)
 
@@ -166,7 +166,7 @@ def _group(new: Sequence[_Asked]) -> list[list[list[int]]]:
     return [by_number[number] for number in sorted(by_number, reverse=True)]
 
 
-def _seeds(question: Question, judging: Judging) -> list[int]:
+def _seeds(question: JudgeQuestion, judging: Judging) -> list[int]:
     """Return one seed per draw, which depends on the question and the judge's seed, not on order or process."""
     keys = [repr((judging.seed, *question.key, i)) for i in range(judging.draws)]
     return [int.from_bytes(hashlib.sha256(key.encode()).digest()[:8]) for key in keys]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.metrics.judge.draws import Draw, Question, draw, say_first
+from speechiq.metrics.judge.draws import Draw, JudgeQuestion, draw, say_first
 from speechiq.metrics.judge.settings import EXACT_MATCH, Judging
 from speechiq.metrics.rules.exact_match import count_keywords, exact_match
 
@@ -151,9 +151,9 @@ def _combine(forth: Sequence[Draw], back: Sequence[Draw]) -> PairJudgment:
     return PairJudgment(shown_first, shown_second, combined, texts, reasons)
 
 
-def _ask(case: Case | PairCase, judging: Judging) -> Question:
+def _ask(case: Case | PairCase, judging: Judging) -> JudgeQuestion:
     shown = {name: getattr(case, name) for name in SHOWN if name in case._fields}
-    return Question(judging.rubric.fill(shown), list(shown.values()), case.name)
+    return JudgeQuestion(judging.rubric.fill(shown), list(shown.values()), case.name)
 
 
 def _columns(row: Sequence[Draw]) -> tuple[tuple[float, ...], tuple[str, ...], tuple[str, ...]]:

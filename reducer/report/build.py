@@ -19,7 +19,7 @@ from speechiq.reducer.report.suite import gather as gather_suite
 from speechiq.reducer.runs.measure import others_than_usual
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.remarks import MEANINGS
-from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.tables.scoreboard_records import rows_of
@@ -58,7 +58,7 @@ def build(runs: Iterable[Path], **options: Any) -> str:
 
 
 def compose(
-    found: Found, scored: Mapping[str, SuiteScores], options: Options, command: str = ""
+    found: Found, scored: Mapping[str, SuiteScores], options: ScoringOptions, command: str = ""
 ) -> tuple[str, list[str]]:
     """Return the page of all suites in runs, and warnings: SIQ is the page if it was run, other suites are sections.
 

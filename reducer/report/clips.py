@@ -52,7 +52,7 @@ class Edit(NamedTuple):
     written: str
 
 
-class Transcript(NamedTuple):
+class TranscriptView(NamedTuple):
     """One system's transcript of one clip.
 
     Attributes:
@@ -68,7 +68,7 @@ class Transcript(NamedTuple):
     repetition: float
 
 
-class Clip(NamedTuple):
+class ClipView(NamedTuple):
     """One clip.
 
     Attributes:
@@ -76,7 +76,7 @@ class Clip(NamedTuple):
         dataset: Name of its data set.
         audio: Path and span of its audio, as in a doc.
         text: The reference.
-        words: The normalized reference; `Transcript.ops` count its words.
+        words: The normalized reference; `TranscriptView.ops` count its words.
         transcripts: System -> its transcript; empty if no run has the level Remember.
     """
 
@@ -85,7 +85,7 @@ class Clip(NamedTuple):
     audio: Mapping[str, Any]
     text: str
     words: str
-    transcripts: dict[str, Transcript]
+    transcripts: dict[str, TranscriptView]
 
     @property
     def seconds(self) -> float:
@@ -93,7 +93,7 @@ class Clip(NamedTuple):
         return number(self.audio.get("duration"))
 
 
-def read_clips(tasks: Sequence[TaskRun]) -> list[Clip]:
+def read_clips(tasks: Sequence[TaskRun]) -> list[ClipView]:
     """Read the clips of some tasks, sorted by id; fields that a row does not have stay empty.
 
     The rows of Remember have the texts. Without them the clips come from the next level that was run. Of equal clips
@@ -101,13 +101,13 @@ def read_clips(tasks: Sequence[TaskRun]) -> list[Clip]:
     """
     level = min((task.level for task in tasks), key=[*LEVELS].index)
     docs: dict[str, Doc] = {}
-    written: dict[str, dict[str, Transcript]] = {}
+    written: dict[str, dict[str, TranscriptView]] = {}
     for task in tasks:
         for row in read_texts(task.samples) if task.level == level else ():
             clip = str(row.doc.id)
             docs.setdefault(clip, row.doc)
             if level == "remember":
-                text = Transcript(str(row.response), [], number(row.audio_coverage), number(row.repetition))
+                text = TranscriptView(str(row.response), [], number(row.audio_coverage), number(row.repetition))
                 written.setdefault(clip, {})[task.system] = text
     names = progress_bar(sorted(docs), total=len(docs), verb="comparing texts", unit="clip")
     return [_clip(name, docs[name], written.get(name, {})) for name in names]
@@ -122,13 +122,13 @@ def number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) else math.nan
 
 
-def _clip(name: str, doc: Doc, rows: Mapping[str, Transcript]) -> Clip:
+def _clip(name: str, doc: Doc, rows: Mapping[str, TranscriptView]) -> ClipView:
     text = str(doc.text)
     rules = doc.normalizer if doc.normalizer in RULES else DEFAULT
     words = normalize(text, rules)
     distinct = list(dict.fromkeys(row.text for row in rows.values()))
     steps = dict(zip(distinct, align(words, [normalize(written, rules) for written in distinct]), strict=True))
-    return Clip(
+    return ClipView(
         id=name,
         dataset=str(doc.dataset),
         audio=doc.audio if isinstance(doc.audio, Mapping) else {},

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 from markupsafe import Markup
 
-from speechiq.reducer.report.clips import Clip, Edit, edits
+from speechiq.reducer.report.clips import ClipView, Edit, edits
 from speechiq.reducer.report.page import link
 from speechiq.reducer.runs.answers import Answers
 from speechiq.reducer.scores.scale import Scale
@@ -92,7 +92,7 @@ def rank_gaps(pool: ScoreMatrix, listening: Sequence[int], labels: Sequence[str]
     return grids
 
 
-def disagreements(clips: Iterable[Clip], encoders: Mapping[str, str]) -> Grid:
+def disagreements(clips: Iterable[ClipView], encoders: Mapping[str, str]) -> Grid:
     """Return edits that nearly all encoders (`NEARLY_ALL`, at least two) make, those with the most agreement first.
 
     Systems that share an encoder make similar errors and count once.
@@ -124,7 +124,7 @@ def disagreements(clips: Iterable[Clip], encoders: Mapping[str, str]) -> Grid:
     return Grid("Words that systems agree on against the reference", columns, rows)
 
 
-def _mark(clip: Clip, edit: Edit) -> Markup:
+def _mark(clip: ClipView, edit: Edit) -> Markup:
     """Return the place of an edit in the reference, with the words that may be wrong and those written instead."""
     words = clip.words.split()
     start, end = edit.start, edit.start + edit.dropped

@@ -33,7 +33,7 @@ class Passage(msgspec.Struct, frozen=True):
     folded: bool = False
 
 
-class Choice(msgspec.Struct, frozen=True):
+class ReviewChoice(msgspec.Struct, frozen=True):
     """Hold a way to judge an item.
 
     Attributes:
@@ -60,7 +60,7 @@ class Item(msgspec.Struct, frozen=True):
 
     title: str
     passages: tuple[Passage, ...]
-    choices: tuple[Choice, ...]
+    choices: tuple[ReviewChoice, ...]
     row: Mapping[str, Any]
     facts: tuple[str, ...] = ()
     revealed: tuple[Passage, ...] = ()
@@ -176,10 +176,11 @@ def _ask_grade(answer: JudgedRow, settings: JudgeSettings) -> Item:
     )
 
 
-def _grades(rubric: Rubric) -> tuple[Choice, ...]:
+def _grades(rubric: Rubric) -> tuple[ReviewChoice, ...]:
     low, high = rubric.scale
     return tuple(
-        Choice(str(grade), rubric.grades.get(grade, ""), {"score": grade}) for grade in range(int(low), int(high) + 1)
+        ReviewChoice(str(grade), rubric.grades.get(grade, ""), {"score": grade})
+        for grade in range(int(low), int(high) + 1)
     )
 
 
@@ -199,10 +200,10 @@ def _ask_better(exchange: Exchange) -> Item:
             Passage("Second answer", second or "(empty)"),
         ),
         choices=(
-            Choice("1", "the first is better", failure),
-            Choice("2", "the second is better", failure),
-            Choice("3", "equal", success),
-            Choice("4", "neither is useful", None),
+            ReviewChoice("1", "the first is better", failure),
+            ReviewChoice("2", "the second is better", failure),
+            ReviewChoice("3", "equal", success),
+            ReviewChoice("4", "neither is useful", None),
         ),
         row=_label(exchange),
         scope=scope,
@@ -230,7 +231,7 @@ def _ask_verdict(row: Mapping[str, Any]) -> Item:
         facts=(row["question_id"], f"{row['failed']} of {count_of(len(row['systems']), 'system')} fail"),
         passages=(Passage("Options", "\n".join(shown)), Passage("Reference of the clip", row["text"], folded=True)),
         choices=tuple(
-            Choice(str(number), verdict.replace("_", " ").capitalize(), {"verdict": verdict})
+            ReviewChoice(str(number), verdict.replace("_", " ").capitalize(), {"verdict": verdict})
             for number, verdict in enumerate(VERDICTS, 1)
         ),
         row=row,

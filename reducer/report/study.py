@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.report.clips import Clip, read_clips
+from speechiq.reducer.report.clips import ClipView, read_clips
 from speechiq.reducer.report.identity import Identity, identify, short_names
 from speechiq.reducer.runs.answers import Answers, read_answers
 from speechiq.reducer.runs.measure import Category
@@ -22,7 +22,7 @@ from speechiq.reducer.scores.levels import LEVELS, SUITE
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.scores.siq_systems import find_levels
 from speechiq.reducer.studies.unanswerable import NOTHING, ConfirmedSet
 from speechiq.reducer.tables.suite_scores import SuiteScores, score_datasets, score_suite
@@ -47,7 +47,7 @@ class Study(NamedTuple):
     warnings: list[str]
     identities: list[Identity]
     labels: list[str]
-    clips: list[Clip]
+    clips: list[ClipView]
     answers: Answers
     sets: dict[str, Scoreboard]
 
@@ -110,11 +110,13 @@ def gather(
         SpeechIQError: The runs cannot be read, aligned or scored.
     """
     tasks, warnings = find_levels(runs, allow_missing)
-    options = Options(rule, norms, exclude, allow_mismatch, bootstrap)
+    options = ScoringOptions(rule, norms, exclude, allow_mismatch, bootstrap)
     return read_study(tasks, score_suite(SUITE, read_tasks(tasks, levels), options), options, warnings)
 
 
-def read_study(tasks: Sequence[TaskRun], scores: SuiteScores, options: Options, warnings: Iterable[str] = ()) -> Study:
+def read_study(
+    tasks: Sequence[TaskRun], scores: SuiteScores, options: ScoringOptions, warnings: Iterable[str] = ()
+) -> Study:
     """Read the texts of tasks of SIQ, and score each data set.
 
     Args:
@@ -148,7 +150,7 @@ def _read_answers(tasks: Iterable[TaskRun]) -> Answers:
         return NO_ANSWERS._replace(warnings=[f"no questions are shown: {error}"])
 
 
-def _score_sets(scores: SuiteScores, options: Options) -> tuple[dict[str, Scoreboard], list[str]]:
+def _score_sets(scores: SuiteScores, options: ScoringOptions) -> tuple[dict[str, Scoreboard], list[str]]:
     """Return the scores on each data set if there are several; none, and why, if one of them cannot be scored."""
     if len(split(scores.scoreboard.systems)) < 2:
         return {}, []

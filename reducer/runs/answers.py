@@ -54,7 +54,7 @@ class _AnswerRow(msgspec.Struct):
     filtered_resps: Annotated[list[tuple[Letter, list[Letter]]], msgspec.Meta(min_length=1)]
 
 
-class Question(NamedTuple):
+class AnsweredQuestion(NamedTuple):
     """A question of Apply with the texts of (A) to (D), the letter of the right one, and the clip's reference.
 
     `audio` is the path of the clip, as its run recorded it; None if the run does not record it.
@@ -72,7 +72,7 @@ class Question(NamedTuple):
         return hashlib.sha256(json.dumps(self[:3]).encode()).hexdigest()
 
 
-class Vote(NamedTuple):
+class AnswerVote(NamedTuple):
     """A system's answer: the vote, and the letters it comes from; `?` is an answer without a letter."""
 
     vote: str
@@ -89,8 +89,8 @@ class Answers(NamedTuple):
         warnings: One line per choice that was made between runs.
     """
 
-    questions: dict[Item, Question]
-    votes: dict[str, dict[Item, Vote]]
+    questions: dict[Item, AnsweredQuestion]
+    votes: dict[str, dict[Item, AnswerVote]]
     controls: dict[str, str]
     warnings: list[str]
 
@@ -101,8 +101,8 @@ def read_answers(tasks: Iterable[TaskRun]) -> Answers:
     Raises:
         SpeechIQError: A row without a vote, a question with two wordings, or systems with different questions.
     """
-    questions: dict[Item, Question] = {}
-    votes: dict[str, dict[Item, Vote]] = {}
+    questions: dict[Item, AnsweredQuestion] = {}
+    votes: dict[str, dict[Item, AnswerVote]] = {}
     controls: dict[str, str] = {}
     for task in sorted(tasks, key=lambda task: (task.system, task.task)):
         answered = votes.setdefault(task.system, {})
@@ -129,7 +129,7 @@ def read_answers(tasks: Iterable[TaskRun]) -> Answers:
 
 
 def read_asked(tasks: Iterable[TaskRun], items: Collection[Item]) -> dict[Item, str]:
-    """Return (clip, question) -> the wording (`Question.asked`), for those of `items` that some task has.
+    """Return (clip, question) -> the wording (`AnsweredQuestion.asked`), for those of `items` that some task has.
 
     Raises:
         SpeechIQError: A sample file cannot be read, or a row of it does not name its question.
@@ -146,14 +146,14 @@ def _path(audio: Any) -> str | None:
     return str(audio["path"]) if isinstance(audio, Mapping) and "path" in audio else None
 
 
-def _question(doc: _Asked) -> Question:
-    return Question(doc.question, doc.options, doc.answer, "", None)
+def _question(doc: _Asked) -> AnsweredQuestion:
+    return AnsweredQuestion(doc.question, doc.options, doc.answer, "", None)
 
 
-_vote = cache(Vote)
+_vote = cache(AnswerVote)
 
 
-def _refuse_gaps(questions: Mapping[Item, Question], votes: Mapping[str, Mapping[Item, Vote]]) -> None:
+def _refuse_gaps(questions: Mapping[Item, AnsweredQuestion], votes: Mapping[str, Mapping[Item, AnswerVote]]) -> None:
     for system, answered in votes.items():
         if missing := sorted(questions.keys() - answered.keys()):
             raise SpeechIQError(

@@ -21,7 +21,7 @@ NEEDS = "an object doc with the texts id and question, and the fields that metad
 FIX = "give the folder of a run with a judged task, such as one of `lm_eval --tasks audiobench_demo`"
 
 
-class Doc(msgspec.Struct):
+class JudgedDoc(msgspec.Struct):
     """The texts of the doc of a judged task."""
 
     id: str | int | float
@@ -111,7 +111,7 @@ class JudgedRow(NamedTuple):
     item: Item
     task: TaskRun
     row: dict[str, Any]
-    doc: Doc
+    doc: JudgedDoc
     stored: Stored
 
 
@@ -216,7 +216,7 @@ def _number(value: float | None) -> float:
 
 def _judged_row(task: TaskRun, where: str, row: dict[str, Any], stored: Stored) -> JudgedRow:
     try:
-        doc = msgspec.convert(row.get("doc"), Doc)
+        doc = msgspec.convert(row.get("doc"), JudgedDoc)
     except ValueError as error:
         raise SpeechIQError(f"{where} needs {NEEDS} ({error})", fix="rerun this task") from error
     if missing := [field for field in task.category.item if field not in row["doc"]]:

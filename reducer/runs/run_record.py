@@ -145,7 +145,7 @@ def _duration(seconds: Any) -> str:
     return f"{value:.0f} s" if value < 600 else f"{value / 60:.0f} min"
 
 
-class Speed(NamedTuple):
+class MeasuredSpeed(NamedTuple):
     """The speed of one kind of work in one run; device and batch size are empty if not recorded.
 
     Attributes:
@@ -164,7 +164,7 @@ class Speed(NamedTuple):
     batch_size: str
 
 
-def read_speeds(tasks: Iterable[TaskRun]) -> list[Speed]:
+def read_speeds(tasks: Iterable[TaskRun]) -> list[MeasuredSpeed]:
     """Return the speeds of the runs of some tasks, by system; runs that recorded none have none.
 
     Raises:
@@ -174,7 +174,7 @@ def read_speeds(tasks: Iterable[TaskRun]) -> list[Speed]:
     return [speed for file, system in sorted(runs) for speed in _read_speeds(Path(file), system)]
 
 
-def _read_speeds(file: Path, system: str) -> list[Speed]:
+def _read_speeds(file: Path, system: str) -> list[MeasuredSpeed]:
     try:
         config = _read(file).config
         speeds = msgspec.convert(config.siq.speed or {}, dict[str, _Measured])
@@ -186,7 +186,7 @@ def _read_speeds(file: Path, system: str) -> list[Speed]:
         "" if value is None else printable(str(value)) for value in (config.siq.device, config.batch_size)
     )
     return [
-        Speed(system, printable(work), of.rtfx, of.audio_seconds, of.work_seconds, device, batch_size)
+        MeasuredSpeed(system, printable(work), of.rtfx, of.audio_seconds, of.work_seconds, device, batch_size)
         for work, of in sorted(speeds.items())
     ]
 

@@ -26,7 +26,7 @@ class ConfirmedSet(dict[Item, Confirmed]):
 NOTHING = ConfirmedSet()
 
 
-class Options(NamedTuple):
+class ScoringOptions(NamedTuple):
     """Options of the user; a suite without a scale does not use the first three.
 
     Attributes:

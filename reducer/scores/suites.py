@@ -15,7 +15,7 @@ from speechiq.reducer.runs.tasks import categories_of, find_tasks, group
 from speechiq.reducer.scores.levels import LEVELS, choose
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.scores.siq_systems import check_levels
 
 
@@ -45,7 +45,7 @@ class Found(NamedTuple):
 def find(
     runs: Iterable[Path],
     allow_missing: bool,
-    options: Options,
+    options: ScoringOptions,
     *,
     measures: Sequence[str] = (),
     levels: str | None = None,

@@ -42,7 +42,7 @@ class Undefined(NamedTuple):
     compared: int
 
 
-class Row(NamedTuple):
+class ComparisonRow(NamedTuple):
     """One score of both systems, in the unit that people read.
 
     Attributes:
@@ -144,16 +144,16 @@ class Comparison(NamedTuple):
         return {1: self.a, -1: self.b}.get(side)
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ComparisonRow]:
         """Return a row per level, then its Z, and SIQ last."""
         rows = []
         for level, difference in self.raw.items():
             category, label = self.levels[level], title(level)
             shown = difference.map(float(category.show(1.0)))
-            rows.append(Row(level, label, category.unit, shown, difference.side))
+            rows.append(ComparisonRow(level, label, category.unit, shown, difference.side))
             if level in self.z:
-                rows.append(Row(f"{level}_z", label, "Z", self.z[level], self.z[level].side))
-        return [*rows, *([Row(SIQ, "SIQ", "", self.siq, self.siq.side)] if self.siq else [])]
+                rows.append(ComparisonRow(f"{level}_z", label, "Z", self.z[level], self.z[level].side))
+        return [*rows, *([ComparisonRow(SIQ, "SIQ", "", self.siq, self.siq.side)] if self.siq else [])]
 
     def swap(self) -> Comparison:
         """Return the comparison of B with A."""

@@ -18,14 +18,14 @@ from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.siq_tasks.loaders.tables import check_columns, read_field, read_number, read_table
 
 
-class Row(NamedTuple):
+class CorrelationRow(NamedTuple):
     """One metric (`SIQ`, a level with its column, or another column of ranks), and its correlation with the ranks."""
 
     metric: str
     correlation: Correlation
 
 
-def correlate_ranks(scoreboard: Scoreboard, ranks: Mapping[str, Mapping[str, float]]) -> list[Row]:
+def correlate_ranks(scoreboard: Scoreboard, ranks: Mapping[str, Mapping[str, float]]) -> list[CorrelationRow]:
     """Return each metric with its correlation with the first column of ranks (paper, Table 3).
 
     Systems without a rank are left out. SIQ is left out if there is none.
@@ -38,9 +38,9 @@ def correlate_ranks(scoreboard: Scoreboard, ranks: Mapping[str, Mapping[str, flo
     systems = [name for name in scoreboard.pool.systems if name in ranks[first]]
     places = [scoreboard.pool.systems.index(name) for name in systems]
     truth = [-ranks[first][name] for name in systems]
-    return [Row(name, correlate(truth, scores[places].tolist())) for name, scores in _metrics(scoreboard)] + [
-        Row(name, correlate(truth, [-ranks[name][system] for system in systems])) for name in others
-    ]
+    return [
+        CorrelationRow(name, correlate(truth, scores[places].tolist())) for name, scores in _metrics(scoreboard)
+    ] + [CorrelationRow(name, correlate(truth, [-ranks[name][system] for system in systems])) for name in others]
 
 
 def _metrics(scoreboard: Scoreboard) -> Iterator[tuple[str, np.ndarray]]:
@@ -51,7 +51,7 @@ def _metrics(scoreboard: Scoreboard) -> Iterator[tuple[str, np.ndarray]]:
         yield f"{level} {category.column}", scoreboard.means[level]
 
 
-def as_grid(rows: Sequence[Row], ranks: str) -> Grid:
+def as_grid(rows: Sequence[CorrelationRow], ranks: str) -> Grid:
     """Return a grid with one row per metric: each coefficient with the ranks over its 95 % interval and its p-value."""
     columns = [Column("metric", "Metric"), Column("systems")]
     for name in Correlation._fields[1:]:

@@ -15,7 +15,7 @@ from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.runs.samples import SampleTable, join_columns, read_table
 from speechiq.reducer.runs.texts import can_pool, read_lengths
 from speechiq.reducer.scores import comparability
-from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples, resample
 from speechiq.reducer.stats.coverage import caution_of_raw
 from speechiq.reducer.stats.estimate import Difference
@@ -29,7 +29,7 @@ from speechiq.reducer.studies.pairs import Pair
 METRICS = "metrics"
 
 
-def compare_metrics(pairs: Sequence[Pair], metrics: Sequence[str], options: Options) -> Compared:
+def compare_metrics(pairs: Sequence[Pair], metrics: Sequence[str], options: ScoringOptions) -> Compared:
     """Compare two systems on metrics that any of their suites has.
 
     Rates of errors by words or characters are pooled over clips (`lengths.can_pool`), all others are means over clips.
@@ -98,7 +98,7 @@ def _compare(
     levels: dict[str, Category],
     raw: np.ndarray,
     weights: np.ndarray,
-    options: Options,
+    options: ScoringOptions,
 ) -> Comparison:
     """Compare values of clips that grow with ability, shape (metrics, 2, clips), by their weights (metrics, clips)."""
     undefined = np.isnan(raw)

@@ -15,7 +15,7 @@ from speechiq.reducer.runs.systems import Flags, System
 from speechiq.reducer.scores.comparability import complete, intersect
 from speechiq.reducer.scores.remarks import Remarks, observe, remark, title
 from speechiq.reducer.scores.score_matrix import align
-from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.coverage import caution_of_raw
 from speechiq.reducer.studies import coupled, unanswerable
@@ -48,7 +48,7 @@ class Compared(NamedTuple):
     texts: list[list[TaskRun]]
 
 
-def compare(pair: Pair, options: Options) -> Compared:
+def compare(pair: Pair, options: ScoringOptions) -> Compared:
     """Compare two systems of one suite."""
     has_scale = pair.suite == SIQ
     norms = options.norms if has_scale else None
@@ -138,7 +138,7 @@ def _notes(
     scale_name: str | None,
     caution: str | None,
     mismatches: Sequence[Mismatch],
-    options: Options,
+    options: ScoringOptions,
     remarks: Remarks,
 ) -> Iterator[str]:
     yield comparison.no_siq or f"SIQ on the scale of {scale_name}"

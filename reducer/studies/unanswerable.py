@@ -21,7 +21,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import add_checksum, content_sha256, read_checksummed
 from speechiq.core.files.json_lines import as_lines, read_objects
 from speechiq.core.files.plain import OWN_FILE, write_whole
-from speechiq.reducer.runs.answers import Answers, Question, read_asked
+from speechiq.reducer.runs.answers import AnsweredQuestion, Answers, read_asked
 from speechiq.reducer.runs.rows import Item, show_item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.scoring import NOTHING, Confirmed, ConfirmedSet
@@ -111,7 +111,7 @@ def confirm(path: Path) -> dict[str, Any]:
         {
             "id": row.id,
             "question_id": row.question_id,
-            "asked": Question(row.question, row.options, row.answer, "", None).asked,
+            "asked": AnsweredQuestion(row.question, row.options, row.answer, "", None).asked,
             "verdict": row.verdict,
         }
         for row in sorted(rows.values(), key=lambda row: (row.id, row.question_id))

@@ -8,7 +8,7 @@ from math import isnan
 from speechiq.reducer.runs.texts import ClipTexts, differing, read_texts
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.stats.grid import UNKNOWN, Cell, Column, Grid
-from speechiq.reducer.studies.comparison import Comparison, Row, Share
+from speechiq.reducer.studies.comparison import Comparison, ComparisonRow, Share
 from speechiq.reducer.studies.pair_comparison import Compared
 from speechiq.reducer.tables.scoreboard_table import FLAGS
 
@@ -86,7 +86,7 @@ def _clip_grid(share: Share, whole: str, a: ClipTexts, b: ClipTexts) -> Grid:
     return Grid(f"{_join(share.clip)}: {share.total:+z.2f} of {whole} ({parts})", columns, rows)
 
 
-def better_of(row: Row) -> str:
+def better_of(row: ComparisonRow) -> str:
     """Return the system that the interval speaks for: A, B or neither; a dash without draws."""
     return UNKNOWN if isnan(row.difference.low) else SIDES[row.side]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from speechiq.reducer.runs.run_record import Speed
+from speechiq.reducer.runs.run_record import MeasuredSpeed
 from speechiq.reducer.stats.grid import Column, Grid
 
 COLUMNS = (
@@ -24,7 +24,7 @@ NOTES = (
 NOTHING = "no run recorded a speed: all results came from the response cache"
 
 
-def as_grid(speeds: Sequence[Speed]) -> Grid:
+def as_grid(speeds: Sequence[MeasuredSpeed]) -> Grid:
     """Return a grid with one row per run and kind of work."""
     rows = [speed._asdict() | ({"rtfx": "", "audio_seconds": ""} if speed.rtfx is None else {}) for speed in speeds]
     return Grid("Speed", COLUMNS, rows, NOTES if speeds else [NOTHING])

@@ -10,7 +10,7 @@ from speechiq.reducer.scores.by_dataset import MACRO, macro_average, macro_capti
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.ranking import rank, rank_groups
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.stats.grid import Grid
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.judges.reliability import add_reliability
@@ -74,7 +74,7 @@ class SuiteScores(NamedTuple):
         return rows
 
 
-def score_suite(suite: str, systems: Iterable[System], options: Options) -> SuiteScores:
+def score_suite(suite: str, systems: Iterable[System], options: ScoringOptions) -> SuiteScores:
     """Score the systems of one suite.
 
     Args:
@@ -92,7 +92,7 @@ def score_suite(suite: str, systems: Iterable[System], options: Options) -> Suit
     return SuiteScores(scoreboard, parts, macro, {field: rank_groups(scoreboard, field) for field in fields})
 
 
-def rank_systems(suite: str, systems: Iterable[System], options: Options) -> Scoreboard:
+def rank_systems(suite: str, systems: Iterable[System], options: ScoringOptions) -> Scoreboard:
     """Score systems without the questions that the options exclude from SIQ; errors as for `score_suite`."""
     if suite != SIQ:
         return add_reliability(rank(systems, suite, **_how(options)))
@@ -100,13 +100,13 @@ def rank_systems(suite: str, systems: Iterable[System], options: Options) -> Sco
     return rank(kept, norms=options.norms, **_how(options))._replace(excluded=len(options.exclude))
 
 
-def score_datasets(scoreboard: Scoreboard, options: Options) -> dict[str, Scoreboard]:
+def score_datasets(scoreboard: Scoreboard, options: ScoringOptions) -> dict[str, Scoreboard]:
     """Return data set -> its scores; errors as for `rank_by_dataset`."""
     parts = rank_by_dataset(scoreboard.systems, scoreboard.suite, **_how(options))
     return {dataset: add_reliability(part) for dataset, part in parts.items()}
 
 
-def _how(options: Options) -> dict[str, Any]:
+def _how(options: ScoringOptions) -> dict[str, Any]:
     return {
         "rule": options.rule,
         "allow_mismatch": options.allow_mismatch,

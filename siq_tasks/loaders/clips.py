@@ -24,7 +24,7 @@ from speechiq.siq_tasks.loaders import row_choice
 from speechiq.siq_tasks.loaders.docs import GROUPS, Loaded, build_docs
 from speechiq.siq_tasks.loaders.question_columns import Columns
 from speechiq.siq_tasks.loaders.row_questions import RowQuestions, read_row_questions
-from speechiq.siq_tasks.loaders.rows import Rows, Source, open_rows, read_source
+from speechiq.siq_tasks.loaders.rows import Rows, RowSource, open_rows, read_source
 from speechiq.siq_tasks.loaders.subset import SELECTIONS, TIES, choose, counts, ids_sha256
 from speechiq.siq_tasks.loaders.tables import read_field, read_id, read_number, read_texts
 from speechiq.siq_tasks.metadata import takes
@@ -57,10 +57,10 @@ class Prepared(NamedTuple):
     known: list[str]
 
 
-class Plan(NamedTuple):
+class LoadingPlan(NamedTuple):
     """Hold how the clips of one test are chosen; see `prepare`."""
 
-    source: Source
+    source: RowSource
     row_questions: RowQuestions | None
     leave_out: frozenset[str]
     where: row_choice.Where
@@ -82,7 +82,7 @@ def list_clips(**metadata: Any) -> list[dict[str, Any]]:
     return prepare(**metadata).clips
 
 
-@takes(*Source._fields, *Columns._fields, *CHOICE, "subset", "selection", "ties", "questions")
+@takes(*RowSource._fields, *Columns._fields, *CHOICE, "subset", "selection", "ties", "questions")
 def load(dataset: str | None = None, questions: str | None = None, **metadata: Any) -> Loaded:
     """Load the docs of one task; the `custom_dataset` of every set that is prepared from rows.
 
@@ -139,8 +139,8 @@ def prepare(
         leave_out: Ids of rows to leave out, without the data set: one, a list, or several separated by `;`.
         where: The rows to take: column -> a value or several, with `*` for any text; None takes all.
         group_columns: Field of doc -> the column of its groups, for scores by group; see `row_choice`.
-        **metadata: Fields of `Source`, and for a task that asks rows those of `Columns`; other keys that lm-eval passes
-            are ignored.
+        **metadata: Fields of `RowSource`, and for a task that asks rows those of `Columns`; other keys that lm-eval
+            passes are ignored.
 
     Raises:
         SpeechIQError: The rows, the subset or the audio cannot make a test; nothing is recorded then.
@@ -149,7 +149,7 @@ def prepare(
         if value not in known:
             raise SpeechIQError(f"{key}={value}", "unknown", f"known are {', '.join(known)}")
     dataset = check_plain(dataset, "metadata.dataset")
-    plan = Plan(
+    plan = LoadingPlan(
         read_source(metadata),
         read_row_questions(metadata),
         row_choice.read_ids(leave_out),
@@ -205,7 +205,7 @@ def list_warnings(clips: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def _prepare(dataset: str, plan: Plan) -> Prepared:
+def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
     source, row_questions = plan.source, plan.row_questions
     columns = row_questions.columns.names if row_questions else []
     with open_rows(source, [*columns, *plan.where, *(group.column for group in plan.groups.values())]) as rows:
@@ -240,7 +240,7 @@ def _prepare(dataset: str, plan: Plan) -> Prepared:
     return Prepared(clips, record, list(scored))
 
 
-def _is_scored(row: Mapping[str, Any], source: Source, row_questions: RowQuestions | None) -> bool:
+def _is_scored(row: Mapping[str, Any], source: RowSource, row_questions: RowQuestions | None) -> bool:
     """Return whether a row has what it is scored by: an answer, which is checked when it is read, or words."""
     if row_questions is not None and row_questions.columns.answer_column is not None:
         return True
@@ -251,7 +251,7 @@ def _is_scored(row: Mapping[str, Any], source: Source, row_questions: RowQuestio
     return counts(row[source.text_column])
 
 
-def _name_rows(dataset: str, source: Source, rows: Rows, unwanted: Collection[str]) -> dict[str, int]:
+def _name_rows(dataset: str, source: RowSource, rows: Rows, unwanted: Collection[str]) -> dict[str, int]:
     places: dict[str, int] = {}
     left = set(unwanted)
     for i in range(len(rows)):
@@ -276,7 +276,7 @@ def _name_rows(dataset: str, source: Source, rows: Rows, unwanted: Collection[st
     return places
 
 
-def _measure(scored: Mapping[str, int], source: Source, rows: Rows, selection: str) -> dict[str, float]:
+def _measure(scored: Mapping[str, int], source: RowSource, rows: Rows, selection: str) -> dict[str, float]:
     if selection == "longest-text":
         if source.text_column is None:
             raise SpeechIQError(f"selection={selection}", f"{source.dataset_path} has no transcripts", "leave it out")
@@ -289,7 +289,7 @@ def _measure(scored: Mapping[str, int], source: Source, rows: Rows, selection: s
     return {key: read_length(rows.audio[i], key) for key, i in bar}
 
 
-def _read_seconds(value: Any, source: Source, i: int) -> float:
+def _read_seconds(value: Any, source: RowSource, i: int) -> float:
     seconds = read_number(value)
     if not 0 <= seconds < math.inf:
         raise SpeechIQError(

@@ -32,7 +32,7 @@ PARQUET_BRANCH = "refs/convert/parquet"
 ALTERNATIVE = "hf-audio/esb-datasets-test-only-sorted"
 
 
-class Source(NamedTuple):
+class RowSource(NamedTuple):
     """Describe the source of rows in a task's metadata.
 
     Attributes:
@@ -103,12 +103,12 @@ class Source(NamedTuple):
         )
 
 
-def read_source(about: Mapping[str, Any]) -> Source:
+def read_source(about: Mapping[str, Any]) -> RowSource:
     """Return the source of rows that a task's metadata names; other keys are ignored.
 
     `text_column: null` names a set without transcripts; other keys may be null for their default.
     """
-    fields = {name: about[name] for name in Source._fields if about.get(name) is not None}
+    fields = {name: about[name] for name in RowSource._fields if about.get(name) is not None}
     for name, value in fields.items():
         if type(value) is int:  # lm-eval reads `--metadata split=2022` as a number.
             fields[name] = str(value)
@@ -117,7 +117,7 @@ def read_source(about: Mapping[str, Any]) -> Source:
     if "dataset_path" not in fields:
         raise SpeechIQError("metadata.dataset_path", "missing", "give a Hub id, a folder or a table")
     without_text = "text_column" in about and about["text_column"] is None
-    return Source(**fields | ({"text_column": None} if without_text else {}))
+    return RowSource(**fields | ({"text_column": None} if without_text else {}))
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class AudioColumn:
 
 
 @contextmanager
-def open_rows(source: Source, more: Sequence[str] = ()) -> Iterator[Rows]:
+def open_rows(source: RowSource, more: Sequence[str] = ()) -> Iterator[Rows]:
     """Yield the rows of `source`, with `more` columns (`COLUMN.PART` of nested ones), to be read inside the block.
 
     Raises:
@@ -177,7 +177,7 @@ def open_rows(source: Source, more: Sequence[str] = ()) -> Iterator[Rows]:
         raise SpeechIQError(f"dataset_path={local}", "no such folder", "give a Hub id, a folder or a table")
 
 
-def _required(source: Source, more: Sequence[str]) -> list[str]:
+def _required(source: RowSource, more: Sequence[str]) -> list[str]:
     columns = [source.text_column, source.id_column, source.length_column, *more]
     return list(dict.fromkeys(column for column in columns if column))
 
@@ -186,7 +186,7 @@ def _optional(names: Iterable[str]) -> list[str]:
     return [column for column in OPTIONAL if column in names]
 
 
-def _open_table(source: Source, more: Sequence[str], file: Path) -> Rows:
+def _open_table(source: RowSource, more: Sequence[str], file: Path) -> Rows:
     rows, required = read_table(file), _required(source, more)
     check_columns(rows[0], [source.audio_column, *required], file)
     columns = {column: [row.get(column) for row in rows] for column in [*required, *_optional(rows[0])]}
@@ -194,7 +194,7 @@ def _open_table(source: Source, more: Sequence[str], file: Path) -> Rows:
     return Rows(columns, [file.parent / name for name in names])
 
 
-def _open_dataset(source: Source, more: Sequence[str], place: str, folder: str | None) -> Rows:
+def _open_dataset(source: RowSource, more: Sequence[str], place: str, folder: str | None) -> Rows:
     rows = _load_rows(source, place, folder)
     required = _required(source, more)
     nested = {column.partition(".")[0] for column in required if column not in rows.column_names}
@@ -236,7 +236,7 @@ def _refuse_other_types(rows: Dataset, column: str, place: str) -> None:
         raise SpeechIQError(place, f"column {column!r} contains no audio (its type is {feature!s:.80})", fix)
 
 
-def _load_rows(source: Source, place: str, folder: str | None) -> Dataset:
+def _load_rows(source: RowSource, place: str, folder: str | None) -> Dataset:
     """Load the rows of a Hub id or a folder with `datasets`.
 
     `folder` is where `datasets` caches local rows, because its own cache confuses folders with the same name.

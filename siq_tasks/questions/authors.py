@@ -187,7 +187,7 @@ class HarnessAuthor:
             raise SpeechIQError(self.name, f"cannot be loaded ({reason})", "check the name") from error
 
 
-class Answers:
+class StoredAnswers:
     """Cache answers by author, prompt, temperature and seed in a folder, which is made; threads may share it."""
 
     def __init__(self, folder: Path) -> None:

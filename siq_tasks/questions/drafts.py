@@ -14,7 +14,7 @@ from speechiq.metrics.choice import LETTERS
 from speechiq.siq_tasks.questions.file import OPTIONS, normalize
 
 
-class Unusable(Exception):
+class UnusableDraft(Exception):
     """Report a writer's answer without questions; the message is one of a few reasons, which are counted."""
 
 
@@ -44,15 +44,15 @@ def parse_drafts(answer: str, count: int) -> list[Draft]:
     """
     found = re.search(r"\{.*\}", drop_reasoning(answer), re.DOTALL)
     if not found:
-        raise Unusable("no JSON, perhaps a refusal")
+        raise UnusableDraft("no JSON, perhaps a refusal")
     try:
         questions = msgspec.json.decode(found[0], type=_Written).questions
     except msgspec.ValidationError:
-        raise Unusable("JSON of another schema") from None
+        raise UnusableDraft("JSON of another schema") from None
     except ValueError:
-        raise Unusable("malformed JSON") from None
+        raise UnusableDraft("malformed JSON") from None
     if len(questions) != count:
-        raise Unusable("another number of questions")
+        raise UnusableDraft("another number of questions")
     return [
         Draft(written.question.strip(), [text.strip() for text in (written.answer, *written.distractors)])
         for written in questions

@@ -54,20 +54,20 @@ class ReleasedQuestion(msgspec.Struct, frozen=True):
     answer: str = msgspec.field(name="correct answer")
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ReleasedEntry(msgspec.Struct, frozen=True):
     """The questions about one clip, which is known by its reference alone."""
 
     gold: str
     qa: list[ReleasedQuestion]
 
 
-_ENTRIES = msgspec.json.Decoder(list[Entry])
+_ENTRIES = msgspec.json.Decoder(list[ReleasedEntry])
 
 
 class Released(NamedTuple):
     """The entries of a released file, one per clip, and the sha256 of the file."""
 
-    entries: list[Entry]
+    entries: list[ReleasedEntry]
     sha256: str
 
 
@@ -140,8 +140,8 @@ def join_released(released: Released, clips: Sequence[Mapping[str, Any]], *, tak
     free: dict[str, list[str]] = defaultdict(list)
     for clip in reversed(clips):
         free[_key(clip["text"])].append(clip["id"])
-    found: dict[str, Entry] = {}
-    strangers: list[Entry] = []
+    found: dict[str, ReleasedEntry] = {}
+    strangers: list[ReleasedEntry] = []
     for entry in released.entries:
         if ids := free[_key(entry.gold)]:
             found[ids.pop()] = entry
@@ -186,7 +186,7 @@ def describe(outcome: Import, taken: bool) -> Iterator[str]:
         yield f"left out: {count} x {reason}"
 
 
-def _lay_out(clip: str, entry: Entry | None, sha256: str, left_out: Counter[str]) -> Iterator[dict[str, Any]]:
+def _lay_out(clip: str, entry: ReleasedEntry | None, sha256: str, left_out: Counter[str]) -> Iterator[dict[str, Any]]:
     """Yield the lines of one clip; a question that cannot be used is a line that gives the reason."""
     questions: list[ReleasedQuestion | None] = list(entry.qa) if entry else []
     questions += [None] * (PER_CLIP - len(questions))

@@ -21,7 +21,7 @@ from speechiq.core.ids import complete_ids
 from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE
 from speechiq.metrics.letters.reading import UNPARSED, parse_letter
 from speechiq.siq_tasks.questions import drafts, file, prompts
-from speechiq.siq_tasks.questions.authors import Answers, Author
+from speechiq.siq_tasks.questions.authors import Author, StoredAnswers
 from speechiq.siq_tasks.questions.file import PER_CLIP
 
 TEMPERATURE = 0.7
@@ -30,7 +30,7 @@ CHARACTERS_OF_A_QUESTION = 150
 
 
 @dataclass(frozen=True)
-class Plan:
+class WritingPlan:
     """Hold the settings of a run; see `siq data questions --help`."""
 
     writer: Author
@@ -49,10 +49,10 @@ class Outcome:
     asked: int = 0
 
 
-class Estimate:
+class CostEstimate:
     """Estimate the cost of a run in which every question passes at once; four characters count as one token."""
 
-    def __init__(self, clips: Sequence[Mapping[str, Any]], plan: Plan) -> None:
+    def __init__(self, clips: Sequence[Mapping[str, Any]], plan: WritingPlan) -> None:
         checks = PER_CLIP * len(plan.checkers) * (plan.tries // 2 + 1)
         self.requests = len(clips) * (1 + checks)
         self.at_most = len(clips) * (plan.rewrites + 1) * (1 + PER_CLIP * len(plan.checkers) * plan.tries)
@@ -79,7 +79,9 @@ def answers_of(output: Path) -> Path:
     return output.with_name(f"{output.name}.answers")
 
 
-def write(clips: Sequence[Mapping[str, Any]], plan: Plan, output: Path, dataset: str, workers: int = 8) -> Outcome:
+def write(
+    clips: Sequence[Mapping[str, Any]], plan: WritingPlan, output: Path, dataset: str, workers: int = 8
+) -> Outcome:
     """Write the questions that are missing in `output`; its lines stay unchanged.
 
     Args:
@@ -97,7 +99,7 @@ def write(clips: Sequence[Mapping[str, Any]], plan: Plan, output: Path, dataset:
     file.refuse_unknown_clips(kept, [clip["id"] for clip in clips], dataset)
     rows = {clip["id"]: [row for row in kept if row["id"] == clip["id"]] for clip in clips}
     places = {clip["id"]: place * PER_CLIP for place, clip in enumerate(clips)}
-    outcome, answers = Outcome(), Answers(answers_of(output))
+    outcome, answers = Outcome(), StoredAnswers(answers_of(output))
     todo = list_unfinished(clips, kept)
 
     def finish(clip: Mapping[str, Any]) -> tuple[list[dict[str, Any]], Counter[str]]:
@@ -127,7 +129,7 @@ def write(clips: Sequence[Mapping[str, Any]], plan: Plan, output: Path, dataset:
 
 
 def _write_clip(
-    clip: Mapping[str, Any], place: int, kept: Sequence[dict[str, Any]], plan: Plan, answers: Answers
+    clip: Mapping[str, Any], place: int, kept: Sequence[dict[str, Any]], plan: WritingPlan, answers: StoredAnswers
 ) -> tuple[list[dict[str, Any]], Counter[str]]:
     done = {row["question_id"] for row in kept}
     ids = {f"{clip['id']}-q{number + 1}": place + number for number in range(PER_CLIP)}
@@ -144,7 +146,7 @@ def _write_clip(
         answer = answers.ask(plan.writer, prompt, TEMPERATURE, drafts.derive_seed(plan.seed, clip["id"], attempt))
         try:
             written_drafts = drafts.parse_drafts(answer, len(missing))
-        except drafts.Unusable as error:
+        except drafts.UnusableDraft as error:
             failures[str(error)] += 1
             reasons |= dict.fromkeys(missing, str(error))
             continue
@@ -163,7 +165,7 @@ def _write_clip(
     return [*kept, *(written[question_id] for question_id in todo)], failures
 
 
-def _lay_out(draft: drafts.Draft, clip_id: str, question_id: str, place: int, plan: Plan) -> dict[str, Any]:
+def _lay_out(draft: drafts.Draft, clip_id: str, question_id: str, place: int, plan: WritingPlan) -> dict[str, Any]:
     letter = drafts.choose_letter(plan.seed, place)
     return {
         "id": clip_id,
@@ -187,7 +189,7 @@ def _refuse(row: Mapping[str, Any], asked: Sequence[str]) -> str | None:
     return None
 
 
-def _fail(row: Mapping[str, Any], reference: str, plan: Plan, answers: Answers) -> str | None:
+def _fail(row: Mapping[str, Any], reference: str, plan: WritingPlan, answers: StoredAnswers) -> str | None:
     """Return which checker fails: each must be right in more than half of its tries, which end once that is decided."""
     options = [*row["options"], NONE_OF_THE_ABOVE]
     prompt = prompts.to_answer(row["question"], options, reference)

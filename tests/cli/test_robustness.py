@@ -13,7 +13,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
-from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.scores.suites import find
 from speechiq.reducer.studies.robustness.published import as_grid, group_curves
 from speechiq.reducer.studies.robustness.study import study
@@ -52,7 +52,7 @@ def test_tables_name_strengths_losses_slopes_and_crossings(made):
 
 
 def test_tables_fit_80_columns_without_breaking_a_number(tmp_path):
-    (found,) = study(find([write_study(tmp_path)], False, Options()), draws=100, seed=0)
+    (found,) = study(find([write_study(tmp_path)], False, ScoringOptions()), draws=100, seed=0)
     console = Console(width=80, record=True, file=io.StringIO())
     _, remember, *_ = group_curves(found)
     print_grid(as_grid(found, remember), console)

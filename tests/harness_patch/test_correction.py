@@ -16,7 +16,7 @@ from speechiq.engines.asr.controls import Gold, Silence
 from speechiq.engines.asr.transcript_file import TranscriptFile
 from speechiq.engines.text.openai import OpenAIText
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.harness_patch.systems.corrected import Corrected
+from speechiq.harness_patch.systems.corrected import CorrectedRecognizer
 from speechiq.harness_patch.systems.correction import PROMPT, PROMPT_VERSION, ask, read
 from tests.engines.opener import open_engine
 from tests.records import named, texts
@@ -116,7 +116,7 @@ def test_every_answer_is_read_as_one_of_the_known_corrections(answer, hypotheses
 def correct(asr, clips, script, **options):
     with serving(script) as server:
         ger = open_engine(OpenAIText, "c", batch_size=1, base_url=server.url)
-        corrected = Corrected(asr, ger, **options)
+        corrected = CorrectedRecognizer(asr, ger, **options)
         return corrected.transcribe(clips), server.requests, corrected.describe()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from speechiq.core.files.checksummed import add_checksum
 from speechiq.metrics.choice import vote
-from speechiq.reducer.runs.answers import Question
+from speechiq.reducer.runs.answers import AnsweredQuestion
 from speechiq.reducer.studies.unanswerable import SCHEMA, VERSION, write_set
 from tests.records import describe
 
@@ -91,7 +91,7 @@ def frozen_set(path: Path, *items: tuple[str, str], **reworded: object) -> Path:
     """Writes a set of questions that `write_run` asks, in its own words but for those of `reworded`."""
     rows = []
     for clip, question in items:
-        asked = Question(**wording(question) | {"text": "", "audio": None} | reworded).asked
+        asked = AnsweredQuestion(**wording(question) | {"text": "", "audio": None} | reworded).asked
         rows.append({"id": clip, "question_id": question, "asked": asked, "verdict": "wrong_key"})
     write_set(add_checksum(SCHEMA, VERSION, {"reviewed": len(rows), "questions": rows}), path)
     return path

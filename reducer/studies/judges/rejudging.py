@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from speechiq.metrics.judge.settings import Judging
 
 
-class Plan(NamedTuple):
+class JudgingPlan(NamedTuple):
     """A task whose answers are judged again by a new judge, with the rubric of the task unless another one is given."""
 
     task: TaskRun
@@ -32,23 +32,23 @@ class Rejudged(NamedTuple):
         unjudged: Number of those without a score.
     """
 
-    plan: Plan
+    plan: JudgingPlan
     rows: list[dict[str, Any]]
     scores: dict[str, dict[str, list[Any]]]
     answers: int
     unjudged: int
 
 
-def plan(tasks: Sequence[TaskRun], options: Mapping[str, Any]) -> list[Plan]:
+def plan(tasks: Sequence[TaskRun], options: Mapping[str, Any]) -> list[JudgingPlan]:
     """Return the new judge of each judged task by keys of metadata (`judge`, `judge_*`), after checking all of them."""
     from speechiq.metrics.judge.settings import read_judging
 
     rubrics = {str(task.metadata["judge_rubric"]) for task in tasks}
     judges = {rubric: read_judging({"judge_rubric": rubric} | dict(options), rubric) for rubric in sorted(rubrics)}
-    return [Plan(task, judges[str(task.metadata["judge_rubric"])]) for task in tasks]
+    return [JudgingPlan(task, judges[str(task.metadata["judge_rubric"])]) for task in tasks]
 
 
-def rejudge(plans: Sequence[Plan]) -> list[Rejudged]:
+def rejudge(plans: Sequence[JudgingPlan]) -> list[Rejudged]:
     """Judge the answers of some tasks again; all answers with the same rubric at once."""
     from speechiq.metrics.judge.judging import judge_cases
 
@@ -71,7 +71,7 @@ def rejudge(plans: Sequence[Plan]) -> list[Rejudged]:
     return [rejudged[number] for number in range(len(plans))]
 
 
-def _scorer(plan: Plan) -> Any:
+def _scorer(plan: JudgingPlan) -> Any:
     """Return the module that judges the answers of a task, by its type."""
     from speechiq.metrics.judge import free_answers as judge
     from speechiq.metrics.reply import scores as reply
@@ -79,12 +79,12 @@ def _scorer(plan: Plan) -> Any:
     return reply if plan.task.metadata.get("task_type") == "reply" else judge
 
 
-def _cases(plan: Plan, answer: JudgedRow) -> list[Case]:
+def _cases(plan: JudgingPlan, answer: JudgedRow) -> list[Case]:
     return list(_scorer(plan).stored_cases(answer.row["doc"], read_item(answer.row["filtered_resps"])))
 
 
 def _update(
-    plan: Plan, rows: list[dict[str, Any]], judged: Sequence[JudgedRow], judgments: Iterator[Judgment]
+    plan: JudgingPlan, rows: list[dict[str, Any]], judged: Sequence[JudgedRow], judgments: Iterator[Judgment]
 ) -> Rejudged:
     """Put new judgments into the rows of a task; columns that a row did not have are not added."""
     from speechiq.metrics.wording import SPREAD, worded

@@ -22,7 +22,7 @@ from speechiq.core.files.plain import check_output_folder, exists, is_file, read
 from speechiq.metrics.columns import mean
 from speechiq.metrics.wording import SPREAD, spread
 from speechiq.reducer.runs.results_file import samples_of
-from speechiq.reducer.studies.judges.rejudging import Plan, Rejudged
+from speechiq.reducer.studies.judges.rejudging import JudgingPlan, Rejudged
 
 ADVICE = "name another folder with --output"
 #: Key of a results file that says what its judgments were made from.
@@ -50,7 +50,9 @@ class Target(NamedTuple):
     origin: dict[str, Any]
 
 
-def choose_targets(plans: Sequence[Plan], runs: Sequence[Path], output: Path | None, force: bool) -> dict[str, Target]:
+def choose_targets(
+    plans: Sequence[JudgingPlan], runs: Sequence[Path], output: Path | None, force: bool
+) -> dict[str, Target]:
     """Return results file -> where its run is written, after checking that it can be.
 
     A folder `runs` is written to `runs-judged-by-JUDGE` beside it, or to `output`, with the same folders inside; of
@@ -61,7 +63,7 @@ def choose_targets(plans: Sequence[Plan], runs: Sequence[Path], output: Path | N
             have one target, or nothing can be written there.
     """
     roots = list(dict.fromkeys(_root(run) for run in runs))
-    by_results: dict[str, list[Plan]] = {}
+    by_results: dict[str, list[JudgingPlan]] = {}
     for plan in plans:
         by_results.setdefault(plan.task.results, []).append(plan)
     targets: dict[str, Target] = {}
@@ -108,7 +110,7 @@ def _root(run: Path) -> Path:
     return run.parent if is_file(run) else run
 
 
-def _target(folder: Path, path: Path, source: Path, plans: Sequence[Plan], force: bool) -> Target:
+def _target(folder: Path, path: Path, source: Path, plans: Sequence[JudgingPlan], force: bool) -> Target:
     content = _read(source)
     judges = {plan.task.task: plan.judging.record() for plan in plans}
     origin = {"results": source.name, "date": content["date"], "judges": judges, "speechiq": version("speechiq")}
@@ -157,7 +159,7 @@ def _results(target: Target, tasks: Sequence[Rejudged]) -> dict[str, Any]:
     return new | {"group_subtasks": groups, "date": time.time(), "task_hashes": hashes, ORIGIN: target.origin}
 
 
-def _describe(metadata: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
+def _describe(metadata: Mapping[str, Any], plan: JudgingPlan) -> dict[str, Any]:
     """Return the metadata of a task with the new judge instead of the old one and its options."""
     others = {key: value for key, value in metadata.items() if key not in ("judge", "judging") and key[:6] != "judge_"}
     return others | plan.judging.record()

@@ -22,7 +22,7 @@ from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.bootstrap import Resampled, resample
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.interval import Interval
-from speechiq.reducer.studies.robustness.series import Paths, Run
+from speechiq.reducer.studies.robustness.series import Paths, SeriesRun
 
 #: A slope per this many units of a strength, by unit; of all others, per 1.
 PER = {"dB": 10.0, "k": 10.0, "Hz": 1000.0}
@@ -51,7 +51,7 @@ class Measured(NamedTuple):
 class Point(NamedTuple):
     """A run of a system, its score, and how much worse the score is than on clean audio, paired by clip."""
 
-    run: Run
+    run: SeriesRun
     score: Estimate
     loss: Estimate
 
@@ -100,7 +100,7 @@ class Crossing(NamedTuple):
 
 
 def measure(
-    pool: ScoreMatrix, runs: Sequence[Run], suite: str, draws: int, seed: int, scale: Scale | None
+    pool: ScoreMatrix, runs: Sequence[SeriesRun], suite: str, draws: int, seed: int, scale: Scale | None
 ) -> tuple[list[Measured], str]:
     """Return the scores of all runs in each category of a suite, and in SIQ if there is a scale.
 
@@ -143,7 +143,7 @@ def _measure_level(pool: ScoreMatrix, level: str, draws: int, seed: int) -> Meas
     return Measured(level, category.unit, category.measure.sign, *shown)
 
 
-def draw_curves(measured: Measured, series: Mapping[str, Paths], runs: Sequence[Run]) -> Iterator[Curve]:
+def draw_curves(measured: Measured, series: Mapping[str, Paths], runs: Sequence[SeriesRun]) -> Iterator[Curve]:
     """Yield a curve per series and system; `runs` are in the order of the scores."""
     direction: Literal["higher", "lower"] = "higher" if measured.sign > 0 else "lower"
     for name, paths in series.items():
@@ -173,7 +173,7 @@ def _slopes(strengths: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.asarray(values @ centered / (centered @ centered))
 
 
-def find_crossings(measured: Measured, series: Mapping[str, Paths], runs: Sequence[Run]) -> Iterator[Crossing]:
+def find_crossings(measured: Measured, series: Mapping[str, Paths], runs: Sequence[SeriesRun]) -> Iterator[Crossing]:
     """Yield where curves of two systems cross, in each series in which both have the same strengths."""
     for name, paths in series.items():
         strengths = {system: [runs[row].strength for row in rows[1:]] for system, rows in paths.items()}

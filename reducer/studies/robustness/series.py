@@ -18,7 +18,7 @@ CLEAN = "clean"
 Paths = dict[str, list[int]]
 
 
-class Run(NamedTuple):
+class SeriesRun(NamedTuple):
     """A system under one condition.
 
     Attributes:
@@ -44,17 +44,17 @@ class Run(NamedTuple):
         return f"{self.strength:g}{self.unit and f' {self.unit}'}" if self.condition else CLEAN
 
 
-def describe_run(system: System) -> Run:
+def describe_run(system: System) -> SeriesRun:
     """Return which system a run is of, and under which condition."""
     condition = next((str(text) for task in system.tasks if (text := task.metadata.get(CONDITION))), "")
     if not condition:
-        return Run(system.name, system.name)
+        return SeriesRun(system.name, system.name)
     name = system.name.removesuffix(name_under("", {CONDITION: condition}))
     *before, last = parse_condition(condition)
     series = "+".join([*(step.text for step in before), _without_strength(last)])
     # Kinds without a strength that changes nothing, codecs and bands, and ratios to noise get worse as it falls.
     severity = abs(last.strength - last.neutral) if math.isfinite(last.neutral) else -last.strength
-    return Run(system.name, name, condition, series, last.strength, last.unit, severity)
+    return SeriesRun(system.name, name, condition, series, last.strength, last.unit, severity)
 
 
 def _without_strength(step: Step) -> str:
@@ -71,7 +71,7 @@ def _without_strength(step: Step) -> str:
     return f"{name} below {step.neutral:g}{step.unit and f' {step.unit}'}"
 
 
-def group_series(runs: Sequence[Run]) -> dict[str, Paths]:
+def group_series(runs: Sequence[SeriesRun]) -> dict[str, Paths]:
     """Return series -> the runs of its systems, the clean runs among them."""
     series = sorted({run.series for run in runs if run.condition})
     if not series:
@@ -94,7 +94,7 @@ def group_series(runs: Sequence[Run]) -> dict[str, Paths]:
     return grouped
 
 
-def refuse_other_tasks(systems: Sequence[System], runs: Sequence[Run]) -> None:
+def refuse_other_tasks(systems: Sequence[System], runs: Sequence[SeriesRun]) -> None:
     """Refuse runs that differ in more than their condition.
 
     Raises:

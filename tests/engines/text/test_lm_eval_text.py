@@ -22,7 +22,7 @@ from speechiq.engines.registry import build as build_engine
 from speechiq.engines.text import lm_eval_model_types
 from speechiq.engines.text.hf import TransformersLLM
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.harness_patch.systems.corrected import EXTRA, SLACK, Corrected
+from speechiq.harness_patch.systems.corrected import EXTRA, SLACK, CorrectedRecognizer
 from tests.engines.opener import open_engine
 from tests.records import named
 
@@ -143,7 +143,7 @@ def test_a_correctors_limits_come_from_its_tokenizer_and_its_model_is_loaded_onc
     clips = [named(str(i)) for i in range(2)]
     gold = open_engine(Gold, "", batch_size=1)
     gold.references = dict(zip(clips, texts, strict=True))
-    assert len(Corrected(gold, CachedEngine(engine, None)).transcribe(clips)) == 2
+    assert len(CorrectedRecognizer(gold, CachedEngine(engine, None)).transcribe(clips)) == 2
     assert limits == [2 ** math.ceil(math.log2(EXTRA + SLACK * count)) for count in counts]
     assert len(created) == 1 and "_lm" not in vars(engine)
 

@@ -10,7 +10,7 @@ import soundfile
 
 from speechiq.siq_tasks.catalog.suite import LEVELS
 from speechiq.siq_tasks.loaders.clips import load
-from speechiq.siq_tasks.loaders.rows import Source
+from speechiq.siq_tasks.loaders.rows import RowSource
 from speechiq.siq_tasks.task_files import read_task
 from speechiq.siq_tasks.task_types import TASK_TYPES
 from tests.core.recordings import by_ffmpeg
@@ -88,7 +88,7 @@ def load_with_metadata(folder: Path, rng: random.Random) -> str | None:
     """Load a level with one or two hostile values, as `--metadata key=value` hands them over."""
     level = rng.choice(sorted(LEVELS))
     told = dict(read_task(folder / "made" / f"siq_calls_{level}.yaml")["metadata"])
-    keys = sorted({"dataset", "level", "subset", "selection", "questions", *Source._fields, *TASK_TYPES[level].keys})
+    keys = sorted({"dataset", "level", "subset", "selection", "questions", *RowSource._fields, *TASK_TYPES[level].keys})
     for key in rng.sample(keys, rng.choice((1, 1, 2))):
         told[key] = rng.choice(
             [*VALUES, *PLACES, folder / "made", str(folder), str(folder / "audio" / "a.wav"), 2, "2"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.answers import Vote
+from speechiq.reducer.runs.answers import AnswerVote
 from speechiq.reducer.runs.rows import read_texts
 from speechiq.reducer.scores.siq_systems import read_answers
 from tests.reducer.conftest import write_answers
@@ -33,8 +33,8 @@ def test_votes_questions_and_controls(tmp_path):
     write_answers(tmp_path / "b", "letter:B", {"q1": "BBBBB", "q2": "BBBBB"}, kind="control", control="letter:B")
     found = read_answers([tmp_path])
     assert list(found.votes) == ["a+llm", "gold+llm", "letter:B"] and found.warnings == []
-    assert found.votes["a+llm"] == {("clip", "q1"): Vote("A", "AAABE"), ("clip", "q2"): Vote("C", "??C??")}
-    assert found.votes["gold+llm"]["clip", "q2"] == Vote("?", "?????")
+    assert found.votes["a+llm"] == {("clip", "q1"): AnswerVote("A", "AAABE"), ("clip", "q2"): AnswerVote("C", "??C??")}
+    assert found.votes["gold+llm"]["clip", "q2"] == AnswerVote("?", "?????")
     assert found.controls == {"gold+llm": "gold", "letter:B": "letter:B"}
     question = found.questions["clip", "q1"]
     assert (question.question, question.answer, question.text) == ("What is q1?", "A", "the reference")

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.scores.suites import find
 from speechiq.reducer.stats.bootstrap import count_clusters
 from speechiq.reducer.tables.suite_scores import score_suite
@@ -194,8 +194,8 @@ def test_every_output_has_them(runs, tmp_path):
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_wide_table_is_printed_in_parts_that_fit(runs, width):
-    found = find([runs], False, Options(draws=100, group_by="noise"))
-    scores = score_suite("wildspeech", found.read("wildspeech"), Options(draws=100, group_by="noise"))
+    found = find([runs], False, ScoringOptions(draws=100, group_by="noise"))
+    scores = score_suite("wildspeech", found.read("wildspeech"), ScoringOptions(draws=100, group_by="noise"))
     console = Console(file=io.StringIO(), width=width)
     for grid in scores.grids:
         print_grid(grid, console)

@@ -8,7 +8,7 @@ import pytest
 from huggingface_hub import constants
 
 from speechiq.core.checkpoints.hub import notice_offline
-from speechiq.siq_tasks.loaders.rows import Source
+from speechiq.siq_tasks.loaders.rows import RowSource
 
 FIRST, SECOND = "1" * 40, "2" * 40
 
@@ -44,20 +44,20 @@ def hub(monkeypatch):
 
 def test_the_commit_of_a_revision_is_found(hub, tmp_path):
     hub["v2"] = SECOND
-    assert Source("org/set").find_commit() == FIRST
-    assert Source("org/set", dataset_revision="v2").find_commit() == SECOND
-    assert Source("org/other").find_commit() is None
-    assert Source(str(tmp_path)).find_commit() is None
+    assert RowSource("org/set").find_commit() == FIRST
+    assert RowSource("org/set", dataset_revision="v2").find_commit() == SECOND
+    assert RowSource("org/other").find_commit() is None
+    assert RowSource(str(tmp_path)).find_commit() is None
 
 
 def test_a_new_upload_is_named_with_both_versions(hub):
-    source = Source("org/set")
+    source = RowSource("org/set")
     assert source.describe_new_version("calls", FIRST) is None
     hub["main"] = SECOND
     line = source.describe_new_version("calls", FIRST)
     assert line.startswith("calls: org/set has a new version on the hub, 222222222222; this run uses 111111111111")
     assert line.endswith(f"--metadata dataset_revision={SECOND}")
-    assert Source("org/set", dataset_revision="v1").describe_new_version("calls", FIRST) is None
+    assert RowSource("org/set", dataset_revision="v1").describe_new_version("calls", FIRST) is None
     assert source.describe_new_version("calls", None) is None
 
 
@@ -65,5 +65,5 @@ def test_a_hub_that_does_not_answer_is_no_obstacle(monkeypatch):
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     notice_offline.cache_clear()
-    assert Source("org/set").find_commit() is None
+    assert RowSource("org/set").find_commit() is None
     notice_offline.cache_clear()

@@ -15,9 +15,9 @@ import pytest
 from speechiq.core.cache.row_files import seal, unseal
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.loaders import bundled
-from speechiq.siq_tasks.questions.authors import Answers, OpenAIAuthor
+from speechiq.siq_tasks.questions.authors import OpenAIAuthor, StoredAnswers
 from speechiq.siq_tasks.questions.file import join, read_questions, write_questions
-from speechiq.siq_tasks.questions.write import Estimate, Plan, answers_of, write
+from speechiq.siq_tasks.questions.write import CostEstimate, WritingPlan, answers_of, write
 from tests.conftest import KEY
 from tests.siq_tasks.questions.server import completion, draft, good_author, serving
 
@@ -32,7 +32,7 @@ COMMAND = "import sys; from speechiq.cli.main import main; sys.argv.insert(1, 'd
 def run(script, output, clips=CLIPS, workers=4, **settings):
     with serving(script) as server:
         author = OpenAIAuthor("good", server.url, max_retries=0)
-        plan = Plan(author, [author], **settings)
+        plan = WritingPlan(author, [author], **settings)
         return write(clips, plan, output, "demo", workers), server.requests
 
 
@@ -50,7 +50,7 @@ def test_a_good_author_writes_three_questions_a_clip_with_balanced_letters(tmp_p
     assert all(row["options"]["ABCD".index(row["answer"])] == "rightly" for row in rows)
     assert len({tuple(row["options"]) for row in rows}) > 4
     assert rows[0]["checkers"] == ["openai:good"] and rows[0]["prompt_version"] == 1
-    assert len(requests) == outcome.asked == Estimate(CLIPS, Plan(None, [None])).requests == 14 * (1 + 3 * 2)
+    assert len(requests) == outcome.asked == CostEstimate(CLIPS, WritingPlan(None, [None])).requests == 14 * (1 + 3 * 2)
 
 
 def test_the_file_does_not_depend_on_threads_but_on_the_seed(tmp_path):
@@ -134,7 +134,7 @@ def test_a_server_that_dies_half_way_keeps_what_was_answered(tmp_path):
     assert len(requests) == outcome.asked == 98 - answered
     run(good_author, tmp_path / "clean.jsonl")
     assert output.read_bytes() == (tmp_path / "clean.jsonl").read_bytes()
-    assert len(Answers(answers_of(output))) == 98
+    assert len(StoredAnswers(answers_of(output))) == 98
 
 
 def test_a_run_killed_at_once_goes_on_without_paying_twice(tmp_path):
@@ -231,7 +231,7 @@ def test_a_reply_without_an_answer_stops_the_run_and_is_not_kept(body, tmp_path)
     with pytest.raises(SpeechIQError, match=r"sent .*(without text|no choices|empty reply).* 19 answers cached in"):
         run(script, tmp_path / "q")
     assert not tmp_path.joinpath("q").exists()
-    assert len(Answers(answers_of(tmp_path / "q"))) == 19
+    assert len(StoredAnswers(answers_of(tmp_path / "q"))) == 19
     outcome, requests = run(good_author, tmp_path / "q")
     assert len(requests) == 98 - 19 and not outcome.failures
 

@@ -12,12 +12,12 @@ import pytest
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores import norms
 from speechiq.reducer.scores.levels import LEVELS
-from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.scores.suites import find
 from speechiq.reducer.stats.estimate import plain
 from speechiq.reducer.studies.robustness.curves import Measured, find_crossings, find_zeros
 from speechiq.reducer.studies.robustness.published import as_content
-from speechiq.reducer.studies.robustness.series import Run, describe_run
+from speechiq.reducer.studies.robustness.series import SeriesRun, describe_run
 from speechiq.reducer.studies.robustness.study import Robustness, study
 from tests.reducer.conftest import levels, write_run
 
@@ -40,7 +40,7 @@ def write_study(folder: Path, strengths=STRENGTHS, systems=("steady", "fragile",
 
 
 def read(folder: Path, draws: int = 200, **options) -> Robustness:
-    (found,) = study(find([folder], False, Options()), draws, seed=0, **options)
+    (found,) = study(find([folder], False, ScoringOptions()), draws, seed=0, **options)
     return found
 
 
@@ -158,7 +158,7 @@ def test_zeros_of_gaps():
 
 def test_draws_in_which_the_system_is_already_worse_on_clean_audio_are_no_crossings():
     """Clean gaps of +1, and of -1 in half of the draws; the system is worse under noise in all of them."""
-    runs = [Run(f"{name}{end}", name, *of) for name in "ab" for end, of in (("", ()), ("!", ("w@9dB", "w", 9.0)))]
+    runs = [SeriesRun(f"{name}{end}", name, *of) for name in "ab" for end, of in (("", ()), ("!", ("w@9dB", "w", 9.0)))]
     values = np.array([81.0, 60.0, 80.0, 70.0])
     draws = np.repeat([values, [79.0, 60.0, 80.0, 70.0]], 50, axis=0)
     measured = Measured("apply", "acc. %", 1.0, values, draws, np.full((2, 4), np.nan))
@@ -167,10 +167,10 @@ def test_draws_in_which_the_system_is_already_worse_on_clean_audio_are_no_crossi
 
 
 def test_a_system_under_a_condition_has_a_name_of_its_own(tmp_path):
-    found = find([write_study(tmp_path, strengths=(20,), systems=("weak",))], False, Options())
+    found = find([write_study(tmp_path, strengths=(20,), systems=("weak",))], False, ScoringOptions())
     runs = [describe_run(system) for system in found.read("siq")]
     assert [run.name for run in runs] == ["weak", "weak [white@20dB]"]
-    assert runs[1] == Run("weak [white@20dB]", "weak", "white@20dB", "white", 20.0, "dB", -20.0)
+    assert runs[1] == SeriesRun("weak [white@20dB]", "weak", "white@20dB", "white", 20.0, "dB", -20.0)
 
 
 def test_clips_of_all_levels_are_drawn_together_and_the_smallest_level_is_named(tmp_path):
