@@ -18,7 +18,7 @@ LONGEST, HEAD, TAIL = 2000, 1400, 500
 
 
 class SpeechIQError(Exception):
-    r"""Something a user can fix, told in one line.
+    r"""Describe in one line something that a user can fix.
 
     Args:
         thing: What is wrong, with its value, such as `--limit 0` or the path of a file.
