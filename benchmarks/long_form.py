@@ -20,8 +20,8 @@ from pathlib import Path
 import measure
 import soundfile
 
-from speechiq.core.audio_file import AudioFile
 from speechiq.core.clip import SAMPLING_RATE, Clip
+from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.siq_tasks.loaders.bundled import list_clips
 
 
@@ -41,7 +41,7 @@ def write(file: Path, minutes: float) -> list[str]:
 
 def transcribe(file: str, minutes: str, words: str, engine: str, model: str) -> None:
     """Transcribe a file; print the seconds, the coverage and the word error rate as JSON."""
-    from speechiq.core.audio_file import file_sha256
+    from speechiq.core.recordings.audio_file import file_sha256
     from speechiq.engines.base import Setup
     from speechiq.engines.registry import build
     from speechiq.metrics.words.wer import wer

@@ -162,7 +162,8 @@ class _Commands(Mapping[str, Any]):
         if not place:
             return Group(name=name, words=(*self.words, name), help=text, no_args_is_help=True)
         module, _, name_in_module = place.partition(":")
-        function = getattr(import_module(f"speechiq.cli.{module}"), name_in_module)
+        with stop_in_one_line():
+            function = getattr(import_module(f"speechiq.cli.{module}"), name_in_module)
         app = typer.Typer(add_completion=False)
         app.command(name, cls=Command, epilog=getattr(function, "epilog", None), **SETTINGS.get(place, {}))(function)
         return typer.main.get_command(app)

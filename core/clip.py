@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from speechiq.core.audio_file import AudioFile, decode
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.recordings.audio_file import AudioFile, decode
 from speechiq.core.recordings.damage import Damage
 from speechiq.core.recordings.inspection import LOUD, TOO_LOUD, inspect, measure_peak, warn_once
 from speechiq.core.transforms.base import RATE, Transform

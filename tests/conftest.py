@@ -17,8 +17,8 @@ import hypothesis
 import pytest
 import typer.main
 
-from speechiq.core.audio_file import AudioFile
 from speechiq.core.clip import Clip
+from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.siq_tasks.demo.fetch import fetch
 from speechiq.siq_tasks.loaders import bundled
 from tests.reducer.browser import CHROMIUM, SWITCHES

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from speechiq.core.audio_file import AudioFile
 from speechiq.core.clip import SAMPLING_RATE, Clip
+from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.response import Response
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.scores.levels import LEVELS, TEMPLATES

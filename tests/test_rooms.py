@@ -62,6 +62,8 @@ def test_a_room_imports_only_rooms_below_it(room):
     assert not wrong
 
 
+#: Files and folders that people can take in at a glance.
+MOST_NEIGHBOURS = 17
 #: Parts of the reducer with their place in its order; each imports only parts before its own.
 PARTS = {"runs": 0, "stats": 0, "scores": 1, "studies": 2, "tables": 3, "report": 4, "api": 5}
 
@@ -88,6 +90,21 @@ def test_no_files_import_in_a_circle():
         own = ".".join(("speechiq", *Path(file).with_suffix("").parts)).removesuffix(".__init__")
         imports[own] = modules & names - {own, "speechiq"}
     graphlib.TopologicalSorter(imports).prepare()
+
+
+def test_a_folder_has_few_neighbours():
+    folders = {file.parent for room in ROOMS for file in ROOT.joinpath(room).rglob("*.py")}
+    names = {
+        folder: {
+            place.name
+            for place in folder.iterdir()
+            if place.name not in ("__init__.py", "__pycache__") and (place.is_dir() or place.suffix == ".py")
+        }
+        for folder in folders
+    }
+    assert not {
+        str(folder): len(neighbours) for folder, neighbours in names.items() if len(neighbours) > MOST_NEIGHBOURS
+    }
 
 
 def test_no_room_imports_the_root():

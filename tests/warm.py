@@ -46,7 +46,7 @@ def siq_run() -> None:
 
 def siq_check() -> None:
     """Enter the check of systems and tasks, as `siq eval` does before it runs them."""
-    from speechiq.harness_patch.dry_run import main
+    from speechiq.harness_patch.inventory import main
 
     main()
 

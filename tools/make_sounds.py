@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from speechiq.core.audio_file import AudioFile
 from speechiq.core.clip import Clip
 from speechiq.core.errors import print_in_one_line
 from speechiq.core.files.plain import write_whole
+from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.tools.make_clips import DEMO, RATE, encode, level
 
 SET = DEMO.parent / "audiobench" / "demo"

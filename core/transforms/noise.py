@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from speechiq.core.audio_file import AudioFile, decode
+from speechiq.core.recordings.audio_file import AudioFile, decode
 from speechiq.core.transforms.base import RATE, Transform, as_ratio, measure_rms
 
 MAINS_HZ, HARMONICS = 50.0, 20
@@ -69,7 +69,7 @@ def _make_hum(length: int, generator: np.random.Generator) -> np.ndarray:
 
 
 class Span(msgspec.Struct, frozen=True):
-    """A span of a stored recording, `offset` and `duration` in s; see `speechiq.core.audio_file.AudioFile`."""
+    """A span of a stored recording, `offset` and `duration` in s; see `recordings.audio_file.AudioFile`."""
 
     path: str
     sha256: str

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import torch
-from transformers import BatchFeature, Cache, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import BatchFeature, Cache, GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from speechiq.core.batches import OnResult, once, run_in_batches
 from speechiq.core.progress import progress_bar
@@ -57,6 +57,8 @@ class CheckpointWriter(CheckpointEngine, Writer):
     """
 
     tokenizer: PreTrainedTokenizerBase
+    #: Generation settings of the checkpoint, read when the engine is opened: a damaged file ends the run at its start.
+    own_settings: GenerationConfig
 
     def keep_loaded(self) -> AbstractContextManager[None]:
         """Return a block in which the model stays in memory from call to call."""
@@ -64,7 +66,7 @@ class CheckpointWriter(CheckpointEngine, Writer):
 
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the sampling settings in effect; see `sampling.sampling_settings`."""
-        return sampling_settings(settings, self.checkpoint.generation_config)
+        return sampling_settings(settings, self.own_settings)
 
     def effective(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the given settings and the defaults in effect, for the keys of the response cache."""

@@ -11,7 +11,6 @@ import numpy as np
 import soundfile
 from msgspec import Meta
 
-from speechiq.core.audio_file import decode
 from speechiq.core.batches import OnResult, drop, run_concurrently
 from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.endpoint.advice import Advice
@@ -19,6 +18,7 @@ from speechiq.core.endpoint.client import RETRIES, TIMEOUT, Endpoint
 from speechiq.core.endpoint.replies import NoAnswer
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import progress_bar
+from speechiq.core.recordings.audio_file import decode
 from speechiq.core.recordings.inspection import SHORTEST_S, inspect, warn_once
 from speechiq.engines._shared.chunking import read_chunks
 from speechiq.engines.options import DAY_S, UNIT, ChunkSeconds, Count, Options

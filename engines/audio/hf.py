@@ -94,6 +94,7 @@ class AudioLLM(CheckpointWriter, AudioEngine):
         if getattr(self.checkpoint.config, "has_lora_adapter", False) and find_spec("peft") is None:
             raise SpeechIQError(model, f"takes audio by an adapter that comes with it, and {missing('peft')}")
         processor = self.checkpoint.load_processor(AutoProcessor)
+        self.own_settings = self.checkpoint.generation_config
         self.prompts = AudioPrompts(model, processor, options.language, options.asked_by)
         self.asks_in_words = not self.prompts.has_request
         self.context = read_context(self.checkpoint.config, self.prompts.tokenizer)

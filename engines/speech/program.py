@@ -16,13 +16,13 @@ import numpy as np
 import soundfile
 from msgspec import Meta
 
-from speechiq.core.audio_file import file_sha256
 from speechiq.core.batches import OnResult, drop, run_concurrently
 from speechiq.core.clip import Clip
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import PROGRAMS
 from speechiq.core.progress import progress_bar
+from speechiq.core.recordings.audio_file import file_sha256
 from speechiq.engines._shared.speech import as_speech, speak_line
 from speechiq.engines.base import Setup, SpeechEngine
 from speechiq.engines.options import Options

@@ -31,6 +31,7 @@ class TransformersLLM(CheckpointWriter, TextEngine):
         self.checkpoint = Checkpoint(model, AutoModelForCausalLM, is_language_model, "a language model", options, setup)
         self.tokenizer = self.checkpoint.load_processor(AutoTokenizer)
         self.context = read_context(self.checkpoint.config, self.tokenizer)
+        self.own_settings = self.checkpoint.generation_config
         with opening(f"{model}: its chat template does not work", "fix or remove the template", self.checkpoint.place):
             _as_chat(self.tokenizer, "Hello")
         self._shares_prefixes = can_join(DynamicCache(config=self.checkpoint.config))

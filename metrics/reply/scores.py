@@ -14,8 +14,8 @@ from typing import Any
 
 from lm_eval.api.filter import Filter
 
-from speechiq.core.audio_file import AudioFile
 from speechiq.core.clip import Clip
+from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.response import Response, response_of
 from speechiq.metrics.columns import higher, lower, mean, returns
 from speechiq.metrics.judge.free_answers import JudgedItem, as_stored, case_of, score_judgment

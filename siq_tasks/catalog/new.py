@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
-from speechiq.core.audio_file import file_sha256
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_lines import as_lines
 from speechiq.core.files.plain import exists
+from speechiq.core.recordings.audio_file import file_sha256
 from speechiq.core.recordings.inspection import inspect
 from speechiq.siq_tasks.catalog.folders import check_folder, complete_folder
 from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, data_sets

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from speechiq.core.audio_file import PACKAGE
 from speechiq.core.files.json_lines import read_objects
+from speechiq.core.recordings.audio_file import PACKAGE
 from speechiq.siq_tasks.loaders.docs import Loaded, build_docs
 from speechiq.siq_tasks.metadata import takes
 from speechiq.siq_tasks.task_types import read_task_type

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
-from speechiq.core.audio_file import AudioFile
 from speechiq.core.cache.clip_folder import ADVICE, CLIPS, save_audio
 from speechiq.core.cache.folder import cache_dir
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import write_whole
 from speechiq.core.ids import check_plain, complete_ids, shorten
+from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.recordings.inspection import read_length
 from speechiq.siq_tasks.loaders import row_choice
 from speechiq.siq_tasks.loaders.docs import GROUPS, Loaded, build_docs

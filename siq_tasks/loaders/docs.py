@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from datasets import Dataset
 
-from speechiq.core.audio_file import AudioFile
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.transforms.chain import read_transforms
 from speechiq.siq_tasks.task_types import read_task_type
 

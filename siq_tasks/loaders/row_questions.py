@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from speechiq.core.audio_file import PACKAGE
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.recordings.audio_file import PACKAGE
 from speechiq.metrics.wording import OWN
 from speechiq.siq_tasks.loaders.question_columns import Columns, read_columns
 from speechiq.siq_tasks.task_types import TASK_TYPES, RowReader, name_task_type

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from speechiq.core.audio_file import PACKAGE
 from speechiq.core.cache.folder import working_folder
 from speechiq.core.checkpoints.hub import notice_offline
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import exists, expand, is_file
+from speechiq.core.recordings.audio_file import PACKAGE
 from speechiq.siq_tasks.loaders.tables import check_columns, is_table, read_field, read_table
 from speechiq.siq_tasks.task_files import PACKAGED
 

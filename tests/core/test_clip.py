@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from speechiq.core.audio_file import AudioFile
 from speechiq.core.clip import SAMPLING_RATE, Clip, as_clip
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.response import Response
 from speechiq.core.usage import usage
 from speechiq.engines.cached import CachedEngine

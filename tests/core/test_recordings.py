@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from speechiq.core.audio_file import PACKAGE, AudioFile, decode, file_sha256
 from speechiq.core.clip import SAMPLING_RATE, Clip, as_clip
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.recordings.audio_file import PACKAGE, AudioFile, decode, file_sha256
 from speechiq.core.recordings.damage import UNKNOWN_END
 from speechiq.core.recordings.inspection import inspect
 from tests.core.recordings import (
@@ -287,7 +287,7 @@ def test_audio_of_other_tasks_is_checked_as_well():
 LIMITED = """
 import resource
 from pathlib import Path
-from speechiq.core.audio_file import AudioFile, file_sha256
+from speechiq.core.recordings.audio_file import AudioFile, file_sha256
 from speechiq.core.clip import Clip
 from speechiq.core.recordings.inspection import inspect
 file = Path({file!r})

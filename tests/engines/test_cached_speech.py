@@ -2,8 +2,8 @@
 
 import pytest
 
-from speechiq.core.audio_file import AudioFile
 from speechiq.core.cache.stages import list_stages
+from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.usage import usage
 from speechiq.engines.cached import CachedEngine
 from speechiq.engines.speech.hf import TransformersSpeech

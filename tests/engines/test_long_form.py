@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from speechiq.core.audio_file import AudioFile
 from speechiq.core.clip import SAMPLING_RATE, Clip, Cut, Samples
+from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.engines._shared.chunking import SPAN_S, count_chunks, list_chunks, read_chunks, split
 from speechiq.engines.asr import checkpoint, pocketsphinx
 from speechiq.engines.asr.frame_decoders import CTCASR, TDTASR

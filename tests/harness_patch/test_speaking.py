@@ -4,9 +4,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from speechiq.core.audio_file import AudioFile
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
+from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.usage import usage
 from speechiq.engines.cached import CachedEngine
 from speechiq.engines.speech.hf import TransformersSpeech

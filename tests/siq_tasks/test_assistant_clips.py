@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from speechiq.core.audio_file import PACKAGE, AudioFile
+from speechiq.core.recordings.audio_file import PACKAGE, AudioFile
 from speechiq.metrics.choice import LETTERS
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.tools.make_clips import VOICES

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from speechiq.core.audio_file import PACKAGE
+from speechiq.core.recordings.audio_file import PACKAGE
 from speechiq.siq_tasks.catalog.tasks import IN_PACKAGE, list_tasks
 from speechiq.siq_tasks.loaders.bundled import list_clips
 from speechiq.siq_tasks.loaders.clips import load

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from speechiq.core.audio_file import AudioFile
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
+from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.usage import usage
 from speechiq.engines._shared.speech import SHORTEST_S, as_speech
 from speechiq.engines.reply.hf import OmniReply

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from speechiq.core.audio_file import AudioFile
 from speechiq.core.clip import Clip
 from speechiq.core.prompt import Prompt, TextPrompt
+from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.engines.asr.openai import OpenAIASR
 from speechiq.engines.audio.openai import AudioEndpoint
 from speechiq.engines.text.openai import OpenAIText

@@ -20,7 +20,7 @@ from speechiq.core.transforms.base import RATE
 
 #: Seconds by which a listed clip may end after its file, as lengths are rounded in lists.
 TOLERANCE_S = 0.1
-PACKAGE = Path(__file__).parents[1] / "siq_tasks"
+PACKAGE = Path(__file__).parents[2] / "siq_tasks"
 #: Seconds of a file that are decoded at a time.
 BLOCK_S = 10
 
