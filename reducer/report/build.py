@@ -66,7 +66,6 @@ def compose(
         found: The tasks of the runs, whose texts are read.
         scored: Suite -> its scores.
         options: How they were scored.
-        command: As for `render`.
 
     Raises:
         SpeechIQError: A sample file cannot be read.
@@ -96,7 +95,6 @@ def render_suites(suites: Sequence[SuitePage], command: str = "") -> str:
 
     Args:
         suites: As `suite.gather` returns them.
-        command: As for `render`.
     """
     names = ", ".join(suite.suite for suite in suites)
     tasks = systems.list_tasks(system for suite in suites for system in suite.scoreboard.systems)

@@ -100,8 +100,6 @@ def gather(
         runs: Folders (any depth) or results files.
         rule: Rule of the level weights, as for `siq.share_out`; norms have their own.
         norms: Norms whose scale to use; None makes the systems their own reference population.
-        allow_mismatch: As for `ranking.rank`.
-        allow_missing: As for `runs.find_tasks`.
         exclude: Questions to leave out of Apply, as `unanswerable.read` returns them.
         bootstrap: Draws of the error bars; 0 for none.
         levels: The levels, each with the column to read, as `levels.choose_levels` returns them.

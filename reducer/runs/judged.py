@@ -120,11 +120,7 @@ _STORED = msgspec.json.Decoder(Stored)
 
 
 def find_judged(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
-    """Find the judged tasks of every system (those that record a judge), with warnings; as `find_tasks`.
-
-    Raises:
-        SpeechIQError: As for `find_tasks`, or no task has a judge.
-    """
+    """Find the judged tasks of every system (those that record a judge), with warnings; as `find_tasks`."""
     runs = list(runs)
     tasks, warnings = find_tasks(runs, allow_missing)
     judged = [task for task in tasks if "judge" in task.metadata]

@@ -67,9 +67,6 @@ def resample(
         rule: Rule of the level weights, without `scale`.
         draws: Number of draws.
         seed: Equal seeds give equal draws.
-
-    Raises:
-        SpeechIQError: As for `draws.draw`.
     """
     drawn = draw(pool, scale=scale, rule=rule, draws=draws, seed=seed)
     ranks = np.array([competition_ranks(siq) for siq in drawn.siq])
@@ -87,11 +84,7 @@ def resample(
 
 
 def resample_raw(pool: ScoreMatrix, *, draws: int = DRAWS, seed: int = 0) -> Bars:
-    """Return the error bars of mean raw scores only; NaN for a system with fewer than two clips with a score.
-
-    Raises:
-        SpeechIQError: As for `draws.draw`.
-    """
+    """Return the error bars of mean raw scores only; NaN for a system with fewer than two clips with a score."""
     nothing = {level: np.full(len(pool.systems), np.nan) for level in pool.raw}
     low, high, std = ({level: of.copy() for level, of in nothing.items()} for _ in range(3))
     left_out = 0

@@ -23,8 +23,6 @@ def rank_by_dataset(systems: Iterable[System], suite: str = SIQ, **options: Any)
     """Score systems on the clips of each data set; each has a scale of its own.
 
     Args:
-        systems: As for `ranking.rank`.
-        suite: As for `ranking.rank`.
         **options: As for `ranking.rank`, without `norms`, which have one scale for all their data sets.
 
     Raises:

@@ -88,8 +88,6 @@ def draw(
 
     Args:
         pool: The systems.
-        scale: As for `bootstrap.resample`.
-        rule: As for `bootstrap.resample`.
         draws: Number of draws.
         seed: Equal seeds give equal draws.
         tail_allowance: Intervals of X_j count the variance of the heaviest clip this many more times, for equally

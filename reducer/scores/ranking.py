@@ -60,11 +60,7 @@ def rank(
 
 
 def rank_groups(scoreboard: Scoreboard, field: str) -> Scoreboard:
-    """Score the items of each group by itself, with draws as in `scoreboard`; groups take the place of categories.
-
-    Raises:
-        SpeechIQError: As for `derived.split_groups`.
-    """
+    """Score the items of each group by itself, with draws as in `scoreboard`; groups take the place of categories."""
     groups = _describe(scoreboard.suite, split_groups(scoreboard.systems, field))
     bars = scoreboard.bars and resample_alone(
         groups.pool, scoreboard.pool, draws=scoreboard.bars.draws, seed=scoreboard.bars.seed

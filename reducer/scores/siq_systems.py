@@ -20,7 +20,6 @@ def read_systems(runs: Iterable[Path], allow_missing: bool = False, *, levels: M
 
     Args:
         runs: Folders (any depth) or results files.
-        allow_missing: As for `find_tasks`.
         levels: Level -> its category with the column to read, as `levels.choose_levels` returns them.
 
     Raises:
@@ -31,11 +30,7 @@ def read_systems(runs: Iterable[Path], allow_missing: bool = False, *, levels: M
 
 
 def find_levels(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
-    """Return the tasks of SIQ in some folders, and one line per choice that was made between runs; see `find_tasks`.
-
-    Raises:
-        SpeechIQError: As for `find_tasks`, or no task belongs to SIQ.
-    """
+    """Return the tasks of SIQ in some folders, and one line per choice that was made between runs; see `find_tasks`."""
     runs = list(runs)
     newest, warnings = find_tasks(runs, allow_missing)
     suites = group(newest)

@@ -54,13 +54,9 @@ def find(
 
     Args:
         runs: Folders (any depth) or results files.
-        allow_missing: As for `find_tasks`.
         options: Options of the scoring.
         measures: `CATEGORY=COLUMN` for each category that is not scored by its usual column.
         levels: Categories to score, separated by commas; None means all. A suite without any of them is left out.
-
-    Raises:
-        SpeechIQError: As for `find_tasks`, tasks of a suite disagree, or no suite has a category or column.
     """
     tasks, warnings = find_tasks(runs, allow_missing)
     suites = dict(sorted(group(tasks).items(), key=lambda item: (item[0] != SIQ, item[0])))

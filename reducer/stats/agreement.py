@@ -45,9 +45,6 @@ def compare_raters(
         a: Scores of rater A, shape (items,), at least one.
         b: Scores of rater B, shape (items,).
         clusters: The cluster of each item.
-        ordinal: As for `krippendorff`.
-        draws: As for `resample`.
-        seed: As for `resample`.
 
     >>> agreement = compare_raters(np.array([0.0, 1, 2]), np.array([0.0, 1, 1]), "abc", draws=0)
     >>> round(agreement.kappa.value, 3), round(agreement.bias.value, 3)
@@ -92,7 +89,6 @@ def krippendorff(ratings: np.ndarray, counts: np.ndarray, *, ordinal: bool) -> n
 
     Args:
         ratings: Shape (items, raters); NaN if a rater has no score. Items with fewer than two scores do not count.
-        counts: As for all statistics.
         ordinal: Whether scores are grades, of which only the order counts.
 
     >>> ratings = np.array([[1.0, 1], [2, 3], [3, 3], [5, np.nan]])

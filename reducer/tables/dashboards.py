@@ -74,7 +74,6 @@ def as_harness(scoreboard: Scoreboard, j: int) -> dict[str, Any]:
     """Return one system's results in the schema of lm-eval 0.4.13 (`lm_eval.result_schema.EvalResults`).
 
     Args:
-        scoreboard: As for `write_harness`.
         j: The system's place in the pool.
 
     Returns:

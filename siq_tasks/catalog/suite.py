@@ -54,7 +54,6 @@ def list_clips(dataset: str, /, **given: Any) -> list[dict[str, Any]]:
     """Return the clips of the tasks of a data set, each with `id`, `text` and the items of a clip.
 
     Args:
-        dataset: As for `metadata`.
         **given: Metadata as in `--metadata`, such as `subset="all"`.
     """
     _, task = read_one_task(dataset)

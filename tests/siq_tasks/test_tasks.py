@@ -11,8 +11,8 @@ from lm_eval.tasks._yaml_loader import load_yaml
 import speechiq.siq_tasks.catalog.suite as suite
 import speechiq.siq_tasks.loaders.bundled as bundled
 import speechiq.siq_tasks.task as speech_task
-from speechiq.core import audio_file
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.recordings import audio_file
 from speechiq.core.transforms.chain import read_transforms
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
 
