@@ -63,7 +63,7 @@ def test_a_room_imports_only_rooms_below_it(room):
 
 
 #: Files and folders that people can take in at a glance.
-MOST_NEIGHBOURS = 17
+MOST_NEIGHBORS = 17
 #: Parts of the reducer with their place in its order; each imports only parts before its own.
 PARTS = {"runs": 0, "stats": 0, "scores": 1, "studies": 2, "tables": 3, "report": 4, "api": 5}
 
@@ -92,7 +92,7 @@ def test_no_files_import_in_a_circle():
     graphlib.TopologicalSorter(imports).prepare()
 
 
-def test_a_folder_has_few_neighbours():
+def test_a_folder_has_few_neighbors():
     folders = {file.parent for room in ROOMS for file in ROOT.joinpath(room).rglob("*.py")}
     names = {
         folder: {
@@ -103,7 +103,7 @@ def test_a_folder_has_few_neighbours():
         for folder in folders
     }
     assert not {
-        str(folder): len(neighbours) for folder, neighbours in names.items() if len(neighbours) > MOST_NEIGHBOURS
+        str(folder): len(neighbors) for folder, neighbors in names.items() if len(neighbors) > MOST_NEIGHBORS
     }
 
 
