@@ -74,7 +74,7 @@ def write_set(folder: Path, clips: list[dict], times: int) -> Path:
     listed.write_text("".join(json.dumps(row) + "\n" for row in rows))
     siq = str(Path(sys.executable).with_name("siq"))
     paths = ["--audio", str(audio), "--text", str(listed), "--output", str(tasks)]
-    measure.run_child([siq, "tasks", "new", NAME, *paths, "--embedder", measure.LLM])
+    measure.run_child([siq, "data", "new", NAME, *paths, "--embedder", measure.LLM])
     tasks.joinpath("questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in questions))
     return tasks
 

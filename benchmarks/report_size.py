@@ -97,7 +97,7 @@ def open_page(page: Path, browser: str) -> tuple[float, float]:
         tab.wait_for_function(READY)
         opened = time.perf_counter() - start
         start = time.perf_counter()
-        tab.locator("#deciding a.clip").first.click()
+        tab.locator("#deciding a.to-clip").first.click()
         tab.wait_for_selector(".detail .transcript")
         shown = time.perf_counter() - start
         chromium.close()
