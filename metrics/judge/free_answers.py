@@ -81,11 +81,8 @@ def judge(
     shared = [[text] * count if isinstance(text, str) else list(text) for text in (reference, checklist)]
     lists = [[text] if isinstance(text, str) else list(text) for text in (question, answer)] + shared
     if len({len(texts) for texts in lists}) > 1:
-        raise SpeechIQError(
-            "judge: {} questions, {} answers, {} references, {} checklists; give one of each per answer".format(
-                *map(len, lists)
-            )
-        )
+        counts = "{} questions, {} answers, {} references, {} checklists".format(*map(len, lists))
+        raise SpeechIQError("judge", counts, "give one of each per answer")
     cases = [Case(*row) for row in zip(*lists, strict=True)]
     return mean(mean(judgment.scores) for judgment in judge_cases(cases, judging))
 
