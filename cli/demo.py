@@ -14,7 +14,14 @@ from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import check_output_folder, refuse_to_overwrite
 from speechiq.harness_patch.processes import Settings, lm_eval_command, run_in_view
-from speechiq.siq_tasks.demo.systems import OPTIONS, SYSTEMS, TASKS
+
+LLM = "demo:SmolLM2-135M-Instruct"
+#: Two recognizers of one family, a classic one, and two controls.
+RECOGNIZERS = ("demo:whisper-base", "demo:whisper-tiny.en", "pocketsphinx:en-us", "gold", "silence")
+SYSTEMS = tuple(f"{recognizer}+{LLM}" for recognizer in RECOGNIZERS)
+#: Options of every system: the language model is too small to follow instructions.
+OPTIONS = "llm_answer=likelihood"
+TASKS = ("siq_demo",)
 
 
 @examples("siq demo fetch", "siq demo fetch all-MiniLM-L6-v2")

@@ -6,8 +6,8 @@ import shlex
 
 import pytest
 
+from speechiq.cli.demo import OPTIONS, SYSTEMS, TASKS
 from speechiq.harness_patch.processes import Settings, lm_eval_command
-from speechiq.siq_tasks.demo.systems import OPTIONS, SYSTEMS, TASKS
 from tests.conftest import run
 
 BASE, TINY, SPHINX, GOLD, SILENCE = SYSTEMS

@@ -16,6 +16,7 @@ from lm_eval._cli.harness import HarnessCLI
 from lm_eval.config.evaluate_config import EvaluatorConfig
 from typer.main import get_command
 
+from speechiq.cli.demo import SYSTEMS
 from speechiq.cli.main import app
 from speechiq.engines.options import list_names, read_options
 from speechiq.engines.registry import find
@@ -25,7 +26,6 @@ from speechiq.harness_patch.systems.spec import parse
 from speechiq.harness_patch.systems.voices import OWN
 from speechiq.metrics.judge.rubric import read_rubric
 from speechiq.metrics.judge.settings import JudgeOptions
-from speechiq.siq_tasks.demo.systems import SYSTEMS
 from speechiq.siq_tasks.task_files import Function, read_task
 from tests.reducer.conftest import write_run
 

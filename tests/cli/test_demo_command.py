@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from speechiq.cli import demo
+from speechiq.cli.demo import SYSTEMS
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.demo.systems import SYSTEMS
 from tests.reducer.conftest import levels, write_run
 
 pytestmark = pytest.mark.slow
