@@ -71,7 +71,7 @@ def wrap_run(execute: Callable[[argparse.Namespace], None], model_types: Sequenc
         except (ValueError, OSError) as error:
             if not _lm_eval.is_about_options(error):
                 raise
-            raise SpeechIQError(_explain(str(error))) from error
+            raise _explain(str(error)) from error
         finally:
             command.reset(token)
             ending.leave_group()
@@ -103,11 +103,11 @@ def _refuse_unknown(options: Mapping[str, Any]) -> None:
         raise SpeechIQError(f"--include_path {folder}", "no such folder", "give a folder of YAML tasks")
 
 
-def _explain(message: str) -> str:
+def _explain(message: str) -> SpeechIQError:
     missing = _lm_eval.find_missing_task(message)
     if missing is None:
-        return f"lm_eval run: {message}"
-    return f"--tasks {missing}: no such task; {_suggest(missing, _lm_eval.list_tasks())}"
+        return SpeechIQError("lm_eval run", message)
+    return SpeechIQError(f"--tasks {missing}", "no such task", _suggest(missing, _lm_eval.list_tasks()))
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:

@@ -42,7 +42,7 @@ def resolve(name: str) -> str:
     if name.startswith(DEMO):
         folder = demo_folder(name.removeprefix(DEMO))
         if not is_file(folder / "config.json"):
-            raise SpeechIQError(_explain_missing(name, folder))
+            raise _missing_model(name, folder)
         return str(folder)
     if name.startswith((".", "~", os.sep)):
         folder = expand(name)
@@ -57,13 +57,13 @@ def resolve(name: str) -> str:
     return name
 
 
-def _explain_missing(name: str, folder: Path) -> str:
+def _missing_model(name: str, folder: Path) -> SpeechIQError:
     """Return the error for a demo model that is not there: to be fetched, or mistyped."""
     if folder.name in DEMO_MODELS:
-        return f"{name}: no such model in {folder.parent}; run `siq demo fetch {folder.name}` first"
+        return SpeechIQError(name, f"no such model in {folder.parent}", f"run `siq demo fetch {folder.name}` first")
     known = sorted({*DEMO_MODELS, *(file.parent.name for file in folder.parent.glob("*/config.json"))})
     names = [DEMO + each for each in known]
-    return f"{name}: no such demo model; {did_you_mean(name, names)}known are {', '.join(names)}"
+    return SpeechIQError(name, "no such demo model", f"{did_you_mean(name, names)}known are {', '.join(names)}")
 
 
 #: What to give instead of a model that is not available.

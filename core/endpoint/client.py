@@ -51,8 +51,8 @@ class Refusal(SpeechIQError):
     `code` is the endpoint's own name for the reason, such as `content_filter`.
     """
 
-    def __init__(self, message: str, status: int, code: str | None) -> None:
-        super().__init__(message)
+    def __init__(self, thing: object, fault: object, fix: object, *, status: int, code: str | None) -> None:
+        super().__init__(thing, fault, fix)
         self.status, self.code = status, code
 
 
@@ -233,7 +233,7 @@ class Endpoint:
             case NoAnswer():
                 return self._fault(self._quote(error), "try another model or prompt"), True
             case openai.APIConnectionError(__cause__=httpx2.NetworkError() | httpx2.TimeoutException()):
-                return NoConnection(str(self._fault("no connection", f"{check} and that the endpoint is up"))), True
+                return self._fault("no connection", f"{check} and that the endpoint is up", NoConnection), True
             case openai.APIConnectionError(__cause__=cause):
                 symptom = f"broke off its reply ({self._quote(cause)})"
                 return self._fault(symptom, f"{check} and that the endpoint is up"), True
@@ -242,7 +242,7 @@ class Endpoint:
             case ValueError() | AttributeError() | LookupError() | TypeError() | RecursionError():
                 reason = f"no {error}" if isinstance(error, KeyError) else str(error)
                 symptom = f"sent no {expected} ({self._quote(reason)})"
-                return Malformed(str(self._fault(symptom, f"{check}, which often ends in /v1"))), False
+                return self._fault(symptom, f"{check}, which often ends in /v1", Malformed), False
         raise error
 
     def _refuse(self, error: openai.APIStatusError) -> Refusal:
@@ -252,11 +252,15 @@ class Endpoint:
         text = message if isinstance(message, str) else error.response.text[: 4 * SHOWN]
         if isinstance(parameter, str) and parameter not in text:
             text = f"{text[: SHOWN // 2]} ({parameter})"
-        fault = self._fault(f"answered {status}, {self._quote(text)}", self.advice.about(status, self.key_variable))
-        return Refusal(str(fault), status, code if isinstance(code, str) else None)
+        symptom, fix = f"answered {status}, {self._quote(text)}", self.advice.about(status, self.key_variable)
+        return Refusal(self._place, symptom, fix, status=status, code=code if isinstance(code, str) else None)
 
-    def _fault(self, symptom: str, fix: str) -> SpeechIQError:
-        return SpeechIQError(f"{self.name} at {self.host}", symptom, fix)
+    @property
+    def _place(self) -> str:
+        return f"{self.name} at {self.host}"
+
+    def _fault(self, symptom: str, fix: str, kind: type[SpeechIQError] = SpeechIQError) -> SpeechIQError:
+        return kind(self._place, symptom, fix)
 
     def _quote(self, text: Any) -> str:
         """Return text of a server or library as one short line without the key and without control characters."""

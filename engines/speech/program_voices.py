@@ -82,11 +82,15 @@ class Flite(ProgramSpeech):
     @classmethod
     def list_voices(cls) -> list[str]:
         """Return the voices that the program contains; see `SpeechEngine.list_voices`."""
-        return sorted(set(read_output(cls.program, "-lv").partition(":")[2].split()))
+        return cls._read_voices(cls.program)
+
+    @staticmethod
+    def _read_voices(program: str) -> list[str]:
+        return sorted(set(read_output(program, "-lv").partition(":")[2].split()))
 
     def check(self) -> None:
         """Refuse a voice that is missing: flite would take another one, or fetch an address."""
-        known = sorted(set(read_output(self.path, "-lv").partition(":")[2].split()))
+        known = self._read_voices(self.path)
         if self.model not in known and not self.list_files():
             raise SpeechIQError(
                 self.name,

@@ -28,7 +28,7 @@ Row = Mapping[str, Any]
 Scores = Mapping[str, Mapping[tuple[str, str], Sequence[Cell]]]
 
 
-def leaderboard(study: Study) -> Grid:
+def leaderboard(study: Study, rows: Sequence[Row]) -> Grid:
     """Return the table of all systems, best first: that of the terminal, with what the systems are."""
     grid = as_grid(study.scoreboard)
     numbers = ("siq", *study.levels)
@@ -40,12 +40,12 @@ def leaderboard(study: Study) -> Grid:
         Column("ranks", "", below="rank"),
     ]
     columns.sort(key=lambda column: order.index(column.name) if column.name in order else len(order))
-    rows = [
-        {**cells, **_describe(study, row), "ranks": _likely(row["rank_probabilities"])}
-        for cells, row in zip(grid.rows, rows_of(study.scoreboard), strict=True)
+    cells = [
+        {**shown, **_describe(study, row), "ranks": _likely(row["rank_probabilities"])}
+        for shown, row in zip(grid.rows, rows, strict=True)
     ]
     notes = [note for note in grid.notes if note != study.scoreboard.remarks.no_siq]
-    return grid._replace(columns=columns, rows=rows, notes=notes)
+    return grid._replace(columns=columns, rows=cells, notes=notes)
 
 
 def _describe(study: Study, row: Row) -> dict[str, Cell]:
@@ -140,14 +140,14 @@ def _table(heading: str, first: Column, scores: Scores, lines: Iterable[tuple[st
     return Grid(heading, columns, rows)
 
 
-def profiles(study: Study) -> Grid:
+def profiles(study: Study, rows: Sequence[Row]) -> Grid:
     """Return the table of each system's Z on each level."""
     columns = [Column("system", SYSTEM), *(Column(level, f"{title(level)}\nZ", "+.2f") for level in study.levels)]
-    rows = [
+    cells = [
         {"system": label(study, row["system"])} | {level: row["categories"][level]["z"] for level in study.levels}
-        for row in rows_of(study.scoreboard)
+        for row in rows
     ]
-    return Grid("Level profiles", columns, rows)
+    return Grid("Level profiles", columns, cells)
 
 
 def stability(study: Study) -> Grid:

@@ -20,6 +20,7 @@ from speechiq.reducer.scores.remarks import Remarks
 from speechiq.reducer.scores.scale import FLAT, Scale, competition_ranks
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.coverage import caution, caution_of_raw
+from speechiq.reducer.stats.grid import INTERVAL
 from speechiq.reducer.stats.interval import Interval
 
 if TYPE_CHECKING:
@@ -241,7 +242,7 @@ class Scoreboard(NamedTuple):
             shown = pd.DataFrame({"rank": frame["rank"], "SIQ": siq})
         if self.scale and self.bars:
             ends = zip(frame["siq_low"], frame["siq_high"], strict=True)
-            shown["95 % interval"] = ["" if np.isnan(low) else f"{low:.1f} to {high:.1f}" for low, high in ends]
+            shown[INTERVAL] = ["" if np.isnan(low) else f"{low:.1f} to {high:.1f}" for low, high in ends]
         for column, unit in frame.attrs["units"].items():
             shown[f"{column.title()} {unit}"] = frame[column].map("{:.2f}".format, na_action="ignore")
             if column in self.z:

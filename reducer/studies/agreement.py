@@ -10,7 +10,7 @@ import numpy as np
 
 from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.stats.agreement import compare_raters
-from speechiq.reducer.stats.grid import Column, Grid
+from speechiq.reducer.stats.grid import INTERVAL, Column, Grid
 
 Key = TypeVar("Key", str, tuple[str, Item])
 
@@ -18,11 +18,11 @@ Key = TypeVar("Key", str, tuple[str, Item])
 COLUMNS = {
     column.name: column
     for column in (
-        Column("equal", "Equal %\n95 % interval", ".1f", factor=100),
-        Column("kappa", "Kappa\n95 % interval", ".2f"),
-        Column("alpha", "Alpha\n95 % interval", ".2f"),
-        Column("spearman", "Spearman\n95 % interval", ".2f"),
-        Column("bias", "Bias\n95 % interval", "+.2f"),
+        Column("equal", f"Equal %\n{INTERVAL}", ".1f", factor=100),
+        Column("kappa", f"Kappa\n{INTERVAL}", ".2f"),
+        Column("alpha", f"Alpha\n{INTERVAL}", ".2f"),
+        Column("spearman", f"Spearman\n{INTERVAL}", ".2f"),
+        Column("bias", f"Bias\n{INTERVAL}", "+.2f"),
     )
 }
 RATERS = (Column("a", "A"), Column("b", "B"), Column("items", "Items", "d"))

@@ -14,7 +14,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.correlation import FEWEST, Correlation, correlate
-from speechiq.reducer.stats.grid import Cell, Column, Grid
+from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
 from speechiq.siq_tasks.loaders.tables import check_columns, read_field, read_number, read_table
 
 
@@ -56,7 +56,7 @@ def as_grid(rows: Sequence[CorrelationRow], ranks: str) -> Grid:
     columns = [Column("metric", "Metric"), Column("systems")]
     for name in Correlation._fields[1:]:
         columns += [
-            Column(name, f"{name.title()}\n95 % interval", ".3f", ends=".2f"),
+            Column(name, f"{name.title()}\n{INTERVAL}", ".3f", ends=".2f"),
             Column(f"{name}_p", "p", ".2g", below=name),
         ]
     cells: list[dict[str, Cell]] = []

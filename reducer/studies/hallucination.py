@@ -12,7 +12,7 @@ from speechiq.metrics.letters.options import UNPARSED
 from speechiq.reducer.runs.answers import NONE_OF_THE_ABOVE, Answers
 from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.stats.estimate import Estimate
-from speechiq.reducer.stats.grid import Column, Grid
+from speechiq.reducer.stats.grid import INTERVAL, Column, Grid
 from speechiq.reducer.stats.interval import CONFIDENCE
 from speechiq.reducer.stats.proportion import share
 from speechiq.reducer.studies.unanswerable import UNANSWERABLE, Confirmed, check_wording
@@ -64,7 +64,7 @@ def as_grid(counts: list[Hallucination]) -> Grid:
         Column("control", "Control"),
         Column("asked"),
         Column("hallucinated", "Hallucinated", "d"),
-        Column("rate", "Rate %\n95 % interval", ".1f", factor=100),
+        Column("rate", f"Rate %\n{INTERVAL}", ".1f", factor=100),
         Column("none_of_the_above", "None of\nthe above", "d"),
         Column("unparsed", "Unreadable", "d"),
     ]

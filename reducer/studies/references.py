@@ -13,7 +13,7 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.stats.agreement import mean_difference
 from speechiq.reducer.stats.bootstrap import bootstrap
 from speechiq.reducer.stats.estimate import Estimate
-from speechiq.reducer.stats.grid import Column, Grid
+from speechiq.reducer.stats.grid import INTERVAL, Column, Grid
 
 #: What the name of a set with cleaned references ends with; the rest is the name of the original set.
 CLEANED = "_cleaned"
@@ -96,7 +96,7 @@ def as_grid(rows: Sequence[ReferenceErrors], unit: str) -> Grid:
         Column("changed", "changed", "d", below="clips"),
         Column("original", f"Original\n{unit}", ".2f", factor=100),
         Column("cleaned", f"Cleaned\n{unit}", ".2f", factor=100),
-        Column("difference", "Difference\n95 % interval", ".2f", factor=100),
+        Column("difference", f"Difference\n{INTERVAL}", ".2f", factor=100),
         Column("share", "Share\n%", ".1f", factor=100.0),
     ]
     notes = ["Difference: the part of the error rate that the references cause", "Share: of the original rate"]

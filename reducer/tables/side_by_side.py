@@ -7,7 +7,7 @@ from math import isnan
 
 from speechiq.reducer.runs.texts import ClipTexts, differing, read_texts
 from speechiq.reducer.scores.remarks import title
-from speechiq.reducer.stats.grid import UNKNOWN, Cell, Column, Grid
+from speechiq.reducer.stats.grid import INTERVAL, UNKNOWN, Cell, Column, Grid
 from speechiq.reducer.studies.comparison import Comparison, ComparisonRow, Share
 from speechiq.reducer.studies.pair_comparison import Compared
 from speechiq.reducer.tables.scoreboard_table import FLAGS
@@ -26,7 +26,7 @@ def as_grid(compared: Compared) -> Grid:
         Column("name", ""),
         Column("a", "A", ".2f"),
         Column("b", "B", ".2f"),
-        Column("difference", "A - B\n95 % interval", "+.2f"),
+        Column("difference", f"A - B\n{INTERVAL}", "+.2f"),
         Column("p", "p", ".4f"),
         Column("better", "better"),
     ]

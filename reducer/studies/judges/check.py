@@ -14,7 +14,7 @@ from speechiq.metrics.judge.rubric import Rubric
 from speechiq.reducer.runs.judged import JudgedRow
 from speechiq.reducer.stats.agreement import compare_raters
 from speechiq.reducer.stats.corrected import correct
-from speechiq.reducer.stats.grid import Column, Grid
+from speechiq.reducer.stats.grid import INTERVAL, Column, Grid
 from speechiq.reducer.studies import agreement
 from speechiq.reducer.studies.judges.human_scores import HumanScores
 from speechiq.reducer.studies.judges.settings import JudgeSettings
@@ -175,7 +175,7 @@ def as_grids(checked: Checked, settings: JudgeSettings) -> Iterator[Grid]:
             *names,
             Column("answers", "Answers", "d"),
             Column("judge", "Judge", ".1f", factor=100),
-            Column("corrected", "Corrected\n95 % interval", ".1f", factor=100),
+            Column("corrected", f"Corrected\n{INTERVAL}", ".1f", factor=100),
         ],
         shares,
         ["corrected: the judge's mean over all answers + the mean of person - judge over the scored ones"],

@@ -8,7 +8,7 @@ from typing import Any
 from speechiq.core.console import count_of
 from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.coverage import caution_of_raw
-from speechiq.reducer.stats.grid import Column, Grid, flatten
+from speechiq.reducer.stats.grid import INTERVAL, Column, Grid, flatten
 from speechiq.reducer.studies.validity.prediction import Prediction
 from speechiq.reducer.studies.validity.predictors import CAUGHT, Quality
 
@@ -82,8 +82,8 @@ def as_content(prediction: Prediction) -> dict[str, Any]:
 def _metrics(prediction: Prediction) -> Grid:
     columns = [
         Column("metric", "Metric"),
-        Column("auc", "AUC\n95 % interval", ".3f"),
-        Column("difference", f"minus {prediction.baseline}\n95 % interval", "+.3f"),
+        Column("auc", f"AUC\n{INTERVAL}", ".3f"),
+        Column("difference", f"minus {prediction.baseline}\n{INTERVAL}", "+.3f"),
         Column("difference_p", "p", ".3f"),
         Column("efron", NAMES["efron"], ".3f"),
         Column("mcfadden", NAMES["mcfadden"], ".3f"),
