@@ -64,7 +64,7 @@ def _read(file: Path) -> bytes:
 def _incomplete(tracker: Any, file: Path, fault: str) -> SpeechIQError:
     return SpeechIQError(
         file,
-        f"{fault}, so the run is not saved; free space or choose another --output_path, delete the files of "
-        f"this run (*{tracker.date_id}*), then run the same command again",
-        "answers come from the response cache",
+        f"{fault}, so the run is not saved",
+        f"free space or choose another --output_path, delete the files of this run (*{tracker.date_id}*), then run the "
+        "same command again; answers come from the response cache",
     )

@@ -141,8 +141,8 @@ def _find(model: str) -> str:
         raise SpeechIQError(
             f"faster-whisper:{model}",
             f"no folder with a {missing_file} is there",
-            f"convert a Whisper checkpoint with "
-            f"`ct2-transformers-converter --model CHECKPOINT --output_dir FOLDER --copy_files {TOKENIZER}`",
+            "convert a Whisper checkpoint with `ct2-transformers-converter --model CHECKPOINT --output_dir FOLDER "
+            f"--copy_files {TOKENIZER}`",
         )
     if "/" not in model and model not in available_models():
         raise SpeechIQError(

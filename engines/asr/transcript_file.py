@@ -52,7 +52,7 @@ class TranscriptFile(ASREngine):
                 self.file,
                 f"{len(missing)} of {len(names)} clips have no transcript, {missing[0]!r} among them",
                 f"the file has ids such as {next(iter(self.texts), None)!r}: write a line per clip, with the ids that "
-                f"`siq list tasks` lists",
+                "`siq list tasks` lists",
             )
         keys: dict[str, str] = {}
         for key, name in found.items():

@@ -64,6 +64,6 @@ def _refuse_endpoint(name: str, model: str, prefix: str, base_url: Any) -> Speec
     return SpeechIQError(
         name,
         "lm-eval treats a reply without an answer as an empty answer",
-        f"write openai:{model} with "
-        f"{prefix}base_url={address} ({prefix}key_variable=NAME if its key is not in OPENAI_API_KEY)",
+        f"write openai:{model} with {prefix}base_url={address} ({prefix}key_variable=NAME if its key is not in "
+        "OPENAI_API_KEY)",
     )

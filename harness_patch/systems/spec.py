@@ -100,7 +100,7 @@ def _parse_stage(role: str, part: str, spec: str) -> Stage:
         raise SpeechIQError(
             f"pretrained={spec}",
             f"no engine {engine!r} for the {role} stage",
-            f"{did_you_mean(engine, known)}"
-            f"known are {', '.join(sorted(known))}{more} (a hub id or folder alone means hf)",
+            f"{did_you_mean(engine, known)}known are {', '.join(sorted(known))}{more} (a hub id or folder alone means "
+            "hf)",
         )
     return Stage(role, engine, model)

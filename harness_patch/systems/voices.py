@@ -107,8 +107,8 @@ def _split(spec: str) -> tuple[str, str]:
         raise SpeechIQError(
             f"speaks={spec}",
             "not a voice",
-            f"write ENGINE:MODEL, such as speaks=hf:facebook/mms-tts-eng, or speaks={OWN} "
-            f"for a model that speaks by itself",
+            f"write ENGINE:MODEL, such as speaks=hf:facebook/mms-tts-eng, or speaks={OWN} for a model that speaks by "
+            "itself",
         )
     return engine, model
 

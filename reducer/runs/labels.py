@@ -63,8 +63,8 @@ def read_labels(path: Path, systems: Mapping[str, Collection[Item]]) -> Labels:
             near = did_you_mean(label.system, systems)
             raise SpeechIQError(
                 where,
-                f"no run of system {label.system!r}; {near}give its run, or delete its labels",
-                f"the runs have {', '.join(sorted(systems))}",
+                f"no run of system {label.system!r}",
+                f"{near}give its run, or delete its labels; the runs have {', '.join(sorted(systems))}",
             )
         if label.id not in clips:
             near = did_you_mean(label.id, clips)

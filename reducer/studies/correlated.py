@@ -96,7 +96,7 @@ def read_ranks(file: Path, systems: Sequence[str]) -> dict[str, dict[str, float]
     check_columns(rows[0], [SYSTEM], file)
     columns = [name for name in rows[0] if name != SYSTEM]
     if not columns:
-        raise SpeechIQError(file, "no column of ranks ", f"add one next to {SYSTEM!r}, 1 for the best system")
+        raise SpeechIQError(file, "no column of ranks", f"add one next to {SYSTEM!r}, 1 for the best system")
     ranks: dict[str, dict[str, float]] = {name: {} for name in columns}
     for number, row in enumerate(rows, 1):
         where = f"{file} row {number}"

@@ -54,9 +54,8 @@ def compare_references(systems: Iterable[System], draws: int = 1000, seed: int =
     if not rows:
         sets = sorted({name for system in systems for name in system.datasets.values()})
         raise SpeechIQError(
-            "no system ran a set and its cleaned version (sets",
-            f"{', '.join(sets) or 'none'})",
-            f"run both, such as siq_voxpopuli_remember and siq_voxpopuli{CLEANED}_remember",
+            f"no system ran a set and its cleaned version (sets: {', '.join(sets) or 'none'})",
+            fix=f"run both, such as siq_voxpopuli_remember and siq_voxpopuli{CLEANED}_remember",
         )
     return sorted(rows, key=lambda row: (row.dataset, row.cleaned))
 

@@ -77,8 +77,8 @@ def read_one_task(dataset: str) -> tuple[Path, dict[str, Any]]:
     if loader not in LOADERS:
         raise SpeechIQError(
             file,
-            f"custom_dataset: {loader!r:.80} is not a loader of speechiq, and `siq` runs no code that a task "
-            f"folder names",
+            f"custom_dataset: {loader!r:.80} is not a loader of speechiq, and `siq` runs no code that a task folder "
+            "names",
             f"use {LOADERS[0]}",
         )
     return file, task

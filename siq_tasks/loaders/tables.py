@@ -124,7 +124,7 @@ def read_texts(value: Any, where: str) -> list[str]:
     texts = value.split(";") if isinstance(value, str) else value or []
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
         raise SpeechIQError(
-            where, f"{value!r:.80} is not a list of texts; write a list, or one text with ", "between them"
+            where, f"{value!r:.80} is not a list of texts", "write a list, or one text with ; between them"
         )
     return [text.strip() for text in texts if text.strip()]
 

@@ -141,7 +141,7 @@ def refuse_unknown_clips(questions: Sequence[Mapping[str, Any]], clip_ids: Colle
     if unknown := sorted({row["id"] for row in questions} - set(clip_ids)):
         raise SpeechIQError(
             dataset,
-            f"questions for {count_of(len(unknown), 'clip')} that the set does not have, "
-            f"{unknown[0]} among them; `siq list tasks` lists the ids of the set",
+            f"questions for {count_of(len(unknown), 'clip')} that the set does not have, {unknown[0]} among them; `siq "
+            "list tasks` lists the ids of the set",
             "correct the ids, or choose the subset for which the questions were written",
         )

@@ -139,9 +139,8 @@ def _pair(system_a: System, system_b: System, category: str, allow_mismatch: boo
     if differing and not allow_mismatch:
         raise SpeechIQError(
             f"category {category}",
-            f"{len(differing)} of {len(shared)} answers of system {system_a.name!r} differ "
-            f"between the two sides, such as {show_item(next(iter(differing)))}, so that judges cannot be compared on "
-            f"them",
+            f"{len(differing)} of {len(shared)} answers of system {system_a.name!r} differ between the two sides, such "
+            f"as {show_item(next(iter(differing)))}, so that judges cannot be compared on them",
             f"{FIX}, or add --allow-mismatch to leave them out",
         )
     return [(item[0], a[item], b[item]) for item in shared if item not in differing]
