@@ -21,7 +21,7 @@ Function = TypeVar("Function", bound=Callable[..., None])
 
 
 class Entry(NamedTuple):
-    """A command.
+    """Hold a command.
 
     Attributes:
         place: `MODULE:FUNCTION` below `speechiq.cli`; empty for a group of commands.
@@ -116,7 +116,7 @@ def stop_in_one_line(advice: str = "") -> Iterator[None]:
 
 
 class Command(TyperCommand):
-    """A command whose help has no column of types."""
+    """Show a help without a column of types."""
 
     def get_params(self, ctx: Any) -> Any:
         """Return the parameters."""
@@ -124,7 +124,7 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A group whose commands are imported when they are called.
+    """Import the commands of a group when they are called.
 
     Args:
         words: Words after `siq` that name the group; without them, `siq` itself.

@@ -33,7 +33,7 @@ SETTINGS = ("SIQ_CACHE", VARIABLE, "SIQ_TASKS", "OPENAI_BASE_URL", "HF_HOME", "H
 
 
 class Finding(NamedTuple):
-    """The result of one examination.
+    """Hold the result of one examination.
 
     Attributes:
         name: What was examined.

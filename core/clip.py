@@ -23,7 +23,7 @@ SAMPLING_RATE = RATE
 
 
 class Source(Protocol):
-    """The source that a clip is cut from: a frozen, hashable record."""
+    """Define the source that a clip is cut from: a frozen, hashable record."""
 
     @property
     def sha256(self) -> str:
@@ -42,7 +42,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Audio in memory: float32, shape (samples,), mono, 16 kHz; two are equal if their `sha256` is."""
+    """Hold audio in memory: float32, shape (samples,), mono, 16 kHz; two are equal if their `sha256` is."""
 
     sha256: str
     array: np.ndarray = field(compare=False, repr=False)
@@ -58,7 +58,7 @@ class Samples:
 
 
 class Cut(Transform, frozen=True):
-    """The transform that takes a part of a transformed sound; `start` and `length` in seconds."""
+    """Take a part of a transformed sound; `start` and `length` in seconds."""
 
     start: float
     length: float
@@ -79,7 +79,7 @@ class Cut(Transform, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """A span of a recording, with its transforms.
+    """Hold a span of a recording, with its transforms.
 
     Attributes:
         offset: Its start in the source, s.

@@ -47,7 +47,7 @@ def print_in_one_line() -> None:
 
 
 class OneLine:
-    """The hook for uncaught errors that `print_in_one_line` sets; it leaves all other errors to the `previous` hook."""
+    """Print an uncaught error in one line, as `print_in_one_line` says; leave all others to the `previous` hook."""
 
     def __init__(self, previous: Hook) -> None:
         self.previous = previous

@@ -15,7 +15,7 @@ VARIABLE = "SIQ_PROGRESS"
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """The state of a bar: how many items (counted in `unit`) are done.
+    """Hold the state of a bar: how many items (counted in `unit`) are done.
 
     `verb` says which stage does what, such as `demo:whisper-base transcribing`.
     """
@@ -27,7 +27,7 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class ReportedBar(tqdm):  # type: ignore[type-arg] # it takes no type argument when it runs
-    """A bar that writes its state to a file descriptor, a line of JSON each time, instead of drawing itself."""
+    """Write the state of a bar to a file descriptor, a line of JSON each time, instead of drawing it."""
 
     def display(self, msg: str | None = None, pos: int | None = None) -> None:
         """Report the state; called by tqdm at most ten times a second."""

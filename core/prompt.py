@@ -17,7 +17,7 @@ USER = "user"
 
 
 class Scored(NamedTuple):
-    """The log-probability of a continuation, and whether greedy decoding would have written it."""
+    """Hold the log-probability of a continuation, and whether greedy decoding would have written it."""
 
     logprob: float
     is_greedy: bool
@@ -25,7 +25,7 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message: its role, and its texts and clips in their order."""
+    """Hold one message: its role, and its texts and clips in their order."""
 
     role: str
     content: tuple[str | Clip, ...]
@@ -33,7 +33,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Turns of a conversation; a model answers the last one.
+    """Hold turns of a conversation; a model answers the last one.
 
     >>> Prompt.about("What is the topic?").turns
     (Turn(role='user', content=('What is the topic?',)),)
@@ -114,7 +114,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class TextPrompt:
-    """A prompt for a language model.
+    """Hold a prompt for a language model.
 
     Attributes:
         shared: Characters up to the end of the last transcript in it, which prompts about one clip may share.

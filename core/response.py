@@ -23,7 +23,7 @@ _THINKING = re.compile(r"^.*</think(?:ing)?>|^\s*<think(?:ing)?>.*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A transcript or an answer, and its provenance.
+    """Hold a transcript or an answer, and its provenance.
 
     Half of a surrogate pair, which UTF-8 cannot encode, becomes U+FFFD in its texts.
 
@@ -57,7 +57,7 @@ class Response:
 
 @runtime_checkable
 class ResponseText(Protocol):
-    """A text that the harness takes from a model and that carries its response."""
+    """Define a text that the harness takes from a model and that carries its response."""
 
     response: Response
 

@@ -43,7 +43,7 @@ def measured(kind: str, seconds: float = 0.0) -> Iterator[None]:
 
 
 class Work(NamedTuple):
-    """The work of one or several processes: counts as in `usage`, and seconds of audio and of work per kind of work."""
+    """Hold the work of processes: counts as in `usage`, and seconds of audio and of work per kind of work."""
 
     usage: Counter[str]
     audio: Counter[str]

@@ -36,7 +36,7 @@ Kind = Literal["asr", "text", "audio", "speech", "reply"]
 
 
 class Setup(Struct, frozen=True, kw_only=True):
-    """The settings of a run that every engine gets.
+    """Hold the settings of a run that every engine gets.
 
     Attributes:
         engine: name of the engine in the registry, or of a model type of lm-eval.

@@ -28,7 +28,7 @@ KINDS = (*STAGES, "speech", "reply")
 
 
 class Backend(Struct, frozen=True):
-    """An engine that can be named in `pretrained=`.
+    """Hold an engine that can be named in `pretrained=`.
 
     Only `load` and `list_options` import the class, and with it what it needs, such as torch.
 

@@ -30,7 +30,7 @@ GRACE_S = 20.0
 
 
 class Settings(NamedTuple):
-    """The settings that the runs of several systems share, named like the options of lm-eval.
+    """Hold the settings that the runs of several systems share, named like the options of lm-eval.
 
     Attributes:
         output: Folder for lm-eval's results.

@@ -16,7 +16,7 @@ OWN = -1
 
 
 class Worded(float):
-    """The score of one item: a float that carries the clip and the number of the wording it was asked with."""
+    """Hold the score of one item: a float with the clip and the number of the wording it was asked with."""
 
     clip: str
     wording: int

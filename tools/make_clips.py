@@ -108,7 +108,7 @@ def _with_serial(ogg: bytes, serial: int) -> bytes:
 
 
 class Sources(NamedTuple):
-    """The programs and files by which clips are made."""
+    """Hold the programs and files by which clips are made."""
 
     piper: str = "piper"
     voice: Path | None = None

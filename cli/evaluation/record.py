@@ -28,7 +28,7 @@ FIX = "choose another folder with --output"
 
 
 class EvaluationRun(msgspec.Struct, frozen=True):
-    """A finished run.
+    """Hold a finished run.
 
     Attributes:
         name: Name of its system in results.

@@ -67,7 +67,7 @@ def unseal(line: bytes) -> dict[str, Any]:
 
 
 class RowFile:
-    """A file that only one process appends to: neither locks nor a shared clock are needed.
+    """Append rows to a file of this process alone: neither locks nor a shared clock are needed.
 
     Its name has the time, the host, the process and a random part. A new file begins after a failed write, which may
     leave half a line, and if the file was removed. Errors end with `fix`, after "free disk space, or".
@@ -102,7 +102,7 @@ class RowFile:
 
 
 class RowIndex:
-    """The places of the rows of some files: every line is checked once, and two numbers per row stay in memory.
+    """Find rows in some files: every line is checked once, and two numbers per row stay in memory.
 
     Errors about a file that cannot be read end with `fix`, after "remove it,".
     """

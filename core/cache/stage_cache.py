@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 class StageCache:
-    """The rows of one stage: all of them on disk, and in memory those that were fetched or computed here.
+    """Keep the rows of one stage: all on disk, and in memory those that were fetched or computed here.
 
     Threads may share one. If a key has several rows, which are equal by design, the last one counts.
 

@@ -22,7 +22,7 @@ STAGES, CLIPS = re.compile("[0-9a-f]{16}"), re.compile("[0-9a-f]{2}")
 
 
 class StageFolder(NamedTuple):
-    """One stage in the response cache, with the number of intact lines in its files, and their bytes.
+    """Hold one stage in the response cache, with the number of intact lines in its files, and their bytes.
 
     `stage` is what its rows depend on, from `stage.json`; empty if that cannot be read. It was last read or written at
     the time `used`, in seconds since 1970.

@@ -76,7 +76,7 @@ def _damage(folder: Path, patterns: str | tuple[str, ...], read: Callable[[Path]
 
 
 class _Damage(ValueError):
-    """Damage of a file, in words that follow its name."""
+    """Report damage of a file, in words that follow its name."""
 
 
 def _read_object(file: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ OTHERWISE = "correct what it names"
 
 
 class Advice(NamedTuple):
-    """What a user can do about a fault, in terms of the options of the user's command.
+    """Describe what a user can do about a fault, in terms of the options of the user's command.
 
     Attributes:
         base_url: The option that sets the address.

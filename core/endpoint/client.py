@@ -46,7 +46,7 @@ Send = Callable[[], Awaitable["httpx2.Response"]]
 
 
 class Refusal(SpeechIQError):
-    """An HTTP error that the server answered, after all retries.
+    """Report an HTTP error that the server answered, after all retries.
 
     `code` is the endpoint's own name for the reason, such as `content_filter`.
     """
@@ -57,15 +57,15 @@ class Refusal(SpeechIQError):
 
 
 class NoConnection(SpeechIQError):
-    """A server that does not answer at its address, after all retries."""
+    """Report a server that does not answer at its address, after all retries."""
 
 
 class Malformed(SpeechIQError):
-    """A reply that is not what the API promises, such as JSON that is cut off; it is not retried."""
+    """Report a reply that is not what the API promises, such as JSON that is cut off; it is not retried."""
 
 
 class Endpoint:
-    """A model behind an OpenAI-compatible server, whose key is never shown; threads may share it.
+    """Call a model behind an OpenAI-compatible server, whose key is never shown; threads may share it.
 
     Args:
         base_url: The address; by default `OPENAI_BASE_URL`, else OpenAI's own.

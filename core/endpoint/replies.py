@@ -18,15 +18,15 @@ LENGTH = "length"
 
 
 class Unusable(Exception):
-    """A reply that is refused for any content; the message says what the server did."""
+    """Report a reply that is refused for any content; the message says what the server did."""
 
 
 class NoAnswer(Exception):
-    """A valid reply without an answer, which counts as a failed call; the message says what the server sent instead."""
+    """Report a valid reply without an answer, a failed call; the message says what the server sent instead."""
 
 
 class Choice(NamedTuple):
-    """One answer of a completion, and the server's name for the reason why it ended.
+    """Hold one answer of a completion, and the server's name for the reason why it ended.
 
     Attributes:
         text: The text; for a refusal its text, for an answer that a content filter removed `FILTERED`.

@@ -56,7 +56,7 @@ def _check_redirect(response: httpx2.Response) -> None:
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """The bytes of a reply, at most `LARGEST`."""
+    """Pass on the bytes of a reply, at most `LARGEST`."""
 
     def __init__(self, response: httpx2.Response) -> None:
         assert isinstance(response.stream, httpx2.AsyncByteStream)

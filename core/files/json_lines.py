@@ -17,7 +17,7 @@ _ANY = msgspec.json.Decoder()
 
 
 class Line(NamedTuple):
-    """A line with an object: its number from 1, file and line for errors, and the object."""
+    """Hold a line with an object: its number from 1, file and line for errors, and the object."""
 
     number: int
     where: str

@@ -13,7 +13,7 @@ PADDING = 4096
 
 
 class Damage(ValueError):
-    """The error of a file that is cut off, damaged, or of another length than its header gives."""
+    """Report the error of a file that is cut off, damaged, or of another length than its header gives."""
 
 
 def skip_tags(data: Buffer, place: int) -> int:

@@ -32,7 +32,7 @@ BLOCK = 65_536
 
 
 class Inspected(NamedTuple):
-    """A file that was read to its end: its kind (`wav`), the seconds of its samples, and reasons to listen to it."""
+    """Hold a file that was read to its end: its kind (`wav`), the seconds of its samples, reasons to listen to it."""
 
     kind: str
     duration: float

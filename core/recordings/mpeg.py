@@ -19,7 +19,7 @@ LEAD = 65_536
 
 
 class Frame(NamedTuple):
-    """The header of a frame: the frame's bytes, the fields that are constant in a file, and whether it is mono."""
+    """Hold the header of a frame: the frame's bytes, the fields that are constant in a file, and whether it is mono."""
 
     length: int
     kind: tuple[int, int]

@@ -16,7 +16,7 @@ _MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 class Page(NamedTuple):
-    """A page of an Ogg file: its number in a stream, its first byte in the file, and its bytes with the header.
+    """Hold a page of an Ogg file: its number in a stream, its first byte in the file, and its bytes with the header.
 
     `flags` are `FIRST` and `LAST`.
     """

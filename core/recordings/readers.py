@@ -31,7 +31,7 @@ STEP = 65_536
 
 
 class Reader(Protocol):
-    """An opened audio file, read from its beginning to its end.
+    """Define an opened audio file, read from its beginning to its end.
 
     Attributes:
         kind: The file's kind, such as `wav`.
@@ -106,7 +106,7 @@ class SndfileReader:
 
 
 class FlacDigest:
-    """The MD5 sum of a FLAC file's samples, which its header gives."""
+    """Compute the MD5 sum of a FLAC file's samples, which its header gives."""
 
     def __init__(self, source: Path | bytes) -> None:
         with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:

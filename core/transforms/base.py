@@ -10,7 +10,7 @@ RATE = 16_000
 
 
 class Transform(msgspec.Struct, frozen=True, tag_field="kind", tag=str.lower):
-    """A change of the decoded sound, such as added noise: a frozen, hashable record."""
+    """Hold a change of the decoded sound, such as added noise: a frozen, hashable record."""
 
     @property
     def key(self) -> str:

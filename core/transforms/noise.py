@@ -69,7 +69,7 @@ def _make_hum(length: int, generator: np.random.Generator) -> np.ndarray:
 
 
 class Span(msgspec.Struct, frozen=True):
-    """A span of a stored recording, `offset` and `duration` in s; see `recordings.audio_file.AudioFile`."""
+    """Hold a span of a stored recording, `offset` and `duration` in s; see `recordings.audio_file.AudioFile`."""
 
     path: str
     sha256: str

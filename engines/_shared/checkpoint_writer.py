@@ -34,7 +34,7 @@ Item = TypeVar("Item")
 
 
 class ModelInputs(NamedTuple):
-    """The inputs of a model for one prompt.
+    """Hold the inputs of a model for one prompt.
 
     Attributes:
         ids: token ids; audio is a number of audio tokens.

@@ -39,7 +39,7 @@ LONGER = "give a smaller max_gen_toks or a model with a longer context, or leave
 
 
 class Prefill(NamedTuple):
-    """A batch of prompts that a model has prefilled.
+    """Hold a batch of prompts that a model has prefilled.
 
     Attributes:
         ids: token ids, shape (prompts, tokens); ids at places where the mask is 0 mean nothing.
@@ -68,7 +68,7 @@ Decode = Callable[[PreTrainedModel, Prefill, Sequence[Request], OnFinished], Seq
 
 
 class PrefixCaches:
-    """Caches of the prefixes that prompts share, each filled once for prompts that follow one another."""
+    """Keep caches of the prefixes that prompts share, each filled once for prompts that follow one another."""
 
     def __init__(self) -> None:
         self._caches: dict[tuple[str | int, ...], Cache] = {}

@@ -56,7 +56,7 @@ def _advise(model: str, config: PreTrainedConfig) -> str:
 
 
 class Transcript(NamedTuple):
-    """The transcript of a chunk, and whether it was cut off before its end."""
+    """Hold the transcript of a chunk, and whether it was cut off before its end."""
 
     text: str
     cut: bool

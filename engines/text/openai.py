@@ -18,7 +18,7 @@ COMPLETIONS = "/completions"
 
 
 class Token(NamedTuple):
-    """A token of a prompt, its log-probability (nats; NaN for the first), and whether none is more likely there."""
+    """Hold a token of a prompt, its log-probability (nats; NaN for the first), and whether none is likelier there."""
 
     text: str
     logprob: float

@@ -66,7 +66,7 @@ class SpeakingByItself(Speaking):
 
 
 class VoiceChoice(NamedTuple):
-    """The voice that a user chose: the class of the system that speaks with it, and how it is built.
+    """Hold the voice that a user chose: the class of the system that speaks with it, and how it is built.
 
     `build` takes the options of the system's last stage; the model of the voice is not yet loaded.
     """

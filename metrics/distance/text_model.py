@@ -31,7 +31,7 @@ Tokens = Sequence[int]
 
 
 class Role(NamedTuple):
-    """What a metric needs of a checkpoint.
+    """Describe what a metric needs of a checkpoint.
 
     Attributes:
         option: Key of metadata that names the checkpoint, for errors and the response cache.
@@ -51,7 +51,7 @@ class Role(NamedTuple):
 
 
 class Padded(NamedTuple):
-    """Texts of a batch, padded on the right.
+    """Hold texts of a batch, padded on the right.
 
     Attributes:
         ids: Token ids, (texts, tokens).
@@ -102,7 +102,7 @@ def check_checkpoint(role: Role, name: str) -> PreTrainedConfig:
 
 
 class TextModel:
-    """A checkpoint that reads texts; its weights are loaded with the first text.
+    """Read texts by a checkpoint, whose weights are loaded with the first text.
 
     One such model is in memory at a time: loading another one frees it.
 

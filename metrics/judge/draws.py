@@ -30,7 +30,7 @@ NOT_A_NUMBER = "probabilities are not numbers"
 
 
 class JudgeQuestion(NamedTuple):
-    """A prompt of a judge, the key that distinguishes it from others (in JSON types), and its name in errors."""
+    """Hold a prompt of a judge, the key that distinguishes it from others (in JSON types), and its name in errors."""
 
     text: str
     key: list[str]
@@ -50,7 +50,7 @@ class _Asked(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """One judgment.
+    """Hold one judgment.
 
     Attributes:
         text: The raw reply, or what failed in brackets; of a likelihood judge the probability of each grade, in JSON.

@@ -93,7 +93,7 @@ def check_docs(docs: Sequence[Mapping[str, Any]]) -> None:
 
 
 class JudgedItem(UserDict[str, Any]):
-    """A judged answer as lm-eval keeps it, with JSON as its text, which is what lm-eval writes into sample files.
+    """Hold a judged answer for lm-eval, with JSON as its text, which is what lm-eval writes into sample files.
 
     It is not a `dict`, which lm-eval would replace by a copy whose text is not JSON.
     """

@@ -24,7 +24,7 @@ SHOWN = ("question", "reference", "answer", "checklist", "first", "second")
 
 
 class Case(NamedTuple):
-    """An answer to judge.
+    """Hold an answer to judge.
 
     Attributes:
         reference: The right answer; may be empty if the rubric does not show it.
@@ -44,7 +44,7 @@ class Case(NamedTuple):
 
 
 class Judgment(NamedTuple):
-    """The draws of one answer.
+    """Hold the draws of one answer.
 
     An empty answer is not sent to the judge: it has the lowest score in every draw, with empty texts.
 
@@ -60,7 +60,7 @@ class Judgment(NamedTuple):
 
 
 class PairCase(NamedTuple):
-    """Two answers to compare; the reference may be empty, and `name` is for errors."""
+    """Hold two answers to compare; the reference may be empty, and `name` is for errors."""
 
     question: str
     first: str
@@ -70,7 +70,7 @@ class PairCase(NamedTuple):
 
 
 class PairJudgment(NamedTuple):
-    """The draws of one comparison, each in both orders: 1 if the first is better, -1 the second, 0 equal, else NaN.
+    """Hold the draws of a comparison, each in both orders: 1 if the first is better, -1 the second, 0 equal, else NaN.
 
     Attributes:
         shown_first: Scores with the first answer shown first.

@@ -38,7 +38,7 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 class Rubric(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a judge is asked, and the scale of its answer.
+    """Describe what a judge is asked, and the scale of its answer.
 
     Attributes:
         version: Raised by the author with each change.

@@ -66,7 +66,7 @@ RECORDED = ("judge", "judge_rubric", "judge_draws", "judge_seed", "judge_by")
 
 
 class Judging(Struct, frozen=True, kw_only=True):
-    """The settings of a judge.
+    """Hold the settings of a judge.
 
     Attributes:
         rubric_name: Name or file of the rubric, as it was given.

@@ -114,7 +114,7 @@ _VERDICT_LABEL = re.compile(
 
 
 class Verdict(NamedTuple):
-    """What a reply states.
+    """Describe what a reply states.
 
     Attributes:
         score: On the scale of the rubric; NaN if the reply is unparsed.

@@ -34,7 +34,7 @@ _SHORT = 50
 
 @dataclass
 class _Reading:
-    """The state of reading one answer.
+    """Hold the state of reading one answer.
 
     Attributes:
         claims: Letter -> how clear its claim is.

@@ -19,7 +19,7 @@ LICENSE = Path(__file__).with_name("wordnet.LICENSE")
 
 
 class Lemma(NamedTuple):
-    """A word of a synset, as WordNet writes it."""
+    """Hold a word of a synset, as WordNet writes it."""
 
     word: str
 
@@ -29,7 +29,7 @@ class Lemma(NamedTuple):
 
 
 class Synset(NamedTuple):
-    """Words with one meaning."""
+    """Hold words with one meaning."""
 
     words: Sequence[str]
 

@@ -42,7 +42,7 @@ ROLE = Role(
 
 
 class Tagger(TextModel):
-    """A token-classification model that tags named entities.
+    """Tag named entities by a token-classification model.
 
     A word is in an entity if its first token has a label other than `O`; neighboring words of one type are one entity.
     """

@@ -30,7 +30,7 @@ Align = Callable[[str, str], jiwer.WordOutput | jiwer.CharacterOutput]
 
 @dataclass(frozen=True)
 class Errors:
-    """Counts of one alignment, or the sum of several; the unit is words or characters.
+    """Hold counts of one alignment, or the sum of several; the unit is words or characters.
 
     >>> count_errors("so it goes", "so he goes on") + Errors(hits=7)
     Errors(hits=9, substitutions=1, deletions=0, insertions=1)
@@ -64,7 +64,7 @@ class Errors:
 
 
 class ErrorRate(float):
-    """The error rate of `errors`: a float that carries its counts, so that rates can be pooled.
+    """Hold the error rate of `errors`: a float with its counts, so that rates can be pooled.
 
     >>> pool([ErrorRate(Errors(hits=9, deletions=1)), ErrorRate(Errors(hits=9, substitutions=21))])
     0.55

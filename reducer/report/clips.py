@@ -39,7 +39,7 @@ Ops = list[int | str]
 
 
 class Edit(NamedTuple):
-    """One place at which a text differs from the reference.
+    """Hold one place at which a text differs from the reference.
 
     Attributes:
         start: Number of the first word of the reference that differs, from 0.
@@ -53,7 +53,7 @@ class Edit(NamedTuple):
 
 
 class TranscriptView(NamedTuple):
-    """One system's transcript of one clip.
+    """Hold one system's transcript of one clip.
 
     Attributes:
         text: As the system wrote it.
@@ -69,7 +69,7 @@ class TranscriptView(NamedTuple):
 
 
 class ClipView(NamedTuple):
-    """One clip.
+    """Hold one clip.
 
     Attributes:
         id: As in the pool.

@@ -13,7 +13,7 @@ ENCODERS_OF_CONTROLS = {"gold": "none (reads the reference)", "silence": "none (
 
 
 class Identity(NamedTuple):
-    """A system as the leaderboard names it; "" for what its run does not record.
+    """Hold a system as the leaderboard names it; "" for what its run does not record.
 
     Attributes:
         kind: `Cascade`, `Cascade + GER`, `End to end` or `Control`.

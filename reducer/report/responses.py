@@ -23,7 +23,7 @@ DIFFERS = 0.5
 
 
 class _Row(msgspec.Struct):
-    """A row of any suite, with its complete doc."""
+    """Hold a row of any suite, with its complete doc."""
 
     doc: dict[str, Any]
     filtered_resps: Any = ""

@@ -36,7 +36,7 @@ DIFFERENCES = (
 
 
 class Section(NamedTuple):
-    """A section of a page: charts (id -> caption), a table, and notes below it."""
+    """Hold a section of a page: charts (id -> caption), a table, and notes below it."""
 
     id: str
     title: str

@@ -31,7 +31,7 @@ NO_ANSWERS = Answers({}, {}, {}, [])
 
 
 class Study(NamedTuple):
-    """The content of a report. Lists with one entry per system are in the order of `scoreboard.pool.systems`.
+    """Hold the content of a report. Lists with one entry per system are in the order of `scoreboard.pool.systems`.
 
     Attributes:
         scoreboard: The systems, their raw scores, scores and error bars.

@@ -27,14 +27,14 @@ ROUNDING = 1e-9
 
 
 class RunFacts(NamedTuple):
-    """A run: the command that makes the same run, if the model type is known, and its settings by name."""
+    """Hold a run: the command that makes the same run, if the model type is known, and its settings by name."""
 
     command: str
     facts: dict[str, str]
 
 
 class SystemPage(NamedTuple):
-    """What the page shows of one system.
+    """Describe what the page shows of one system.
 
     Attributes:
         facts: Its rank and shares of failures, in words.

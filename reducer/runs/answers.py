@@ -25,7 +25,7 @@ Letter = Literal["A", "B", "C", "D", "E", "?"]
 
 
 class _Asked(msgspec.Struct):
-    """The parts of a doc that identify a question."""
+    """Hold the parts of a doc that identify a question."""
 
     id: Name
     question_id: Name
@@ -35,27 +35,27 @@ class _Asked(msgspec.Struct):
 
 
 class _AskedWithClip(_Asked):
-    """A question and its clip's reference text and audio."""
+    """Hold a question and its clip's reference text and audio."""
 
     text: str
     audio: Any = None
 
 
 class _AskedRow(msgspec.Struct):
-    """A row with its question."""
+    """Hold a row with its question."""
 
     doc: _Asked
 
 
 class _AnswerRow(msgspec.Struct):
-    """A row with its question and answers."""
+    """Hold a row with its question and answers."""
 
     doc: _AskedWithClip
     filtered_resps: Annotated[list[tuple[Letter, list[Letter]]], msgspec.Meta(min_length=1)]
 
 
 class AnsweredQuestion(NamedTuple):
-    """A question of Apply with the texts of (A) to (D), the letter of the right one, and the clip's reference.
+    """Hold a question of Apply with the texts of (A) to (D), the letter of the right one, and the clip's reference.
 
     `audio` is the path of the clip, as its run recorded it; None if the run does not record it.
     """
@@ -73,14 +73,14 @@ class AnsweredQuestion(NamedTuple):
 
 
 class AnswerVote(NamedTuple):
-    """A system's answer: the vote, and the letters it comes from; `?` is an answer without a letter."""
+    """Hold a system's answer: the vote, and the letters it comes from; `?` is an answer without a letter."""
 
     vote: str
     letters: str
 
 
 class Answers(NamedTuple):
-    """All systems' answers to the same questions.
+    """Hold all systems' answers to the same questions.
 
     Attributes:
         questions: (clip, question) -> the question, sorted.

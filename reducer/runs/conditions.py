@@ -50,7 +50,7 @@ FIXES = {CONDITION: "compare conditions by siq study robustness", SETTINGS: "run
 
 
 class Mismatch(NamedTuple):
-    """One difference between a system's run and what it is compared with, in words, and what the user can do.
+    """Hold one difference between a system's run and what it is compared with, in words, and what the user can do.
 
     `aspect` is one of `ASPECTS`, `CONDITION`, `SETTINGS` or `JUDGE`.
     """

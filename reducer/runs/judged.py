@@ -22,7 +22,7 @@ FIX = "give the folder of a run with a judged task, such as one of `lm_eval --ta
 
 
 class JudgedDoc(msgspec.Struct):
-    """The texts of the doc of a judged task."""
+    """Hold the texts of the doc of a judged task."""
 
     id: str | int | float
     question: str
@@ -33,7 +33,7 @@ class JudgedDoc(msgspec.Struct):
 
 
 class Stored(msgspec.Struct):
-    """What the filter of a judged task left in `filtered_resps`: the system's answer, and per draw of the judge a text.
+    """Hold what the filter of a judged task left in `filtered_resps`: the answer, and a text per draw of the judge.
 
     `scores` has the score of each draw on the scale of the rubric; None for one that could not be read.
     """
@@ -88,7 +88,7 @@ class Judged(NamedTuple):
 
 
 class _JudgeColumns(msgspec.Struct):
-    """A row with the columns of a judged task; rows of other tasks have no `unjudged`."""
+    """Hold a row with the columns of a judged task; rows of other tasks have no `unjudged`."""
 
     doc: dict[str, Any]
     filtered_resps: Any = None
@@ -102,7 +102,7 @@ class _JudgeColumns(msgspec.Struct):
 
 
 class JudgedRow(NamedTuple):
-    """A row of a judged task: its item (the clip first), the whole row as lm-eval wrote it, and what is read of it.
+    """Hold a row of a judged task: its item (the clip first), the row as lm-eval wrote it, and what is read of it.
 
     `id` is a digest that names the answer, with any judge.
     """

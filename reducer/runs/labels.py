@@ -19,7 +19,7 @@ ADVICE = 'each line is {"id": CLIP, "system": NAME, "success": true or false, "b
 
 
 class Label(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One label of a clip, or of a question about it; `by` is `answers`, `judge ENGINE:MODEL`, or a person."""
+    """Hold one label of a clip, or of a question about it; `by` is `answers`, `judge ENGINE:MODEL`, or a person."""
 
     id: str
     system: str

@@ -13,7 +13,7 @@ HIGHEST_LIMIT = 100.0
 
 
 class Alternative(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Another column that can score a category; it has the direction and range of the usual column.
+    """Hold another column that can score a category; it has the direction and range of the usual column.
 
     Attributes are those of `Measure`.
     """
@@ -23,7 +23,7 @@ class Alternative(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The column of a sample row that holds the score, and how people read it.
+    """Hold the column of a sample row that holds the score, and how people read it.
 
     Attributes:
         column: Its name.
@@ -124,7 +124,7 @@ class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Category(msgspec.Struct, frozen=True, rename={"name": "category"}):
-    """One category of a suite: for SIQ, a level.
+    """Hold one category of a suite: for SIQ, a level.
 
     Attributes:
         suite: Name of the suite.

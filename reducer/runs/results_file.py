@@ -24,7 +24,7 @@ YEAR_10000 = 253_402_300_800
 
 
 class _Recorded(msgspec.Struct):
-    """The record of `hf-audio` under the key `siq`."""
+    """Hold the record of `hf-audio` under the key `siq`."""
 
     pretrained: Any = None
     system: dict[str, Any] = {}
@@ -40,7 +40,7 @@ class _Task(msgspec.Struct):
 
 
 class Results(msgspec.Struct):
-    """The part of a results file that is read; other keys are ignored."""
+    """Hold the part of a results file that is read; other keys are ignored."""
 
     date: Annotated[float, msgspec.Meta(ge=0, lt=YEAR_10000)]
     configs: dict[str, _Task]
@@ -56,7 +56,7 @@ _RESULTS = msgspec.json.Decoder(Results)
 
 
 class TaskRun(NamedTuple):
-    """One task of one results file.
+    """Hold one task of one results file.
 
     Attributes:
         date: Start of the run, in seconds since 1970.

@@ -23,7 +23,7 @@ Item = tuple[str, ...]
 
 
 class Doc(msgspec.Struct):
-    """The parts of a doc of any task template that pages and judges show: only `id` has a known type."""
+    """Hold the parts of a doc of any task template that pages and judges show: only `id` has a known type."""
 
     id: Name
     question_id: Any = ""
@@ -37,7 +37,7 @@ class Doc(msgspec.Struct):
 
 
 class TextRow(msgspec.Struct):
-    """A row of any task template, with its texts."""
+    """Hold a row of any task template, with its texts."""
 
     doc: Doc
     filtered_resps: Any = ""

@@ -29,7 +29,7 @@ class _Measured(msgspec.Struct):
 
 
 class _Recorded(msgspec.Struct):
-    """The record of `hf-audio` under the key `siq`."""
+    """Hold the record of `hf-audio` under the key `siq`."""
 
     usage: Any = None
     speed: Any = None
@@ -41,7 +41,7 @@ class _Recorded(msgspec.Struct):
 
 
 class _Config(msgspec.Struct):
-    """The part of `config` that says how lm-eval was called; values of other types are left out."""
+    """Hold the part of `config` that says how lm-eval was called; values of other types are left out."""
 
     model: Any = None
     model_args: dict[str, Any] | str | None = None
@@ -146,7 +146,7 @@ def _duration(seconds: Any) -> str:
 
 
 class MeasuredSpeed(NamedTuple):
-    """The speed of one kind of work in one run; device and batch size are empty if not recorded.
+    """Hold the speed of one kind of work in one run; device and batch size are empty if not recorded.
 
     Attributes:
         work: Kind of work, such as `transcribing`, `answering by likelihood`, `embedding` or `judging`.

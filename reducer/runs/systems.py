@@ -25,7 +25,7 @@ COMPLETE = 1 - 1e-3
 
 
 class Flags(NamedTuple):
-    """Shares of failures, between 0 and 1; None if no row of the system has the column.
+    """Hold shares of failures, between 0 and 1; None if no row of the system has the column.
 
     Attributes:
         unparsed: Share of the Apply answers in which no letter could be read.
@@ -41,7 +41,7 @@ class Flags(NamedTuple):
 
 
 class System(NamedTuple):
-    """One speech system and its scores.
+    """Hold one speech system and its scores.
 
     Attributes:
         name: The system's name, as `results_file.tasks_of` finds it.
@@ -99,7 +99,7 @@ class System(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """All systems that were found, sorted by name, and one line per choice that was made between runs."""
+    """Hold all systems that were found, sorted by name, and one line per choice that was made between runs."""
 
     systems: list[System]
     warnings: list[str]

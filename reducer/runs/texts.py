@@ -22,7 +22,7 @@ OF_BASIC_WORDS, OF_CHARACTERS = "wer_basic", "cer"
 
 
 class Answer(NamedTuple):
-    """An answer to one question, with its right answer.
+    """Hold an answer to one question, with its right answer.
 
     The answer is the vote and the letters it comes from, `B (BBABB)`; of another template, its text.
     """
@@ -78,7 +78,7 @@ def differing(one: str, other: str) -> tuple[list[tuple[str, bool]], list[tuple[
 
 
 class Written(NamedTuple):
-    """What one system wrote about an item.
+    """Describe what one system wrote about an item.
 
     The question of an assistant's task is the query; `right` is empty if the doc has no right answer; the text is the
     answer, or for a task that transcribes the transcript.

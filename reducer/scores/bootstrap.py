@@ -26,7 +26,7 @@ NOTHING = np.empty(0)
 
 
 class Bars(NamedTuple):
-    """Error bars of a scoreboard; arrays of shape (systems,) are in the order of the pool.
+    """Hold error bars of a scoreboard; arrays of shape (systems,) are in the order of the pool.
 
     Attributes:
         draws: Number of draws.

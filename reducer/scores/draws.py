@@ -56,7 +56,7 @@ class Clips(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """The scores of every draw that can be scored.
+    """Hold the scores of every draw that can be scored.
 
     Attributes:
         raw: Level -> mean raw score, shape (draws, systems).
@@ -212,7 +212,7 @@ LARGEST_STRETCH = 4.0
 
 
 class Sums(NamedTuple):
-    """Scores of one level, of the pool (row 0) and of all draws.
+    """Hold scores of one level, of the pool (row 0) and of all draws.
 
     Attributes:
         raw: Mean raw scores, shape (1 + draws, systems).

@@ -42,7 +42,7 @@ WAYS = {"apply": "; run the data set's apply task as well, which needs a questio
 
 
 class Count(NamedTuple):
-    """The size of a level.
+    """Hold the size of a level.
 
     Attributes:
         clips: Number of scored clips.
@@ -88,7 +88,7 @@ class Beaten(NamedTuple):
 
 
 class Remarks(NamedTuple):
-    """The remarks on a ranking.
+    """Hold the remarks on a ranking.
 
     Attributes:
         no_siq: Why SIQ is missing, and what to do; None if there is one.

@@ -40,7 +40,7 @@ RULES: dict[str, Callable[[Any], Any]] = {
 
 
 class LevelScale(NamedTuple):
-    """The scale of one level, from a pool of systems.
+    """Hold the scale of one level, from a pool of systems.
 
     Attributes:
         discrimination: V_i of eq. 3, shape (clips,).
@@ -58,7 +58,7 @@ class LevelScale(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """The scale of a pool: the rule of its level weights (as for `share_out`), and level -> its scale."""
+    """Hold the scale of a pool: the rule of its level weights (as for `share_out`), and level -> its scale."""
 
     rule: str
     levels: dict[str, LevelScale]
@@ -73,7 +73,7 @@ class LevelScores(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """All systems on one scale; `siq` and `ranks` have shape (systems,)."""
+    """Hold all systems on one scale; `siq` and `ranks` have shape (systems,)."""
 
     systems: tuple[str, ...]
     scale: Scale

@@ -20,7 +20,7 @@ KNOWN_TRANSCRIPTS = ("gold", "silence")
 
 
 class ScoreMatrix(NamedTuple):
-    """Systems that answered the same items.
+    """Hold systems that answered the same items.
 
     Attributes:
         systems: Names, sorted, so that no number depends on the order in which runs were given.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Scoreboard(NamedTuple):
-    """The scores of a suite; arrays of shape (systems,) are in the order of the pool. A notebook shows it as a table.
+    """Hold the scores of a suite; arrays of shape (systems,) are in the order of the pool. A notebook shows a table.
 
     A column is a category, or one of `further`, which do not count for ranks.
 

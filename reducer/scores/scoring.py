@@ -27,7 +27,7 @@ NOTHING = ConfirmedSet()
 
 
 class ScoringOptions(NamedTuple):
-    """Options of the user; a suite without a scale does not use the first three.
+    """Hold options of the user; a suite without a scale does not use the first three.
 
     Attributes:
         weights: Rule of the level weights; None means the default.

@@ -20,7 +20,7 @@ from speechiq.reducer.scores.siq_systems import check_levels
 
 
 class Found(NamedTuple):
-    """The suites of some runs, SIQ first, with one line per choice that was made between runs.
+    """Hold the suites of some runs, SIQ first, with one line per choice that was made between runs.
 
     Attributes:
         tasks: Suite -> the newest run of each of its tasks.

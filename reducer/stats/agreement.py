@@ -19,7 +19,7 @@ ROUNDING = 1e-9
 
 
 class Agreement(NamedTuple):
-    """How far raters A and B agree on the items that both scored.
+    """Describe how far raters A and B agree on the items that both scored.
 
     Attributes:
         equal: Share of items with equal scores.

@@ -27,7 +27,7 @@ Statistic = Callable[[np.ndarray], np.ndarray]
 
 
 class Resampled(NamedTuple):
-    """A statistic with its values in all draws.
+    """Hold a statistic with its values in all draws.
 
     Attributes:
         values: The statistic in row 0, then its value in each draw, shape (1 + draws, ...).

@@ -19,7 +19,7 @@ ON_PLANE = 1e-7
 
 
 class Fit(NamedTuple):
-    """A logistic regression on some items.
+    """Hold a logistic regression on some items.
 
     Attributes:
         probability: Probability of failure of each item.

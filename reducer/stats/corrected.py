@@ -22,7 +22,7 @@ ROUNDING = 1e-9
 
 
 class Corrected(NamedTuple):
-    """The mean score of `answers` answers, as the judge gave it and corrected by a person's scores.
+    """Hold the mean score of `answers` answers, as the judge gave it and corrected by a person's scores.
 
     The corrected mean is undefined without any score of the person, and its interval for answers of one clip.
     """

@@ -16,14 +16,14 @@ FEWEST = 5
 
 
 class Coefficient(NamedTuple):
-    """One coefficient from -1 to 1, and its two-sided p-value for no association; both may be undefined (NaN)."""
+    """Hold one coefficient from -1 to 1, and its two-sided p-value for no association; both may be undefined (NaN)."""
 
     estimate: Estimate
     p: float
 
 
 class Correlation(NamedTuple):
-    """The three coefficients of one pair of rankings over `systems` systems."""
+    """Hold the three coefficients of one pair of rankings over `systems` systems."""
 
     systems: int
     pearson: Coefficient

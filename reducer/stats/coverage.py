@@ -10,7 +10,7 @@ ENOUGH = 50
 
 
 class Coverage(NamedTuple):
-    """The lowest and highest coverage of 95 % intervals of SIQ over the simulated populations, in percent."""
+    """Hold the lowest and highest coverage of 95 % intervals of SIQ over the simulated populations, in percent."""
 
     own_scale: tuple[int, int]
     norms: tuple[int, int]

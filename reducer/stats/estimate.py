@@ -13,7 +13,7 @@ DECIMALS = 9
 
 
 class Estimate(NamedTuple):
-    """A number with the ends of its 95 % interval; NaN for what is not defined.
+    """Hold a number with the ends of its 95 % interval; NaN for what is not defined.
 
     Attributes:
         value: The number.
@@ -50,7 +50,7 @@ UNDEFINED = Estimate(math.nan)
 
 
 class Difference(NamedTuple):
-    """The score of A minus that of B.
+    """Hold the score of A minus that of B.
 
     Attributes:
         a: Score of A.

@@ -10,14 +10,14 @@ CONFIDENCE = 0.95
 
 
 class Interval(NamedTuple):
-    """The ends of a 95 % interval, each of shape (systems,)."""
+    """Hold the ends of a 95 % interval, each of shape (systems,)."""
 
     low: np.ndarray
     high: np.ndarray
 
 
 class StudentizedDraws(NamedTuple):
-    """Draws around a center.
+    """Hold draws around a center.
 
     Attributes:
         score: The reported score, shape (systems,).

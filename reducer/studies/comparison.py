@@ -18,7 +18,7 @@ SIQ = "siq"
 
 
 class Share(NamedTuple):
-    """A clip's part in the difference.
+    """Hold a clip's part in the difference.
 
     Attributes:
         clip: Id of the clip.
@@ -34,7 +34,7 @@ class Share(NamedTuple):
 
 
 class Undefined(NamedTuple):
-    """Numbers of items of a level: without a score of A, of B, all, and those `compared`, with a score of both."""
+    """Hold numbers of items of a level: without a score of A, of B, all, and those `compared`, with a score of both."""
 
     a: int
     b: int
@@ -43,7 +43,7 @@ class Undefined(NamedTuple):
 
 
 class ComparisonRow(NamedTuple):
-    """One score of both systems, in the unit that people read.
+    """Hold one score of both systems, in the unit that people read.
 
     Attributes:
         key: Name of a level, of a level with `_z`, or `siq`.
@@ -60,7 +60,7 @@ class ComparisonRow(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """The differences between systems a and b.
+    """Hold the differences between systems a and b.
 
     Attributes:
         left_out: Number of draws that could not be scored; they do not count.

@@ -19,7 +19,7 @@ from speechiq.siq_tasks.loaders.tables import check_columns, read_field, read_nu
 
 
 class CorrelationRow(NamedTuple):
-    """One metric (`SIQ`, a level with its column, or another column of ranks), and its correlation with the ranks."""
+    """Hold one metric (`SIQ`, a level with its column, or a column of ranks), and its correlation with the ranks."""
 
     metric: str
     correlation: Correlation

@@ -19,7 +19,7 @@ from speechiq.reducer.studies.unanswerable import UNANSWERABLE, Confirmed, check
 
 
 class Hallucination(NamedTuple):
-    """Counts of one system on the unanswerable questions.
+    """Hold counts of one system on the unanswerable questions.
 
     Attributes:
         control: `gold`, `silence` or `letter:X`; empty for a system that listens.

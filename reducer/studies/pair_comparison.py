@@ -30,7 +30,7 @@ UNIT = "standard deviations, mean of the categories"
 
 
 class Compared(NamedTuple):
-    """The comparison of two systems, ready to show and write.
+    """Hold the comparison of two systems, ready to show and write.
 
     Attributes:
         notes: Lines that are printed below the verdict.

@@ -20,7 +20,7 @@ ADVICE_NAME = "siq compare NAME_A NAME_B RUNS"
 
 
 class Pair(NamedTuple):
-    """Two systems of one suite.
+    """Hold two systems of one suite.
 
     Attributes:
         others: Further systems, which can set a scale.
@@ -41,7 +41,7 @@ class Pair(NamedTuple):
 
 
 class Held(NamedTuple):
-    """The suites of some runs, and the systems of each suite."""
+    """Hold the suites of some runs, and the systems of each suite."""
 
     found: Found
     systems: dict[str, list[System]]
@@ -57,7 +57,7 @@ class Held(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """One of the two systems: the runs that have it, and suite -> the system."""
+    """Hold one of the two systems: the runs that have it, and suite -> the system."""
 
     held: Held
     by_suite: dict[str, System]

@@ -21,7 +21,7 @@ LEVEL = "remember"
 
 
 class ReferenceErrors(NamedTuple):
-    """One system on one set, scored against the original and the cleaned references of the same clips.
+    """Hold one system on one set, scored against the original and the cleaned references of the same clips.
 
     Attributes:
         dataset: Name of the original set.

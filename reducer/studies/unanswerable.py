@@ -40,7 +40,7 @@ ADVICE_SET = "make one with `siq study unanswerable --review`"
 
 
 class _Review(msgspec.Struct):
-    """The fields that are read of a line of a review file."""
+    """Hold the fields that are read of a line of a review file."""
 
     id: str
     question_id: str
@@ -52,7 +52,7 @@ class _Review(msgspec.Struct):
 
 
 class _InSet(msgspec.Struct, forbid_unknown_fields=True):
-    """A question of an unanswerable set."""
+    """Hold a question of an unanswerable set."""
 
     id: str
     question_id: str

@@ -28,7 +28,7 @@ LONGEST_SHOWN = 40
 
 
 class Text(NamedTuple):
-    """A text to speak; `row` has all columns of its row, or only `id` and `text` for a plain text file."""
+    """Hold a text to speak; `row` has all columns of its row, or only `id` and `text` for a plain text file."""
 
     id: str
     text: str
@@ -36,7 +36,7 @@ class Text(NamedTuple):
 
 
 class Spoken(NamedTuple):
-    """A text and its speech by a voice, `ENGINE:MODEL`, from a seed."""
+    """Hold a text and its speech by a voice, `ENGINE:MODEL`, from a seed."""
 
     text: Text
     voice: str

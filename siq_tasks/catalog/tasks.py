@@ -20,7 +20,7 @@ DEFAULT_REVISION = "main"
 
 
 class TaskInfo(NamedTuple):
-    """One task of the package.
+    """Hold one task of the package.
 
     Attributes:
         name: Name for `lm_eval run --tasks`.

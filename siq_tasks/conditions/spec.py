@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"(?P<number>[-+]?(?:\d+(?:\.\d*)?|\.\d+|inf))(?P<unit>[A-Z
 
 
 class Step(NamedTuple):
-    """One step of a condition.
+    """Hold one step of a condition.
 
     Attributes:
         text: As the user wrote it.
@@ -51,7 +51,7 @@ Parser = Callable[[str, str, str], Step]
 
 
 class Kind(NamedTuple):
-    """How one kind of step is written: a valid step, its meaning for help texts, and its parser."""
+    """Describe how one kind of step is written: a valid step, its meaning for help texts, and its parser."""
 
     example: str
     meaning: str

@@ -26,7 +26,7 @@ BY_DIGEST, ALL = "rotate", "all"
 
 
 class RowQuestions(NamedTuple):
-    """How the rows of one task are asked.
+    """Describe how the rows of one task are asked.
 
     Attributes:
         columns: The columns of what a row asks.

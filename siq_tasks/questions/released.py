@@ -47,7 +47,7 @@ _TAG = re.compile(r"[<\[][^<>\[\]]*[>\]]|\binaudible\b", re.IGNORECASE)
 
 
 class ReleasedQuestion(msgspec.Struct, frozen=True):
-    """One question of a released file."""
+    """Hold one question of a released file."""
 
     question: str
     options: str
@@ -55,7 +55,7 @@ class ReleasedQuestion(msgspec.Struct, frozen=True):
 
 
 class ReleasedEntry(msgspec.Struct, frozen=True):
-    """The questions about one clip, which is known by its reference alone."""
+    """Hold the questions about one clip, which is known by its reference alone."""
 
     gold: str
     qa: list[ReleasedQuestion]
@@ -65,14 +65,14 @@ _ENTRIES = msgspec.json.Decoder(list[ReleasedEntry])
 
 
 class Released(NamedTuple):
-    """The entries of a released file, one per clip, and the sha256 of the file."""
+    """Hold the entries of a released file, one per clip, and the sha256 of the file."""
 
     entries: list[ReleasedEntry]
     sha256: str
 
 
 class NearMatch(NamedTuple):
-    """An entry (`gold`) whose reference is almost that of a clip (`text`); similarity 0 to 100 (`fuzz.ratio`)."""
+    """Hold an entry (`gold`) whose reference is almost that of a clip (`text`); similarity 0 to 100 (`fuzz.ratio`)."""
 
     gold: str
     clip: str
@@ -82,7 +82,7 @@ class NearMatch(NamedTuple):
 
 @dataclass
 class Import:
-    """The outcome of joining a file to a data set.
+    """Hold the outcome of joining a file to a data set.
 
     Attributes:
         rows: Lines of the question file, `PER_CLIP` or more per clip.

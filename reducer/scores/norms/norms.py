@@ -23,7 +23,7 @@ VERSION = 1
 
 
 class LevelNorms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One level of the norms.
+    """Hold one level of the norms.
 
     Attributes:
         metric: The column of a sample row that has the score.
@@ -54,7 +54,7 @@ class LevelNorms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
-    """A pool of systems that is stored as a scale.
+    """Hold a pool of systems that is stored as a scale.
 
     Attributes:
         name: Name of the norms.

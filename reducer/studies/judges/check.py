@@ -27,7 +27,7 @@ ALL = ""
 
 
 class Checked(NamedTuple):
-    """What persons' scores show about a judge with one rubric.
+    """Describe what persons' scores show about a judge with one rubric.
 
     Attributes:
         groups: A record for all answers, then for each system and category with enough scores: the number of

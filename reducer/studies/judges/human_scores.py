@@ -25,7 +25,7 @@ HumanScores = dict[str, dict[str, float]]
 
 
 class _Line(msgspec.Struct):
-    """The fields that are read of a line."""
+    """Hold the fields that are read of a line."""
 
     id: str
     score: float

@@ -32,7 +32,7 @@ MEANINGS = (
 
 
 class InterJudgeAgreement(NamedTuple):
-    """The agreement of judges A and B on the answers of one system, or of all (`ALL`).
+    """Hold the agreement of judges A and B on the answers of one system, or of all (`ALL`).
 
     Scores are shares of the scale, 0 to 1, since the judges may have different rubrics.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PositionBias(NamedTuple):
-    """The influence of the order on a judge's verdicts.
+    """Hold the influence of the order on a judge's verdicts.
 
     Attributes:
         pairs: Number of pairs.

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class JudgingPlan(NamedTuple):
-    """A task whose answers are judged again by a new judge, with the rubric of the task unless another one is given."""
+    """Hold a task whose answers are judged again, and its new judge with its rubric."""
 
     task: TaskRun
     judging: Judging
 
 
 class Rejudged(NamedTuple):
-    """A task with new judgments.
+    """Hold a task with new judgments.
 
     Attributes:
         rows: All rows of its sample file, those with an answer of the judge new.

@@ -23,7 +23,7 @@ POOLED = "every_category"
 
 
 class Reliability(NamedTuple):
-    """What can be known about a judge from its own scores; a number that is not defined is NaN.
+    """Describe what can be known about a judge from its own scores; a number that is not defined is NaN.
 
     Attributes:
         unjudged: Share of them without a readable score.

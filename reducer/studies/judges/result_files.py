@@ -35,7 +35,7 @@ _OBJECT = msgspec.json.Decoder(dict[str, Any])
 
 
 class Target(NamedTuple):
-    """A run to write: to the results file `path`, in the folder of all runs that are written with it.
+    """Hold a run to write: to the results file `path`, in the folder of all runs that are written with it.
 
     Attributes:
         source: Results file of the run that was judged.

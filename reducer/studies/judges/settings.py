@@ -16,7 +16,7 @@ KEYS = ("judge", "judge_by", "judge_draws", "judge_seed", "judge_identity")
 
 
 class JudgeSettings(NamedTuple):
-    """The judge (`ENGINE:MODEL` or `exact_match`), a short digest of all its settings, and the rubric of each task."""
+    """Hold the judge (`ENGINE:MODEL` or `exact_match`), a short digest of its settings, and the rubric of each task."""
 
     name: str
     sha256: str

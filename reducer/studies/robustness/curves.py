@@ -31,7 +31,7 @@ FEWEST = 3
 
 
 class Measured(NamedTuple):
-    """The scores of all runs in one measure: a category of the suite, or `siq`.
+    """Hold the scores of all runs in one measure: a category of the suite, or `siq`.
 
     Attributes:
         sign: 1 if a higher score is better, else -1.
@@ -49,7 +49,7 @@ class Measured(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A run of a system, its score, and how much worse the score is than on clean audio, paired by clip."""
+    """Hold a run of a system, its score, and how much worse the score is than on clean audio, paired by clip."""
 
     run: SeriesRun
     score: Estimate
@@ -57,7 +57,7 @@ class Point(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """The scores of one system over the strengths of one series.
+    """Hold the scores of one system over the strengths of one series.
 
     Attributes:
         direction: Whether a higher or a lower score is better.
@@ -82,7 +82,7 @@ class Curve(NamedTuple):
 
 
 class Crossing(NamedTuple):
-    """The strength at which a system that is better on clean audio falls below another.
+    """Hold the strength at which a system that is better on clean audio falls below another.
 
     Attributes:
         strength: Strength at which their curves cross, by linear interpolation, with the interval over the draws in

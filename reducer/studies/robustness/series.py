@@ -19,7 +19,7 @@ Paths = dict[str, list[int]]
 
 
 class SeriesRun(NamedTuple):
-    """A system under one condition.
+    """Hold a system under one condition.
 
     Attributes:
         name: Name of both, as in tables.

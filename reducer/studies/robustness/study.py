@@ -20,7 +20,7 @@ from speechiq.reducer.studies.robustness.series import describe_run, group_serie
 
 
 class Robustness(NamedTuple):
-    """What conditions do to the systems of one suite.
+    """Describe what conditions do to the systems of one suite.
 
     Attributes:
         clips: Number of clips of all levels, which are drawn together.

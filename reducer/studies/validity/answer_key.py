@@ -21,7 +21,7 @@ HALF = 0.5
 
 
 class Success(NamedTuple):
-    """Which (system, item) succeeded, so that the answer from the transcript is right, and a note per choice."""
+    """Hold which (system, item) succeeded, so that the answer from the transcript is right, and a note per choice."""
 
     success: dict[Key, bool]
     notes: list[str]

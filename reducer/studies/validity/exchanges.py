@@ -24,7 +24,7 @@ OPTION = "acc"
 
 
 class Exchange(NamedTuple):
-    """The answers of a system, and of its language model from the reference, to one item.
+    """Hold the answers of a system, and of its language model from the reference, to one item.
 
     Attributes:
         question: What was asked; for an assistant, the query itself.

@@ -33,7 +33,7 @@ BASELINE = "wer"
 
 
 class Combination(NamedTuple):
-    """A linear form whose weights the items themselves chose.
+    """Hold a linear form whose weights the items themselves chose.
 
     Attributes:
         weights: Metric -> its weight in the fit to all items, relative to that of the first; None if separated.
@@ -47,7 +47,7 @@ class Combination(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """How well metrics predict failure.
+    """Describe how well metrics predict failure.
 
     Attributes:
         labels: Source of the labels, in words.

@@ -21,7 +21,7 @@ BIN, BINS = 15, 10
 
 
 class Quality(NamedTuple):
-    """How well probabilities of failure agree with failures: area under the ROC curve, Efron's and McFadden's R2."""
+    """Describe how well probabilities of failure agree with failures: ROC AUC, Efron's R2 and McFadden's R2."""
 
     auc: float
     efron: float
@@ -29,7 +29,7 @@ class Quality(NamedTuple):
 
 
 class Threshold(NamedTuple):
-    """The strictest threshold that catches a share of the failures.
+    """Hold the strictest threshold that catches a share of the failures.
 
     Attributes:
         aim: The share of failures to catch.
@@ -44,7 +44,7 @@ class Threshold(NamedTuple):
 
 
 class Bin(NamedTuple):
-    """Items of similar probability of failure: its mean by fits to other clips, the share of failures, the count."""
+    """Hold items of similar probability of failure: its mean by fits to other clips, share of failures, and count."""
 
     predicted: float
     observed: float
@@ -52,7 +52,7 @@ class Bin(NamedTuple):
 
 
 class Predictor(NamedTuple):
-    """How well one number, a metric or a linear form, predicts failure.
+    """Describe how well one number, a metric or a linear form, predicts failure.
 
     Attributes:
         direction: Which values are better, as the runs record it.

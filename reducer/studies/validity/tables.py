@@ -16,7 +16,7 @@ from speechiq.reducer.scores.comparability import require_equal
 
 
 class Tables(NamedTuple):
-    """The numbers of all tasks, and one warning per choice that was made between runs."""
+    """Hold the numbers of all tasks, and one warning per choice that was made between runs."""
 
     columns: list[SampleTable]
     warnings: list[str]

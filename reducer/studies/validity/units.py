@@ -24,7 +24,7 @@ Key = tuple[str, Item]
 
 
 class Metric(NamedTuple):
-    """A metric of every unit.
+    """Hold a metric of every unit.
 
     Attributes:
         values: Shape (units,), finite.
@@ -43,7 +43,7 @@ class Metric(NamedTuple):
 
 
 class Units(NamedTuple):
-    """What is predicted: one unit per label.
+    """Describe what is predicted: one unit per label.
 
     Attributes:
         items: Item of each unit: a clip, or a clip and a question.
