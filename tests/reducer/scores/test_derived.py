@@ -11,10 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
-from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.scores.suites import find
 from speechiq.reducer.stats.bootstrap import count_clusters
@@ -22,6 +19,8 @@ from speechiq.reducer.tables.suite_scores import score_suite
 from speechiq.reducer.tables.terminal import print_grid
 from speechiq.siq_tasks.catalog.suite import HERE
 from speechiq.siq_tasks.task_files import read_task
+from tests import commands
+from tests.commands import refusal
 
 NAN = math.nan
 NOISE = ("clean", "natural_noise", "human_noise")
@@ -75,15 +74,7 @@ def runs(tmp_path) -> Path:
 
 
 def siq(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, (result.exception, result.output)
-    return " ".join(result.stdout.split())
-
-
-def refusal(*arguments: object) -> str:
-    error = CliRunner().invoke(app, [str(argument) for argument in arguments]).exception
-    assert isinstance(error, SpeechIQError) and "\n" not in str(error)
-    return str(error)
+    return " ".join(commands.siq(*arguments).split())
 
 
 def scores(runs: Path, *arguments: object) -> dict:

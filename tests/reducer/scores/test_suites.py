@@ -9,9 +9,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
+from tests.commands import refusal, siq
 from tests.conftest import run
 from tests.reducer.browser import Visit
 from tests.reducer.conftest import levels, write_run
@@ -36,16 +35,6 @@ for system in systems:
     sys.argv += ["--tasks", "keywords_names,keywords_numbers", "--log_samples", "--output_path", runs]
     cli_evaluate()
 """
-
-
-def siq(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, (result.exception, result.output)
-    return result.stdout
-
-
-def refusal(*arguments: object) -> str:
-    return str(CliRunner().invoke(app, [str(argument) for argument in arguments]).exception)
 
 
 @pytest.fixture(scope="module")

@@ -10,32 +10,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
-from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.api import compare
 from speechiq.reducer.runs.measure import Category, Measure
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.bootstrap import resample_raw
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.stats.separation import separates
+from tests.commands import refusal, siq
 from tests.reducer.judged_runs import METADATA, graded, write_judged
 
 GOOD = [[5], [4], [5], [3], [5], [5], [2], [4], [None], [5]]
 BAD = [[1], [2], [None], [1], [2], [0], [1], [1], [1], [3]]
-
-
-def siq(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, (result.exception, result.output)
-    return result.stdout
-
-
-def refusal(*arguments: object) -> str:
-    error = CliRunner().invoke(app, [str(argument) for argument in arguments]).exception
-    assert isinstance(error, SpeechIQError)
-    return str(error)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
+from tests.commands import siq
 from tests.reducer.conftest import levels, write_run
 
 CLIPS = [f"demo/{number}" for number in range(8)]
@@ -34,12 +35,6 @@ def write_system(folder: Path, name: str, unit: str, factor: float) -> None:
     }
     metadata = {level: {"suite": "quick", "item": ["id"]} | of for level, of in described.items()}
     write_run(folder / name, scores, system=name, metadata=metadata)
-
-
-def siq(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, (result.exception, result.output)
-    return result.stdout
 
 
 @pytest.fixture

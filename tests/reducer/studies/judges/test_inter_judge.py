@@ -8,18 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
-from typer.testing import CliRunner
 
-from speechiq.cli.judge import agree
-from speechiq.core.errors import SpeechIQError
+from tests.commands import refusal, siq
 from tests.reducer.judged_runs import JUDGE, graded, write_judged
 
 OTHER = JUDGE | {"judge": "hf:org/judge", "judge_identity": "c" * 64}
-app = typer.Typer()
-app.command()(agree)
 
 
 def grades(seed: int, shift: int = 0) -> list[list[float | None]]:
@@ -42,20 +37,8 @@ def both(tmp_path) -> tuple[Path, Path]:
     return tmp_path / "a", tmp_path / "b"
 
 
-def run(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, (result.exception, result.output)
-    return result.stdout
-
-
-def refusal(*arguments: object) -> str:
-    error = CliRunner().invoke(app, [str(argument) for argument in arguments]).exception
-    assert isinstance(error, SpeechIQError)
-    return str(error)
-
-
 def test_agreement_is_that_of_the_scores(both, tmp_path):
-    shown = run(*both, "-o", tmp_path / "o.json", "-o", tmp_path / "o.csv", "--bootstrap", "200")
+    shown = siq("judge", "agree", *both, "-o", tmp_path / "o.json", "-o", tmp_path / "o.csv", "--bootstrap", "200")
     assert "Answers: A judged by openai:gpt-4o, rubric grade_0_5 v1, 3 judgments; B judged by hf:org/judge" in shown
     every, one, two = json.loads((tmp_path / "o.json").read_text())["agreements"]
     assert [every["system"], one["system"], two["system"]] == ["all systems", "one", "two"]
@@ -69,24 +52,24 @@ def test_agreement_is_that_of_the_scores(both, tmp_path):
     assert 0 < one["bias"]["low"] < one["bias"]["value"] < one["bias"]["high"]
     rows = list(csv.DictReader((tmp_path / "o.csv").read_text().splitlines()))
     assert [float(row["kappa"]) for row in rows] == [of["kappa"]["value"] for of in (every, one, two)]
-    assert run(*both, "--bootstrap", "200") == shown
+    assert siq("judge", "agree", *both, "--bootstrap", "200") == shown
 
 
 def test_without_draws_there_are_no_intervals(both):
-    assert " to " not in run(*both, "--bootstrap", "0").split("Spearman:")[0]
+    assert " to " not in siq("judge", "agree", *both, "--bootstrap", "0").split("Spearman:")[0]
 
 
 def test_other_answers_are_refused(both):
     write_judged(both[1] / "two", graded(grades(1), answer="something else"), "two", OTHER, date=2.0)
-    message = refusal(*both)
+    message = refusal("judge", "agree", *both)
     assert (
         "40 of 40 answers of system 'two' differ between the two sides, such as clip 'talks/0' question 'q0'" in message
     )
-    assert "one" in run(*both, "--allow-mismatch", "--bootstrap", "0")
+    assert "one" in siq("judge", "agree", *both, "--allow-mismatch", "--bootstrap", "0")
 
 
 def test_one_judge_is_refused(both):
-    message = refusal(both[0], both[0] / "one")
+    message = refusal("judge", "agree", both[0], both[0] / "one")
     assert message.startswith(
         "category answers: both sides were judged by openai:gpt-4o, rubric grade_0_5 v1, 3 judgments with"
     )
@@ -94,6 +77,8 @@ def test_one_judge_is_refused(both):
 
 def test_nothing_in_common_is_refused(both, tmp_path):
     write_judged(tmp_path / "c", graded(grades(0)), "three", OTHER)
-    assert refusal(both[0], tmp_path / "c").startswith("no answer has a score of both judges (suites listening and")
+    assert refusal("judge", "agree", both[0], tmp_path / "c").startswith(
+        "no answer has a score of both judges (suites listening and"
+    )
     write_judged(tmp_path / "d", graded([[None]] * 40), "one", OTHER)
-    assert refusal(both[0], tmp_path / "d").startswith("no answer has a score of both judges")
+    assert refusal("judge", "agree", both[0], tmp_path / "d").startswith("no answer has a score of both judges")

@@ -16,15 +16,10 @@ from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.judged import Judged
 from speechiq.reducer.studies.judges.reliability import measure, part_most
+from tests.commands import siq
 from tests.reducer.judged_runs import EXACT_MATCH, JUDGE, graded, judged_row, write_judged
 
 NAN = math.nan
-
-
-def siq(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, (result.exception, result.output)
-    return result.stdout
 
 
 def answers(scores: list[tuple[float, ...]], **others: object) -> dict:
