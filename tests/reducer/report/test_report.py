@@ -118,8 +118,9 @@ def test_weights_of_the_clips_are_all_of_the_siq(gathered):
 
 
 def test_flags_are_in_the_rows_and_unknown_ones_are_none(gathered):
-    names = [row["system"] for row in rows_of(gathered.scoreboard)]
-    rows = dict(zip(names, leaderboard(gathered).rows, strict=True))
+    records = rows_of(gathered.scoreboard)
+    names = [record["system"] for record in records]
+    rows = dict(zip(names, leaderboard(gathered, records).rows, strict=True))
     assert rows["b/poor+thinker"]["incomplete_audio"] == 1.0
     assert rows[NAME]["incomplete_audio"] is None and rows[NAME]["unparsed"] > 0
     assert rows["gold+thinker"]["kind"] == "Control" and rows[NAME]["kind"] == "End to end"

@@ -145,7 +145,7 @@ def test_weights_and_biases_offline(written, tmp_path, monkeypatch):
     logger.log_eval_result()
     samples = {}
     for file in path.parent.glob("samples_*"):
-        rows = map(json.loads, file.open())
+        rows = map(json.loads, file.read_text(encoding="utf-8").splitlines())
         in_memory = [row | {"arguments": [list(row["arguments"]["gen_args_0"].values())]} for row in rows]
         samples[utils.get_file_task_name(file.name)] = in_memory
     logger.log_eval_samples(samples)
