@@ -98,17 +98,15 @@ def expand_sets(metadata: Mapping[str, Any]) -> dict[str, Any]:
     if FILE not in metadata:
         return dict(metadata)
     name = metadata[FILE]
-    form = f"--metadata {FILE}={name}: write lines such as `earnings22: {{dataset_path: FOLDER}}`"
+    option, form = f"--metadata {FILE}={name}", "write lines such as `earnings22: {dataset_path: FOLDER}`"
     try:
         content = yaml.safe_load(read_plain(expand(str(name))))
     except OSError as error:
-        raise SpeechIQError(
-            f"--metadata {FILE}={name}", f"cannot be read ({error.strerror})", "correct the path"
-        ) from error
+        raise SpeechIQError(option, f"cannot be read ({error.strerror})", "correct the path") from error
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
-        raise SpeechIQError(form, fix=f"it is not valid YAML ({' '.join(str(error).split())[:200]})") from error
+        raise SpeechIQError(option, f"not valid YAML ({' '.join(str(error).split())[:200]})", form) from error
     if not isinstance(content, dict) or not all(isinstance(keys, dict) for keys in content.values()):
-        raise SpeechIQError(form, fix="it is not a mapping of data sets to keys and values")
+        raise SpeechIQError(option, "not a mapping of data sets to keys and values", form)
     listed = {f"{dataset}.{key}": value for dataset, keys in content.items() for key, value in keys.items()}
     return listed | {key: value for key, value in metadata.items() if key != FILE}
 

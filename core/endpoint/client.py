@@ -283,4 +283,4 @@ class Endpoint:
         if pause + took >= ANNOUNCED and now >= self._quiet_until:
             self._quiet_until = now + pause
             with tqdm.external_write_mode(file=sys.stderr):
-                say(f"{str(fault).partition(';')[0]}; waits {pause:.0f} s, then try {number} of {tries}")
+                say(f"{fault.thing}: {fault.fault}; waits {pause:.0f} s, then try {number} of {tries}")

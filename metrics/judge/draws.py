@@ -186,10 +186,8 @@ def _expect(shares: Sequence[float], scores: Sequence[int]) -> Verdict:
 
 
 def _reason(failure: SpeechIQError) -> str:
-    """Return an error in few words: the HTTP status, or what is between the name of the model and the fix."""
-    if isinstance(failure, Refusal):
-        return f"answered {failure.status}"
-    return str(failure).partition(": ")[2].rpartition("; ")[0] or str(failure)
+    """Return an error in few words: the HTTP status, or what is wrong with the model."""
+    return f"answered {failure.status}" if isinstance(failure, Refusal) else failure.fault or str(failure)
 
 
 def say_first(line: str) -> None:

@@ -19,9 +19,9 @@ def test_a_file_lists_the_keys_of_several_sets(tmp_path):
     ("text", "message"),
     [
         (None, "cannot be read"),
-        ("a: [", "is not valid YAML"),
-        ("- a\n- b\n", "is not a mapping of data sets to keys and values"),
-        ("earnings22: here\n", "is not a mapping of data sets to keys and values"),
+        ("a: [", "not valid YAML"),
+        ("- a\n- b\n", "not a mapping of data sets to keys and values"),
+        ("earnings22: here\n", "not a mapping of data sets to keys and values"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_one_line(tmp_path, text, message):
