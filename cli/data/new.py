@@ -20,7 +20,10 @@ def new(
     name: Annotated[str, typer.Argument(help="Name of the data set: lower-case letters and digits.")],
     audio: Annotated[Path, typer.Option(help="Folder of audio files.")],
     text: Annotated[
-        Path, typer.Option(help="CSV, TSV or JSONL file with the columns audio, text and, optionally, id and entities.")
+        Path,
+        typer.Option(
+            help="CSV, TSV or JSONL file with the columns audio, text and, optionally, id, cluster, entities."
+        ),
     ],
     output: Annotated[
         Path | None,

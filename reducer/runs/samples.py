@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,6 +24,8 @@ SHARE = 0.0, 1.0
 FLAGS = ("audio_coverage", "repetition", "unparsed", "none_of_the_above")
 #: Optional column with the score of a system that gives the same answer to all items of a data set.
 FLOOR = "floor"
+#: Optional field of a doc: what its clip shares with other clips, such as a call or a speaker.
+CLUSTER = "cluster"
 #: Value of a column in a row without it, while a file is read.
 _ABSENT = -math.inf
 
@@ -34,12 +37,14 @@ class SampleTable(NamedTuple):
         items: Item of each row.
         columns: Column that some row has -> its values, shape (rows,), NaN for a row without one or an undefined one.
         groups: The groups of each row, by the fields of `group_by`; empty without such fields.
+        clusters: Clip -> its cluster, for clips whose rows have one (`doc.cluster`).
     """
 
     task: TaskRun
     items: tuple[Item, ...]
     columns: dict[str, np.ndarray]
     groups: tuple[tuple[str, ...], ...] = ()
+    clusters: Mapping[str, str] = MappingProxyType({})
 
     @property
     def level(self) -> str:
@@ -63,7 +68,7 @@ def read_table(
     columns: Iterable[str] = (),
     known: dict[Item, Item] | None = None,
 ) -> SampleTable:
-    """Read the numbers of a task line by line; of a row, only the item, its groups and the columns.
+    """Read the numbers of a task line by line; of a row, only the item, its groups, its cluster and the columns.
 
     The columns are the score, flags, the floor and those that the category shows beside its score, and `columns`.
 
@@ -86,6 +91,7 @@ def read_table(
     items: dict[Item, None] = {}
     groups: list[tuple[str, ...]] = []
     rows: list[list[float | None]] = []
+    clusters: dict[str, str] = {}
     for number, line in read_lines(path):
         try:
             doc, *row = msgspec.structs.astuple(decode(line, decoder))
@@ -100,11 +106,13 @@ def read_table(
             )
         items[item] = None
         rows.append(row)
+        if doc.cluster is not None and clusters.setdefault(item[0], str(doc.cluster)) != str(doc.cluster):
+            raise refuse_clusters(locate(path, number), item[0], clusters[item[0]], str(doc.cluster))
         if category.group_by:
-            groups.append(tuple(map(printable, fields[size:])))
+            groups.append(tuple(map(printable, fields[size : size + len(category.group_by)])))
     if not rows:
         raise SpeechIQError(f"{str(path)!r} is empty", fix="rerun this task with --log_samples")
-    table = SampleTable(task, tuple(items), _columns(names, rows), tuple(groups))
+    table = SampleTable(task, tuple(items), _columns(names, rows), tuple(groups), clusters)
     for column in table.columns.keys() & bounds.keys():
         _refuse_outside(table, column, bounds[column])
         if column != measure.column:
@@ -134,6 +142,15 @@ def join_columns(tables: Iterable[SampleTable], column: str) -> dict[tuple[str, 
     return joined
 
 
+def refuse_clusters(where: str, clip: str, cluster: str, other: str) -> SpeechIQError:
+    """Return the error for a clip whose rows name two clusters."""
+    return SpeechIQError(
+        where,
+        f"clip {clip!r} is in cluster {other!r:.80} here and in {cluster!r:.80} elsewhere",
+        "rerun one of the two",
+    )
+
+
 def may_hold_scores(path: Path, categories: Iterable[Category]) -> bool:
     """Return whether the first row has scores of a category, or cannot be read; a file without rows has no scores.
 
@@ -150,7 +167,9 @@ def _decoder(
     fields: tuple[str, ...], columns: tuple[str, ...], may_be_null: bool
 ) -> msgspec.json.Decoder[msgspec.Struct]:
     """Return the decoder of a row's (doc, score, *other columns); it skips other fields, several times faster."""
-    doc = msgspec.defstruct("Doc", [(field, Name) for field in fields], gc=False)
+    named: list[tuple[str, Any] | tuple[str, Any, Any]] = [(field, Name) for field in fields]
+    named += [] if CLUSTER in fields else [(CLUSTER, Name | None, None)]
+    doc = msgspec.defstruct("Doc", named, gc=False)
     score, *others = columns
     row: list[tuple[str, Any] | tuple[str, Any, Any]] = [
         ("doc", doc),

@@ -17,7 +17,7 @@ from speechiq.reducer.runs.judged import Judged, read_judgments
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.rows import Item, show_item
-from speechiq.reducer.runs.samples import FLAGS, SampleTable, read_table
+from speechiq.reducer.runs.samples import FLAGS, SampleTable, read_table, refuse_clusters
 from speechiq.reducer.runs.tasks import name_control
 
 #: A clip of which a system received a smaller share than this counts as incomplete.
@@ -54,6 +54,7 @@ class System(NamedTuple):
         levels: Level -> its category, with the column that `scores` were read from.
         datasets: Clip -> name of its data set.
         judged: Level -> item -> what a judge made of its answer, for levels with a judge.
+        clusters: Clip -> its cluster, over all levels, for clips whose docs have one.
         groups: Level -> item -> its group by each field of `group_by`, for levels with such fields.
     """
 
@@ -67,6 +68,7 @@ class System(NamedTuple):
     datasets: Mapping[str, str] = MappingProxyType({})
     judged: Mapping[str, Mapping[Item, Judged]] = MappingProxyType({})
     groups: Mapping[str, Mapping[Item, tuple[str, ...]]] = MappingProxyType({})
+    clusters: Mapping[str, str] = MappingProxyType({})
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(items)} {level} scores" for level, items in self.scores.items())
@@ -120,7 +122,8 @@ def read_tasks(tasks: Iterable[TaskRun], levels: Mapping[str, Category]) -> list
         systems.setdefault(task.system, []).extend([task] * (task.level in levels))
     known: dict[Item, Item] = {}
     datasets: dict[str, str] = {}
-    return [_read_system(name, systems[name], levels, known, datasets) for name in sorted(systems)]
+    clusters: dict[str, str] = {}
+    return [_read_system(name, systems[name], levels, known, datasets, clusters) for name in sorted(systems)]
 
 
 def _read_system(
@@ -129,6 +132,7 @@ def _read_system(
     levels: Mapping[str, Category],
     known: dict[Item, Item],
     datasets: dict[str, str],
+    clusters: dict[str, str],
 ) -> System:
     scores: dict[str, dict[Item, float]] = {}
     groups: dict[str, dict[Item, tuple[str, ...]]] = {}
@@ -151,6 +155,7 @@ def _read_system(
         if category.judged:
             judged.setdefault(level, {}).update(read_judgments(task))
         tables.append(table)
+        join_clusters(clusters, table)
         datasets |= dict.fromkeys((clip for clip, *_ in table.items), task.dataset)
     system = System(
         name,
@@ -161,8 +166,16 @@ def _read_system(
         datasets=datasets,
         judged=judged,
         groups=groups,
+        clusters=clusters,
     )
     return system.narrow(scores)
+
+
+def join_clusters(clusters: dict[str, str], table: SampleTable) -> None:
+    """Add the clusters of a table's clips to those of other tables, or refuse a clip that is in two."""
+    for clip, cluster in table.clusters.items():
+        if clusters.setdefault(clip, cluster) != cluster:
+            raise refuse_clusters(repr(str(table.task.samples)), clip, clusters[clip], cluster)
 
 
 def count_flags(tables: Iterable[SampleTable], scored: Mapping[str, Collection[Item]]) -> Flags:

@@ -63,7 +63,12 @@ def derive_columns(systems: Sequence[System]) -> DerivedColumns:
             columns[column] = Category(levels[names[0]].suite, column, counted, levels[names[0]].item)
             members[column], values[column] = names, items
     scored = tuple(
-        System(system.name, {column: items[row] for column, items in values.items()}, levels=columns)
+        System(
+            system.name,
+            {column: items[row] for column, items in values.items()},
+            levels=columns,
+            clusters=system.clusters,
+        )
         for row, system in enumerate(systems)
     )
     return DerivedColumns(scored, align(scored), members, [part for part in several if part not in aggregates])

@@ -28,6 +28,8 @@ class ScoreMatrix(NamedTuple):
         raw: Level -> X_raw, shape (systems, clips): larger is better, finite; NaN for a clip on which a system has no
             score, if the level's measure counts undefined items.
         levels: Level -> its category; the scores of a level without one have no limits.
+        clusters: Clip -> its cluster, for clips that have one: a call, a speaker or a passage. Any other clip is a
+            cluster of its own.
         controls: The systems that are the control `gold` or `silence`, whose transcripts are known without a run.
 
     `clips` and `raw` have the levels that the systems are scored on.
@@ -38,6 +40,7 @@ class ScoreMatrix(NamedTuple):
     raw: dict[str, np.ndarray]
     levels: Mapping[str, Category] = MappingProxyType({})
     controls: frozenset[str] = frozenset()
+    clusters: Mapping[str, str] = MappingProxyType({})
 
     def raw_range(self, level: str) -> tuple[float, float]:
         """Return the least and the largest raw score of a level."""
@@ -78,6 +81,7 @@ class ScoreMatrix(NamedTuple):
             {"": drawn, level: self.raw[level]},
             self.levels,
             self.controls,
+            self.clusters,
         )
 
     def complete_parts(self) -> Iterator[tuple[list[int], ScoreMatrix]]:
@@ -101,6 +105,7 @@ class ScoreMatrix(NamedTuple):
                         {level: self.raw[level][np.ix_(np.array(rows), of)] for level, of in kept.items()},
                         self.levels,
                         self.controls,
+                        self.clusters,
                     ),
                 )
 
@@ -133,7 +138,8 @@ def align(systems: Iterable[System]) -> ScoreMatrix:
         clips[level] = tuple(items[start][0] for start in starts)
         raw[level] = _mean_of_clips(scores, starts)
     controls = frozenset(system.name for system in systems if system.control in KNOWN_TRANSCRIPTS)
-    return ScoreMatrix(tuple(system.name for system in systems), clips, raw, levels, controls)
+    clusters = {clip: cluster for system in systems for clip, cluster in system.clusters.items()}
+    return ScoreMatrix(tuple(system.name for system in systems), clips, raw, levels, controls, clusters)
 
 
 def levels_of(systems: Sequence[System]) -> Mapping[str, Category]:

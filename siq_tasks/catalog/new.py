@@ -18,6 +18,7 @@ from speechiq.core.recordings.inspection import inspect
 from speechiq.siq_tasks.catalog.folders import check_folder, complete_folder
 from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, data_sets
 from speechiq.siq_tasks.loaders.clips import ENTITIES, list_warnings
+from speechiq.siq_tasks.loaders.clusters import CLUSTER, COLUMN
 from speechiq.siq_tasks.loaders.subset import counts
 from speechiq.siq_tasks.loaders.tables import check_columns, read_field, read_id, read_table, read_texts
 from speechiq.siq_tasks.task_files import read_task, write_task
@@ -41,7 +42,7 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str, assi
         name: Name of the data set: lower-case letters and digits.
         audio: Folder of audio files.
         text: `.csv`, `.tsv` or `.jsonl` with the columns `audio` (a file below `audio`), `text`, and optionally `id`;
-            without it a clip is named after its file, and `entities`.
+            without it a clip is named after its file, `entities`, and `cluster`, such as the call or the speaker.
         folder: Folder for the tasks; it must be empty or not exist.
         embedder: Embedder of the level Understand.
         assistant: Language model of semantic distances; if given, the task `siq_<name>_distance` is written too, which
@@ -79,7 +80,7 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str, assi
 def _write(name: str, folder: Path, clips: list[dict[str, Any]], embedder: str, assistant: str | None) -> list[str]:
     place = Path(os.path.realpath(folder))
     shared = {"version": 1.0, "dataset": name, "dataset_path": str(place / "clips.jsonl"), "subset": "all"}
-    shared |= {"id_column": "id"}
+    shared |= {"id_column": "id"} | ({COLUMN: CLUSTER} if CLUSTER in clips[0] else {})
     own = {"remember": {"normalizer": "english"}, "understand": {"embedder": embedder}, "apply": {}}
     tasks = [f"siq_{name}_{level}" for level in LEVELS]
     with complete_folder(place) as draft:
@@ -112,7 +113,7 @@ def _check_name(name: str) -> None:
 
 
 def _read_row(row: Mapping[str, Any], audio: Path, where: str) -> dict[str, Any]:
-    """Return the `id`, `text` and `audio` of a row, and its `entities` if the table has them."""
+    """Return the `id`, `text` and `audio` of a row, and its `entities` and `cluster` if the table has them."""
     name, text = read_field(row, "audio", where), read_field(row, "text", where)
     file = Path(os.path.normpath(audio / name))
     if not file.is_relative_to(audio):
@@ -121,4 +122,5 @@ def _read_row(row: Mapping[str, Any], audio: Path, where: str) -> dict[str, Any]
         raise SpeechIQError(where, f"no file {file}", "correct the row or --audio")
     key = file.stem if row.get("id") in (None, "") else read_id(row, "id", where)
     entities = {ENTITIES: read_texts(row[ENTITIES], f"{where}: {ENTITIES}")} if ENTITIES in row else {}
-    return {"id": key, "text": text, "audio": str(file), **entities}
+    cluster = {CLUSTER: read_id(row, CLUSTER, where)} if CLUSTER in row else {}
+    return {"id": key, "text": text, "audio": str(file), **entities, **cluster}

@@ -21,6 +21,7 @@ from speechiq.core.ids import check_plain, complete_ids, shorten
 from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.recordings.inspection import read_length
 from speechiq.siq_tasks.loaders import row_choice
+from speechiq.siq_tasks.loaders.clusters import CLUSTER, COLUMN, PATTERN, ClusterRule, read_cluster_rule
 from speechiq.siq_tasks.loaders.docs import GROUPS, Loaded, build_docs
 from speechiq.siq_tasks.loaders.question_columns import Columns
 from speechiq.siq_tasks.loaders.row_questions import RowQuestions, read_row_questions
@@ -34,8 +35,8 @@ from speechiq.siq_tasks.task_types import read_task_type
 
 log = logging.getLogger(__name__)
 ENTITIES = "entities"
-#: Keys by which rows are chosen and sorted into groups.
-CHOICE = ("leave_out", "where", "group_columns")
+#: Keys by which rows are chosen and sorted into groups and clusters.
+CHOICE = ("leave_out", "where", "group_columns", COLUMN, PATTERN)
 #: Version of the prepared form of a data set; raise it if data sets must be prepared again, as after stricter checks.
 LAYOUT = 4
 
@@ -44,9 +45,9 @@ class Prepared(NamedTuple):
     """Hold the clips of one test, and how they were chosen.
 
     Attributes:
-        clips: `id`, `text`, maybe `entities` and `groups`, the items of a clip and its `warnings`, longest first. If
-            the task asks rows: one entry per row, with its id as `question_id` and the values of its columns as `row`;
-            `id` is that of the first row with the same audio.
+        clips: `id`, `text`, maybe `entities`, `groups` and `cluster`, the items of a clip and its `warnings`, longest
+            first. If the task asks rows: one entry per row, with its id as `question_id` and the values of its columns
+            as `row`; `id` and `cluster` are those of the first row with the same audio.
         record: Additions to the task's metadata: `subset_ids`, `subset_sha256`, `left_out` (number of rows that cannot
             be scored), `rows`, and `dataset_commit` for a data set from the Hub.
         known: Ids of all rows that can be scored, chosen or not.
@@ -65,6 +66,7 @@ class LoadingPlan(NamedTuple):
     leave_out: frozenset[str]
     where: row_choice.Where
     groups: row_choice.GroupColumns
+    clusters: ClusterRule | None
     subset: int | str
     selection: str
     ties: str
@@ -126,6 +128,8 @@ def prepare(
     leave_out: Any = None,
     where: Any = None,
     group_columns: Any = None,
+    cluster_column: Any = None,
+    cluster_pattern: Any = None,
     **metadata: Any,
 ) -> Prepared:
     """Return the clips of a test, from the clip folder if they were prepared before.
@@ -139,6 +143,8 @@ def prepare(
         leave_out: Ids of rows to leave out, without the data set: one, a list, or several separated by `;`.
         where: The rows to take: column -> a value or several, with `*` for any text; None takes all.
         group_columns: Field of doc -> the column of its groups, for scores by group; see `row_choice`.
+        cluster_column: Column with what clips share, such as a speaker; a draw takes all clips of a cluster.
+        cluster_pattern: Regular expression whose only group finds the cluster in an id without the data set.
         **metadata: Fields of `RowSource`, and for a task that asks rows those of `Columns`; other keys that lm-eval
             passes are ignored.
 
@@ -155,6 +161,7 @@ def prepare(
         row_choice.read_ids(leave_out),
         row_choice.read_where(where),
         row_choice.read_group_columns(group_columns),
+        read_cluster_rule(cluster_column, cluster_pattern),
         subset,
         selection,
         ties,
@@ -208,7 +215,9 @@ def list_warnings(clips: Sequence[Mapping[str, Any]]) -> list[str]:
 def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
     source, row_questions = plan.source, plan.row_questions
     columns = row_questions.columns.names if row_questions else []
-    with open_rows(source, [*columns, *plan.where, *(group.column for group in plan.groups.values())]) as rows:
+    rule = plan.clusters
+    others = [*plan.where, *(group.column for group in plan.groups.values()), *(rule.columns if rule else [])]
+    with open_rows(source, [*columns, *others]) as rows:
         named = _name_rows(dataset, source, rows, plan.leave_out)
         places = row_choice.choose_rows(named, rows, plan.where, source.dataset_path)
         scored = {key: i for key, i in places.items() if _is_scored(rows.read(i), source, row_questions)}
@@ -219,6 +228,7 @@ def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
         if row_questions:
             for i in tqdm(scored.values(), desc=f"{dataset} questions", unit="row"):
                 row_questions.read(rows.read(i), f"{source.dataset_path} row {i}")
+        clusters = rule.find(scored, rows, source.dataset_path) if rule else {}
         chosen = choose(_measure(scored, source, rows, plan.selection), plan.subset, plan.ties)
         clips: list[dict[str, Any]] = []
         for key in tqdm(chosen, desc=f"{dataset} clips", unit="clip"):
@@ -228,13 +238,19 @@ def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
                 clip[ENTITIES] = read_texts(row[ENTITIES], f"{source.dataset_path} row {scored[key]}: {ENTITIES}")
             if plan.groups:
                 clip[GROUPS] = row_choice.read_groups(plan.groups, row)
+            if rule:
+                clip[CLUSTER] = clusters[key]
             clip |= save_audio(rows.audio[scored[key]], key)
             if row_questions:
                 clip |= {"question_id": key, "row": {name: row[name] for name in columns}}
             clips.append(clip)
     if row_questions:
-        first: dict[str, str] = {}
-        clips = [clip | {"id": first.setdefault(clip["sha256"], clip["id"])} for clip in clips]
+        first: dict[str, dict[str, Any]] = {}
+        shared = [first.setdefault(clip["sha256"], clip) for clip in clips]
+        clips = [
+            clip | {key: same[key] for key in ("id", CLUSTER) if key in same}
+            for clip, same in zip(clips, shared, strict=True)
+        ]
     left_out = len(places) - len(scored)
     record = {"subset_ids": chosen, "subset_sha256": ids_sha256(chosen), "left_out": left_out, "rows": len(places)}
     return Prepared(clips, record, list(scored))

@@ -12,18 +12,19 @@ from datasets import Dataset
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.transforms.chain import read_transforms
+from speechiq.siq_tasks.loaders.clusters import CLUSTER
 from speechiq.siq_tasks.task_types import read_task_type
 
 QUESTION_ITEMS = ("question_id", "question", "options", "answer")
 #: Fields of a clip that its doc has too, if the data set has them.
-EXTRA_ITEMS = ("entities",)
+EXTRA_ITEMS = ("entities", CLUSTER)
 #: Field -> group of a clip, for scores by group (`group_by`).
 GROUPS = "groups"
 #: Items of questions that are in the columns of a data set: further right answers, the right letter or label, the gold
 #: of most questions, the wording of the instruction, and what a good reply has.
 ROW_ITEMS = ("accepted", "gold", "majority", "instruction", "instruction_id", "checklist", "keywords")
-#: Items besides the question by which an answer is scored; part of the digest of docs that have them.
-SCORED_BY = ("accepted", "checklist", "keywords", "entities")
+#: Items besides the question by which an answer or its interval is computed; part of the digest of docs that have them.
+SCORED_BY = ("accepted", "checklist", "keywords", "entities", CLUSTER)
 CLIP_ITEMS = ("path", "sha256", "sampling_rate", "duration", "offset")
 
 
@@ -44,7 +45,8 @@ def build_docs(
 
     Args:
         dataset: Name of the data set.
-        clips: `id`, `text` (reference), maybe `entities` and `groups`, and the items of `core.clip.file_clip`.
+        clips: `id`, `text` (reference), maybe `entities`, `groups` and `cluster`, and the items of
+            `core.clip.file_clip`.
         questions: `id` (of the clip), and items of `QUESTION_ITEMS` and `ROW_ITEMS`. A question of a question file has
             `options` (4 texts) and `answer` (A to D).
         metadata: Metadata of the task; its task type states whether there is one doc per clip or per question.
@@ -79,7 +81,7 @@ def _add_groups(doc: dict[str, Any], groups: Mapping[str, str]) -> dict[str, Any
 def digest_content(docs: Iterable[Mapping[str, Any]]) -> str:
     """Return the sha256 of the audio, references, questions and answers of docs, independent of order and paths.
 
-    Further right answers, checklists, keywords and entities count if a doc has them.
+    Further right answers, checklists, keywords, entities and the cluster count if a doc has them.
 
     >>> clip = {"id": "a", "audio": {"sha256": "0a", "path": "here"}, "text": "Yes."}
     >>> digest_content([clip]) == digest_content([clip | {"audio": {"sha256": "0a", "path": "there"}}])

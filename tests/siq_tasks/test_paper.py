@@ -38,7 +38,8 @@ def authors(tmp_path_factory, demo_models):
         rows = [{"audio": bundled.DEMO.joinpath(clip["file"]).read_bytes(), column: clip["text"]} for clip in clips]
         if dataset == "paper_voxpopuli":
             more = [
-                {"audio_id": Path(c["id"]).name, "language": "en", "normalized_text": c["text"].lower()} for c in clips
+                {"audio_id": Path(c["id"]).name, "normalized_text": c["text"].lower(), "speaker_id": f"{i % 2}"}
+                for i, c in enumerate(clips)
             ]
             rows = [row | extra for row, extra in zip(rows, more, strict=True)]
         write_parquet(folder / dataset / "data" / "part.parquet", rows)

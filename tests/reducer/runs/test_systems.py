@@ -436,3 +436,29 @@ def test_clip_scored_by_two_tasks_of_a_level(tmp_path):
     write_run(tmp_path / "1", {"remember": {"a": 0.1}}, tasks="one")
     write_run(tmp_path / "2", {"remember": {"a": 0.3}}, tasks="two")
     assert "clip 'a' of system 'system' was already scored by another remember task" in refusal(tmp_path)
+
+
+def test_clusters_are_joined_over_levels_and_systems(tmp_path):
+    scores = {"remember": {"a": 0.25, "b": 0.5}, "apply": {"a": {"q1": 1.0}, "b": {"q1": 1.0}}}
+    for system, levels_with in (("x", ["remember"]), ("y", ["apply"])):
+        results = write_run(tmp_path / system, scores, system=system)
+        for number, level in enumerate(scores):
+            if level in levels_with:
+                name_clusters(samples_of(results, f"demo_{number}"), {"a": "call", "b": 7})
+    systems = read_systems([tmp_path]).systems
+    assert [system.clusters for system in systems] == [{"a": "call", "b": "7"}] * 2
+
+
+def test_a_clip_in_two_clusters_is_refused(tmp_path):
+    results = write_run(tmp_path, {"remember": {"a": 0.25}, "understand": {"a": 0.5}})
+    for number, cluster in enumerate(("call", "talk")):
+        name_clusters(samples_of(results, f"demo_{number}"), {"a": cluster})
+    assert "clip 'a' is in cluster 'talk' here and in 'call' elsewhere; rerun one of the two" in refusal(tmp_path)
+
+
+def name_clusters(samples: Path, clusters: dict) -> None:
+    """Give the docs of a sample file their clusters."""
+    rows = [json.loads(line) for line in samples.read_text().splitlines()]
+    for row in rows:
+        row["doc"]["cluster"] = clusters[row["doc"]["id"]]
+    samples.write_text("".join(json.dumps(row) + "\n" for row in rows))

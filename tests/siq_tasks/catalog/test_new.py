@@ -35,6 +35,15 @@ def mine(tmp_path, own_cache):
     return folder, text
 
 
+def test_a_column_of_clusters_is_recorded(mine, tmp_path):
+    audio, text = mine
+    text.write_text("audio,text,cluster\n" + "".join(f"{name},{words},{len(words)}\n" for name, words in TEXTS.items()))
+    create("harbour", audio, text, tmp_path / "tasks", EMBEDDER)
+    task = load_yaml(tmp_path / "tasks" / "siq_harbour_remember.yaml", resolve_func=True)
+    docs = list(task["custom_dataset"](**task["metadata"]).docs)
+    assert {doc["id"]: doc["cluster"] for doc in docs} == {"harbour/a": "harbour/30", "harbour/b": "harbour/27"}
+
+
 def test_three_tasks_from_an_empty_folder(mine, tmp_path, demo_models):
     audio, text = mine
     options = ("--audio", str(audio), "--text", str(text), "--embedder", str(demo_models[-1]))

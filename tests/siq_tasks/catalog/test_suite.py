@@ -70,7 +70,8 @@ def test_the_yaml_states_subset_and_source(suite_run):
 
 def test_clips_are_listed_without_a_task(hub, own_cache):
     clips = list_clips("voxpopuli", dataset_path=str(hub.path), subset="all")
-    assert {clip["id"] for clip in clips} == {f"voxpopuli/parliament-{n}" for n in range(1, 5)}
+    assert {clip["id"].rpartition("_")[2] for clip in clips} == {f"parliament-{n}" for n in range(1, 5)}
+    assert {clip["cluster"] for clip in clips} == {f"voxpopuli/2009020{n}-0900-PLENARY-3" for n in range(2)}
     cleaned = [f"{dataset}_cleaned" for dataset in ("earnings22", "voxpopuli")]
     assert data_sets() == sorted([*REAL, "demo", *cleaned, *(f"paper_{dataset}" for dataset in REAL)])
 

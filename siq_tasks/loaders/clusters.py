@@ -1,0 +1,104 @@
+"""Read the clusters of rows: which clips share a call, a speaker or a passage, and so are not independent.
+
+They are `cluster_column` and `cluster_pattern` of a task's metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import regex
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks.loaders.rows import Rows
+from speechiq.siq_tasks.loaders.tables import read_id
+
+COLUMN, PATTERN = "cluster_column", "cluster_pattern"
+#: Field of a doc with its cluster.
+CLUSTER = "cluster"
+#: Seconds after which a pattern is refused on one id.
+PATIENCE = 1.0
+#: Value that turns off the rule of a data set.
+NONE = "none"
+FORM = r"write a regular expression with one group, such as ^(\d+)_"
+
+
+class ClusterRule(NamedTuple):
+    """Name the column with the clusters, or the pattern whose only group finds the cluster in an id."""
+
+    column: str | None = None
+    pattern: str | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the columns that the rule reads."""
+        return [self.column] if self.column else []
+
+    def find(self, places: Mapping[str, int], rows: Rows, source: str) -> dict[str, str]:
+        """Return id -> cluster, each as `SET/NAME`.
+
+        Args:
+            places: Id -> number of each row.
+            rows: The rows.
+            source: Name of the source, for errors.
+
+        Raises:
+            SpeechIQError: A row has no cluster, or all have the same.
+        """
+        clusters = {}
+        for key, i in places.items():
+            dataset, _, name = key.partition("/")
+            found = read_id(rows.read(i), self.column, f"{source} row {i}") if self.column else self._search(name)
+            clusters[key] = f"{dataset}/{found}"
+        if len(clusters) > 1 and len(names := set(clusters.values())) == 1:
+            raise SpeechIQError(
+                self._key,
+                f"all {len(clusters)} clips are in one cluster, {names.pop()!r:.80}, so that no score has an interval",
+                f"name what differs between recordings, or give --metadata {COLUMN if self.column else PATTERN}={NONE}",
+            )
+        return clusters
+
+    def _search(self, name: str) -> str:
+        try:
+            match = regex.search(str(self.pattern), name, timeout=PATIENCE)
+        except TimeoutError as error:
+            raise SpeechIQError(
+                self._key, f"takes longer than {PATIENCE:g} s on the id {name!r:.80}", "avoid repeats inside repeats"
+            ) from error
+        if match is None or not match[1]:
+            raise SpeechIQError(self._key, f"finds no cluster in the id {name!r:.80}", FORM)
+        return str(match[1])
+
+    @property
+    def _key(self) -> str:
+        return f"metadata.{COLUMN}: {self.column}" if self.column else f"metadata.{PATTERN}: {self.pattern}"
+
+
+def read_cluster_rule(column: Any, pattern: Any) -> ClusterRule | None:
+    r"""Return the rule that metadata name; None without one, or if it is `none`.
+
+    Raises:
+        SpeechIQError: Both are given, one is not a text, or the pattern is not a regular expression with one group.
+
+    >>> read_cluster_rule(None, r"^(\d+)_")
+    ClusterRule(column=None, pattern='^(\\d+)_')
+    """
+    column, pattern = (None if value == NONE else value for value in (column, pattern))
+    for key, value in ((COLUMN, column), (PATTERN, pattern)):
+        if value is not None and (not isinstance(value, str) or not value):
+            raise SpeechIQError(f"metadata.{key}", f"{value!r:.80} is not a text", "correct it")
+    if column is None and pattern is None:
+        return None
+    if column is not None and pattern is not None:
+        raise SpeechIQError(
+            f"metadata.{COLUMN}", f"{PATTERN} is given too", f"give one of the two, and {NONE} for the other"
+        )
+    if pattern is not None:
+        try:
+            groups = regex.compile(pattern).groups
+        except regex.error as error:
+            raise SpeechIQError(f"metadata.{PATTERN}: {pattern:.80}", error, FORM) from error
+        if groups != 1:
+            raise SpeechIQError(f"metadata.{PATTERN}: {pattern:.80}", f"has {groups} groups", FORM)
+    return ClusterRule(column, pattern)
