@@ -9,7 +9,7 @@ WORKERS ?= 3
 # A thread a worker. Each worker and each process that a test starts reads compiled files, and writes them where a
 # machine does not keep them otherwise.
 TEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest
-BENCHMARKS := hand_overs prepare_subset score_scale startup stage_memory growth long_form resume \
+BENCHMARKS := hand_overs prepare_subset score_scale startup stage_memory growth long_form decoding resume \
 	suite_vs_request_at_a_time suite_vs_limit report_size
 
 # Rows of the demo's systems: what `make demo` computed is not computed again by the documentation and the tests.
@@ -19,7 +19,7 @@ export SIQ_DEMO_STORE := $(CURDIR)/runs/store
 EXAMPLE := build/example
 IMAGES := docs/images
 
-.PHONY: demo test checks test-fast test-upstream lint format hooks fuzz bench bench-coverage bench-kills bench-peer build \
+.PHONY: demo test checks test-fast test-upstream lint format hooks fuzz bench bench-coverage bench-kills build \
 	docs docs-serve docs-images example clean
 .DEFAULT_GOAL := demo
 
@@ -74,9 +74,6 @@ hooks: $(INSTALLED)  ## lint what is committed, before each commit
 bench: $(INSTALLED)  ## ratios, two ways of one work in one run
 	for name in $(BENCHMARKS); do \
 		$(BIN)/python benchmarks/$$name.py || exit 1; done
-
-bench-peer: $(INSTALLED)  ## another harness, in an environment of its own
-	$(BIN)/python benchmarks/peer.py
 
 bench-kills: $(INSTALLED)  ## twenty runs killed at random moments
 	$(BIN)/python benchmarks/resume.py --kills 20

@@ -12,6 +12,7 @@ from tests.reducer.browser import CHROMIUM
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 SMALLEST = {
     "coverage": ("--clips", "5", "--sets", "2", "--draws", "20", "--populations", "like"),
+    "decoding": ("--clips", "2", "--joined", "2"),
     "growth": ("--clips", "1", "--times", "1"),
     "hand_overs": (),
     "long_form": ("--minutes", "0.1"),
@@ -26,8 +27,8 @@ SMALLEST = {
     "suite_vs_limit": ("--clips", "1", "--rounds", "1"),
     "suite_vs_request_at_a_time": ("--clips", "1"),
 }
-#: Parts of others, and the one that installs another harness.
-OTHERS = {"measure", "peer", "peer_runner"}
+#: What the benchmarks share.
+OTHERS = {"measure"}
 
 
 def test_every_benchmark_is_run_here():
@@ -46,12 +47,3 @@ def test_runs_at_its_smallest_size(name, tiny_cascade, tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     (written,) = tmp_path.glob("*.json")
     assert {"benchmark", "machine", "versions"} <= json.loads(written.read_text()).keys()
-
-
-@pytest.mark.checks
-@pytest.mark.parametrize("way", ["run_suite('{}', '1')", "run_pipeline('{}', '1', '')", "run_pipeline('{}', '1', 'x')"])
-def test_our_ways_of_the_comparison_with_peers(way, tiny_cascade, tmp_path):
-    file = tmp_path / "run.json"
-    done = run("python", "-c", f"import peer; peer.{way.format(file)}", cwd=FOLDER, env=environment(tiny_cascade))
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert len(json.loads(file.read_text())["texts"]) == 1
