@@ -11,6 +11,7 @@ from speechiq.core.console import count_of
 from speechiq.core.files.plain import OWN_FILE, refuse_to_overwrite, write_whole
 from speechiq.reducer.report import browser, items, leaderboard, page, systems
 from speechiq.reducer.report.clips import find_sounds
+from speechiq.reducer.report.controls import list_rows
 from speechiq.reducer.report.leaderboard import scores_by_set
 from speechiq.reducer.report.review import review_questions
 from speechiq.reducer.report.study import Study, gather, read_study
@@ -22,7 +23,6 @@ from speechiq.reducer.scores.remarks import MEANINGS
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.studies import unanswerable
-from speechiq.reducer.tables.scoreboard_records import rows_of
 from speechiq.reducer.tables.scoreboard_table import TITLE, TITLE_WITHOUT
 from speechiq.reducer.tables.suite_scores import SuiteScores
 
@@ -116,7 +116,7 @@ def _render(
 def content(study: Study) -> dict[str, Any]:
     """Return the values of the template's variables; `data` is that of the scripts."""
     scoreboard = study.scoreboard
-    rows, scores = rows_of(scoreboard), scores_by_set(study)
+    rows, scores = list_rows(scoreboard), scores_by_set(study)
     encoders = {
         name: identity.encoder or name
         for name, identity in zip(study.names, study.identities, strict=True)

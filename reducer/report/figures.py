@@ -1,7 +1,7 @@
 """Draw the charts: plotly figures whose colors are names (`var(--ink)`) that the page replaces for light and dark.
 
-Texts are escaped, since plotly reads a few HTML tags. The page puts the labels in `meta["labels"]` of a trace next to
-its markers, as far as they fit.
+Texts are escaped, since plotly reads a few HTML tags. The page puts each label in `meta["labels"]` of a trace next to
+its mark, at the end of a line where marks touch, or into a list below the chart.
 """
 
 from __future__ import annotations

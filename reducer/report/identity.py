@@ -44,7 +44,10 @@ def identify(system: System) -> Identity:
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Return names for the charts: without hub owners, and without the last stage if all cascades share it.
+    """Return short names of systems; different names stay different.
+
+    Hub owners, and the last stage if all cascades share it, are left out. A long name loses the middle of its longest
+    stages; those that would look alike then show the part in which they differ.
 
     >>> short_names(["openai/whisper-base+Qwen/Qwen2-7B", "gold+Qwen/Qwen2-7B", "letter:B"])
     ['whisper-base', 'gold', 'letter:B']
@@ -54,14 +57,54 @@ def short_names(names: Sequence[str]) -> list[str]:
     stages = [[stage.rpartition("/")[2] or stage for stage in name.split("+")] for name in names]
     last = [parts[-1] for parts in stages if len(parts) > 1]
     end = -1 if len(last) > 1 and len(set(last)) == 1 else None
-    short = [_elide("+".join(parts[:end] or parts)) for parts in stages]
-    taken = Counter(short)
-    return [name if taken[name] == 1 else full for name, full in zip(short, names, strict=True)]
+    bare = _keep_apart(names, ["+".join(parts[:end] or parts) for parts in stages])
+    fitted = [_fit(name) for name in bare]
+    alike: dict[str, list[str]] = {}
+    for name, short in zip(bare, fitted, strict=True):
+        alike.setdefault(short, []).append(name)
+    return _keep_apart(
+        names, [_show_difference(name, alike[short]) or short for name, short in zip(bare, fitted, strict=True)]
+    )
 
 
-def _elide(name: str) -> str:
-    half = LONGEST_LABEL // 2
-    return name if len(name) <= LONGEST_LABEL else f"{name[: half - 1]}…{name[-half:]}"
+def _keep_apart(names: Sequence[str], shortened: Sequence[str]) -> list[str]:
+    """Return the shortened names, and the full name in place of each that several have."""
+    kept = list(shortened)
+    for _ in names:
+        count = Counter(kept)
+        kept = [name if count[short] > 1 else short for name, short in zip(names, kept, strict=True)]
+    return kept
+
+
+def _fit(name: str) -> str:
+    """Return a name that fits a chart: the longest stages lose their middle.
+
+    >>> _fit("demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct")
+    'whisper-tiny.en+SmolLM2-…-Instruct'
+    """
+    if len(name) <= LONGEST_LABEL:
+        return name
+    parts = [part.rpartition(":")[2] or part for part in name.split("+")]
+    room = LONGEST_LABEL - len(parts) + 1
+    most = next((size for size in range(room, 2, -1) if sum(min(len(part), size) for part in parts) <= room), 3)
+    return "+".join(
+        part if len(part) <= most else f"{part[: (most - 1) // 2]}…{part[-(most // 2) :]}" for part in parts
+    )
+
+
+def _show_difference(name: str, alike: Sequence[str]) -> str:
+    """Return the ends of a name and what follows the start that it shares with others; empty without others.
+
+    >>> names = ["long-long-long-base-end-end-end", "long-long-long-tiny-end-end-end"]
+    >>> [_show_difference(name, names) for name in names]
+    ['long-long-…base-end-e…nd-end-end', 'long-long-…tiny-end-e…nd-end-end']
+    """
+    if len(alike) < 2:
+        return ""
+    columns = enumerate(zip(*alike, strict=False))
+    start = next((place for place, letters in columns if len(set(letters)) > 1), min(map(len, alike)))
+    third = (LONGEST_LABEL - 2) // 3
+    return f"{name[:third]}…{name[start : start + third]}…{name[-third:]}"
 
 
 def _part(described: Mapping[str, Any], key: str) -> Mapping[str, Any]:

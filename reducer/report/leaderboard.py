@@ -10,8 +10,10 @@ import numpy as np
 from markupsafe import Markup
 
 from speechiq.core.console import count_of
+from speechiq.reducer.report.controls import RANK_AMONG, mark_control, order_apart, set_apart
 from speechiq.reducer.report.page import link
 from speechiq.reducer.report.study import Study, ranks_by_rule, weights_by_rule
+from speechiq.reducer.scores.bootstrap import rank_probabilities
 from speechiq.reducer.scores.by_dataset import macro_average
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
@@ -29,19 +31,31 @@ Scores = Mapping[str, Mapping[tuple[str, str], Sequence[Cell]]]
 
 
 def leaderboard(study: Study, rows: Sequence[Row]) -> Grid:
-    """Return the table of all systems, best first: that of the terminal, with what the systems are."""
-    grid = as_grid(study.scoreboard)
+    """Return the table of all systems, best first: that of the terminal, with what the systems are.
+
+    Args:
+        study: The systems.
+        rows: As `controls.list_rows` returns them.
+    """
+    grid = set_apart(as_grid(study.scoreboard), study.scoreboard)
     numbers = ("siq", *study.levels)
-    order = ["rank", "system", *numbers, "kind", "encoder"]
+    order = ["rank", RANK_AMONG, "system", *numbers, "kind", "encoder"]
     columns = [
         *(column._replace(form=".1f") if column.name in numbers else column for column in grid.columns),
         Column("kind", "Model type", kind="type"),
         Column("encoder", "Audio encoder", kind="encoder"),
         Column("ranks", "", below="rank"),
+        Column("ranks_among", "", below=RANK_AMONG),
     ]
     columns.sort(key=lambda column: order.index(column.name) if column.name in order else len(order))
+    likely = {study.names[row]: _likely(shares) for row, shares in likely_ranks(study).items()}
     cells = [
-        {**shown, **_describe(study, row), "ranks": _likely(row["rank_probabilities"])}
+        {
+            **shown,
+            **_describe(study, row),
+            "ranks": likely.get(row["system"], ""),
+            "ranks_among": _likely(row["rank_probabilities"]),
+        }
         for shown, row in zip(grid.rows, rows, strict=True)
     ]
     notes = [note for note in grid.notes if note != study.scoreboard.remarks.no_siq]
@@ -55,7 +69,15 @@ def _describe(study: Study, row: Row) -> dict[str, Cell]:
     return {"system": name, "kind": identity.kind or None, "encoder": identity.encoder or None}
 
 
-def _likely(probabilities: Sequence[float] | None) -> str:
+def likely_ranks(study: Study) -> dict[int, np.ndarray]:
+    """Return the row of each system that processes audio -> the probability of each rank among them, from 1."""
+    bars = study.scoreboard.bars
+    if not bars or not study.has_siq:
+        return {}
+    return dict(zip(study.listening, rank_probabilities(bars.siq_draws[:, study.listening]), strict=True))
+
+
+def _likely(probabilities: Sequence[float] | np.ndarray | None) -> str:
     """Return the ranks of the middle 95 % of the bootstrap samples; empty if it is one."""
     if probabilities is None:
         return ""
@@ -112,12 +134,18 @@ def score_names(study: Study) -> dict[str, str]:
 
 def set_tables(study: Study, scores: Scores) -> dict[str, Grid]:
     """Return score -> its table, a column per data set; none with one data set."""
-    systems = [study.names[row] for row in study.scoreboard.order]
+    order = order_apart(study.scoreboard)
+    systems = [study.names[row] for row in order]
     first = Column("name", SYSTEM)
-    return {
+    tables = {
         score: _table(heading, first, scores, [(label(study, system), system, score) for system in systems])
         for score, heading in score_names(study).items()
         if study.sets
+    }
+    controls = [mark_control(study.scoreboard, row) for row in order]
+    return {
+        score: grid._replace(rows=[{**cells, **control} for cells, control in zip(grid.rows, controls, strict=True)])
+        for score, grid in tables.items()
     }
 
 
@@ -144,14 +172,21 @@ def profiles(study: Study, rows: Sequence[Row]) -> Grid:
     """Return the table of each system's Z on each level."""
     columns = [Column("system", SYSTEM), *(Column(level, f"{title(level)}\nZ", "+.2f") for level in study.levels)]
     cells = [
-        {"system": label(study, row["system"])} | {level: row["categories"][level]["z"] for level in study.levels}
+        {
+            "system": label(study, row["system"]),
+            **{level: row["categories"][level]["z"] for level in study.levels},
+            **mark_control(study.scoreboard, study.names.index(row["system"])),
+        }
         for row in rows
     ]
     return Grid("Level profiles", columns, cells)
 
 
 def stability(study: Study) -> Grid:
-    """Return the table of ranks by each rule of the level weights, and of the largest move when a system leaves."""
+    """Return the table of ranks by each rule of the level weights, and of the largest move when a system leaves.
+
+    Controls have no rank.
+    """
     bars, shifts, ranks = study.scoreboard.bars, study.scoreboard.shifts, ranks_by_rule(study.scoreboard)
     columns = [Column("system", SYSTEM)]
     for rule, weights in weights_by_rule(study.scoreboard).items():
@@ -162,13 +197,17 @@ def stability(study: Study) -> Grid:
     if shifts is not None:
         columns += [Column("shift", "Largest shift\nSIQ, without …", "+.2f"), Column("without", "", below="shift")]
     rows: list[dict[str, Cell]] = []
-    for row in study.scoreboard.order if ranks else ():
-        places = {rule: int(of_rule[row]) for rule, of_rule in ranks.items()}
-        first = next(iter(places.values()))
-        rows.append({"system": label(study, study.names[row]), **places})
-        rows[-1] |= {f"{rule} differs": f"not {first}" for rule, place in places.items() if place != first}
-        if bars:
-            rows[-1]["best"] = float(bars.ranks[row, 0])
+    likely = likely_ranks(study)
+    for row in order_apart(study.scoreboard) if ranks else ():
+        rows.append({"system": label(study, study.names[row]), **mark_control(study.scoreboard, row)})
+        if row in study.listening:
+            place = study.listening.index(row)
+            places = {rule: int(of_rule[place]) for rule, of_rule in ranks.items()}
+            first = next(iter(places.values()))
+            rows[-1] |= places
+            rows[-1] |= {f"{rule} differs": f"not {first}" for rule, place in places.items() if place != first}
+        if row in likely:
+            rows[-1]["best"] = float(likely[row][0])
         if shifts is not None and not np.isnan(moves := shifts[:, row]).all():
             furthest = int(np.nanargmax(np.abs(moves)))
             rows[-1] |= {"shift": float(moves[furthest]), "without": study.labels[furthest]}

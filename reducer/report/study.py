@@ -79,8 +79,7 @@ class Study(NamedTuple):
     @property
     def listening(self) -> list[int]:
         """Return the rows of the systems that process audio; all rows if there are only controls."""
-        rows = range(len(self.names))
-        return [row for row in rows if not self.identities[row].control] or list(rows)
+        return self.scoreboard.listening
 
 
 def gather(
@@ -171,6 +170,7 @@ def weights_by_rule(scoreboard: Scoreboard) -> dict[str, dict[str, float]]:
 
 
 def ranks_by_rule(scoreboard: Scoreboard) -> dict[str, np.ndarray]:
-    """Return rule -> rank of each system; Z does not change."""
+    """Return rule -> rank of each system that processes audio, in the order of `listening`; Z does not change."""
+    z = {level: values[scoreboard.listening] for level, values in scoreboard.z.items()}
     rules = weights_by_rule(scoreboard)
-    return {rule: siq.competition_ranks(siq.combine(scoreboard.z, weights)) for rule, weights in rules.items()}
+    return {rule: siq.competition_ranks(siq.combine(z, weights)) for rule, weights in rules.items()}

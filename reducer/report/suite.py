@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from markupsafe import Markup
 
 from speechiq.reducer.report import figures
+from speechiq.reducer.report.controls import list_rows, order_apart, set_apart
 from speechiq.reducer.report.identity import short_names
 from speechiq.reducer.report.responses import MARKS, Responses, show_response
 from speechiq.reducer.runs.measure import Category
@@ -23,7 +24,6 @@ from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.reducer.studies.judges.reliability import part_most
 from speechiq.reducer.tables import reliability_table
-from speechiq.reducer.tables.scoreboard_records import rows_of
 from speechiq.reducer.tables.scoreboard_table import as_grid, group_grid
 from speechiq.reducer.tables.suite_scores import SuiteScores
 
@@ -67,8 +67,9 @@ class SuitePage:
     @property
     def grids(self) -> dict[str, Grid]:
         """Return id -> table: that of the categories, one for each field by which items have groups, the judge's."""
-        grids = {f"{self.id}-standings": as_grid(self.scoreboard)}
-        grids |= {f"{self.id}-by-{field}": group_grid(groups, field) for field, groups in self.groups.items()}
+        grids = {f"{self.id}-standings": set_apart(as_grid(self.scoreboard), self.scoreboard)}
+        for field, groups in self.groups.items():
+            grids[f"{self.id}-by-{field}"] = set_apart(group_grid(groups, field), groups)
         if self.scoreboard.reliability:
             grids[f"{self.id}-judge"] = reliability_table.as_grid(self.scoreboard)
         return grids
@@ -84,10 +85,14 @@ class SuitePage:
     def items(self, category: str) -> Grid:
         """Return the items of a category, hardest first, with the responses of each system."""
         responses, labels = self.responses[category], short_names(self.scoreboard.pool.systems)
-        systems = [self.scoreboard.systems[row] for row in self.scoreboard.order]
+        order = order_apart(self.scoreboard)
+        systems = [self.scoreboard.systems[row] for row in order]
         scores = [system.scores[category] for system in systems]
         columns = [Column("item", "Item"), Column("asked", "Asked and expected")]
-        columns += [Column(self.scoreboard.pool.systems[row], labels[row]) for row in self.scoreboard.order]
+        columns += [
+            Column(self.scoreboard.systems[row].name, labels[row], meaning=self.scoreboard.systems[row].name)
+            for row in order
+        ]
         rows: list[dict[str, Cell]] = []
         for item in sorted(scores[0], key=lambda item: (_mean_score(item, scores), item)):
             rows.append({"item": show_item(item), "asked": responses.asked.get(item, "")})
@@ -120,7 +125,7 @@ class SuitePage:
         return {self.chart_id(category): figures.as_json(self._chart(category)) for category in self.categories}
 
     def _chart(self, category: str) -> go.Figure:
-        rows = [row for row in rows_of(self.scoreboard)[::-1] if row["categories"][category]["score"] is not None]
+        rows = [row for row in list_rows(self.scoreboard)[::-1] if row["categories"][category]["score"] is not None]
         cells = [row["categories"][category] for row in rows]
         show = self.categories[category].measure.show_score
         values = [show(cell["score"]) for cell in cells]

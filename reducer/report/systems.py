@@ -19,6 +19,7 @@ from speechiq.reducer.runs.conditions import read_conditions
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.run_record import read_record
 from speechiq.reducer.runs.systems import System
+from speechiq.reducer.scores.ranking import places_apart
 from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.reducer.tables.scoreboard_table import FLAGS
 
@@ -58,19 +59,20 @@ def pages(study: Study, rows: Sequence[Row], scores: Scores) -> list[SystemPage]
         SpeechIQError: A results file cannot be read.
     """
     found = []
+    places = places_apart(study.scoreboard)
     for row in rows:
         name = row["system"]
         place = study.names.index(name)
         system = study.scoreboard.systems[place]
-        facts = _facts(row, study.identities[place], len(rows))
+        rank = f"{places[place]:.0f} of {len(places)}" if study.has_siq and place in places else ""
+        facts = _facts(row, study.identities[place], rank)
         worst = [_worst(study, level, place) for level in study.levels]
         settings = dict(_flatten(_newest(system.tasks)))
         found.append(SystemPage(name, facts, [*_runs(system)], settings, system_table(study, scores, name), worst))
     return found
 
 
-def _facts(row: Row, identity: Identity, systems: int) -> dict[str, str]:
-    rank = f"{row['rank']} of {systems}" if row["rank"] is not None else ""
+def _facts(row: Row, identity: Identity, rank: str) -> dict[str, str]:
     facts = {"Rank": rank, "Kind": identity.kind, "Audio encoder": identity.encoder, "Control": identity.control}
     for flag, (label, meaning) in FLAGS.items():
         if row["flags"][flag] is not None:

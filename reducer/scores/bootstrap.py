@@ -39,6 +39,7 @@ class Bars(NamedTuple):
         siq_std: Its standard error, shape (systems,).
         ranks: Probability of each rank, shape (systems, ranks from 1). Equal systems share the best of their ranks,
             so that rows sum to 1 and columns need not.
+        siq_draws: SIQ of each draw, shape (draws, systems).
     """
 
     draws: int
@@ -50,6 +51,7 @@ class Bars(NamedTuple):
     siq: Interval = Interval(NOTHING, NOTHING)
     siq_std: np.ndarray = NOTHING
     ranks: np.ndarray = NOTHING
+    siq_draws: np.ndarray = NOTHING
 
     def join(self, further: Bars) -> Bars:
         """Return the error bars with the intervals and standard errors of further columns."""
@@ -69,7 +71,6 @@ def resample(
         seed: Equal seeds give equal draws.
     """
     drawn = draw(pool, scale=scale, rule=rule, draws=draws, seed=seed)
-    ranks = np.array([competition_ranks(siq) for siq in drawn.siq])
     return Bars(
         draws=draws,
         left_out=drawn.left_out,
@@ -79,8 +80,15 @@ def resample(
         z={level: cloud.interval for level, cloud in drawn.z_clouds.items()},
         siq=drawn.siq_cloud.interval,
         siq_std=drawn.siq.std(axis=0, ddof=1),
-        ranks=(ranks[..., None] == np.arange(1, len(pool.systems) + 1)).mean(axis=0),
+        ranks=rank_probabilities(drawn.siq),
+        siq_draws=drawn.siq,
     )
+
+
+def rank_probabilities(siq: np.ndarray) -> np.ndarray:
+    """Return the probability of each rank from 1, shape (systems, ranks), from SIQ of shape (draws, systems)."""
+    ranks = np.array([competition_ranks(siq_of_draw) for siq_of_draw in siq])
+    return np.asarray((ranks[..., None] == np.arange(1, siq.shape[1] + 1)).mean(axis=0))
 
 
 def resample_raw(pool: ScoreMatrix, *, draws: int = DRAWS, seed: int = 0) -> Bars:

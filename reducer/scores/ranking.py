@@ -73,6 +73,16 @@ def rank_means(means: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(means), np.nan, competition_ranks(np.nan_to_num(means, nan=-np.inf)))
 
 
+def places_apart(scoreboard: Scoreboard) -> dict[int, float]:
+    """Return the row of each system that processes audio -> its rank among them (`Scoreboard.places` has all)."""
+    rows = scoreboard.listening
+    if scoreboard.scale:
+        places = competition_ranks(scoreboard.siq[rows])
+    else:
+        places = np.mean([rank_means(scoreboard.means[category][rows]) for category in scoreboard.ranks], axis=0)
+    return dict(zip(rows, places.tolist(), strict=True))
+
+
 def _describe(suite: str, systems: Sequence[System]) -> Scoreboard:
     """Return the scoreboard of systems in the order of their names, without error bars and scale."""
     pool, further = align(systems), derive_columns(systems)

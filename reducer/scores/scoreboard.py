@@ -112,6 +112,11 @@ class Scoreboard(NamedTuple):
         return np.asarray(np.mean(list(self.ranks.values()), axis=0))
 
     @property
+    def listening(self) -> list[int]:
+        """Return the rows of the systems that process audio; all rows if there are only controls."""
+        return [row for row, system in enumerate(self.systems) if not system.control] or [*range(len(self.systems))]
+
+    @property
     def order(self) -> list[int]:
         """Return the rows of the systems by rank, then by name; those without a rank are last."""
         return [int(row) for row in np.lexsort((np.array(self.pool.systems), self.places))]

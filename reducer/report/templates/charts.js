@@ -57,7 +57,19 @@ const POSITIONS = {
 };
 const overlap = ([ax, ay, aw, ah], [bx, by, bw, bh]) => ax < bx + bw && bx < ax + aw && ay < by + bh && by < ay + ah;
 
-/** Put names next to the marks as far as they fit, the first system first; the others have theirs on hover. */
+/** Distances of a label from its mark in px, and directions in which it may be. */
+const REACH = [26, 42, 58, 74, 98, 122];
+const AROUND = [[0, -1], [0, 1], [1, -1], [-1, -1], [1, 1], [-1, 1]];
+
+/** The first free place of a label apart from its mark, which a line joins: offset of its center, and its box. */
+function findFarPlace([x, y], w, isFree) {
+  const places = REACH.flatMap((reach) => AROUND.map(([right, down]) => [right * (w / 2 + reach / 2), down * reach]));
+  return places.map(([ax, ay]) => ({ ax, ay, box: [x + ax - w / 2, y + ay - 8, w, 16] })).find(({ box }) => isFree(box));
+}
+
+const textOf = (label) => new DOMParser().parseFromString(label, "text/html").body.textContent;
+
+/** Put names next to their marks, the first system first; at the end of a line where marks touch; else into a list. */
 async function placeLabels(plotly, place) {
   const index = place.data.findIndex((trace) => trace.meta?.labels);
   if (index < 0) return;
@@ -67,23 +79,36 @@ async function placeLabels(plotly, place) {
   pen.font = `13px ${getComputedStyle(document.body).fontFamily}`;
   const points = trace.x.map((x, i) => [xaxis.d2p(x), yaxis.d2p(trace.y[i])]);
   const taken = points.map(([x, y]) => [x - 5, y - 5, 10, 10]);
-  const inside = ([x, y, w]) => x >= 0 && x + w <= size.w && y >= -size.t;
+  const isFree = (box, i) => box[0] >= 0 && box[0] + box[2] <= size.w && box[1] >= -size.t && box[1] + 16 <= size.h && !taken.some((other, j) => j !== i && overlap(box, other));
   const text = [];
   const textposition = [];
+  const lines = [];
+  const left = [];
   trace.meta.labels.forEach((label, i) => {
-    const shown = new DOMParser().parseFromString(label, "text/html").body.textContent;
-    const width = pen.measureText(shown).width + 4;
+    const width = pen.measureText(textOf(label)).width + 4;
     const outward = points[i][0] < size.w / 2 ? ["middle left", "middle right"] : ["middle right", "middle left"];
-    const fits = [...outward, "top center", "bottom center"].find((position) => {
-      const box = POSITIONS[position](...points[i], width);
-      return inside(box) && !taken.some((other, j) => j !== i && overlap(box, other));
-    });
+    const fits = [...outward, "top center", "bottom center"].find((position) => isFree(POSITIONS[position](...points[i], width), i));
+    const far = fits ? null : findFarPlace(points[i], width, (box) => isFree(box, -1));
     text.push(fits ? label : "");
     textposition.push(fits ?? "top center");
     if (fits) taken.push(POSITIONS[fits](...points[i], width));
+    else if (far) {
+      taken.push(far.box);
+      lines.push({ ...LINE, x: trace.x[i], y: trace.y[i], ax: far.ax, ay: far.ay, text: label.replaceAll("%", "&#37;") });
+    } else left.push(textOf(label));
   });
   Object.assign(figures[place.id].data[index], { text, textposition });
-  await plotly.restyle(place, { text: [text], textposition: [textposition] }, [index]);
+  const annotations = [...(place.layout.annotations ?? []), ...colored(lines)];
+  await plotly.update(place, { text: [text], textposition: [textposition] }, { annotations }, [index]);
+  listUnlabeled(place, left);
+}
+
+const LINE = { arrowcolor: "var(--muted)", arrowhead: 0, arrowwidth: 1, standoff: 5, borderpad: 0, font: { color: "var(--ink)", size: 13, shadow: "0 0 3px var(--paper), 0 0 3px var(--paper)" } };
+
+/** The names of a chart that have no room in it, below it. */
+function listUnlabeled(place, names) {
+  place.parentNode.querySelector(`[data-unlabeled="${place.id}"]`)?.remove();
+  if (names.length) place.after(h("p", { className: "note", "data-unlabeled": place.id }, `Marks without room for a label: ${names.join(", ")}.`));
 }
 
 const near = new IntersectionObserver((entries) => {

@@ -15,7 +15,7 @@ function csvCell(value) {
 const csv = (rows) => rows.map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
 
 /** The names of a table's columns, with their units. */
-const headOf = (table) => [...table.tHead.rows[0].cells].map((head) =>
+const headOf = (table) => [...table.tHead.rows[0].cells].filter((head) => !head.hidden).map((head) =>
   [...head.querySelectorAll("button > *, :scope > span")].map((part) => part.textContent).join(", ") || head.textContent.trim());
 
 /** The content of a cell: an unrounded number, a name, or a text; empty if it is not known. */
@@ -26,8 +26,8 @@ function valueIn(cell) {
 
 /** The rows of a table as sorted and filtered now, with unrounded numbers. */
 function tableRows(table) {
-  const rows = [...table.tBodies[0].rows].filter((row) => !row.hidden);
-  return [headOf(table), ...rows.map((row) => [...row.cells].map(valueIn))];
+  const rows = [...table.tBodies].flatMap((body) => [...body.rows]).filter((row) => !row.hidden);
+  return [headOf(table), ...rows.map((row) => [...row.cells].filter((cell) => !cell.hidden).map(valueIn))];
 }
 
 const saveButton = (text, label, onclick) => h("button", { type: "button", className: "save", textContent: text, "aria-label": label, onclick });

@@ -21,23 +21,50 @@ function makeSortable(table, sort) {
   return { heads, by, mark };
 }
 
-function sortRows(body, column, direction) {
+/** Sort the rows of each body of a table: those of controls stay apart. */
+function sortRows(table, column, direction) {
   const key = (row) => {
     const text = valueIn(row.cells[column]);
     return text === "" || Number.isNaN(Number(text)) ? text : Number(text);
   };
-  body.append(...[...body.rows].sort((a, b) => order(key(a), key(b), direction === "ascending" ? 1 : -1)));
+  for (const body of table.tBodies) body.append(...[...body.rows].sort((a, b) => order(key(a), key(b), direction === "ascending" ? 1 : -1)));
+}
+
+/** Table -> what marks a column and sorts by it; tables with a switch for their controls. */
+const sorters = new Map();
+const switches = [...document.querySelectorAll("[data-switch]")].map((label) => {
+  const table = label.nextElementSibling.querySelector("table");
+  return { label, box: label.querySelector("input"), table, controls: [...table.tBodies[1].rows] };
+});
+
+/** Put the controls of all tables among the systems, with ranks among all, or apart. */
+function mixControls(mixed) {
+  for (const { box, table, controls } of switches) {
+    box.checked = mixed;
+    table.tBodies[mixed ? 0 : 1].append(...controls);
+    const heads = [...table.tHead.rows[0].cells];
+    const ranks = ["rank", "rank_among"].map((column) => heads.findIndex((head) => head.dataset.column === column));
+    if (!ranks.includes(-1)) for (const row of table.rows) ranks.forEach((column, i) => { row.cells[column].hidden = Boolean(i) !== mixed; });
+    const sorted = heads.findIndex((head) => head.getAttribute("aria-sort") !== "none");
+    const column = sorted < 0 || ranks.includes(sorted) ? Math.max(0, ranks[Number(mixed)]) : sorted;
+    sorters.get(table)(column, sorted < 0 ? "ascending" : heads[sorted].getAttribute("aria-sort"));
+  }
+}
+
+for (const { label, box } of switches) {
+  box.addEventListener("change", () => mixControls(box.checked));
+  label.hidden = false;
 }
 
 for (const table of document.querySelectorAll("table.sortable:not(#clip-table)")) {
   const tools = document.querySelector(`[data-for="${table.id}"]`);
   if (tools) makeTools(table, tools);
-  else makeSortable(table, (column, direction) => sortRows(table.tBodies[0], column, direction));
+  else sorters.set(table, makeSortable(table, (column, direction) => sortRows(table, column, direction)).by);
 }
 
-/** The leaderboard's search, filter and order, which its address holds: `#leaderboard?q=word&type=Cascade&sort=Remember`. */
+/** The leaderboard's search, filter and order, which its address holds: `#leaderboard?q=word&type=Cascade&sort=Remember&controls=among`. */
 function makeTools(table, tools) {
-  const rows = [...table.tBodies[0].rows];
+  const rows = [...table.tBodies].flatMap((body) => [...body.rows]);
   const [text, kind] = ["text", "kind"].map((field) => tools.querySelector(`[data-filter="${field}"]`));
   const sortBy = tools.querySelector("[data-sort-by]");
   const nothing = h("p", { className: "empty", hidden: true }, "No system matches. Clear the search or choose another type.");
@@ -54,13 +81,14 @@ function makeTools(table, tools) {
   const sorted = { column: 0, direction: "ascending" };
   const sort = (column, direction) => {
     Object.assign(sorted, { column, direction });
+    [...sortBy.options].forEach((option, i) => { option.hidden = heads[i].hidden; });
     sortBy.value = column;
-    sortRows(table.tBodies[0], column, direction);
+    sortRows(table, column, direction);
   };
   const share = ({ replace = false } = {}) => {
     const order = sorted.direction === heads[sorted.column].dataset.first ? "" : sorted.direction;
-    const sortedBy = sorted.column === 0 ? "" : titles[sorted.column];
-    writeAddress(addressWith("leaderboard", { q: text.value.trim(), type: kind.value, sort: sortedBy, order }), { replace });
+    const sortedBy = titles[sorted.column] === titles[0] ? "" : titles[sorted.column];
+    writeAddress(addressWith("leaderboard", { q: text.value.trim(), type: kind.value, sort: sortedBy, order, controls: box?.checked ? "among" : "" }), { replace });
   };
   const { heads, mark } = makeSortable(table, (column, direction) => { sort(column, direction); share(); });
   const titles = heads.map((head) => head.querySelector("span").textContent);
@@ -68,12 +96,16 @@ function makeTools(table, tools) {
   sortBy.onchange = () => { mark(sortBy.value, heads[sortBy.value].dataset.first); sort(Number(sortBy.value), heads[sortBy.value].dataset.first); share(); };
   text.oninput = () => { filter(); share({ replace: true }); };
   kind.onchange = () => { filter(); share(); };
+  const box = switches.find((one) => one.table === table)?.box;
+  box?.addEventListener("change", () => share());
+  sorters.set(table, (column, direction) => { mark(column, direction); sort(column, direction); });
   routes.leaderboard = (_, query) => {
     [text.value, kind.value] = [query.get("q") ?? "", query.get("type") ?? ""];
     const column = Math.max(0, titles.indexOf(query.get("sort")));
     const direction = ["ascending", "descending"].includes(query.get("order")) ? query.get("order") : heads[column].dataset.first;
     mark(column, direction);
     sort(column, direction);
+    mixControls(query.get("controls") === "among");
     filter();
     land($("leaderboard"));
   };

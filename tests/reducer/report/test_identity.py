@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from speechiq.reducer.report.identity import identify, short_names
 from speechiq.reducer.runs.results_file import TaskRun
@@ -38,3 +40,20 @@ def test_chart_names_are_short_and_stay_apart():
     long = [f"owner/{'long-' * 20}{end}" for end in "ab"]
     assert all(len(name) <= 34 for name in short_names(long)) and len(set(short_names(long))) == 2
     assert short_names(["", "trailing/", "+"]) == ["", "trailing/", "+"]
+
+
+def test_long_names_show_where_they_differ():
+    pair = [f"demo:{model}+demo:SmolLM2-135M-Instruct" for model in ("whisper-base", "whisper-tiny.en")]
+    shown = short_names([*pair, "x/other+demo:Qwen2.5-0.5B-Instruct"])
+    assert shown == [
+        "whisper-base+SmolLM2-135M-Instruct",
+        "whisper-tiny.en+SmolLM2-…-Instruct",
+        "other+demo:Qwen2.5-0.5B-Instruct",
+    ]
+    middles = [f"{'long-' * 20}{middle}{'-end' * 20}" for middle in ("base", "tiny")]
+    assert ["base" in name or "tiny" in name for name in short_names(middles)] == [True, True]
+
+
+@given(st.lists(st.text("ab+/:…-", max_size=90), unique=True, max_size=9))
+def test_different_names_stay_different(names):
+    assert len(set(short_names(names))) == len(names)

@@ -61,12 +61,13 @@ def test_everyone_can_read_it(visit, size, theme):
 def test_the_leaderboard_sorts_and_filters(visit):
     here = visit()
     by_rank = names(here)
+    assert by_rank[-1] == "gold+thinker", "a control is last"
     head = here.tab.locator("#standings th", has_text="Remember")
     head.locator("button").press("Enter")
-    assert head.get_attribute("aria-sort") == "ascending" and names(here)[0] == "gold+thinker"
+    assert head.get_attribute("aria-sort") == "ascending" and names(here)[0] == "a/good+thinker"
     head.locator("button").click()
-    assert head.get_attribute("aria-sort") == "descending" and names(here)[-1] == "gold+thinker"
-    here.tab.locator("#standings th", has_text="Rank").locator("button").click()
+    assert head.get_attribute("aria-sort") == "descending" and names(here)[2:] == ["a/good+thinker", "gold+thinker"]
+    here.tab.locator("#standings th[data-column=rank] button").click()
     assert names(here) == by_rank
     here.tab.fill("#leaderboard input[type=search]", "POOR")
     assert names(here) == ["b/poor+thinker"]
@@ -74,6 +75,45 @@ def test_the_leaderboard_sorts_and_filters(visit):
     here.tab.fill("#leaderboard input[type=search]", "")
     here.tab.select_option("#leaderboard select[data-filter=kind]", "Control")
     assert names(here) == ["gold+thinker"]
+
+
+def test_controls_are_ranked_apart_and_among_the_systems_on_request(visit):
+    here = visit()
+    ranks = lambda: here.tab.locator("#standings td.rank:visible span").all_inner_texts()  # noqa: E731
+    assert ranks() == ["1", "2", "3"]
+    here.tab.get_by_label("Show controls among systems").check()
+    assert names(here)[0] == "gold+thinker" and ranks() == ["1", "2", "3", "4"]
+    here.tab.locator("#standings th", has_text="SIQ").locator("button").click()
+    assert names(here)[0] == "gold+thinker" and here.tab.url.endswith("#leaderboard?sort=SIQ&controls=among")
+    here.open("#leaderboard?controls=among")
+    assert names(here)[0] == "gold+thinker"
+    with here.tab.expect_download() as download:
+        here.tab.get_by_label("Save the table leaderboard as CSV").click()
+    first, *_ = csv.DictReader(Path(download.value.path()).read_text(encoding="utf-8").splitlines())
+    assert (first["Rank, with controls"], first["System"]) == ("1", "gold+thinker") and "Rank" not in first
+    here.tab.get_by_label("Show controls among systems").uncheck()
+    assert names(here)[-1] == "gold+thinker" and ranks() == ["1", "2", "3"]
+    assert here.tab.url.endswith("#leaderboard") and here.errors == []
+
+
+LABELS_OF = r"""(id) => {
+  const list = document.querySelector(`[data-unlabeled="${id}"]`)?.textContent ?? "";
+  const shown = [...document.getElementById(id).querySelectorAll(".textpoint, .annotation-text")];
+  return new Set([...shown.map((one) => one.textContent), list].join(" ").match(/recognizer-\d+/g)).size;
+}"""
+
+
+def test_each_mark_has_its_label_where_marks_touch(visit, tmp_path):
+    for number in range(12):
+        change = lambda clip, text, number=number: text if clip[-1] == "r" else text[: -4 * (number // 3) or None]  # noqa: E731
+        write_system(tmp_path / str(number), f"owner/recognizer-{number}+thinker", change, "BBBBA"[number % 2 :])
+    report.write(report.build([tmp_path], bootstrap=0), tmp_path / "report.html")
+    for size in SIZES.values():
+        here = visit(tmp_path / "report.html", viewport=size)
+        here.see_all()
+        for chart in ("bell", "similarity", "accuracy"):
+            here.tab.wait_for_function(f"(id) => ({LABELS_OF})(id) === 12", arg=chart)
+        assert here.errors == []
 
 
 def test_a_clip_is_found_played_and_compared(visit):

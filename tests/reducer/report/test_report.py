@@ -13,7 +13,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import report
 from speechiq.reducer.report import browser, items
 from speechiq.reducer.report.build import content
-from speechiq.reducer.report.leaderboard import leaderboard
+from speechiq.reducer.report.controls import list_rows
+from speechiq.reducer.report.leaderboard import leaderboard, stability
 from speechiq.reducer.scores.siq_systems import read_answers
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.tables.scoreboard_records import rows_of
@@ -118,7 +119,7 @@ def test_weights_of_the_clips_are_all_of_the_siq(gathered):
 
 
 def test_flags_are_in_the_rows_and_unknown_ones_are_none(gathered):
-    records = rows_of(gathered.scoreboard)
+    records = list_rows(gathered.scoreboard)
     names = [record["system"] for record in records]
     rows = dict(zip(names, leaderboard(gathered, records).rows, strict=True))
     assert rows["b/poor+thinker"]["incomplete_audio"] == 1.0
@@ -137,7 +138,19 @@ def test_only_controls_make_a_page_too(tmp_path):
         )
     text = report.build([tmp_path], bootstrap=0)
     assert "None: no question fails in half of the systems." in text
-    assert "Controls are listed with the systems" in text
+    assert "Controls are listed as systems" in text and "Show controls among" not in text
+
+
+def test_a_control_takes_no_rank_from_a_system(gathered):
+    board = gathered.scoreboard
+    gold = gathered.names.index("gold+thinker")
+    assert board.places[gold] == 1, "the terminal ranks all"
+    rows = leaderboard(gathered, list_rows(board)).rows
+    assert [row["rank"] for row in rows] == [1, 2, 3, ""] and [row["rank_among"] for row in rows] == [2, 3, 4, 1]
+    best = [row["best"] for row in stability(gathered).rows if "best" in row]
+    assert len(best) == 3 and sum(best) >= 1 - 1e-9, "some system is first in every draw"
+    facts = [page.facts.get("Rank") for page in content(gathered)["system_pages"]]
+    assert facts == ["1 of 3", "2 of 3", "3 of 3", None]
 
 
 def test_questions_left_out_are_named_with_their_set(study, tmp_path):
