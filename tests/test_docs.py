@@ -122,19 +122,11 @@ def check_pip(arguments):
     assert set(extras.split(",") if extras else ()) <= set(SETUP["options.extras_require"])
 
 
-def check_git(arguments):
-    assert arguments == ["clone", SETUP["metadata"]["url"]]
-
-
 def check_python(arguments):
     if arguments[0] == "-m":
         assert find_spec(arguments[1])
     else:
         assert ROOT.joinpath(arguments[0]).is_file()
-
-
-def check_cd(arguments):
-    assert arguments == [SETUP["metadata"]["url"].rpartition("/")[2]], "the folder that git clone makes"
 
 
 def check_source(arguments):
@@ -147,9 +139,7 @@ def check_export(arguments):
 
 CHECKS = {
     "accelerate": check_accelerate,
-    "cd": check_cd,
     "export": check_export,
-    "git": check_git,
     "lm_eval": check_lm_eval,
     "make": check_make,
     "pip": check_pip,
