@@ -16,7 +16,7 @@ from lm_eval._cli.harness import HarnessCLI
 from lm_eval.config.evaluate_config import EvaluatorConfig
 from typer.main import get_command
 
-from speechiq.cli.demo import SYSTEMS
+from speechiq.cli.demo import LLM, RECOGNIZERS
 from speechiq.cli.main import app
 from speechiq.engines.options import list_names, read_options
 from speechiq.engines.registry import find
@@ -206,4 +206,5 @@ def test_python_of_the_docs_runs(block, tmp_path, monkeypatch, capsys):
 
 def test_the_table_of_the_readme_names_the_demos_systems():
     readme = ROOT.joinpath("README.md").read_text()
-    assert all(f" {system} " in readme for system in SYSTEMS)
+    assert f"(each system ends in +{LLM})" in readme
+    assert all(f" {recognizer} " in readme for recognizer in RECOGNIZERS)
