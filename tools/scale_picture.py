@@ -23,8 +23,9 @@ CONTROLS = {"gold": "reference text", "silence": "no audio"}
 #: Small enough for letters of 11 pixels on a phone that is 390 pixels wide.
 WIDTH, HEAD, ROW, FOOT = 440, 34, 46, 66
 SCALE_LEFT, SCALE_RIGHT, PROFILE, BAR = 126, 326, 356, 30
-TICKS = (70, 85, 100, 115)
+#: The part of the scale that the demo's systems fill.
 LOW, HIGH = 70.0, 118.0
+TICKS = (70, 85, 100, 115)
 #: Height of one standard deviation in a profile, and how far its average lies below the top of the row.
 STANDARD_DEVIATION, AVERAGE = 13, 18
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
