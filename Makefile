@@ -3,7 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
+WORKSHOP := $(VENV)/workshop
 UPSTREAM := .venv-upstream
+# The build of torch: `make demo TORCH=cpu` takes the one without CUDA, which is not on PyPI; uv knows where it is.
+TORCH ?=
 # One more than the two cores of a small machine: tests wait for processes and servers.
 WORKERS ?= 3
 # A thread a worker. Each worker and each process that a test starts reads compiled files, and writes them where a
@@ -26,6 +29,15 @@ IMAGES := docs/images
 $(INSTALLED): setup.cfg setup.py pyproject.toml constraints.txt speechiq.pth
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "speechiq needs Python >= 3.11; run make PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
+ifneq ($(TORCH),)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt uv
+	$(BIN)/uv pip install --python $(BIN)/python --torch-backend $(TORCH) --constraint constraints.txt torch
+endif
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[demo]'
+	touch $@
+
+# What the demo does not need: tools for tests, documentation and style.
+$(WORKSHOP): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[demo,docs,lint,questions,test]'
 	touch $@
 
@@ -34,11 +46,11 @@ demo: $(INSTALLED)  ## real models on the bundled set, then their SIQ
 	SIQ_TASKS=only SIQ_STORE=$(SIQ_DEMO_STORE) $(BIN)/siq demo run --output runs/demo --force
 	@echo 'To run these commands by hand: source $(BIN)/activate'
 
-test: $(INSTALLED)  ## all tests of what the product does
+test: $(WORKSHOP)  ## all tests of what the product does
 	$(BIN)/siq demo fetch
 	$(TEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not checks'
 
-checks: $(INSTALLED)  ## tests of the package, its types, the notebooks and the benchmarks
+checks: $(WORKSHOP)  ## tests of the package, its types, the notebooks and the benchmarks
 	$(BIN)/siq demo fetch
 	$(TEST) -n 2 -m checks
 
@@ -49,40 +61,40 @@ test-upstream:  ## what we need of lm-eval and transformers, against the newest 
 	$(UPSTREAM)/bin/python -m pip freeze --exclude-editable
 	$(UPSTREAM)/bin/python -m pytest tests/engines/test_transformers_contract.py tests/harness_patch/test_lm_eval_contract.py
 
-test-fast: $(INSTALLED)  ## what needs no model, process, browser, download or accelerator
+test-fast: $(WORKSHOP)  ## what needs no model, process, browser, download or accelerator
 	$(TEST) -n 2 -m 'not slow and not network and not gpu'
 
 fuzz: export FUZZ_SECONDS ?= 40
-fuzz: $(INSTALLED)  ## damaged input of every kind, for ten minutes, and many examples of what holds for all input
+fuzz: $(WORKSHOP)  ## damaged input of every kind, for ten minutes, and many examples of what holds for all input
 	$(BIN)/python -m pytest tests/fuzz -s
 	$(BIN)/python -m pytest -m hypothesis
 
-lint: $(INSTALLED)  ## style, types, spelling and words
+lint: $(WORKSHOP)  ## style, types, spelling and words
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/codespell
 	$(BIN)/python tests/vocabulary.py
 
-format: $(INSTALLED)
+format: $(WORKSHOP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-hooks: $(INSTALLED)  ## lint what is committed, before each commit
+hooks: $(WORKSHOP)  ## lint what is committed, before each commit
 	$(BIN)/pre-commit install
 
-bench: $(INSTALLED)  ## ratios, two ways of one work in one run
+bench: $(WORKSHOP)  ## ratios, two ways of one work in one run
 	for name in $(BENCHMARKS); do \
 		$(BIN)/python benchmarks/$$name.py || exit 1; done
 
-bench-kills: $(INSTALLED)  ## twenty runs killed at random moments
+bench-kills: $(WORKSHOP)  ## twenty runs killed at random moments
 	$(BIN)/python benchmarks/resume.py --kills 20
 
-bench-coverage: $(INSTALLED)  ## how often intervals hold the true score; after `make demo`
+bench-coverage: $(WORKSHOP)  ## how often intervals hold the true score; after `make demo`
 	$(BIN)/python benchmarks/coverage.py --clips 5 10 14 20 30 50 100 200 800 --runs runs/demo
 	$(BIN)/python benchmarks/proportions.py
 
-build: $(INSTALLED)  ## wheel and sdist, into dist/
+build: $(WORKSHOP)  ## wheel and sdist, into dist/
 	$(BIN)/python -m build --outdir dist .
 
 docs: example  ## the documentation site, into site/
@@ -91,18 +103,20 @@ docs: example  ## the documentation site, into site/
 docs-serve: example  ## the same on http://127.0.0.1:8000, rebuilt whenever a page changes
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
 
-example: $(INSTALLED) runs/demo/report.html
+example: $(WORKSHOP) runs/demo/report.html
 	mkdir -p $(EXAMPLE)
 	$(BIN)/siq score runs/demo -o $(EXAMPLE)/report.html --force
 	$(BIN)/python tools/screenshots.py runs/demo $(EXAMPLE)
 
-runs/demo/report.html: | $(INSTALLED)
+runs/demo/report.html: | $(WORKSHOP)
 	$(BIN)/siq demo fetch
 	SIQ_TASKS=only SIQ_STORE=$(SIQ_DEMO_STORE) $(BIN)/siq demo run --output $(@D) --force
 
-docs-images: example  ## the picture of the README, anew
+docs-images: example  ## the pictures of the README and the start page, anew
 	mkdir -p $(IMAGES)
 	cp $(EXAMPLE)/report.png $(IMAGES)/report.png
+	$(BIN)/siq score runs/demo -o build/siq.json --force
+	$(BIN)/python tools/scale_picture.py build/siq.json $(IMAGES)
 
 clean:
 	rm -rf $(VENV) $(UPSTREAM) .editable build dist site *.egg-info

@@ -24,7 +24,14 @@ def test_the_citation_has_what_its_format_requires():
 def test_the_citation_agrees_with_the_package():
     about = SETUP["metadata"]
     assert str(CITATION["version"]) == about["version"]
-    assert CITATION["license"] == about["license_expression"] and CITATION["repository-code"] == about["url"]
+    assert CITATION["license"] == about["license_expression"]
+    assert [author["name"] for author in CITATION["authors"]] == [about["author"]]
+
+
+def test_the_package_names_no_address_but_that_of_the_paper():
+    about = SETUP["metadata"]
+    assert "url" not in about and "repository-code" not in CITATION
+    assert about["project_urls"].split(" = ")[1:] == [CITATION["preferred-citation"]["url"]]
 
 
 def test_workflow_and_templates_are_valid():

@@ -1,8 +1,8 @@
 """Show README, CONTRIBUTING and CHANGELOG as pages of the site, and rewrite links that leave `docs/`.
 
 Links of all pages are written for readers of the repository: relative to the file that contains them. On the site a
-link to another page stays one, and a link to any other file of the repository leads to the repository on the web. Links
-to files that do not exist are left for the build to report.
+link to another page stays one. Links to anything else are left for the build to report: the path of a file that is not
+a page is written as code.
 """
 
 from __future__ import annotations
@@ -38,27 +38,22 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     origin = PurePosixPath(Path(source).resolve().relative_to(root))
 
     def replace(found: re.Match[str]) -> str:
-        return found[1] + rewrite(found[2], origin, place, root, config.extra["repository"])
+        return found[1] + rewrite(found[2], origin, place)
 
     return "".join(part if FENCED.fullmatch(part) else LINK.sub(replace, part) for part in _split(markdown))
 
 
-def rewrite(link: str, origin: PurePosixPath, page: str, root: Path, repository: str) -> str:
+def rewrite(link: str, origin: PurePosixPath, page: str) -> str:
     """Return the link as a page of the site writes it.
 
     Args:
         link: A relative link without its anchor.
-        origin: The file that contains it, relative to `root`.
+        origin: The file that contains it, relative to the folder of the repository.
         page: The path of its page on the site.
-        root: The folder of the repository.
-        repository: Its address on the web.
 
-    >>> here = Path.cwd()
-    >>> rewrite("docs/glossary.md", PurePosixPath("README.md"), "index.md", here, "https://host/repo")
+    >>> rewrite("docs/glossary.md", PurePosixPath("README.md"), "index.md")
     'glossary.md'
-    >>> rewrite("../../core/clip.py", PurePosixPath("docs/concepts/siq.md"), "concepts/siq.md", here, "https://host/repo")
-    'https://host/repo/blob/main/core/clip.py'
-    >>> rewrite("../../CHANGELOG.md", PurePosixPath("docs/concepts/siq.md"), "concepts/siq.md", here, "https://host/repo")
+    >>> rewrite("../../CHANGELOG.md", PurePosixPath("docs/concepts/siq.md"), "concepts/siq.md")
     '../changelog.md'
     """
     target = os.path.normpath(origin.parent / link)
@@ -66,8 +61,6 @@ def rewrite(link: str, origin: PurePosixPath, page: str, root: Path, repository:
         place = PAGES[target]
     elif target.startswith("docs/"):
         place = re.sub(r"\.ipynb$", ".md", target.removeprefix("docs/"))  # see docs/hooks/notebooks.py
-    elif (root / target).exists():
-        return f"{repository}/{'tree' if (root / target).is_dir() else 'blob'}/main/{target}"
     else:
         return link
     return os.path.relpath(place, PurePosixPath(page).parent)
