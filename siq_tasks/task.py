@@ -15,7 +15,7 @@ from speechiq.metrics.wording import SPREAD, worded
 from speechiq.siq_tasks.conditions.apply import with_condition
 from speechiq.siq_tasks.loaders.docs import digest_content
 from speechiq.siq_tasks.metadata import CONDITION, expand_sets, for_dataset, keys_of
-from speechiq.siq_tasks.task_files import join_metadata
+from speechiq.siq_tasks.task_files import INLINE, join_metadata, resolve_folder
 from speechiq.siq_tasks.task_types import name_task_type
 
 
@@ -51,7 +51,7 @@ class SpeechTask(ConfigurableTask):
                 "write custom_dataset: !function speechiq.siq_tasks.loaders.clips.load",
             )
         about = self.config.metadata
-        loaded = self.config.custom_dataset(**about)
+        loaded = self.config.custom_dataset(**resolve_folder(about, about.get("config_source", INLINE)))
         docs = with_condition(loaded.docs, about[CONDITION]) if CONDITION in about else loaded.docs
         if "judging" in docs.column_names:
             check_docs(docs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +24,10 @@ DESCRIPTION = (
 SHARED = "set_metadata"
 #: Beginning of a `dataset_path` inside the package.
 PACKAGED = "package:"
+#: Beginning of a `dataset_path` or of `questions` in the folder of the task file, and the keys that may have it.
+IN_FOLDER, FOLDER_KEYS = "folder:", ("dataset_path", "questions")
+#: What lm-eval writes in the place of the task file for a task that is a mapping.
+INLINE = "inline"
 
 
 class Function(str):
@@ -72,6 +77,26 @@ def join_metadata(task: Mapping[str, Any]) -> dict[str, Any]:
     return rest | ({"metadata": metadata} if metadata else {})
 
 
+def resolve_folder(metadata: Mapping[str, Any], file: str | Path) -> dict[str, Any]:
+    """Return metadata in which `folder:NAME` is the path of NAME in the folder of the task file.
+
+    Raises:
+        SpeechIQError: A key has this form, and the task comes from no file.
+
+    >>> resolve_folder({"dataset_path": "folder:clips.jsonl", "subset": "all"}, "/shared/calls/siq_calls.yaml")
+    {'dataset_path': '/shared/calls/clips.jsonl', 'subset': 'all'}
+    """
+    resolved = dict(metadata)
+    for key in FOLDER_KEYS:
+        value = metadata.get(key)
+        if not isinstance(value, str) or not value.startswith(IN_FOLDER):
+            continue
+        if str(file) == INLINE:
+            raise SpeechIQError(f"metadata.{key}", f"{value} needs a task file, and this task has none", "give a path")
+        resolved[key] = str(Path(os.path.realpath(Path(file).parent), value.removeprefix(IN_FOLDER)))
+    return resolved
+
+
 def _merge(file: Path, including: tuple[Path, ...]) -> dict[str, Any]:
     """Return the keys of a YAML and of its includes, like lm-eval: its own keys win, then those of later includes.
 
@@ -79,7 +104,7 @@ def _merge(file: Path, including: tuple[Path, ...]) -> dict[str, Any]:
     """
     if file in including or len(including) > DEEPEST:
         raise SpeechIQError(including[-1], f"include: {file.name} includes this file", "remove one include")
-    task = _read_mapping(file)
+    task = read_mapping(file)
     included = task.pop("include", [])
     names = [included] if isinstance(included, str) else included
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
@@ -92,7 +117,8 @@ def _merge(file: Path, including: tuple[Path, ...]) -> dict[str, Any]:
     return merged | task
 
 
-def _read_mapping(file: Path) -> dict[str, Any]:
+def read_mapping(file: Path) -> dict[str, Any]:
+    """Return the keys that a YAML has itself, without those of its includes."""
     if not is_file(file):
         raise SpeechIQError(file, "no such task file", "correct the include or restore the file")
     try:

@@ -54,4 +54,5 @@ def new(
         f"Ids of the clips: {', '.join(made.ids[:SHOWN])}{more}; `siq list tasks {folder}` lists all. Next:",
         f"  siq data questions --dataset {folder} --writer ... --checker ...",
         f"  siq eval SYSTEM --include-path {folder} --tasks siq_{name} --output runs/{name}",
+        f"  siq data pack {folder}",
     )

@@ -108,7 +108,10 @@ METADATA = {
         ", ".join(SEMDIST["semdist_text"]),
         "Normalizer that is applied to both texts before semantic distances; `raw` applies none.",
     ),
-    "dataset_path": ("Hub id, folder or file", "Source of the rows; a file is `.jsonl`, `.csv` or `.tsv`."),
+    "dataset_path": (
+        "Hub id, folder or file",
+        "Source of the rows; a file is `.jsonl`, `.csv` or `.tsv`, and `folder:FILE` is beside the task file.",
+    ),
     "dataset_name": ("configuration", "Configuration of the data set on the Hub."),
     "dataset_revision": ("branch, tag or commit", "Revision of the data set on the Hub."),
     "split": ("default test", "Split of the data set."),

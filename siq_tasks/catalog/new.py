@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,9 +22,11 @@ from speechiq.siq_tasks.loaders.clips import ENTITIES, list_warnings
 from speechiq.siq_tasks.loaders.clusters import CLUSTER, COLUMN
 from speechiq.siq_tasks.loaders.subset import counts
 from speechiq.siq_tasks.loaders.tables import check_columns, read_field, read_id, read_table, read_texts
-from speechiq.siq_tasks.task_files import read_task, write_task
+from speechiq.siq_tasks.task_files import IN_FOLDER, read_task, write_task
 
 LONGEST_NAME = 64
+#: Folder of the audio in a folder of tasks.
+AUDIO = "audio"
 
 
 class Created(NamedTuple):
@@ -36,7 +39,9 @@ class Created(NamedTuple):
 
 
 def create(name: str, audio: Path, text: Path, folder: Path, embedder: str, assistant: str | None = None) -> Created:
-    """Write the tasks `siq_<name>_<level>` with the tag `siq_<name>` into a new folder.
+    """Write the tasks `siq_<name>_<level>` with the tag `siq_<name>` and the audio into a new folder.
+
+    No name in the folder depends on its place, so it can be moved and shared.
 
     Args:
         name: Name of the data set: lower-case letters and digits.
@@ -74,25 +79,43 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str, assi
         clips.append(clip)
     ids = [clip["id"] for clip in checked]
     left_out = [clip["id"] for clip in checked if not counts(clip["text"])]
-    return Created(_write(name, folder, clips, embedder, assistant), ids, left_out, list_warnings(checked))
+    tasks = _write(name, folder, audio.resolve(), clips, embedder, assistant)
+    return Created(tasks, ids, left_out, list_warnings(checked))
 
 
-def _write(name: str, folder: Path, clips: list[dict[str, Any]], embedder: str, assistant: str | None) -> list[str]:
-    place = Path(os.path.realpath(folder))
-    shared = {"version": 1.0, "dataset": name, "dataset_path": str(place / "clips.jsonl"), "subset": "all"}
+def _write(
+    name: str, folder: Path, audio: Path, clips: list[dict[str, Any]], embedder: str, assistant: str | None
+) -> list[str]:
+    """Write the table, the audio below `AUDIO` and the tasks; all names in them are relative to the folder."""
+    shared = {"version": 1.0, "dataset": name, "dataset_path": f"{IN_FOLDER}clips.jsonl", "subset": "all"}
     shared |= {"id_column": "id"} | ({COLUMN: CLUSTER} if CLUSTER in clips[0] else {})
     own = {"remember": {"normalizer": "english"}, "understand": {"embedder": embedder}, "apply": {}}
     tasks = [f"siq_{name}_{level}" for level in LEVELS]
-    with complete_folder(place) as draft:
+    with complete_folder(Path(os.path.realpath(folder))) as draft:
+        for clip in clips:
+            copied = Path(AUDIO, Path(clip["audio"]).relative_to(audio))
+            _copy(Path(clip["audio"]), draft / copied)
+            clip["audio"] = copied.as_posix()
         draft.joinpath("clips.jsonl").write_bytes(as_lines(clips))
         for task, level in zip(tasks, LEVELS, strict=True):
-            about = shared | {"questions": str(place / "questions.jsonl")} | own[level]
+            about = shared | {"questions": f"{IN_FOLDER}questions.jsonl"} | own[level]
             _write_task(draft, task, HERE / "templates" / f"_{level}.yaml", about, tag=f"siq_{name}")
         if assistant is not None:
             tasks.append(f"siq_{name}_distance")
             about = shared | {"normalizer": "english", "assistant": assistant}
             _write_task(draft, tasks[-1], HERE / "assistant" / "_distance.yaml", about)
     return tasks
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Put a file at another place too; on the same disk as a hard link, which takes no space."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.exists():  # several rows may have the same audio
+        return
+    try:
+        target.hardlink_to(os.path.realpath(source))
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def _write_task(folder: Path, task: str, template: Path, about: dict[str, Any], **keys: str) -> None:

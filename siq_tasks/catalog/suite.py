@@ -11,7 +11,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import exists
 from speechiq.core.ids import PLAIN, check_plain
 from speechiq.core.suggestions import did_you_mean
-from speechiq.siq_tasks.task_files import read_task
+from speechiq.siq_tasks.task_files import read_task, resolve_folder
 
 HERE = Path(__file__).parents[1]
 #: The suite of the levels.
@@ -69,6 +69,15 @@ def read_one_task(dataset: str) -> tuple[Path, dict[str, Any]]:
         SpeechIQError: The data set does not exist, or its metadata are malformed or its loader is not one of speechiq.
     """
     file = _find_one_task(dataset)
+    return file, check_task(file)
+
+
+def check_task(file: Path) -> dict[str, Any]:
+    """Return the task in a file, with the paths of its metadata.
+
+    Raises:
+        SpeechIQError: Its metadata are malformed, or its loader is not one of speechiq.
+    """
     task = read_task(file)
     about, loader = task.get("metadata"), task.get("custom_dataset")
     if not isinstance(about, dict) or not all(isinstance(key, str) for key in about):
@@ -81,7 +90,7 @@ def read_one_task(dataset: str) -> tuple[Path, dict[str, Any]]:
             "names",
             f"use {LOADERS[0]}",
         )
-    return file, task
+    return task | {"metadata": resolve_folder(about, file)}
 
 
 def _find_one_task(dataset: str) -> Path:

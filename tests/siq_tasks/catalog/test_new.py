@@ -12,7 +12,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.catalog.new import create
 from speechiq.siq_tasks.catalog.overview import describe
 from speechiq.siq_tasks.catalog.suite import HERE, list_clips
-from speechiq.siq_tasks.task_files import join_metadata
+from speechiq.siq_tasks.task_files import join_metadata, resolve_folder
 from tests.conftest import run
 from tests.siq_tasks.conftest import encode
 
@@ -207,6 +207,21 @@ def test_a_task_file_that_was_edited_wrongly_is_named_by_its_key(mine, tmp_path,
     manager = TaskManager(include_path=str(file.parent), include_defaults=False)
     with pytest.raises(SpeechIQError, match=message):
         manager.load("siq_harbour_remember")
+
+
+def test_a_task_without_a_file_has_no_folder():
+    with pytest.raises(SpeechIQError, match=r"metadata\.questions: folder:q\.jsonl needs a task file.*; give a path"):
+        resolve_folder({"questions": "folder:q.jsonl"}, "inline")
+
+
+def test_a_folder_has_its_audio_and_may_be_moved(mine, tmp_path):
+    audio, text = mine
+    create("harbour", audio, text, tmp_path / "harbour", EMBEDDER)
+    for name in TEXTS:
+        audio.joinpath(name).unlink()
+    moved = (tmp_path / "harbour").rename(tmp_path / "moved")
+    assert {clip["id"] for clip in list_clips(str(moved))} == {"harbour/a", "harbour/b"}
+    assert str(tmp_path) not in "".join(file.read_text() for file in (*moved.glob("*.yaml"), moved / "clips.jsonl"))
 
 
 LIMITED = """
