@@ -75,7 +75,7 @@ class Beaten(NamedTuple):
     Attributes:
         better: Names of the better systems, the best first.
         gap: How far the best is above the control, in words.
-        beyond_chance: Whether that is beyond chance (`separates`).
+        beyond_chance: Whether the 95 % interval of that pair excludes 0 (`separates`).
     """
 
     control: str
@@ -90,7 +90,7 @@ class Beaten(NamedTuple):
         best, *others = self.better
         names = best + f" and {count_of(len(others), 'other')}" * bool(others)
         same_model = {name.split("+")[-1] for name in self.better} == {self.control.split("+")[-1]}
-        reason = "not by chance alone" if self.beyond_chance else "which may be chance"
+        reason = "beyond the 95 % interval of this pair" if self.beyond_chance else "which may be chance"
         model = "" if same_model else "; their language models differ"
         return f"{title(self.level)}: {self.control} is {self.gap} below {names}, {reason}{model}"
 
