@@ -213,21 +213,16 @@ def test_a_ceiling_that_is_beaten_is_named_with_its_level_and_the_better_systems
     ranking = rank(read_systems([tmp_path]).systems)
     (of,) = ranking.remarks.ceilings
     assert (of.control, of.level, [*of.better]) == ("s0", "apply", ["s4", "s3", "s2", "s1"])
-    line = "Apply: s0 is 4 of 8 questions below s4 and 3 others, which may be chance; their language models differ"
-    assert line in as_json(ranking)["remarks"]
-    assert of._replace(control="gold+llm", better=("base+llm",), beyond_chance=True).line == (
-        "Apply: gold+llm is 4 of 8 questions below base+llm, not by chance alone"
+    line = "Apply: s0 is 4 of 8 questions below s4 and 3 others, beyond the 95 % interval of this pair"
+    assert f"{line}; their language models differ" in as_json(ranking)["remarks"]
+    assert of._replace(control="gold+llm", better=("base+llm",), beyond_chance=False).line == (
+        "Apply: gold+llm is 4 of 8 questions below base+llm, which may be chance"
     )
 
 
 def test_a_score_near_a_high_floor_is_put_between_floor_and_ceiling(tmp_path):
-    for name, skill, control in (
-        ("gold", 1.0, "gold"),
-        ("good", 0.9, ""),
-        ("bad", 0.6, ""),
-        ("silence", 0.2, "silence"),
-    ):
-        asr = {"control": control} if control else {"model": "m"}
+    for name, skill in {"gold": 1.0, "good": 0.9, "bad": 0.6, "silence": 0.2}.items():
+        asr = {"control": name} if name in ("gold", "silence") else {"model": "m"}
         config = {"siq": {"pretrained": name, "system": {"kind": "cascade", "asr": asr}}}
         write_run(tmp_path / name, levels(skill, clips=8), system=name, config=config)
     systems = read_systems([tmp_path]).systems
