@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from speechiq.cli.commands import examples, stop_in_one_line
-from speechiq.cli.options import Force, output_option
+from speechiq.cli.options import Explain, Force, output_option
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import check_output_folder, refuse_to_overwrite
@@ -48,6 +48,7 @@ def fetch(
 def run(
     output: Annotated[Path, output_option("Folder for lm-eval's results and the scores.")] = Path("runs/demo"),
     force: Force = False,
+    explain: Explain = False,
 ) -> None:
     """Run five systems on the demo set, print their SIQ and write a report.
 
@@ -61,7 +62,7 @@ def run(
         refuse_to_overwrite(path, force)
     with stop_in_one_line("the same command goes on with what is in the response cache"):
         run_all(output)
-    score([output], files, force=True)
+    score([output], files, force=True, explain=explain)
     say(f"the runs are in {output}, a folder per system")
 
 

@@ -56,6 +56,9 @@ AllowMismatch = Annotated[
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Print all lines below the tables: what each number is and how it was made.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Start without asking.")]
 Samples = Annotated[

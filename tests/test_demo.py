@@ -6,8 +6,10 @@ import shlex
 
 import pytest
 
-from speechiq.cli.demo import OPTIONS, SYSTEMS, TASKS
+from speechiq.cli.demo import LLM, OPTIONS, SYSTEMS, TASKS
 from speechiq.harness_patch.processes import Settings, lm_eval_command
+from speechiq.reducer.tables import terminal
+from tests.commands import siq
 from tests.conftest import run
 
 BASE, TINY, SPHINX, GOLD, SILENCE = SYSTEMS
@@ -76,7 +78,7 @@ def test_each_command_is_printed_and_the_table_ends_the_run(demo_run):
         assert f"$ {shlex.join(lm_eval_command(f'{system},{OPTIONS}', Settings(output, TASKS)))}\n" in printed
     assert "siq: next:" not in printed, "the demo shows the table itself"
     table = printed[printed.index("Speech IQ") :]
-    assert all(system in table for system in SYSTEMS)
+    assert all(f" {system.partition('+')[0]} " in table for system in SYSTEMS) and f"+{LLM})" in table
     assert "</html>" in (output / "report.html").read_text()
 
 
@@ -85,3 +87,24 @@ def test_results_say_what_ran(demo_run):
     assert results["config"]["siq"]["system"]["answering"]["prompt_version"]
     levels = {config["metadata"]["level"] for config in results["configs"].values()}
     assert levels == {"remember", "understand", "apply"}
+
+
+def test_tables_fit_a_small_terminal(demo_run, monkeypatch):
+    monkeypatch.setattr(terminal, "PIPE_WIDTH", 80)
+    shown = siq("score", demo_run[0]).splitlines()
+    assert max(map(len, shown)) <= 80 and not any("[1]" in line for line in shown), "one table"
+    (last,) = (number for number, line in enumerate(shown) if "control: silence" in line)
+    notes = [line for line in shown[last + 1 :] if line.strip()]
+    assert notes[0] == "Small test set (14 clips): the intervals are approximate."
+    assert len(notes) == terminal.MOST_NOTES and notes[-1].endswith("more: --explain)")
+    compared = siq("compare", "whisper-base", "whisper-tiny.en", demo_run[0]).splitlines()
+    assert max(map(len, compared)) <= 80 and len(compared) <= 40
+
+
+def test_lines_below_the_table_explain_what_looks_wrong(demo_run):
+    shown = siq("score", demo_run[0], "--explain")
+    assert "Understand: silence has 77.7 %; from there to gold, 98.6 % is 94 % of the way\n" in shown
+    assert "Apply: gold is 1 of 42 questions below demo:whisper-base, which may be chance\n" in shown
+    assert "Understand is 67 % of SIQ; WER predicts wrong answers better\n" in shown
+    assert "AUC of wrong answers (0.5 is chance): sim. 0.611, WER 0.676;" in shown
+    assert "95 % intervals of SIQ covered 91 to 97 % in simulation" in shown and ": --explain)" not in shown

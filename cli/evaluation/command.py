@@ -13,7 +13,15 @@ from speechiq.cli.evaluation.checks import check_form, check_settings, check_sys
 from speechiq.cli.evaluation.record import check_replaceable, read_record
 from speechiq.cli.evaluation.runs import run_all
 from speechiq.cli.evaluation.scores import PAGE, SCORES, publish
-from speechiq.cli.options import EXPERT, AllowMismatch, Metadata, complete_system, complete_tasks, output_option
+from speechiq.cli.options import (
+    EXPERT,
+    AllowMismatch,
+    Explain,
+    Metadata,
+    complete_system,
+    complete_tasks,
+    output_option,
+)
 from speechiq.cli.scoring.options import NormsFile, read_norms
 from speechiq.core.console import show
 from speechiq.harness_patch.processes import Settings, lm_eval_command
@@ -72,6 +80,7 @@ def evaluate(
     force: Annotated[
         bool, typer.Option("--force", help="Run finished systems again, and replace files that exist.")
     ] = False,
+    explain: Explain = False,
 ) -> None:
     """Run systems, print their ranking and write a report.
 
@@ -103,4 +112,4 @@ def evaluate(
             show(*describe_work(inventory), *(shlex.join(lm_eval_command(system, settings)) for system in systems))
             return
         run_all(names, settings, record, force)
-        publish(settings, record, norms_file, allow_mismatch)
+        publish(settings, record, norms_file, allow_mismatch, explain)

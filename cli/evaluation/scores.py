@@ -22,7 +22,9 @@ FEW = 3
 DEMO_TASKS = ("siq_demo",)
 
 
-def publish(settings: Settings, record: Record, norms_file: str | None, allow_mismatch: bool) -> None:
+def publish(
+    settings: Settings, record: Record, norms_file: str | None, allow_mismatch: bool, explain: bool = False
+) -> None:
     """Print the ranking of the runs with these settings, write scores and report, and print a hint.
 
     Runs with other settings stay in the folder. If there are too few clips for error bars, there are none.
@@ -33,7 +35,12 @@ def publish(settings: Settings, record: Record, norms_file: str | None, allow_mi
     output, runs = settings.output, record.with_settings(settings)
     sources = _find_sources(settings, record, runs)
     scores, page = output / SCORES, output / PAGE
-    options: dict[str, Any] = {"norms_file": norms_file, "allow_mismatch": allow_mismatch, "force": True}
+    options: dict[str, Any] = {
+        "norms_file": norms_file,
+        "allow_mismatch": allow_mismatch,
+        "force": True,
+        "explain": explain,
+    }
     try:
         has_bars = _score_with_error_bars(sources, [scores, page], **options)
     except SpeechIQError as error:

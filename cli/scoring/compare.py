@@ -12,6 +12,7 @@ import typer
 from speechiq.cli.commands import examples
 from speechiq.cli.options import (
     AllowMismatch,
+    Explain,
     Force,
     Samples,
     output_option,
@@ -38,7 +39,7 @@ from speechiq.reducer.tables.scoreboard_records import join
 
 @examples(
     "siq compare runs/one runs/other",
-    "siq compare whisper-base whisper-tiny.en runs/demo",
+    "siq compare whisper-base whisper-tiny.en runs/demo --clips 3",
     "siq compare whisper-base whisper-tiny.en runs/demo --levels remember --output comparison.json",
     "siq compare whisper-base whisper-tiny.en runs/demo --metrics wer,similarity",
 )
@@ -73,11 +74,12 @@ def compare(
         ),
     ] = None,
     clips: Annotated[
-        int, typer.Option(min=0, help="Set how many of the clips that drive the difference are shown.")
-    ] = 5,
+        int, typer.Option(min=0, help="Show texts and answers of this many clips, those that decide the most.")
+    ] = 0,
     exclude: Exclude = None,
     allow_mismatch: AllowMismatch = False,
     force: Force = False,
+    explain: Explain = False,
     weights: Weights = None,
     bootstrap: Samples = DRAWS,
 ) -> None:
@@ -116,7 +118,7 @@ def compare(
     contents = {suite: compared.content for suite, compared in comparisons.items()}
     tasks = [task for of in held for tasks in of.found.tasks.values() for task in tasks]
     places = [Path(a), Path(b), *(runs or [])]
-    publish(Publication("speechiq-comparison", grids, join(contents, SIQ)), outputs, places, tasks)
+    publish(Publication("speechiq-comparison", grids, join(contents, SIQ)), outputs, places, tasks, explain)
 
 
 def _split_metrics(metrics: str | None, **others: object) -> tuple[list[str], list[str]]:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from speechiq.cli.commands import examples
-from speechiq.cli.options import AllowMismatch, Force, Runs, Samples, output_option, say_warnings, split_names
+from speechiq.cli.options import AllowMismatch, Explain, Force, Runs, Samples, output_option, say_warnings, split_names
 from speechiq.cli.scoring.options import Exclude, Levels, Metrics, NormsFile, Weights, read_norms, read_set
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
@@ -70,6 +70,7 @@ def score(
     exclude: Exclude = None,
     allow_mismatch: AllowMismatch = False,
     force: Force = False,
+    explain: Explain = False,
     weights: Weights = None,
     bootstrap: Samples = 1000,
 ) -> None:
@@ -121,7 +122,7 @@ def score(
             dashboards.write_harness(each.scoreboard, folder)
 
     publication = Publication("speechiq-scores", grids, content, rows, page=lambda: page, write_folder=write_folder)
-    publish(publication, outputs, runs, tasks)
+    publish(publication, outputs, runs, tasks, explain)
     if save_norms and scale:
         write(scale, save_norms)
         clips = max(len(level.clips) for level in scale.levels.values())

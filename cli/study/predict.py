@@ -12,6 +12,7 @@ from speechiq.cli.commands import examples, stop_in_one_line
 from speechiq.cli.options import (
     EXPERT,
     AllowMismatch,
+    Explain,
     Force,
     JudgeOptions,
     Runs,
@@ -26,6 +27,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.reducer.runs.labels import Label, refuse_alike, write_labels
 from speechiq.reducer.scores.draws import DRAWS
+from speechiq.reducer.stats.grid import Important
 from speechiq.reducer.studies.agreement import as_grid, compare_each_pair
 from speechiq.reducer.studies.validity import answer_key, published
 from speechiq.reducer.studies.validity.answer_key import label_answers, leave_out
@@ -93,6 +95,7 @@ def predict(
     only: Only = None,
     allow_mismatch: AllowMismatch = False,
     force: Force = False,
+    explain: Explain = False,
     combine: Annotated[
         list[str] | None,
         typer.Option(
@@ -137,10 +140,10 @@ def predict(
         [*agreement_grids, *published.as_grids(prediction)],
         published.as_content(prediction) | {"agreement": agreements},
         prediction.rows,
-        [published.verdict(prediction), *published.notes_of(prediction)],
+        [Important(published.verdict(prediction)), *published.notes_of(prediction)],
         page,
     )
-    publish(publication, outputs, runs, tables.tasks)
+    publish(publication, outputs, runs, tables.tasks, explain)
 
 
 @examples(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from speechiq.cli.commands import examples
-from speechiq.cli.options import AllowMismatch, Force, Runs, Samples, output_option, say_warnings, split_names
+from speechiq.cli.options import AllowMismatch, Explain, Force, Runs, Samples, output_option, say_warnings, split_names
 from speechiq.cli.scoring.options import Levels, Metrics, NormsFile, read_norms
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
@@ -35,6 +35,7 @@ def robustness(
     metrics: Metrics = None,
     allow_mismatch: AllowMismatch = False,
     force: Force = False,
+    explain: Explain = False,
     bootstrap: Samples = DRAWS,
 ) -> None:
     """Show how scores change with a condition.
@@ -64,4 +65,4 @@ def robustness(
         [line for each in studies for line in lines_of(each)],
         page,
     )
-    publish(publication, outputs, runs, tasks)
+    publish(publication, outputs, runs, tasks, explain)

@@ -15,14 +15,15 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, find_identical
+from speechiq.reducer.stats.grid import Important
 from speechiq.reducer.stats.separation import separates
 
 FEWEST_FOR_SIQ = 3
 FEW = 5
 #: Difference of two mean raw scores that is rounding.
 ROUNDING = 1e-9
-#: Most names in one remark.
-SHOWN = 3
+#: Share of the full score from which on a floor is high.
+HIGH_FLOOR = 0.5
 #: Letters up to which the first word of a category is taken for initials, such as asr or pf.
 INITIALS = 3
 ONE_SYSTEM = (
@@ -69,21 +70,55 @@ class Count(NamedTuple):
 
 
 class Beaten(NamedTuple):
-    """Name a control `gold` that other systems beat on a level, its mean raw score, and those of the better ones."""
+    """Name a control `gold`, which reads the references, that other systems beat on a level.
+
+    Attributes:
+        better: Names of the better systems, the best first.
+        gap: How far the best is above the control, in words.
+        beyond_chance: Whether the 95 % interval of that pair excludes 0 (`separates`).
+    """
 
     control: str
     level: str
-    raw: float
-    better: Mapping[str, float]
+    better: tuple[str, ...]
+    gap: str
+    beyond_chance: bool
 
-    def line(self, category: Category) -> str:
+    @property
+    def line(self) -> str:
         """Return the remark in words."""
-        names = [f"{name} ({_score(category, raw)})" for name, raw in self.better.items()]
-        others = f" and {count_of(len(names) - SHOWN, 'other')}" if len(names) > SHOWN else ""
-        own = f"{self.control} ({_score(category, self.raw)})"
+        best, *others = self.better
+        names = best + f" and {count_of(len(others), 'other')}" * bool(others)
+        same_model = {name.split("+")[-1] for name in self.better} == {self.control.split("+")[-1]}
+        reason = "beyond the 95 % interval of this pair" if self.beyond_chance else "which may be chance"
+        model = "" if same_model else "; their language models differ"
+        return f"{title(self.level)}: {self.control} is {self.gap} below {names}, {reason}{model}"
+
+
+class Reach(NamedTuple):
+    """Hold mean raw scores of a level on which a system without audio has more than half of the full score.
+
+    Attributes:
+        floor: That of the control `silence`.
+        best: That of the best system that is no control.
+        ceiling: That of the control `gold`; None without it, then it is 1.
+    """
+
+    floor: float
+    best: float
+    ceiling: float | None
+
+    @property
+    def share(self) -> float:
+        """Return which share of the way from the floor to the ceiling the best system has reached."""
+        return (self.best - self.floor) / ((self.ceiling or 1.0) - self.floor)
+
+    def line(self, level: str) -> str:
+        """Return the remark in words."""
+        end = "100 %" if self.ceiling is None else "gold"
         return (
-            f"ceiling: at {title(self.level)}, {own}, which reads the references, is below "
-            f"{', '.join(names[:SHOWN])}{others}, by chance or by a better language model"
+            f"{title(level)}: silence has {100 * self.floor:.1f} %; from there to {end}, {100 * self.best:.1f} % is "
+            f"{100 * self.share:.0f} % of the way"
         )
 
 
@@ -101,6 +136,7 @@ class Remarks(NamedTuple):
         identical: Groups of systems that have the same scores everywhere.
         floors: Name of each `silence` control, which receives no audio -> level -> its mean raw score.
         ceilings: Each level on which a control `gold`, which receives the references, is beaten.
+        reaches: Level with a high floor -> where the best system stands between floor and ceiling.
     """
 
     no_siq: str | None = None
@@ -113,22 +149,27 @@ class Remarks(NamedTuple):
     identical: tuple[tuple[str, ...], ...] = ()
     floors: Mapping[str, Mapping[str, float]] = MappingProxyType({})
     ceilings: tuple[Beaten, ...] = ()
+    reaches: Mapping[str, Reach] = MappingProxyType({})
+
+    def readings(self) -> Iterator[str]:
+        """Yield how scores are read that controls put in another light, a line each."""
+        yield from (reach.line(level) for level, reach in self.reaches.items())
+        yield from (beaten.line for beaten in self.ceilings)
 
     def lines(self, levels: Mapping[str, Category]) -> Iterator[str]:
-        """Yield the remarks in words, a line each; `warnings` are not among them."""
-        yield from filter(None, (self.no_siq, self.few))
+        """Yield the other remarks in words, a line each; `warnings` are not among them."""
+        yield from (Important(line) for line in (self.no_siq, self.few) if line)
         yield from self.counted()
         for level, separated in self.separates.items():
             if not separated:
                 moves = f", but the level still moves SIQ with weight {self.weights[level]:.3f}" if self.weights else ""
-                yield (
+                yield Important(
                     f"{title(level)}: no two systems differ beyond chance (paired 95 % intervals, widened for "
                     f"{count_of(self.pairs, 'pair')}){moves}"
                 )
         for name, floor in filter(itemgetter(1), self.floors.items()):
             shown = (_score(levels[level], raw) for level, raw in floor.items())
             yield f"floor: without any audio, {name} has {', '.join(shown)}"
-        yield from (of.line(levels[of.level]) for of in self.ceilings)
 
     def warnings(self, effect: str = ", since each moves all SIQ") -> Iterator[str]:
         """Yield possible mistakes of the user, a line each; `effect` says what they do to the scores."""
@@ -157,7 +198,7 @@ class Remarks(NamedTuple):
             f"{title(level)} {of.asked} of {of.whole} {of.noun}s" for level, of in self.counts.items() if of.limited
         ]
         if limited:
-            yield f"a part of the tasks was asked (--limit): {', '.join(limited)}"
+            yield Important(f"a part of the tasks was asked (--limit): {', '.join(limited)}")
 
 
 NO_REMARKS = Remarks()
@@ -183,22 +224,54 @@ def observe(pool: ScoreMatrix, systems: Sequence[System]) -> Remarks:
             if system.control == "silence"
         },
         ceilings=tuple(
-            Beaten(systems[row].name, level, float(of[row]), better)
-            for row in (row for row, system in enumerate(systems) if system.control == "gold")
+            _describe_gap(pool, systems, level, row, better)
+            for row in _rows_of(systems, "gold")
             for level, of in means.items()
             if (better := _find_better(of, row, systems))
         ),
+        reaches=_find_reaches(pool, systems),
     )
 
 
-def _find_better(means: np.ndarray, row: int, systems: Sequence[System]) -> dict[str, float]:
-    """Return name -> mean raw score of the systems above a row, best first; controls `gold` are left out."""
+def _rows_of(systems: Sequence[System], control: str) -> list[int]:
+    return [row for row, system in enumerate(systems) if system.control == control]
+
+
+def _find_better(means: np.ndarray, row: int, systems: Sequence[System]) -> list[int]:
+    """Return the rows of the systems above a row, best first; controls `gold` are left out."""
     better = [
-        (float(mean), system.name)
-        for system, mean in zip(systems, means, strict=True)
+        (-mean, system.name, place)
+        for place, (system, mean) in enumerate(zip(systems, means, strict=True))
         if mean > means[row] + ROUNDING and system.control != "gold"
     ]
-    return {name: mean for mean, name in sorted(better, key=lambda of: (-of[0], of[1]))}
+    return [place for *_, place in sorted(better)]
+
+
+def _describe_gap(pool: ScoreMatrix, systems: Sequence[System], level: str, row: int, better: Sequence[int]) -> Beaten:
+    """Return how far a control is below the best of better systems, in items if each is right or wrong."""
+    control, best = systems[row], systems[better[0]]
+    own, others = (np.array([*system.scores[level].values()]) for system in (control, best))
+    count = _count(level, pool, systems)
+    if np.isin([own, others], (0, 1)).all():
+        gap = f"{round(others.sum() - own.sum())} of {count_of(count.items, count.noun)}"
+    else:
+        gap = f"{pool.levels[level].show(pool.means[level][better[0]] - pool.means[level][row]):.2f} points"
+    names = tuple(systems[place].name for place in better)
+    return Beaten(control.name, level, names, gap, separates(pool.raw[level][[row, better[0]]]))
+
+
+def _find_reaches(pool: ScoreMatrix, systems: Sequence[System]) -> dict[str, Reach]:
+    """Return level -> where its best system stands, for levels on which a system without audio has a high score."""
+    silent, gold = _rows_of(systems, "silence"), _rows_of(systems, "gold")
+    listening = _rows_of(systems, "")
+    reaches = {}
+    for level, means in pool.means.items():
+        measure = pool.levels[level].measure
+        if silent and listening and measure.in_per_cent and measure.direction == "higher":
+            floor, best = float(means[silent].max()), float(means[listening].max())
+            if HIGH_FLOOR < floor < best:
+                reaches[level] = Reach(floor, best, float(means[gold].max()) if gold else None)
+    return reaches
 
 
 def explain_no_siq(pool: ScoreMatrix, norms: Norms | None = None) -> str | None:

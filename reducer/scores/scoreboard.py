@@ -253,7 +253,7 @@ class Scoreboard(NamedTuple):
             if column in self.z:
                 shown[f"{column.title()} Z"] = frame[f"{column}_z"].map("{:+.2f}".format, na_action="ignore")
         shown["control"] = frame["control"]
-        remarks = [*self.remarks.lines(self.levels), *self.remarks.warnings()]
+        remarks = [*self.remarks.readings(), *self.remarks.lines(self.levels), *self.remarks.warnings()]
         notes = "".join(f"<li>{html.escape(line)}</li>" for line in remarks)
         return f"{shown.to_html(na_rep='')}<ul>{notes}</ul>"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from speechiq.core.console import count_of
+from speechiq.reducer.stats.grid import Important
 
 ENOUGH = 50
 
@@ -30,13 +31,11 @@ def caution_of_raw(clips: int) -> str | None:
     """Return the caution about intervals of mean raw scores; None from 50 clips (of the smallest category) on.
 
     >>> caution_of_raw(14)
-    '14 clips: intervals from fewer than 50 clips may be too narrow'
+    'Small test set (14 clips): the intervals are approximate. Those from fewer than 50 clips may be too narrow'
     """
-    return (
-        None
-        if clips >= ENOUGH
-        else f"{count_of(clips, 'clip')}: intervals from fewer than {ENOUGH} clips may be too narrow"
-    )
+    if clips >= ENOUGH:
+        return None
+    return f"{_begin(clips)} Those from fewer than {ENOUGH} clips may be too narrow"
 
 
 def caution(clips: int) -> str | None:
@@ -50,5 +49,15 @@ def caution(clips: int) -> str | None:
     size = max((size for size in MEASURED if size <= clips), default=min(MEASURED))
     own, norms = (f"{low} to {high} %" for low, high in MEASURED[size])
     covered = f"95 % intervals of SIQ covered {own} in simulation, {norms} on norms"
-    with_size = f"with {size} clips, " * (clips != size)
-    return f"{count_of(clips, 'clip')}: {with_size}{covered}"
+    with_size = f"With {size} clips, " * (clips != size)
+    return f"{_begin(clips)} {with_size}{covered}"
+
+
+def caution_lines(caution: str | None) -> list[str]:
+    """Return a caution as lines below a table: its first sentence is important, the figures follow; none without it."""
+    sentence, _, figures = (caution or "").partition(". ")
+    return [Important(f"{sentence}."), figures] if caution else []
+
+
+def _begin(clips: int) -> str:
+    return f"Small test set ({count_of(clips, 'clip')}): the intervals are approximate."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +19,12 @@ NARROW = len(INTERVAL)
 
 #: A text (lines end with a newline; markup for a page is one line), a number, a number with an interval, or nothing.
 Cell = str | float | Estimate | None
+
+
+class Important(str):
+    """Mark a line below a table that comes first: a verdict, or a reason not to trust or to compare the numbers."""
+
+    __slots__ = ()
 
 
 class Column(NamedTuple):
@@ -136,6 +142,15 @@ class Grid(NamedTuple):
         import pandas as pd
 
         return pd.DataFrame(self.records())
+
+
+def by_importance(notes: Iterable[str]) -> list[str]:
+    """Return lines below a table, the important ones first.
+
+    >>> by_importance(["14 clips", Important("no SIQ")])
+    ['no SIQ', '14 clips']
+    """
+    return sorted(notes, key=lambda note: not isinstance(note, Important))
 
 
 def flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -17,7 +17,7 @@ from speechiq.reducer.runs.texts import can_pool, read_lengths
 from speechiq.reducer.scores import comparability
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples, resample
-from speechiq.reducer.stats.coverage import caution_of_raw
+from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw
 from speechiq.reducer.stats.estimate import Difference
 from speechiq.reducer.stats.permutation import permute
 from speechiq.reducer.studies.comparison import Comparison, Undefined, as_json
@@ -150,5 +150,5 @@ def _notes(comparison: Comparison, caution: str | None) -> Iterator[str]:
     ways = {"pooled over clips": pooled, "mean over clips": means}
     yield "; ".join(f"{way}: {', '.join(names)}" for way, names in ways.items() if names)
     yield from describe_undefined(comparison)
-    yield from filter(None, [caution])
+    yield from caution_lines(caution)
     yield PARTS

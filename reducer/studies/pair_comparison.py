@@ -17,7 +17,8 @@ from speechiq.reducer.scores.remarks import Remarks, observe, remark, title
 from speechiq.reducer.scores.score_matrix import align
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples
-from speechiq.reducer.stats.coverage import caution_of_raw
+from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw
+from speechiq.reducer.stats.grid import Important
 from speechiq.reducer.studies import coupled, unanswerable
 from speechiq.reducer.studies.comparison import SIQ, Comparison, Undefined, as_json
 from speechiq.reducer.studies.pairs import Pair
@@ -141,13 +142,15 @@ def _notes(
     options: ScoringOptions,
     remarks: Remarks,
 ) -> Iterator[str]:
-    yield comparison.no_siq or f"SIQ on the scale of {scale_name}"
+    if mismatches:
+        yield Important(f"not on equal terms: {summarize(mismatches)}")
+    yield Important(comparison.no_siq) if comparison.no_siq else f"SIQ on the scale of {scale_name}"
     if comparison.siq and remarks.few:
-        yield remarks.few
+        yield Important(remarks.few)
     yield from remarks.counted()
     if comparison.draws:
         yield describe_samples(comparison.draws, comparison.seed, count_of(len(comparison.clips), "clip"))
-        yield from filter(None, [caution])
+        yield from caution_lines(caution)
     if comparison.left_out and pair.suite == SIQ:
         yield f"{count_of(comparison.left_out, 'bootstrap sample')} left out, in which no clip separates the systems"
     yield from describe_undefined(comparison)
@@ -157,8 +160,6 @@ def _notes(
     if options.exclude:
         which = shorten(options.exclude.sha256 or "")
         yield f"left out of Apply: {count_of(len(options.exclude), 'question')} of the unanswerable set {which}"
-    if mismatches:
-        yield f"not on equal terms: {summarize(mismatches)}"
     if pair.suite != SIQ:
         yield PARTS
 
@@ -168,4 +169,5 @@ def describe_undefined(comparison: Comparison) -> Iterator[str]:
     for name, counts in comparison.undefined.items():
         word = comparison.levels[name].undefined_word
         shares = f"{counts.compared} of {counts.items} items have a score of both"
-        yield f"{title(name)}: {shares}; {word}: A {counts.a}, B {counts.b}"
+        line = f"{title(name)}: {shares}; {word}: A {counts.a}, B {counts.b}"
+        yield Important(line) if counts.compared < counts.items else line

@@ -18,7 +18,7 @@ from speechiq.reducer.stats.estimate import plain
 from speechiq.reducer.stats.grid import Grid, flatten
 from speechiq.reducer.tables import markup
 from speechiq.reducer.tables.origin import as_columns, origin
-from speechiq.reducer.tables.terminal import open_console, print_grid, print_unbroken
+from speechiq.reducer.tables.terminal import choose_notes, open_console, print_grid, print_unbroken
 
 #: Format -> the ending of its files.
 ENDINGS = {"json": ".json", "csv": ".csv", "markdown": ".md", "latex": ".tex", "page": ".html", "labels": ".jsonl"}
@@ -77,7 +77,11 @@ def list_outputs(paths: Sequence[Path] | None, formats: Collection[str], force: 
 
 
 def publish(
-    publication: Publication, outputs: Iterable[Output], runs: Iterable[Path], tasks: Sequence[TaskRun] = ()
+    publication: Publication,
+    outputs: Iterable[Output],
+    runs: Iterable[Path],
+    tasks: Sequence[TaskRun] = (),
+    explain: bool = True,
 ) -> None:
     """Print results, write them to files, each complete or not at all, and name each file.
 
@@ -86,11 +90,12 @@ def publish(
         outputs: What `list_outputs` returned.
         runs: The folders or files that were read, as the user gave them.
         tasks: The tasks that were found in them.
+        explain: Whether all lines below tables are printed; files have all of them.
     """
     console = open_console()
     for grid in publication.grids:
-        print_grid(grid, console)
-    for line in publication.lines:
+        print_grid(grid, console, explain)
+    for line in choose_notes(publication.lines, explain):
         print_unbroken(console, line)
     about = origin(publication.schema, runs, tasks)
     for path, format in outputs:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import describe_samples
-from speechiq.reducer.stats.grid import Column, Grid
+from speechiq.reducer.stats.grid import Column, Grid, Important
 from speechiq.reducer.studies.judges.reliability import POOLED
 from speechiq.reducer.tables.scoreboard_table import MISMATCH, SYSTEM
 
@@ -67,7 +67,8 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
         if of.constant
     ]
     if same:
-        yield f"the judge gives all answers of {', '.join(same)} one score: no correlation and no alpha is defined"
+        line = f"the judge gives all answers of {', '.join(same)} one score: no correlation and no alpha is defined"
+        yield Important(line)
     if any(of.empty for found in scoreboard.reliability.values() for of in found):
         yield "empty answers are not sent to a judge: Equal, Alpha and correlations leave them out"
     if scoreboard.bars:

@@ -55,7 +55,7 @@ def as_json(scoreboard: Scoreboard) -> dict[str, Any]:
             "caution": scoreboard.caution,
         },
         "systems": rows_of(scoreboard),
-        "remarks": list(remarks.lines(pool.levels)),
+        "remarks": [*remarks.readings(), *remarks.lines(pool.levels)],
     }
     scale = _describe_scale(scoreboard) if scoreboard.scale else {}
     return {key: plain(value) for key, value in (content | scale).items()}

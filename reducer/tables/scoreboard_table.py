@@ -13,8 +13,11 @@ from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scale import Scale
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import describe_samples
+from speechiq.reducer.stats.coverage import caution_lines
 from speechiq.reducer.stats.estimate import Estimate
-from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
+from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important, by_importance
+from speechiq.reducer.studies.validity.level_weights import compare_weights
+from speechiq.reducer.tables.terminal import MISMATCH
 
 #: Failures that scores hide -> heading, meaning.
 FLAGS = {
@@ -23,7 +26,6 @@ FLAGS = {
     "incomplete_audio": ("Audio cut", "clips with incomplete audio"),
     "repetition": ("Repetition", "transcripts that repeat one phrase many times"),
 }
-MISMATCH = "\N{NOT EQUAL TO}"
 SYSTEM = "System"
 TITLE = "Speech IQ"
 TITLE_WITHOUT = "Levels, without Speech IQ"
@@ -50,7 +52,7 @@ def as_grid(scoreboard: Scoreboard, part: str = "", notes: Iterable[str] | None 
         heading = " ".join(filter(None, [f"Suite {scoreboard.suite}", part]))
     columns = [*_list_columns(scoreboard)]
     rows = [_row(scoreboard, row) for row in scoreboard.order]
-    return Grid(heading, columns, rows, [*(caption(scoreboard) if notes is None else notes)])
+    return Grid(heading, columns, rows, by_importance(caption(scoreboard) if notes is None else notes))
 
 
 def group_grid(scoreboard: Scoreboard, field: str) -> Grid:
@@ -59,9 +61,14 @@ def group_grid(scoreboard: Scoreboard, field: str) -> Grid:
 
 
 def shown_flags(scoreboard: Scoreboard) -> list[str]:
-    """Return the flags that at least one run recorded and that are not 0 for all systems."""
-    values = {flag: {getattr(system.flags, flag) for system in scoreboard.systems} for flag in FLAGS}
-    return [flag for flag in FLAGS if values[flag] not in ({0}, {None})]
+    """Return the flags that at least one run recorded and that are not 0 for all systems that get audio."""
+    return [flag for flag, values in _list_flags(scoreboard).items() if values not in ({0}, {None})]
+
+
+def _list_flags(scoreboard: Scoreboard) -> dict[str, set[float | None]]:
+    """Return flag -> its values for all systems that get audio, or for all controls `silence` if there is no other."""
+    systems = [system for system in scoreboard.systems if system.control != "silence"] or scoreboard.systems
+    return {flag: {getattr(system.flags, flag) for system in systems} for flag in FLAGS}
 
 
 def _list_columns(scoreboard: Scoreboard) -> Iterator[Column]:
@@ -112,16 +119,20 @@ def _row(scoreboard: Scoreboard, row: int) -> dict[str, Cell]:
 
 
 def caption(scoreboard: Scoreboard) -> Iterator[str]:
-    """Yield the lines below the grid: scale, mismatches, size of the suite, and meaning of the columns."""
+    """Yield the lines below the grid: mismatches, remarks, scale, size of the suite, and meaning of the columns."""
     levels, bars, scale = scoreboard.levels, scoreboard.bars, scoreboard.scale
     systems = count_of(len(scoreboard.systems), "system")
+    yield from _join_names(_judge_lines(scoreboard))
+    yield from scoreboard.remarks.readings()
+    yield from compare_weights(scoreboard)
     if scale:
         yield systems + _name_weights(scale) * scoreboard.has_siq
         yield from _name_norms(scoreboard)
     else:
+        yield from _join_names(_measure_lines(scoreboard))
         yield f"suite {scoreboard.suite}: {systems}"
     if scoreboard.mismatches:
-        yield f"{MISMATCH} not asked the same, scored on shared items: {summarize(scoreboard.mismatches)}"
+        yield Important(f"{MISMATCH} not asked the same, scored on shared items: {summarize(scoreboard.mismatches)}")
     if scale:
         yield from _name_excluded(scoreboard)
     else:
@@ -133,17 +144,14 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
         why = "no clip in them separates the systems" if scale else "they have no clip of some category"
         left_out = f", {bars.left_out} of them left out: {why}"
         yield f"{describe_samples(bars.draws, bars.seed)}{left_out * bool(bars.left_out)}"
-        yield from filter(None, [scoreboard.caution])
+        yield from caution_lines(scoreboard.caution)
     if bars and scoreboard.has_siq and (bars.siq.low == bars.siq.high).any():
-        yield "an interval of zero width means nothing: too few clips separate the systems"
+        yield Important("an interval of zero width means nothing: too few clips separate the systems")
     if others := others_than_usual(levels):
         yield f"measures: {', '.join(f'{level}={column}' for level, column in others.items())}"
-    yield from _join_names(_judge_lines(scoreboard))
     if scale:
         chances = {level: of.measure.chance for level, of in levels.items() if of.measure.chance is not None}
         yield from (f"{level.title()} by chance: {100 * chance:.0f} %" for level, chance in chances.items())
-    else:
-        yield from _join_names(_measure_lines(scoreboard))
     yield from _further_lines(scoreboard)
     yield from _flag_lines(scoreboard)
 
@@ -157,7 +165,7 @@ def group_caption(scoreboard: Scoreboard, field: str) -> Iterator[str]:
     yield f"{category.unit}, {category.measure.direction} is better"
     if bars:
         yield describe_samples(bars.draws, bars.seed)
-        yield from filter(None, [scoreboard.caution])
+        yield from caution_lines(scoreboard.caution)
 
 
 def _name_weights(scale: Scale) -> str:
@@ -171,7 +179,8 @@ def _name_norms(scoreboard: Scoreboard) -> Iterator[str]:
         parts = {"match": [of for of in ASPECTS if of not in differ], "DIFFER": [of for of in ASPECTS if of in differ]}
         shown = "; ".join(f"{', '.join(aspects)} {word}" for word, aspects in parts.items() if aspects)
         systems = count_of(len(norms.systems), "system")
-        yield f"on the scale of norms {norms.name!r} ({shorten(norms.sha256)}) of {systems}: {shown}"
+        line = f"on the scale of norms {norms.name!r} ({shorten(norms.sha256)}) of {systems}: {shown}"
+        yield Important(line) if differ else line
 
 
 def _name_excluded(scoreboard: Scoreboard) -> Iterator[str]:
@@ -182,11 +191,10 @@ def _name_excluded(scoreboard: Scoreboard) -> Iterator[str]:
 
 def _flag_lines(scoreboard: Scoreboard) -> Iterator[str]:
     """Yield the meanings of the columns of flags, and which flags have no column."""
-    shown = shown_flags(scoreboard)
-    yield from (f"{FLAGS[flag][0]}: {FLAGS[flag][1]}" for flag in shown)
-    flags = scoreboard.systems[0].flags._asdict()
-    for value, words in ((0, "none"), (None, "not recorded")):
-        if named := [FLAGS[flag][1] for flag in FLAGS if flag not in shown and flags[flag] == value]:
+    yield from (f"{FLAGS[flag][0]}: {FLAGS[flag][1]}" for flag in shown_flags(scoreboard))
+    values = _list_flags(scoreboard)
+    for value, words in ((0, "none of the systems that get audio has"), (None, "not recorded")):
+        if named := [FLAGS[flag][1] for flag in FLAGS if values[flag] == {value}]:
             yield f"{words}: {', '.join(named)}"
 
 
@@ -206,7 +214,7 @@ def _join_names(lines: Iterable[tuple[str, str]]) -> Iterator[str]:
     names: dict[str, list[str]] = {}
     for name, text in lines:
         names.setdefault(text, []).append(name)
-    yield from (f"{', '.join(of)}: {text}" for text, of in names.items())
+    yield from (type(text)(f"{', '.join(columns)}: {text}") for text, columns in names.items())
 
 
 def _show(measure: Measure, value: float) -> str:
@@ -239,7 +247,8 @@ def _judge_lines(scoreboard: Scoreboard) -> Iterator[tuple[str, str]]:
             judges.setdefault(name_judges(tasks), []).append(system.name)
         shown = [judge + f" ({', '.join(names)})" * (len(judges) > 1) for judge, names in judges.items()]
         if shown:
-            yield title(category), "; ".join(shown)
+            line = "; ".join(shown)
+            yield title(category), Important(line) if len(shown) > 1 else line
 
 
 def _undefined_lines(scoreboard: Scoreboard) -> Iterator[str]:
@@ -248,10 +257,10 @@ def _undefined_lines(scoreboard: Scoreboard) -> Iterator[str]:
         counts = {system.name: system.count_undefined(category) for system in scoreboard.systems}
         items = scoreboard.remarks.counts[category].items
         if total := sum(counts.values()):
-            yield (
+            yield Important(
                 f"{title(category)}: {total} of {items * len(counts)} responses are {of.undefined_word} and left out: "
                 "each mean is over a system's own remaining items, `siq compare` takes those that both systems have"
             )
         if empty := [name for name, number in counts.items() if number == items]:
             names = ", ".join(map(repr, empty))
-            yield f"{title(category)}: no score for {names}: all {items} items are {of.undefined_word}"
+            yield Important(f"{title(category)}: no score for {names}: all {items} items are {of.undefined_word}")

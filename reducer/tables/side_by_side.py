@@ -7,7 +7,7 @@ from math import isnan
 
 from speechiq.reducer.runs.texts import ClipTexts, differing, read_texts
 from speechiq.reducer.scores.remarks import title
-from speechiq.reducer.stats.grid import INTERVAL, UNKNOWN, Cell, Column, Grid
+from speechiq.reducer.stats.grid import INTERVAL, UNKNOWN, Cell, Column, Grid, Important
 from speechiq.reducer.studies.comparison import Comparison, ComparisonRow, Share
 from speechiq.reducer.studies.pair_comparison import Compared
 from speechiq.reducer.tables.scoreboard_table import FLAGS
@@ -44,7 +44,7 @@ def as_grid(compared: Compared) -> Grid:
         )
         rows.append({"name": f"{name} %", "a": a, "b": b})
         styles.append("")
-    notes = [verdict(found), *compared.notes, RULE, *([MEANINGS] if compared.flags else [])]
+    notes = [Important(verdict(found)), *compared.notes, RULE, *([MEANINGS] if compared.flags else [])]
     return Grid(f"A: {found.a}\nB: {found.b}", columns, rows, notes, styles)
 
 

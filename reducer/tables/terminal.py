@@ -1,9 +1,13 @@
-"""Print grids in the terminal so that no name and no number is broken, however narrow it is."""
+"""Print grids in the terminal so that no name and no number is broken, however narrow it is.
+
+The stages that all systems share stand above a table once, and at most four lines stand below it by default.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from textwrap import fill
 
 from rich.box import SIMPLE_HEAD
@@ -12,11 +16,15 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from speechiq.core.console import printable
-from speechiq.reducer.stats.grid import Column, Grid
+from speechiq.core.console import count_of, printable
+from speechiq.reducer.stats.grid import Column, Grid, Important, by_importance
 
 #: Columns of tables that go into a file or a pipe, so that no name is broken.
 PIPE_WIDTH = 240
+#: Most lines below a table, unless all are asked for.
+MOST_NOTES = 4
+#: Mark behind the name of a system that was not asked the same as others.
+MISMATCH = "\N{NOT EQUAL TO}"
 
 
 def open_console() -> Console:
@@ -24,7 +32,7 @@ def open_console() -> Console:
     return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
-def print_grid(grid: Grid, console: Console | None = None) -> None:
+def print_grid(grid: Grid, console: Console | None = None, explain: bool = True) -> None:
     """Print a grid and its notes.
 
     A grid that is too wide is printed as several tables, with numbers in brackets instead of the texts that name a
@@ -33,11 +41,17 @@ def print_grid(grid: Grid, console: Console | None = None) -> None:
     Args:
         grid: What is printed.
         console: Where; None takes a new one.
+        explain: Whether all notes are printed, or at most `MOST_NOTES`.
     """
     console = console or open_console()
+    grid = _without_common_stages(grid)
     if grid.title:
         print_unbroken(console, grid.title)
     table = as_table(grid)
+    if not fits(console, table):
+        narrow = as_table(grid)
+        narrow.padding, narrow.show_edge = 0, False
+        table = narrow if fits(console, narrow) else table
     names = [column for column in grid.shown if not column.form]
     if fits(console, table) or len(names) == len(grid.shown):
         console.print(table)
@@ -46,8 +60,25 @@ def print_grid(grid: Grid, console: Console | None = None) -> None:
             console.print(_keyed(grid, columns))
         for number, row in enumerate(grid.rows, 1):
             print_unbroken(console, f"[{number}] {', '.join(line for of in names for line in grid.lines(row, of))}")
-    for note in grid.notes:
+    for note in choose_notes(grid.notes, explain):
         print_unbroken(console, note, style="dim italic")
+
+
+def choose_notes(notes: Iterable[str], explain: bool) -> list[str]:
+    """Return the lines to print below a table, the important ones first.
+
+    Args:
+        notes: All lines.
+        explain: Whether all are printed. Otherwise there are at most `MOST_NOTES`, and the last says how many are not
+            printed.
+    """
+    ordered = by_importance(notes)
+    shown, hidden = ordered[:MOST_NOTES], ordered[MOST_NOTES:]
+    if explain or not hidden:
+        return ordered
+    warnings = sum(isinstance(note, Important) for note in hidden)
+    which = f", {count_of(warnings, 'warning')} among them" * bool(warnings)
+    return [*shown[:-1], f"{shown[-1]} ({len(hidden)} more{which}: --explain)"]
 
 
 def as_table(grid: Grid) -> Table:
@@ -65,6 +96,21 @@ def print_unbroken(console: Console, text: str, style: str = "") -> None:
     for line in text.split("\n"):
         whole = fill(printable(line), console.width, break_long_words=False, break_on_hyphens=False)
         console.print(Text(whole, style=style), overflow="ignore", crop=False, highlight=False)
+
+
+def _without_common_stages(grid: Grid) -> Grid:
+    """Return a grid whose title, once, says the last stages of all its systems, and whose names lack them."""
+    names = [str(row["system"]).split("\n")[0].removesuffix(f" {MISMATCH}") for row in grid.rows if "system" in row]
+    from_last = zip(*(name.split("+")[:0:-1] for name in names), strict=False)
+    shared = [stage for stage, *_ in takewhile(lambda stages: len({*stages}) == 1, from_last)]
+    common = "".join(f"+{stage}" for stage in reversed(shared))
+    if not common or len(names) < 2:
+        return grid
+
+    rows = [{**row, "system": str(row.get("system", "")).replace(common, "")} for row in grid.rows]
+    notes = [type(note)(note.replace(common, "")) for note in grid.notes]
+    title = f"{grid.title} (each system ends in {common})".lstrip()
+    return grid._replace(title=title, rows=rows, notes=notes)
 
 
 def _table(grid: Grid, columns: Iterable[Column], rows: Iterable[Sequence[Text]]) -> Table:

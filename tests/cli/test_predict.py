@@ -93,7 +93,7 @@ def expected_items():
 
 def test_every_metric_has_its_auc_and_the_first_question_is_answered(runs, tmp_path):
     out, table = tmp_path / "out.json", tmp_path / "out.csv"
-    done = siq("study", "predict", runs, "-o", out, "-o", table)
+    done = siq("study", "predict", runs, "-o", out, "-o", table, "--explain")
     assert done.exit_code == 0, done.output
     found = json.loads(out.read_text())
     items = expected_items()
@@ -211,7 +211,9 @@ def test_labels_of_clips_are_compared_with_all_answers_to_their_questions(runs, 
     file.write_text("".join(json.dumps(row) + "\n" for row in labels))
     for option, items, done in ((None, 48, "kept"), ("answerable", 46, "left out")):
         options = ["--only", option] if option else []
-        found = siq("study", "predict", runs, "--labels", file, "--allow-mismatch", "-o", out, "--force", *options)
+        found = siq(
+            "study", "predict", runs, "--labels", file, "--allow-mismatch", "-o", out, "--force", "--explain", *options
+        )
         assert found.exit_code == 0, found.output
         assert json.loads(out.read_text())["items"] == items
         assert f"2 of 48 items are answered wrong even from the reference: {done}" in found.output

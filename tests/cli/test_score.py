@@ -29,7 +29,7 @@ def python(*arguments: object) -> subprocess.CompletedProcess[str]:
 def test_score_prints_and_writes(two_runs):
     write_run(two_runs / "middle", levels(0.5), system="middle")
     files = two_runs / "siq.json", two_runs / "siq.csv"
-    result = siq(two_runs, "-o", files[0], "-o", files[1])
+    result = siq(two_runs, "-o", files[0], "-o", files[1], "--explain")
     assert result.exit_code == 0, result.output
     assert "Speech IQ" in result.stdout and "level weights (inverse-std)" in result.stdout
     assert all(f"siq: wrote {file}" in result.stderr for file in files)
@@ -346,20 +346,21 @@ def test_small_sets_are_marked_in_every_output(two_runs):
     files = {ending: out / f"siq.{ending}" for ending in ("json", "csv", "md", "tex")}
     options = [part for path in files.values() for part in ("-o", path)]
     runs = [two_runs / name for name in ("good", "middle", "bad")]
-    done = siq(*runs, *options, "-o", out / "harness")
+    done = siq(*runs, *options, "-o", out / "harness", "--explain")
     marked = "95 % intervals of SIQ covered"
     assert done.exit_code == 0 and marked in done.stdout
+    assert "Small test set (4 clips): the intervals are approximate." in siq(*runs).stdout
     assert marked in json.loads(files["json"].read_text())["bootstrap"]["caution"]
     assert marked in files["csv"].read_text().splitlines()[1]
     assert marked in files["md"].read_text()
     assert marked.replace("%", r"\%") in files["tex"].read_text()
     (results,) = (out / "harness" / "good").glob("results_*.json")
     assert marked in json.loads(results.read_text())["configs"]["siq_apply"]["metadata"]["interval_caution"]
-    assert marked not in siq(*runs, "--bootstrap", "0").stdout
+    assert marked not in siq(*runs, "--bootstrap", "0", "--explain").stdout
     many = [
         write_run(two_runs / f"many-{skill}", levels(skill, clips=50), system=f"{skill}") for skill in (0.2, 0.5, 0.9)
     ]
-    assert marked not in siq(*many).stdout
+    assert "intervals of SIQ" not in (shown := siq(*many, "--explain").stdout) and "Small test set" not in shown
 
 
 def test_two_data_sets_in_one_folder_are_one_short_line(two_runs):

@@ -14,7 +14,7 @@ from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scale import Scale
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.suites import Found
-from speechiq.reducer.stats.coverage import caution_of_raw
+from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw
 from speechiq.reducer.studies.robustness.curves import Crossing, Curve, draw_curves, find_crossings, measure
 from speechiq.reducer.studies.robustness.series import describe_run, group_series, refuse_other_tasks
 
@@ -56,7 +56,8 @@ def _study(suite: str, systems: list[System], draws: int, seed: int, norms: Norm
     measures, without = measure(pool, runs, suite, draws, seed, _scale_of(norms, pool) if suite == SIQ else None)
     curves = [curve for measured in measures for curve in draw_curves(measured, series, runs)]
     crossings = [crossing for measured in measures for crossing in find_crossings(measured, series, runs)]
-    notes = [without, (draws and caution_of_raw(min(map(len, pool.clips.values())))) or ""]
+    caution = caution_of_raw(min(map(len, pool.clips.values()))) if draws else None
+    notes = [without, *caution_lines(caution)]
     drawn = len(Clips.of(pool).names)
     return Robustness(suite, curves, crossings, drawn, draws, [note for note in notes if note])
 

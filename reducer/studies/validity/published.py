@@ -7,8 +7,8 @@ from typing import Any
 
 from speechiq.core.console import count_of
 from speechiq.reducer.stats.bootstrap import describe_samples
-from speechiq.reducer.stats.coverage import caution_of_raw
-from speechiq.reducer.stats.grid import INTERVAL, Column, Grid, flatten
+from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw
+from speechiq.reducer.stats.grid import INTERVAL, Column, Grid, Important, flatten
 from speechiq.reducer.studies.validity.prediction import Prediction
 from speechiq.reducer.studies.validity.predictors import CAUGHT, Quality
 
@@ -56,10 +56,10 @@ def notes_of(prediction: Prediction) -> Iterator[str]:
         yield describe_samples(prediction.draws, prediction.seed)
         if prediction.left_out:
             yield f"{prediction.left_out} samples had only failures or only successes and do not count"
-        yield from filter(None, [caution_of_raw(prediction.clips)])
+        yield from caution_lines(caution_of_raw(prediction.clips))
     for predictor in prediction.predictors:
         if predictor.opposite:
-            yield (
+            yield Important(
                 f"{predictor.metric}: failures have better values than successes, although in the runs "
                 f"{predictor.direction} is better; check its direction. R2 and validated figures fit either direction"
             )

@@ -119,7 +119,7 @@ def test_they_do_not_count_for_ranks(runs):
                 task["metadata"].pop(key, None)
         path.write_text(json.dumps(results))
     without = scores(runs)
-    assert without["further"] == {} and "scores are not combined" in siq("score", runs)
+    assert without["further"] == {} and "scores are not combined" in siq("score", runs, "--explain")
     for one, other in zip(with_them, without["systems"], strict=True):
         assert one["mean_rank"] == other["mean_rank"] and one["categories"] == other["categories"]
 
@@ -160,14 +160,14 @@ def test_a_column_that_no_row_has_is_left_out(tmp_path):
 def test_categories_with_different_measures_are_not_pooled(runs):
     found = scores(runs, "--metrics", "tc=text_score")
     assert "average" not in found["further"] and "pf" in found["further"]
-    shown = siq("score", runs, "--metrics", "tc=text_score")
+    shown = siq("score", runs, "--metrics", "tc=text_score", "--explain")
     assert "Average: not shown, since its categories are scored by different measures" in shown
 
 
 def test_every_output_has_them(runs, tmp_path):
     files = {ending: tmp_path / f"o.{ending}" for ending in ("csv", "md", "tex")}
     outputs = [part for file in files.values() for part in ("-o", file)]
-    shown = siq("score", runs, *outputs, "--group-by", "noise", "-o", tmp_path / "out")
+    shown = siq("score", runs, *outputs, "--group-by", "noise", "-o", tmp_path / "out", "--explain")
     assert "Average" in shown and "mean of the 23 items of all categories, not part of the mean rank" in shown
     rows = list(csv.DictReader(files["csv"].read_text().splitlines()))
     assert [row["group_by"] for row in rows] == ["", "", "noise", "noise"]

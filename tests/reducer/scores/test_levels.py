@@ -52,7 +52,7 @@ def test_guessing_five_times_is_rarely_right_three_times():
 def test_another_column_is_scored_and_recorded(runs):
     out = runs / "siq.json"
     asked = ["--metrics", "remember=cer,understand=similarity_summary"]
-    result = siq("score", runs, *asked, "-o", out, "-o", runs / "harness")
+    result = siq("score", runs, *asked, "-o", out, "-o", runs / "harness", "--explain")
     assert result.exit_code == 0, result.exception
     assert all(word in result.stdout for word in ("CER %", "summary", "sim. %"))
     assert "measures: remember=cer, understand=similarity_summary" in result.stdout
@@ -74,7 +74,7 @@ def test_another_column_is_scored_and_recorded(runs):
 
 def test_chance_is_that_of_the_column(runs):
     write_run(runs / "s9", levels(0.4, clips=6), system="s9", columns={"apply": {"acc_strict": 0.0}})
-    shown = siq("score", runs, "--metrics", "apply=acc_strict").stdout
+    shown = siq("score", runs, "--metrics", "apply=acc_strict", "--explain").stdout
     assert "strict acc. %" in shown and "Apply by chance: 6 %" in shown
 
 

@@ -127,7 +127,7 @@ def test_a_part_of_the_tasks_is_reported(tmp_path):
     limited = {"demo_0": {"original": 14, "effective": 8}, "demo_2": {"original": 42, "effective": 24}}
     for name, skill in (("a", 0.9), ("b", 0.5), ("c", 0.1)):
         write_run(tmp_path / name, levels(skill, clips=8), system=name, **{"n-samples": limited})
-    shown = siq(tmp_path, "-o", tmp_path / "siq.json").stdout
+    shown = siq(tmp_path, "-o", tmp_path / "siq.json", "--explain").stdout
     assert "8 clips, 24 questions" in shown
     assert "a part of the tasks was asked (--limit): Remember 8 of 14 clips, Apply 24 of 42 questions" in shown
     data = json.loads((tmp_path / "siq.json").read_text())
@@ -141,7 +141,7 @@ def test_levels_with_other_clips_are_reported(tmp_path):
         write_run(tmp_path / name, scores | {"apply": dict(list(scores["apply"].items())[:2])}, system=name)
     assert (
         "the levels have different clips: Remember 8 clips, Understand 8 clips, Apply 2 clips (6 questions)"
-        in siq(tmp_path).stdout
+        in siq(tmp_path, "--explain").stdout
     )
 
 
@@ -150,7 +150,7 @@ def test_draws_left_out_are_reported(tmp_path):
         scores = levels(skill, clips=3)
         scores["understand"] = dict.fromkeys(scores["understand"], 0.5) | {"demo/0": skill, "demo/1": skill}
         write_run(tmp_path / f"s{number}", scores, system=f"s{number}")
-    shown = siq(tmp_path, "-o", tmp_path / "siq.json").stdout
+    shown = siq(tmp_path, "-o", tmp_path / "siq.json", "--explain").stdout
     left_out = json.loads((tmp_path / "siq.json").read_text())["bootstrap"]["left_out"]
     assert left_out and f"seed 0, {left_out} of them left out: no clip in them separates the systems" in shown
 
@@ -192,7 +192,7 @@ def test_silence_is_the_floor(tmp_path):
     pool_of(tmp_path, 0.9, 0.5)
     described = {"siq": {"pretrained": "silence+llm", "system": {"kind": "cascade", "asr": {"control": "silence"}}}}
     write_run(tmp_path / "floor", levels(0.0, clips=8), system="x", config=described)
-    shown = siq(tmp_path).stdout
+    shown = siq(tmp_path, "--explain").stdout
     assert "floor: without any audio, silence+llm has WER 56.2 %, sim. 71.9 %, acc. 0.0 %" in shown
 
 
@@ -213,6 +213,26 @@ def test_a_ceiling_that_is_beaten_is_named_with_its_level_and_the_better_systems
     ranking = rank(read_systems([tmp_path]).systems)
     (of,) = ranking.remarks.ceilings
     assert (of.control, of.level, [*of.better]) == ("s0", "apply", ["s4", "s3", "s2", "s1"])
-    (line,) = [line for line in as_json(ranking)["remarks"] if line.startswith("ceiling")]
-    better = "s4 (acc. 87.5 %), s3 (acc. 75.0 %), s2 (acc. 62.5 %) and 1 other"
-    assert line.startswith(f"ceiling: at Apply, s0 (acc. 37.5 %), which reads the references, is below {better}, by")
+    line = "Apply: s0 is 4 of 8 questions below s4 and 3 others, beyond the 95 % interval of this pair"
+    assert f"{line}; their language models differ" in as_json(ranking)["remarks"]
+    assert of._replace(control="gold+llm", better=("base+llm",), beyond_chance=False).line == (
+        "Apply: gold+llm is 4 of 8 questions below base+llm, which may be chance"
+    )
+
+
+def test_a_score_near_a_high_floor_is_put_between_floor_and_ceiling(tmp_path):
+    for name, skill in {"gold": 1.0, "good": 0.9, "bad": 0.6, "silence": 0.2}.items():
+        asr = {"control": name} if name in ("gold", "silence") else {"model": "m"}
+        config = {"siq": {"pretrained": name, "system": {"kind": "cascade", "asr": asr}}}
+        write_run(tmp_path / name, levels(skill, clips=8), system=name, config=config)
+    systems = read_systems([tmp_path]).systems
+    (reach,) = rank(systems).remarks.reaches.values()
+    means = {system.name: np.mean([*system.scores["understand"].values()]) for system in systems}
+    share = (means["good"] - means["silence"]) / (means["gold"] - means["silence"])
+    assert (reach.floor, reach.best, reach.share) == pytest.approx((means["silence"], means["good"], share))
+    assert reach.line("understand") == (
+        f"Understand: silence has {100 * means['silence']:.1f} %; from there to gold, {100 * means['good']:.1f} % is "
+        f"{100 * share:.0f} % of the way"
+    )
+    assert reach._replace(ceiling=None).line("understand").count("to 100 %, ") == 1
+    assert not rank([system for system in systems if system.name != "silence"]).remarks.reaches

@@ -244,4 +244,4 @@ def test_json_is_plain():
     alone = part(pool, ("s0", "s4"))._replace(levels=LEVELS)
     assert as_json(compare(alone, "s0", "s4", draws=60))["siq"] is None
     few = make_pool()._replace(levels=LEVELS)
-    assert as_json(compare(few, "s0", "s4", draws=60))["caution"].startswith("12 clips: ")
+    assert as_json(compare(few, "s0", "s4", draws=60))["caution"].startswith("Small test set (12 clips): ")

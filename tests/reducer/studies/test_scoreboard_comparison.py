@@ -49,7 +49,9 @@ def both_units(tmp_path) -> Path:
 def test_no_number_over_categories_depends_on_a_unit(both_units):
     found = {}
     for unit in ("ms", "s"):
-        shown = siq("compare", "fast", "slow", both_units / unit, "-o", both_units / f"{unit}.json", "--clips", "1")
+        shown = siq(
+            "compare", "fast", "slow", both_units / unit, "-o", both_units / f"{unit}.json", "--clips", "1", "--explain"
+        )
         assert " standard deviations, mean of the categories (Delay +" in shown and "points" not in shown
         assert "clips: each category's difference is divided by the standard deviation of its scores" in shown
         found[unit] = json.loads((both_units / f"{unit}.json").read_text())["suites"]["quick"]

@@ -108,7 +108,7 @@ def test_one_judge_of_several_categories_has_a_row_over_all_answers(tmp_path):
             rows = [judged_row(f"talks/{i}", "q", of) for i, of in enumerate(scores)]
             write_judged(tmp_path / system, rows, system, date=date, task=f"listening_{category}", category=category)
     files = tmp_path / "o.json", tmp_path / "o.csv", tmp_path / "o.html"
-    shown = siq("score", tmp_path, "-o", files[0], "-o", files[1], "--bootstrap", "100")
+    shown = siq("score", tmp_path, "-o", files[0], "-o", files[1], "--bootstrap", "100", "--explain")
     assert "Every Category: differences between categories count too" in shown
     row, _ = json.loads(files[0].read_text())["suites"]["listening"]["systems"]
     found = row["reliability"]
@@ -148,7 +148,7 @@ def test_runs_of_two_judges_are_refused_by_their_names(tmp_path):
     shown = siq("score", tmp_path, "--allow-mismatch", "--bootstrap", "0")
     assert "a ≠" in shown or "b ≠" in shown
     assert "Answers: judged by openai:gpt-4o, rubric grade_0_5 v1, 3 judgments (a); exact_match: no model (b)" in shown
-    assert "A judged by openai:gpt-4o" in siq("compare", "a", "b", tmp_path, "--allow-mismatch", "--clips", "0")
+    assert "A judged by openai:gpt-4o" in siq("compare", "a", "b", tmp_path, "--allow-mismatch", "--explain")
 
 
 @pytest.mark.parametrize(
