@@ -14,6 +14,7 @@ from speechiq.cli.scoring.options import Exclude, Levels, Metrics, NormsFile, We
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import shorten
+from speechiq.core.files.page import Page
 from speechiq.core.files.plain import check_output, refuse_same
 from speechiq.reducer.runs.run_record import read_speeds
 from speechiq.reducer.scores import scale as siq
@@ -99,7 +100,7 @@ def score(
     scale = save_norms and build(unanswerable.leave_out(systems[SUITE], options.exclude), save_norms.stem, options.rule)
     scored = {suite: score_suite(suite, systems[suite], options) for suite in found.levels}
     warnings = [*found.warnings, *chain.from_iterable(each.warnings for each in scored.values())]
-    page = ""
+    page = Page("")
     if any(file.format == "page" for file in outputs):
         from speechiq.reducer.report import compose
 

@@ -24,6 +24,7 @@ from speechiq.cli.options import (
 )
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.page import Page
 from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.reducer.runs.labels import Label, refuse_alike, write_labels
 from speechiq.reducer.scores.draws import DRAWS
@@ -129,11 +130,11 @@ def predict(
     agreements = compare_each_pair(sources, lambda key: key[1][0], draws=bootstrap)
     agreement_grids = [as_grid("Agreement of labels", agreements, ["equal", "kappa"])] if agreements else []
 
-    def page() -> str:
+    def page() -> Page:
         from speechiq.reducer.report.page import describe_origin
         from speechiq.reducer.report.studies import render_prediction
 
-        return render_prediction(prediction, agreements, describe_origin(tables.tasks, command_line()))
+        return Page(render_prediction(prediction, agreements, describe_origin(tables.tasks, command_line())))
 
     publication = Publication(
         "speechiq-prediction",

@@ -8,6 +8,7 @@ from typing import Annotated
 from speechiq.cli.commands import examples
 from speechiq.cli.options import AllowMismatch, Explain, Force, Runs, Samples, output_option, say_warnings, split_names
 from speechiq.cli.scoring.options import Levels, Metrics, NormsFile, read_norms
+from speechiq.core.files.page import Page
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.scoring import ScoringOptions
@@ -51,11 +52,11 @@ def robustness(
     studies = study(found, bootstrap, 0, norms)
     tasks = [task for each in studies for task in found.tasks[each.suite]]
 
-    def page() -> str:
+    def page() -> Page:
         from speechiq.reducer.report.page import describe_origin
         from speechiq.reducer.report.studies import render_robustness
 
-        return render_robustness(studies, describe_origin(tasks, command_line()))
+        return Page(render_robustness(studies, describe_origin(tasks, command_line())))
 
     publication = Publication(
         SCHEMA,

@@ -1,4 +1,4 @@
-"""Prepare what the page's scripts read: charts, clips with all texts and answers, comparisons of pairs of systems."""
+"""Prepare what the page's scripts read: charts, clips with their scores, comparisons of pairs of systems."""
 
 from __future__ import annotations
 
@@ -74,51 +74,28 @@ def _shown(study: Study, level: str, row: Row) -> float:
 
 
 def list_clips(study: Study, rows: Sequence[Row]) -> dict[str, Any]:
-    """Return all clips with all texts and answers, compact; lists follow the rank of the systems.
+    """Return the systems and all clips without their texts (`texts.divide_texts`); lists follow the systems' ranks.
 
     Returns:
-        `{"systems": [{"name", "label", "control"}], "clips": [...]}`. A clip has `id`, `set`, `seconds`, `text`,
-        `words`, `transcripts` (one per system, null if it has none), `ops`, `coverage`, `repetition`, `wer`, `sim`,
-        `acc` (per cent; without a level that is not scored), `weight` (share of the SIQ, per cent) and `questions`
-        (`id`, `text`, `options`, `answer`, and `votes`: the vote and then the letters).
+        `{"systems": [{"name", "label", "control"}], "clips": [...]}`. A clip has `id`, `set`, `seconds`, `wer`, `sim`,
+        `acc` (per cent; without a level that is not scored) and `weight` (share of the SIQ, per cent).
     """
-    names = [row["system"] for row in rows]
-    order = [study.names.index(name) for name in names]
+    order = [study.names.index(row["system"]) for row in rows]
     measured = {
         COLUMNS[level]: dict(zip(study.scoreboard.pool.clips[level], _columns(study, level, order), strict=True))
         for level in study.levels
     }
-    questions: dict[str, list[dict[str, Any]]] = {}
-    for item, question in study.answers.questions.items():
-        questions.setdefault(item[0], []).append(
-            {
-                "id": item[1],
-                "text": question.question,
-                "options": question.options,
-                "answer": question.answer,
-                "votes": ["".join(study.answers.votes[name][item]) for name in names],
-            }
-        )
     weights = _weights(study) if study.has_siq else {}
-    clips = []
-    for clip in study.clips:
-        transcripts = [clip.transcripts.get(name) for name in names]
-        clips.append(
-            {
-                "id": clip.id,
-                "set": clip.dataset,
-                "seconds": round(clip.seconds, 1),
-                "text": clip.text,
-                "words": clip.words,
-                "transcripts": [written and written.text for written in transcripts],
-                "ops": [written and written.ops for written in transcripts],
-                "coverage": [written and round(written.coverage, 3) for written in transcripts],
-                "repetition": [written and round(written.repetition, 3) for written in transcripts],
-                **{column: values.get(clip.id) for column, values in measured.items()},
-                "weight": round(weights.get(clip.id, math.nan), 3),
-                "questions": questions.get(clip.id, []),
-            }
-        )
+    clips = [
+        {
+            "id": clip.id,
+            "set": clip.dataset,
+            "seconds": round(clip.seconds, 1),
+            **{column: values.get(clip.id) for column, values in measured.items()},
+            "weight": round(weights.get(clip.id, math.nan), 3),
+        }
+        for clip in study.clips
+    ]
     labels = dict(zip(study.names, study.labels, strict=True))
     systems = [{"name": row["system"], "label": labels[row["system"]], "control": row["control"]} for row in rows]
     return {"systems": systems, "clips": clips}

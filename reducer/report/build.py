@@ -7,8 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from speechiq.core.console import count_of
-from speechiq.core.files.plain import OWN_FILE, refuse_to_overwrite, write_whole
+from speechiq.core.files.checksummed import content_sha256, shorten
+from speechiq.core.files.page import FOLDER, Page, write_page
+from speechiq.core.files.plain import refuse_to_overwrite
 from speechiq.reducer.report import browser, items, leaderboard, page, systems
 from speechiq.reducer.report.clips import find_sounds
 from speechiq.reducer.report.controls import list_rows
@@ -17,6 +21,7 @@ from speechiq.reducer.report.review import review_questions
 from speechiq.reducer.report.study import Study, gather, read_study
 from speechiq.reducer.report.suite import SuitePage
 from speechiq.reducer.report.suite import gather as gather_suite
+from speechiq.reducer.report.texts import divide_texts
 from speechiq.reducer.runs.measure import others_than_usual
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.remarks import MEANINGS
@@ -26,6 +31,8 @@ from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.tables.scoreboard_table import TITLE, TITLE_WITHOUT
 from speechiq.reducer.tables.suite_scores import SuiteScores
 
+#: Characters of clips, texts and comparisons above which they lie beside the page, which is then about 50 MB.
+LARGEST = 48_000_000
 #: Sections of the page in their order: id, which names the template too -> heading.
 SECTIONS = {
     "leaderboard": "Leaderboard",
@@ -44,8 +51,8 @@ SECTIONS = {
 }
 
 
-def build(runs: Iterable[Path], **options: Any) -> str:
-    """Return the report of some runs as an HTML page.
+def build(runs: Iterable[Path], **options: Any) -> Page:
+    """Return the report of some runs.
 
     Args:
         runs: Folders (any depth) or results files.
@@ -59,7 +66,7 @@ def build(runs: Iterable[Path], **options: Any) -> str:
 
 def compose(
     found: Found, scored: Mapping[str, SuiteScores], options: ScoringOptions, command: str = ""
-) -> tuple[str, list[str]]:
+) -> tuple[Page, list[str]]:
     """Return the page of all suites in runs, and warnings: SIQ is the page if it was run, other suites are sections.
 
     Args:
@@ -77,7 +84,7 @@ def compose(
     return render(study, command, others), study.warnings
 
 
-def render(study: Study, command: str = "", suites: Sequence[SuitePage] = ()) -> str:
+def render(study: Study, command: str = "", suites: Sequence[SuitePage] = ()) -> Page:
     """Return the page of a study.
 
     Args:
@@ -87,10 +94,22 @@ def render(study: Study, command: str = "", suites: Sequence[SuitePage] = ()) ->
     """
     clips = Counter(clip.dataset or "unnamed" for clip in study.clips)
     tasks = systems.list_tasks(study.scoreboard.systems)
-    return _render(content(study), suites, page.describe_origin(tasks, command, clips), page.SCRIPTS)
+    shown = content(study)
+    return _render(shown, suites, page.describe_origin(tasks, command, clips), page.SCRIPTS, pack_clips(study, shown))
 
 
-def render_suites(suites: Sequence[SuitePage], command: str = "") -> str:
+def pack_clips(study: Study, shown: Mapping[str, Any]) -> dict[str, Markup]:
+    """Return what the page reads when it shows clips: `clips`, the comparisons, and pieces of texts, `texts-0` ..."""
+    names = [system["name"] for system in shown["clips"]["systems"]]
+    packed, starts = {}, [0]
+    for number, piece in enumerate(divide_texts(study, names)):
+        packed[f"texts-{number}"] = page.pack_json(b"[" + b",".join(piece) + b"]")
+        starts.append(starts[-1] + len(piece))
+    clips = shown["clips"] | {"starts": starts}
+    return {"compare": page.pack(shown["pairs"]), "clips": page.pack(clips), **packed}
+
+
+def render_suites(suites: Sequence[SuitePage], command: str = "") -> Page:
     """Return the page of suites without SIQ.
 
     Args:
@@ -103,18 +122,25 @@ def render_suites(suites: Sequence[SuitePage], command: str = "") -> str:
 
 
 def _render(
-    shown: Mapping[str, Any], suites: Sequence[SuitePage], made: Mapping[str, str], scripts: Sequence[str]
-) -> str:
+    shown: Mapping[str, Any],
+    suites: Sequence[SuitePage],
+    made: Mapping[str, str],
+    scripts: Sequence[str],
+    packed: Mapping[str, Markup] = {},
+) -> Page:
+    """Return a page; above `LARGEST` what is packed lies beside it, in files that its scripts load."""
     charts = shown["data"]["charts"] | {id: chart for suite in suites for id, chart in suite.charts().items()}
     links = shown["sections"] | {suite.id: f"Suite {suite.suite}" for suite in suites}
-    data = shown["data"] | {"charts": charts}
-    return page.render(
-        "report.html.j2", scripts, **{**shown, "data": data, "links": links, "made": made, "suites": suites}
-    )
+    beside = packed if sum(map(len, packed.values())) > LARGEST else {}
+    digest = shorten(content_sha256(beside))
+    data = shown["data"] | {"charts": charts} | ({} if beside else packed)
+    values = {**shown, "data": data, "links": links, "made": made, "suites": suites}
+    text = page.render("report.html.j2", scripts, pieces=f"{FOLDER}/{digest}-" if beside else "", **values)
+    return Page(text, {f"{digest}-{id}.js": f'takePiece("{id}","{coded}")\n' for id, coded in beside.items()})
 
 
 def content(study: Study) -> dict[str, Any]:
-    """Return the values of the template's variables; `data` is that of the scripts."""
+    """Return the values of the template's variables; `data`, `clips` and `pairs` are for the scripts."""
     scoreboard = study.scoreboard
     rows, scores = list_rows(scoreboard), scores_by_set(study)
     encoders = {
@@ -135,9 +161,9 @@ def content(study: Study) -> dict[str, Any]:
             "charts": charts,
             "sounds": find_sounds({clip.id: clip.audio for clip in study.clips}),
             "review": review.data,
-            "compare": browser.compare_pairs(study, rows) if "compare" in sections else {},
-            "clips": browser.list_clips(study, rows),
         },
+        "clips": browser.list_clips(study, rows),
+        "pairs": browser.compare_pairs(study, rows) if "compare" in sections else {},
         "levels": study.levels,
         "no_siq": scoreboard.remarks.no_siq,
         "has_z": study.has_z,
@@ -198,11 +224,11 @@ def _has(section: str, study: Study, charts: Mapping[str, Any]) -> bool:
     }.get(section, True)
 
 
-def write(text: str, path: Path, *, force: bool = False) -> None:
-    """Write a page to a file, complete or not at all.
+def write(report: Page, path: Path, *, force: bool = False) -> None:
+    """Write a page to a file, and its pieces, if it has any, to the folder beside it; complete or not at all.
 
     Args:
-        text: As `build` returns it.
+        report: As `build` returns it.
         path: Path of the file.
         force: Whether to replace an existing file.
 
@@ -210,4 +236,4 @@ def write(text: str, path: Path, *, force: bool = False) -> None:
         SpeechIQError: The file exists, or cannot be written.
     """
     refuse_to_overwrite(path, force)
-    write_whole(path, text.encode(errors="replace"), OWN_FILE)
+    write_page(report, path)

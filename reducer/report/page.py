@@ -54,6 +54,7 @@ def render(
     links: Mapping[str, str],
     made: Mapping[str, str],
     plots: bool = True,
+    pieces: str = "",
     **content: Any,
 ) -> str:
     """Return a page.
@@ -62,10 +63,11 @@ def render(
         template: The template, which extends `base.html.j2`.
         scripts: Names of the scripts, in their order.
         title: Title of the page.
-        data: Name -> data that the scripts unpack.
+        data: Name -> data that the scripts unpack; packed here unless they are (`pack`).
         links: Id of a section -> its name, in the order of the page.
         made: How the page was made: name -> text.
         plots: Whether the page has charts, and so plotly.js.
+        pieces: How the addresses of files with further data begin; "" if all data are in the page.
         **content: Variables of the template.
     """
     environment = Environment(
@@ -75,26 +77,33 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (pack, minus, breakable, draw, shorten)
+    filters = (minus, breakable, draw, shorten)
     environment.filters |= {filter.__name__: filter for filter in filters}
     script = "".join(_read(f"{name}.js") for name in scripts) + READY
     plotly = get_plotlyjs() if plots else ""
+    shown = {"sounds": {}, **data}
     return environment.get_template(template).render(
         {"heading": title, "lead": ""} | content,
         title=title,
-        data={"sounds": {}, **data},
+        data={name: content if isinstance(content, Markup) else pack(content) for name, content in shown.items()},
         links=links,
         made=made,
         style=Markup(_read("page.css")),
         script=Markup(script),
         plotly=Markup(_deflate(plotly)) if plots else "",
-        policy=_policy(script, plotly),
+        pieces=pieces,
+        policy=_policy(script, plotly, loads=bool(pieces)),
     )
 
 
 def pack(data: Any) -> Markup:
     """Return data as JSON, deflated, in base64, which is safe inside any element; an unknown number is null."""
-    return Markup(_deflate(json.dumps(plain(data), separators=(",", ":"), allow_nan=False)))
+    return pack_json(json.dumps(plain(data), separators=(",", ":"), allow_nan=False))
+
+
+def pack_json(text: str | bytes) -> Markup:
+    """Return JSON, deflated, in base64."""
+    return Markup(_deflate(text))
 
 
 def minus(text: str) -> str:
@@ -157,17 +166,19 @@ def describe_origin(tasks: Sequence[TaskRun], command: str, clips: Mapping[str, 
     return {name: text for name, text in facts.items() if text}
 
 
-def _deflate(text: str) -> str:
-    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+def _deflate(text: str | bytes) -> str:
+    content = text.encode() if isinstance(text, str) else text
+    return base64.b64encode(zlib.compress(content, 9)).decode()
 
 
-def _policy(*scripts: str) -> str:
-    """Return a Content-Security-Policy that allows only these scripts, and no request."""
+def _policy(*scripts: str, loads: bool) -> str:
+    """Return a Content-Security-Policy that allows only these scripts, those that they load, and no other request."""
     allowed = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts
     )
+    loaded = " 'strict-dynamic'" * loads
     return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
+        f"default-src 'none'; script-src {allowed}{loaded}; style-src 'unsafe-inline'; img-src data: blob:; "
         "media-src 'self' file: data: blob:; base-uri 'none'; form-action 'none'"
     )
 

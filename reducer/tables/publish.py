@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.page import Page, check_folder, write_page
 from speechiq.core.files.plain import OWN_FILE, check_output, check_output_folder, is_folder, refuse_same, write_whole
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.results_file import TaskRun
@@ -51,7 +52,7 @@ class Publication(NamedTuple):
     content: Mapping[str, Any]
     rows: Sequence[Mapping[str, Any]] | None = None
     lines: Sequence[str] = ()
-    page: Callable[[], str] | None = None
+    page: Callable[[], Page] | None = None
     write_folder: Callable[[Path], None] | None = None
 
 
@@ -73,6 +74,8 @@ def list_outputs(paths: Sequence[Path] | None, formats: Collection[str], force: 
             check_output_folder(path, OWN_FILE)
         else:
             check_output(path, force, OWN_FILE)
+        if format == "page":
+            check_folder(path)
     return outputs
 
 
@@ -99,13 +102,16 @@ def publish(
         print_unbroken(console, line)
     about = origin(publication.schema, runs, tasks)
     for path, format in outputs:
+        written = str(path)
         if format == HARNESS and publication.write_folder:
             publication.write_folder(path)
+        elif format == "page" and publication.page:
+            written = write_page(publication.page(), path)
         else:
             # Half a surrogate pair in a name is written as its escape.
             text = as_text(publication, format, about)
             write_whole(path, text.encode(errors="backslashreplace"), OWN_FILE)
-        say(f"wrote {path}")
+        say(f"wrote {written}")
 
 
 def as_text(publication: Publication, format: str, about: Mapping[str, Any]) -> str:
@@ -121,8 +127,6 @@ def as_text(publication: Publication, format: str, about: Mapping[str, Any]) -> 
     if format == "csv":
         rows = publication.grids[0].records() if publication.rows is None else publication.rows
         return as_csv([flatten(row) | as_columns(about) for row in rows])
-    if format == "page" and publication.page:
-        return publication.page()
     write = {"markdown": markup.as_markdown, "latex": markup.as_latex}[format]
     return "\n".join(map(write, publication.grids))
 

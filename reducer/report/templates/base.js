@@ -23,9 +23,28 @@ const pageSize = (usual) => (document.documentElement.classList.contains("printi
 /** What a printed page needs: lists to show again without pages, and work to do first. */
 const onPaper = { lists: [], work: [] };
 
-/** The text that was deflated into an element of the page. */
+/** Load a piece of the data: a file of the folder beside the page, which calls `takePiece`. */
+const awaited = new Map();
+window.takePiece = (id, coded) => awaited.get(id)?.(coded);
+
+function loadPiece(id) {
+  const { pieces } = document.documentElement.dataset;
+  return new Promise((resolve, reject) => {
+    awaited.set(id, resolve);
+    const script = h("script", { src: `${pieces}${id}.js`, onload: () => script.remove() });
+    script.onerror = () => {
+      const folder = decodeURIComponent(pieces.split("/")[0]);
+      $("pieces-missing") ?? document.querySelector(".masthead").append(h("p", { id: "pieces-missing", className: "warn", role: "alert" },
+        `Clips and comparisons are missing: put the folder ${folder}, which was made with this page, beside it, and open the page again.`));
+      reject(new Error(`${folder} is not beside the page`));
+    };
+    document.head.append(script);
+  });
+}
+
+/** The text that was deflated into an element of the page, or into a piece. */
 async function unpack(id) {
-  const coded = atob($(`data-${id}`).textContent);
+  const coded = atob($(`data-${id}`)?.textContent ?? await loadPiece(id));
   const bytes = new Uint8Array(coded.length);
   for (let i = 0; i < coded.length; i++) bytes[i] = coded.charCodeAt(i);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
@@ -38,7 +57,27 @@ const once = (work) => {
   return () => (done ??= work());
 };
 
-const loadClips = once(async () => JSON.parse(await unpack("clips")));
+/** The systems, and the clips with their scores; a clip knows the piece that has its texts, and its place there. */
+const loadClips = once(async () => {
+  const { systems, clips, starts } = JSON.parse(await unpack("clips"));
+  starts.slice(0, -1).forEach((start, piece) => {
+    for (let i = start; i < starts[piece + 1]; i++) Object.assign(clips[i], { piece, place: i - start });
+  });
+  return { systems, clips, pieces: starts.length - 1 };
+});
+
+/** The texts and answers of the clips of a piece; the pieces that were used last stay in memory. */
+const MOST_PIECES = 8;
+const recentPieces = new Map();
+function loadTexts(piece) {
+  const texts = recentPieces.get(piece) ?? unpack(`texts-${piece}`).then(JSON.parse);
+  recentPieces.delete(piece);
+  recentPieces.set(piece, texts);
+  if (recentPieces.size > MOST_PIECES) recentPieces.delete(recentPieces.keys().next().value);
+  return texts;
+}
+
+const textsOf = async (clip) => (await loadTexts(clip.piece))[clip.place];
 const loadPlotly = once(async () => {
   document.head.append(h("script", { textContent: await unpack("plotly") }));
   return window.Plotly;

@@ -12,7 +12,6 @@ const clipList = once(async () => {
     id: clip.id,
     seconds: clip.seconds,
     weight: clip.weight,
-    text: [clip.id, clip.text, ...clip.transcripts, ...clip.questions.flatMap((asked) => [asked.text, ...asked.options])].join("\n").toLowerCase(),
   }));
   const sets = [...new Set(clips.map((clip) => clip.set))].sort();
   $("clip-set").append(...sets.map((set) => h("option", { value: set, textContent: set })));
@@ -28,6 +27,16 @@ const clipList = once(async () => {
   ]);
   $("clip-tools").hidden = false;
   return { systems, rows };
+});
+
+/** Give each row the text that is searched, piece by piece. */
+const readTexts = once(async () => {
+  const [{ pieces }, { rows }] = [await loadClips(), await clipList()];
+  for (const row of rows) {
+    if (row.clip.place === 0) $("clip-count").textContent = `Reading the texts: ${Math.round(100 * row.clip.piece / pieces)} %`;
+    const { text, written, questions } = await textsOf(row.clip);
+    row.text = [row.id, text, ...written.map(([words]) => words), ...questions.flatMap((asked) => [asked.text, ...asked.options])].join("\n").toLowerCase();
+  }
 });
 
 const { mark: markSorted } = makeSortable($("clip-table"), (column, direction) => choose({ sort: COLUMNS[column], order: direction, page: 0 }));
@@ -61,7 +70,7 @@ function found(systems, rows) {
   const [column, loses] = LEVELS[view.level] ?? ["", () => true];
   const words = view.query.toLowerCase();
   return rows
-    .filter((row) => row.text.includes(words) && (view.set === "" || row.clip.set === view.set) && loses(row[column]))
+    .filter((row) => (words === "" || row.text.includes(words)) && (view.set === "" || row.clip.set === view.set) && loses(row[column]))
     .sort((a, b) => order(a[view.sort], b[view.sort], view.order === "ascending" ? 1 : -1));
 }
 
@@ -70,6 +79,9 @@ async function showClips() {
   if (document.activeElement !== $("clip-search")) $("clip-search").value = view.query;
   for (const key of ["set", "system", "level"]) $(`clip-${key}`).value = view[key];
   markSorted(COLUMNS.indexOf(view.sort), view.order);
+  if (view.query) await readTexts();
+  const open = rows.find((row) => row.id === view.open);
+  if (open) open.texts = await textsOf(open.clip);
   const listed = found(systems, rows);
   const pages = Math.max(1, Math.ceil(listed.length / pageSize(PER_PAGE)));
   view.page = Math.min(view.page, pages - 1);
@@ -90,35 +102,36 @@ function clipRow(row, systems) {
   const button = h("button", { type: "button", "aria-expanded": open, "data-clip": row.id, onclick: toggle }, name(row.id));
   const cells = COLUMNS.slice(1).map((column) => h("td", { className: "number" }, fixed(row[column], column === "weight" ? 2 : 1)));
   const head = h("tr", { className: open ? "open" : "" }, h("th", { scope: "row" }, button), ...cells);
-  return open ? [head, h("tr", {}, h("td", { colSpan: COLUMNS.length }, detail(row.clip, systems)))] : [head];
+  return open ? [head, h("tr", {}, h("td", { colSpan: COLUMNS.length }, detail(row.clip, row.texts, systems)))] : [head];
 }
 
-function detail(clip, systems) {
-  const wanted = systems.map((_, i) => i).filter((i) => clip.transcripts[i] !== null && (view.system === "" || view.system === systems[i].name));
+function detail(clip, texts, systems) {
+  const wanted = systems.map((_, i) => i).filter((i) => texts.by[i] !== null && (view.system === "" || view.system === systems[i].name));
   return h(
     "div",
     { className: "detail" },
     player(clip.id),
     h("h3", {}, "Reference"),
-    h("p", { className: "reference" }, clip.text || NONE),
+    h("p", { className: "reference" }, texts.text || NONE),
     wanted.length ? h("h3", {}, "What was written, normalized as the word error rate counts it") : null,
-    h("ol", { className: "plain" }, ...wanted.map((i) => h("li", {}, transcriptOf(clip, i, systems[i])))),
-    h("div", { className: "questions" }, ...clip.questions.map((asked) => answers(asked, systems, wanted))),
+    h("ol", { className: "plain" }, ...wanted.map((i) => h("li", {}, transcriptOf(clip, texts, i, systems[i])))),
+    h("div", { className: "questions" }, ...texts.questions.map((asked) => answers(asked, systems, wanted))),
   );
 }
 
 /** What one system wrote, marked against the reference, with its scores. */
-function transcriptOf(clip, i, system) {
+function transcriptOf(clip, texts, i, system) {
+  const [text, steps] = texts.written[texts.by[i]];
   const facts = [["WER", clip.wer, 1], ["similarity", clip.sim, 1], ["accuracy", clip.acc, 0]]
     .flatMap(([score, values, digits]) => (values ? [`${score} ${fixed(values[i], digits)} %`] : []));
-  if (clip.coverage[i] !== null && clip.coverage[i] < 0.995) facts.push(`audio coverage ${fixed(100 * clip.coverage[i], 0)} %`);
-  if (clip.repetition[i]) facts.push("repetition");
-  const written = h("details", {}, h("summary", {}, "As written"), h("p", {}, clip.transcripts[i] || NONE));
+  if (texts.coverage[i] !== null && texts.coverage[i] < 0.995) facts.push(`audio coverage ${fixed(100 * texts.coverage[i], 0)} %`);
+  if (texts.repetition[i]) facts.push("repetition");
+  const written = h("details", {}, h("summary", {}, "As written"), h("p", {}, text || NONE));
   return h(
     "div",
     { className: "transcript" },
     h("header", {}, h("a", { href: systemAddress(system.name) }, name(system.name)), ...facts.map((fact) => h("span", {}, fact))),
-    h("p", { className: "words" }, ...marked(clip.words.split(" "), clip.ops[i])),
+    h("p", { className: "words" }, ...marked(texts.words.split(" "), steps)),
     written,
   );
 }

@@ -26,16 +26,18 @@ async function comparePair(a, b, { write = false } = {}) {
   const [{ systems, clips }, data] = [await loadClips(), await loadComparisons()];
   [$("compare-a").value, $("compare-b").value] = [a, b];
   $("compare-missing").hidden = true;
+  const parts = partsOf(a, b, clips, data.levels);
+  const driving = parts.filter((part) => Math.abs(part.total) > 1e-6).slice(0, MOST_DIFFERENT);
+  const texts = await Promise.all(driving.map(({ clip }) => textsOf(clip)));
+  if ($("compare-a").value !== String(a) || $("compare-b").value !== String(b)) return; // another pair was chosen
   const pair = data.pairs[`${a} ${b}`];
   const rows = pair?.rows ?? data.scores[a].map(([score, unit, value], i) => withoutInterval(score, unit, value, data.scores[b][i][2]));
   $("compare-table").tBodies[0].replaceChildren(...rows.map(differenceRow));
   $("compare-verdict").textContent = verdictOf(a, b, pair, systems);
-  const parts = partsOf(a, b, clips, data.levels);
   const total = parts.reduce((sum, part) => sum + part.total, 0);
   $("compare-unit").textContent = `Each clip's part in the difference of ${withSign(total)} ${data.unit}; above 0 A is better.`;
-  const driving = parts.filter((part) => Math.abs(part.total) > 1e-6).slice(0, MOST_DIFFERENT);
   const none = h("li", { className: "empty" }, "The two systems have the same scores on every clip.");
-  $("compare-clips").replaceChildren(...(driving.length ? driving.map((part, i) => clipCompared(part, [a, b], systems, i === 0)) : [none]));
+  $("compare-clips").replaceChildren(...(driving.length ? driving.map((part, i) => clipCompared(part, texts[i], [a, b], systems, i === 0)) : [none]));
   if (write) writeAddress(compareAddress(systems[a].name, systems[b].name));
 }
 
@@ -70,16 +72,16 @@ function partsOf(a, b, clips, levels) {
 }
 
 /** One clip: its part in the difference, and on opening it the reference, both transcripts, and differing answers. */
-function clipCompared({ clip, of, total }, sides, systems, open) {
+function clipCompared({ clip, of, total }, texts, sides, systems, open) {
   const facts = of.map(({ title, part }) => h("span", {}, `${title} ${withSign(part)}`));
-  const texts = sides.filter((i) => clip.transcripts[i] !== null).map((i) => transcriptOf(clip, i, systems[i]));
-  const differ = clip.questions.filter(({ votes }) => votes[sides[0]][0] !== votes[sides[1]][0]);
+  const transcripts = sides.filter((i) => texts.by[i] !== null).map((i) => transcriptOf(clip, texts, i, systems[i]));
+  const differ = texts.questions.filter(({ votes }) => votes[sides[0]][0] !== votes[sides[1]][0]);
   return h("li", { className: "compared" }, h(
     "details",
     { open },
     h("summary", {}, name(clip.id), h("b", {}, withSign(total)), ...facts),
-    h("p", { className: "reference" }, h("span", { className: "small" }, "Reference: "), clip.text || NONE),
-    h("div", { className: "pair" }, ...texts),
+    h("p", { className: "reference" }, h("span", { className: "small" }, "Reference: "), texts.text || NONE),
+    h("div", { className: "pair" }, ...transcripts),
     ...differ.map((asked) => h("p", { className: "small" }, `${asked.text} Right: (${asked.answer}). A votes (${asked.votes[sides[0]][0]}), B votes (${asked.votes[sides[1]][0]}).`)),
     h("p", { className: "small" }, h("a", { href: addressOf(clip.id) }, "All about this clip")),
   ));

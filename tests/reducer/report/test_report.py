@@ -136,7 +136,7 @@ def test_only_controls_make_a_page_too(tmp_path):
         write_system(
             tmp_path / name, name, lambda clip, reference, text=text: reference * bool(text), letters, described
         )
-    text = report.build([tmp_path], bootstrap=0)
+    text = report.build([tmp_path], bootstrap=0).text
     assert "None: no question fails in half of the systems." in text
     assert "Controls are listed as systems" in text and "Show controls among" not in text
 

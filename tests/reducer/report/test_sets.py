@@ -61,13 +61,13 @@ def test_each_set_and_their_mean_are_on_the_page(runs: Path):
         assert (accuracy.value, z) == pytest.approx(
             (100 * row["categories"]["apply"]["score"], row["categories"]["apply"]["z"])
         )
-    page = report.render(study)
+    page = report.render(study).text
     assert "The macro average is the mean of the sets' numbers: each set counts once" in page
     assert "each clip counts once: a set with more clips counts more" in page
 
 
 def test_one_set_has_no_section_of_its_own(two_runs: Path):
-    assert 'id="datasets"' not in report.build([two_runs], bootstrap=0)
+    assert 'id="datasets"' not in report.build([two_runs], bootstrap=0).text
 
 
 def test_norms_have_one_scale_for_all_sets(runs: Path, tmp_path: Path):
@@ -89,7 +89,7 @@ def test_a_set_that_cannot_be_scored_is_named(tmp_path: Path):
         )
     study = report.gather([tmp_path], bootstrap=0)
     assert study.sets == {} and "no scores per data set are shown: data set 'same'" in study.warnings[-1]
-    assert "no scores per data set are shown" in report.render(study)
+    assert "no scores per data set are shown" in report.render(study).text
 
 
 @pytest.mark.parametrize(("skills", "shown"), [(SKILLS, "siq"), ({"a": 0.9, "b": 0.1}, "remember")], ids=["3", "2"])
