@@ -47,7 +47,7 @@ def list_contents(folder: Path) -> Contents:
     """Return what the tasks in a folder read.
 
     Raises:
-        SpeechIQError: It is no folder of tasks, or something in it names a file that is missing, a link, outside the
+        SpeechIQError: The folder contains no task, or something in it names a file that is missing, a link, outside the
             folder or at an absolute path.
     """
     if not is_folder(folder):
@@ -70,7 +70,7 @@ def list_contents(folder: Path) -> Contents:
 
 
 def check_archive(output: Path, force: bool) -> None:
-    """Refuse an output that is no zip archive by its name, that exists, or that cannot be written."""
+    """Refuse an output without the ending of an archive, one that exists, and one that cannot be written."""
     if output.suffix.lower() != ENDING:
         raise SpeechIQError(f"--output {output}", f"does not end with {ENDING}", f"write {output.stem}{ENDING}")
     check_output(output, force, OWN_FILE)
