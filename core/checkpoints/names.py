@@ -39,6 +39,12 @@ def demo_folder(name: str) -> Path:
     return cache_dir("models", name)
 
 
+def choose_source(name: str) -> str:
+    """Return the name of a demo model with its prefix, or that of its second source if only that is on this machine."""
+    first, second = (is_file(demo_folder(each) / "config.json") for each in (name, f"{name}{SECOND}"))
+    return f"{DEMO}{name}{SECOND}" if second and not first else f"{DEMO}{name}"
+
+
 def resolve(name: str) -> str:
     """Return what `from_pretrained` takes for `name`: a folder that exists, or the hub id."""
     if name.startswith(DEMO):
