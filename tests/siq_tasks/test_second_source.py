@@ -144,6 +144,16 @@ def test_every_model_of_strangers_has_a_second_source():
         assert len(model.hub.revision) == 40 and model.hub.files["model.safetensors"]
 
 
+def test_the_page_lists_the_origin_of_every_file():
+    page = Path(__file__).parents[2].joinpath("docs", "reference", "demo_models.md").read_text(encoding="utf-8")
+    for model in (fetch.MODELS | fetch.ON_REQUEST).values():
+        for wheel in model.wheels:
+            assert f"| `{wheel.requirement}` | `{wheel.sha256}` |" in page
+    for name, model in fetch.FROM_HUB.items():
+        cells = (f"demo:{name}", model.hub.repository, model.hub.revision, model.hub.files["model.safetensors"])
+        assert "| " + " | ".join(f"`{cell}`" for cell in cells) + " |" in page
+
+
 @pytest.mark.slow
 @pytest.mark.network
 def test_the_command_fetches_a_real_checkpoint_with_its_pinned_digests(hub, tmp_path):
