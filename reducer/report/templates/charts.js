@@ -130,7 +130,7 @@ async function drawClips(place) {
   const { systems, clips } = await loadClips();
   const [who, what] = [$("clips-wer-system"), $("clips-wer-score")];
   if (who.length === 1) {
-    who.append(...systems.map((system, i) => h("option", { value: i, textContent: system.name })));
+    who.append(...systems.map((system, i) => systemOption(i, system)));
     who.onchange = what.onchange = () => drawClips(place);
     $("clips-wer-tools").hidden = false;
   }
