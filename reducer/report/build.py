@@ -193,10 +193,10 @@ def content(study: Study) -> dict[str, Any]:
     }
 
 
-def _set_cautions(study: Study) -> dict[str, str]:
-    """Return data set -> the caution about its intervals, for small data sets."""
+def _set_cautions(study: Study) -> list[str]:
+    """Return a line for each small data set: its name, and the caution about its intervals."""
     cautions = {name: scoreboard.caution for name, scoreboard in study.sets.items() if study.has_siq}
-    return {name: caution for name, caution in cautions.items() if caution}
+    return [f"{name}: {caution}" for name, caution in cautions.items() if caution]
 
 
 def _lead(study: Study) -> str:

@@ -47,7 +47,7 @@ def short_names(names: Sequence[str]) -> list[str]:
     """Return short names of systems; different names stay different.
 
     Hub owners, and the last stage if all cascades share it, are left out. A long name loses the middle of its longest
-    stages; those that would look alike then show the part in which they differ.
+    stages; those that would be equal then show the part in which they differ.
 
     >>> short_names(["openai/whisper-base+Qwen/Qwen2-7B", "gold+Qwen/Qwen2-7B", "letter:B"])
     ['whisper-base', 'gold', 'letter:B']

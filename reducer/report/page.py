@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
+from itertools import accumulate
 from typing import Any
 from urllib.parse import quote
 
@@ -38,6 +39,8 @@ SCRIPTS = (
 )
 #: The end of the scripts; programs that drive a browser wait for it.
 READY = 'document.documentElement.dataset.ready = "";\n'
+#: Characters in three lines of notes on a wide screen.
+THREE_LINES = 350
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -77,7 +80,7 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (minus, breakable, draw, shorten)
+    filters = (minus, breakable, draw, shorten, fold)
     environment.filters |= {filter.__name__: filter for filter in filters}
     script = "".join(_read(f"{name}.js") for name in scripts) + READY
     plotly = get_plotlyjs() if plots else ""
@@ -164,6 +167,17 @@ def describe_origin(tasks: Sequence[TaskRun], command: str, clips: Mapping[str, 
         "Command": command,
     }
     return {name: text for name, text in facts.items() if text}
+
+
+def fold(notes: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the first notes of a table, which fit into three lines of a wide screen, and those to fold.
+
+    >>> fold(["most important", "long " * 70, "short"])[0]
+    ['most important']
+    """
+    ends = accumulate(len(note) + len(". ") for note in notes)
+    count = max(1, sum(end <= THREE_LINES for end in ends))
+    return [*notes[:count]], [*notes[count:]]
 
 
 def _deflate(text: str | bytes) -> str:

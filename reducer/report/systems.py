@@ -38,6 +38,7 @@ class SystemPage(NamedTuple):
     """Describe what the page shows of one system.
 
     Attributes:
+        label: Its short name.
         facts: Its rank and shares of failures, in words.
         runs: Its runs, newest first.
         settings: What the newest run recorded of the system.
@@ -45,6 +46,7 @@ class SystemPage(NamedTuple):
     """
 
     name: str
+    label: str
     facts: dict[str, str]
     runs: list[RunFacts]
     settings: dict[str, str]
@@ -68,7 +70,8 @@ def pages(study: Study, rows: Sequence[Row], scores: Scores) -> list[SystemPage]
         facts = _facts(row, study.identities[place], rank)
         worst = [_worst(study, level, place) for level in study.levels]
         settings = dict(_flatten(_newest(system.tasks)))
-        found.append(SystemPage(name, facts, [*_runs(system)], settings, system_table(study, scores, name), worst))
+        table = system_table(study, scores, name)
+        found.append(SystemPage(name, study.labels[place], facts, [*_runs(system)], settings, table, worst))
     return found
 
 

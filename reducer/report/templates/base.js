@@ -15,6 +15,9 @@ function h(tag, props = {}, ...children) {
 /** A name that may break after an owner or a stage. */
 const name = (text) => h("bdi", {}, ...text.split(/(?<=[/+:])/).flatMap((part) => [part, h("wbr")]));
 
+/** A choice of a system: its short name, and the full one on hover. */
+const systemOption = (value, { name, label }) => h("option", { value, textContent: label, title: name });
+
 const addressOf = (id) => `#clip/${encodeURIComponent(id)}`;
 const fixed = (value, digits = 1) => (value === null || value === undefined ? NONE : value.toFixed(digits));
 /** Rows per page of a list; on paper a list has one page. */

@@ -58,12 +58,12 @@ const POSITIONS = {
 const overlap = ([ax, ay, aw, ah], [bx, by, bw, bh]) => ax < bx + bw && bx < ax + aw && ay < by + bh && by < ay + ah;
 
 /** Distances of a label from its mark in px, and directions in which it may be. */
-const REACH = [26, 42, 58, 74, 98, 122];
+const DISTANCES = [26, 42, 58, 74, 98, 122];
 const AROUND = [[0, -1], [0, 1], [1, -1], [-1, -1], [1, 1], [-1, 1]];
 
 /** The first free place of a label apart from its mark, which a line joins: offset of its center, and its box. */
 function findFarPlace([x, y], w, isFree) {
-  const places = REACH.flatMap((reach) => AROUND.map(([right, down]) => [right * (w / 2 + reach / 2), down * reach]));
+  const places = DISTANCES.flatMap((far) => AROUND.map(([right, down]) => [right * (w / 2 + far / 2), down * far]));
   return places.map(([ax, ay]) => ({ ax, ay, box: [x + ax - w / 2, y + ay - 8, w, 16] })).find(({ box }) => isFree(box));
 }
 
@@ -130,7 +130,7 @@ async function drawClips(place) {
   const { systems, clips } = await loadClips();
   const [who, what] = [$("clips-wer-system"), $("clips-wer-score")];
   if (who.length === 1) {
-    who.append(...systems.map((system, i) => h("option", { value: i, textContent: system.name })));
+    who.append(...systems.map((system, i) => systemOption(i, system)));
     who.onchange = what.onchange = () => drawClips(place);
     $("clips-wer-tools").hidden = false;
   }

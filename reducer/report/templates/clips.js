@@ -16,7 +16,7 @@ const clipList = once(async () => {
   const sets = [...new Set(clips.map((clip) => clip.set))].sort();
   $("clip-set").append(...sets.map((set) => h("option", { value: set, textContent: set })));
   $("clip-set-field").hidden = sets.length < 2;
-  $("clip-system").append(...systems.map((system) => h("option", { value: system.name, textContent: system.name })));
+  $("clip-system").append(...systems.map((system) => systemOption(system.name, system)));
   $("clip-level").append(...Object.keys(LEVELS).filter((level) => COLUMNS.includes(LEVELS[level][0]))
     .map((level) => h("option", { value: level, textContent: level[0].toUpperCase() + level.slice(1) })));
   $("clip-search").oninput = () => choose({ query: $("clip-search").value.trim(), page: 0 }, { replace: true });

@@ -10,7 +10,7 @@ const startCompare = once(async () => {
   const menus = [$("compare-a"), $("compare-b")];
   const first = systems.map((_, i) => i).sort((i, j) => Boolean(systems[i].control) - Boolean(systems[j].control));
   menus.forEach((menu, side) => {
-    menu.append(...systems.map((system, i) => h("option", { value: i, textContent: system.name })));
+    menu.append(...systems.map((system, i) => systemOption(i, system)));
     menu.value = first[side];
     menu.onchange = () => comparePair(...menus.map(({ value }) => Number(value)), { write: true });
   });
@@ -24,7 +24,7 @@ const startCompare = once(async () => {
 
 async function comparePair(a, b, { write = false } = {}) {
   const [{ systems, clips }, data] = [await loadClips(), await loadComparisons()];
-  [$("compare-a").value, $("compare-b").value] = [a, b];
+  for (const [side, i] of [["a", a], ["b", b]]) Object.assign($(`compare-${side}`), { value: i, title: systems[i].name });
   $("compare-missing").hidden = true;
   const parts = partsOf(a, b, clips, data.levels);
   const driving = parts.filter((part) => Math.abs(part.total) > 1e-6).slice(0, MOST_DIFFERENT);

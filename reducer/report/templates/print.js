@@ -1,5 +1,5 @@
 /** On paper the page is light, as wide as the sheet, and complete: every chart, question, clip, system and table. */
-const folded = "#review details, .as-table, .marks";
+const folded = "#review details, .as-table, .marks, .more";
 let opened = [];
 
 function setPaper(on) {

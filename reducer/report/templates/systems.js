@@ -15,7 +15,7 @@ routes.system = (parts) => {
   land($("systems"));
 };
 
-$("system-choice").append(...systemPages.map(({ dataset: { system } }) => h("option", { value: system, textContent: system })));
+$("system-choice").append(...systemPages.map(({ dataset: { system, label } }) => systemOption(system, { name: system, label })));
 $("system-choice").onchange = () => {
   showSystem($("system-choice").value);
   writeAddress(systemAddress($("system-choice").value));

@@ -250,6 +250,43 @@ def test_an_address_leads_to_its_section_while_the_page_grows(visit, section, si
     here.tab.wait_for_function(f"(id) => ({top})(id) > 200", arg=section)
 
 
+@pytest.mark.parametrize("size", SIZES)
+def test_a_clip_stands_below_the_heads_of_its_columns(visit, size):
+    here = visit(viewport=SIZES[size], fragment="#clip/set%2Ftwo")
+    here.tab.locator(".detail").wait_for()
+    here.see_all()
+    here.open("#clip/set%2Ftwo")
+    here.tab.locator("html[data-drawn]").wait_for(state="attached")
+    here.tab.wait_for_function(
+        """() => { const [bar, head, row] = [".top", "#clip-table thead th", "[data-clip='set/two']"]
+          .map((part) => document.querySelector(part).getBoundingClientRect());
+        return bar.bottom <= head.top + 2 && head.bottom <= row.top + 1 && row.bottom < 200; }"""
+    )
+
+
+def test_on_a_phone_the_table_comes_before_the_facts_of_the_runs(visit):
+    tops = {
+        size: [visit(viewport=SIZES[size]).tab.locator(part).bounding_box()["y"] for part in ("#standings", ".made")]
+        for size in SIZES
+    }
+    assert tops["phone"][0] < SIZES["phone"]["height"] and tops["phone"][0] < tops["phone"][1]
+    assert tops["desk"][1] < tops["desk"][0]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_notes_below_tables_take_three_lines_and_open(visit, size):
+    here = visit(viewport=SIZES[size])
+    lines = "(note) => note.getBoundingClientRect().height / parseFloat(getComputedStyle(note).lineHeight)"
+    notes = here.tab.locator(".notes > .note:visible")
+    assert notes.count() >= 3 and max(note.evaluate(lines) for note in notes.all()) < 3.1
+    first = here.tab.locator("#leaderboard .notes")
+    assert not first.get_by_text("bootstrap samples of clips").is_visible()
+    first.get_by_text("More notes").click()
+    assert first.get_by_text("bootstrap samples of clips").is_visible()
+    cut = "(note) => note.scrollHeight - note.clientHeight"
+    assert max(note.evaluate(cut) for note in first.locator(".note:visible").all()) <= 1
+
+
 @pytest.mark.parametrize("address", ["%ZZ", "no%2Fsuch"])
 def test_an_address_of_no_clip_is_named(visit, address):
     here = visit(fragment=f"#clip/{address}")
