@@ -95,12 +95,12 @@ class Beaten(NamedTuple):
         return f"{title(self.level)}: {self.control} is {self.gap} below {names}, {reason}{model}"
 
 
-class Reach(NamedTuple):
+class AboveFloor(NamedTuple):
     """Hold mean raw scores of a level on which a system without audio has more than half of the full score.
 
     Attributes:
         floor: That of the control `silence`.
-        best: That of the best system that is no control.
+        best: That of the best system apart from controls.
         ceiling: That of the control `gold`; None without it, then it is 1.
     """
 
@@ -110,7 +110,7 @@ class Reach(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Return which share of the way from the floor to the ceiling the best system has reached."""
+        """Return which share of the way from the floor to the ceiling the best system has covered."""
         return (self.best - self.floor) / ((self.ceiling or 1.0) - self.floor)
 
     def line(self, level: str) -> str:
@@ -136,7 +136,7 @@ class Remarks(NamedTuple):
         identical: Groups of systems that have the same scores everywhere.
         floors: Name of each `silence` control, which receives no audio -> level -> its mean raw score.
         ceilings: Each level on which a control `gold`, which receives the references, is beaten.
-        reaches: Level with a high floor -> where the best system stands between floor and ceiling.
+        above_floor: Level with a high floor -> place of the best system between floor and ceiling.
     """
 
     no_siq: str | None = None
@@ -149,11 +149,11 @@ class Remarks(NamedTuple):
     identical: tuple[tuple[str, ...], ...] = ()
     floors: Mapping[str, Mapping[str, float]] = MappingProxyType({})
     ceilings: tuple[Beaten, ...] = ()
-    reaches: Mapping[str, Reach] = MappingProxyType({})
+    above_floor: Mapping[str, AboveFloor] = MappingProxyType({})
 
     def readings(self) -> Iterator[str]:
         """Yield how scores are read that controls put in another light, a line each."""
-        yield from (reach.line(level) for level, reach in self.reaches.items())
+        yield from (position.line(level) for level, position in self.above_floor.items())
         yield from (beaten.line for beaten in self.ceilings)
 
     def lines(self, levels: Mapping[str, Category]) -> Iterator[str]:
@@ -229,7 +229,7 @@ def observe(pool: ScoreMatrix, systems: Sequence[System]) -> Remarks:
             for level, of in means.items()
             if (better := _find_better(of, row, systems))
         ),
-        reaches=_find_reaches(pool, systems),
+        above_floor=_find_above_floor(pool, systems),
     )
 
 
@@ -260,18 +260,18 @@ def _describe_gap(pool: ScoreMatrix, systems: Sequence[System], level: str, row:
     return Beaten(control.name, level, names, gap, separates(pool.raw[level][[row, better[0]]]))
 
 
-def _find_reaches(pool: ScoreMatrix, systems: Sequence[System]) -> dict[str, Reach]:
-    """Return level -> where its best system stands, for levels on which a system without audio has a high score."""
+def _find_above_floor(pool: ScoreMatrix, systems: Sequence[System]) -> dict[str, AboveFloor]:
+    """Return level -> place of its best system, for levels on which a system without audio has a high score."""
     silent, gold = _rows_of(systems, "silence"), _rows_of(systems, "gold")
     listening = _rows_of(systems, "")
-    reaches = {}
+    above_floor = {}
     for level, means in pool.means.items():
         measure = pool.levels[level].measure
         if silent and listening and measure.in_per_cent and measure.direction == "higher":
             floor, best = float(means[silent].max()), float(means[listening].max())
             if HIGH_FLOOR < floor < best:
-                reaches[level] = Reach(floor, best, float(means[gold].max()) if gold else None)
-    return reaches
+                above_floor[level] = AboveFloor(floor, best, float(means[gold].max()) if gold else None)
+    return above_floor
 
 
 def explain_no_siq(pool: ScoreMatrix, norms: Norms | None = None) -> str | None:

@@ -9,7 +9,8 @@ from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.grid import Column, Grid, Important
 from speechiq.reducer.studies.judges.reliability import POOLED
-from speechiq.reducer.tables.scoreboard_table import MISMATCH, SYSTEM
+from speechiq.reducer.tables.scoreboard_table import SYSTEM
+from speechiq.reducer.tables.terminal import MISMATCH
 
 #: Field of `Reliability` -> heading, meaning.
 SHARES = {

@@ -66,7 +66,7 @@ def shown_flags(scoreboard: Scoreboard) -> list[str]:
 
 
 def _list_flags(scoreboard: Scoreboard) -> dict[str, set[float | None]]:
-    """Return flag -> its values for all systems that get audio, or for all controls `silence` if there is no other."""
+    """Return flag -> its values for all systems that get audio; for controls `silence` if there are only these."""
     systems = [system for system in scoreboard.systems if system.control != "silence"] or scoreboard.systems
     return {flag: {getattr(system.flags, flag) for system in systems} for flag in FLAGS}
 

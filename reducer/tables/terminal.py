@@ -99,7 +99,7 @@ def print_unbroken(console: Console, text: str, style: str = "") -> None:
 
 
 def _without_common_stages(grid: Grid) -> Grid:
-    """Return a grid whose title, once, says the last stages of all its systems, and whose names lack them."""
+    """Return a grid with the last stages that all its systems share in the title, and not in the names."""
     names = [str(row["system"]).split("\n")[0].removesuffix(f" {MISMATCH}") for row in grid.rows if "system" in row]
     from_last = zip(*(name.split("+")[:0:-1] for name in names), strict=False)
     shared = [stage for stage, *_ in takewhile(lambda stages: len({*stages}) == 1, from_last)]

@@ -1,4 +1,4 @@
-"""Tell where the level that counts most for SIQ predicts wrong answers worse than another level."""
+"""Find out whether the level that counts most for SIQ predicts wrong answers worse than another level."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_ANSWERS = 20_000
 def compare_weights(scoreboard: Scoreboard) -> Iterator[str]:
     """Yield a line, and one with the figures, if the heaviest level predicts wrong answers worse beyond chance.
 
-    An item is an answer of a system that is no control; a level predicts by the score of its clip. The AUCs are those
+    An item is an answer of a system other than a control; a level predicts by the score of its clip. The AUCs are those
     of `siq study predict`, on the bootstrap samples of the scoreboard.
     """
     systems = [system for system in scoreboard.systems if not system.control]

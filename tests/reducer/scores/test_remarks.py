@@ -226,13 +226,13 @@ def test_a_score_near_a_high_floor_is_put_between_floor_and_ceiling(tmp_path):
         config = {"siq": {"pretrained": name, "system": {"kind": "cascade", "asr": asr}}}
         write_run(tmp_path / name, levels(skill, clips=8), system=name, config=config)
     systems = read_systems([tmp_path]).systems
-    (reach,) = rank(systems).remarks.reaches.values()
+    (position,) = rank(systems).remarks.above_floor.values()
     means = {system.name: np.mean([*system.scores["understand"].values()]) for system in systems}
     share = (means["good"] - means["silence"]) / (means["gold"] - means["silence"])
-    assert (reach.floor, reach.best, reach.share) == pytest.approx((means["silence"], means["good"], share))
-    assert reach.line("understand") == (
+    assert (position.floor, position.best, position.share) == pytest.approx((means["silence"], means["good"], share))
+    assert position.line("understand") == (
         f"Understand: silence has {100 * means['silence']:.1f} %; from there to gold, {100 * means['good']:.1f} % is "
         f"{100 * share:.0f} % of the way"
     )
-    assert reach._replace(ceiling=None).line("understand").count("to 100 %, ") == 1
-    assert not rank([system for system in systems if system.name != "silence"]).remarks.reaches
+    assert position._replace(ceiling=None).line("understand").count("to 100 %, ") == 1
+    assert not rank([system for system in systems if system.name != "silence"]).remarks.above_floor
