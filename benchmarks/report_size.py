@@ -1,16 +1,19 @@
-"""Measure how large a report gets and how fast it opens: megabytes, and seconds in headless Chromium.
+"""Measure how large a report gets, what it costs to build, and how fast it opens in headless Chromium.
 
-    python benchmarks/report_size.py [--systems 5 30] [--clips 100 800] [--rounds 1] [--browser /usr/bin/chromium]
+    python benchmarks/report_size.py [--systems 5 20 100] [--clips 2000] [--rounds 1] [--browser /usr/bin/chromium]
 
 Each size is a tree of runs as lm-eval writes them, with invented words: 90 per clip, three questions per clip, five
-answers per question. `build` is `report.build`; `open` is the time from the navigation until the leaderboard can be
-sorted and filtered; `clips` is the time from the click on a clip's name until its texts are visible.
+answers per question. `build` is the processor time of a process that builds and writes the report, and `peak` its
+memory; `page` is the size of the page alone, `all` that of the page and the folder beside it. `open` is the time from
+the navigation until the leaderboard can be sorted and filtered, `clips` from the click on a clip's name until its texts
+are visible, and `search` until all texts are read and the clips with a word are listed.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -23,6 +26,7 @@ import numpy as np
 from playwright.sync_api import sync_playwright
 from tqdm import tqdm
 
+from speechiq.core.files.page import name_folder
 from speechiq.reducer import report
 from speechiq.reducer.scores.levels import TEMPLATES
 from speechiq.siq_tasks.task_files import read_task
@@ -31,6 +35,8 @@ WORDS, VOCABULARY, QUESTIONS = 90, 8000, 3
 LETTERS = "ABCDE"
 STAMP = "2025-01-01T00-00-00.000000"
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+#: No invented word; no clip has it.
+SEARCH = "zzz"
 READY = "() => document.querySelector('[data-for=standings] .count')?.textContent"
 
 
@@ -87,8 +93,14 @@ def answer(random: np.random.Generator, doc: dict, skill: float) -> Iterator[dic
         yield {"doc": doc | question, "filtered_resps": [[vote, [vote] * 5]], **row}
 
 
-def open_page(page: Path, browser: str) -> tuple[float, float]:
-    """Return the seconds until the page can be used, and until a clip's texts are visible."""
+def build_page(runs: str, page: str) -> None:
+    """Build and write the report of some runs, and print the processor seconds."""
+    report.write(report.build([Path(runs)]), Path(page))
+    print(time.process_time())
+
+
+def open_page(page: Path, browser: str) -> dict[str, float]:
+    """Return the seconds until the page can be used, a clip's texts are visible, and all texts are searched."""
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=browser, args=QUIET)
         tab = chromium.new_page()
@@ -100,8 +112,12 @@ def open_page(page: Path, browser: str) -> tuple[float, float]:
         tab.locator("#deciding a.to-clip").first.click()
         tab.wait_for_selector(".detail .transcript")
         shown = time.perf_counter() - start
+        start = time.perf_counter()
+        tab.fill("#clip-search", SEARCH)
+        tab.wait_for_function("() => document.querySelector('#clip-count').textContent.startsWith('0 of')")
+        searched = time.perf_counter() - start
         chromium.close()
-    return opened, shown
+    return {"open_s": opened, "clips_s": shown, "search_s": searched}
 
 
 def write_runs(folder: Path, systems: int, clips: int) -> None:
@@ -113,22 +129,23 @@ def write_runs(folder: Path, systems: int, clips: int) -> None:
 
 
 def run(runs: Path, browser: str) -> dict[str, float]:
-    """Return seconds to build the page and to open it, and its size."""
+    """Return what it costs to build the report and to open it, and its size."""
     page = runs.parent / "report.html"
-    start = time.perf_counter()
-    report.write(report.build([runs]), page)
-    built = time.perf_counter() - start
-    opened, shown = open_page(page, browser)
-    size = page.stat().st_size
+    folder = name_folder(page)
+    child = measure.run_child(measure.calling("report_size.build_page", str(runs), str(page)))
+    page_mb = page.stat().st_size / 1e6
+    all_mb = page_mb + sum(file.stat().st_size for file in folder.glob("*")) / 1e6
+    opened = open_page(page, browser)
     page.unlink()
-    return {"build_s": built, "mb": size / 1e6, "open_s": opened, "clips_s": shown}
+    shutil.rmtree(folder, ignore_errors=True)
+    return {"build_s": float(child.output), "peak_mb": child.peak_mb, "page_mb": page_mb, "all_mb": all_mb, **opened}
 
 
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--systems", type=int, nargs="+", default=[5, 30])
-    parser.add_argument("--clips", type=int, nargs="+", default=[100, 800])
+    parser.add_argument("--systems", type=int, nargs="+", default=[5, 20, 100])
+    parser.add_argument("--clips", type=int, nargs="+", default=[2000])
     parser.add_argument("--browser", default="/usr/bin/chromium")
     measure.rounds_option(parser, 1)
     args = parser.parse_args()
@@ -138,11 +155,11 @@ def main() -> None:
             write_runs(Path(folder, "{}x{}".format(*size)), *size)
         ways = {size: partial(run, Path(folder, "{}x{}".format(*size)), args.browser) for size in sizes}
         rows = measure.by_size(measure.alternate(ways, args.rounds), ("build_s", "open_s"))
-    print("systems  clips   build s      MB   open s   clips s        build, relative         open, relative")
+    print("systems  clips   build s   peak MB   page MB    all MB    open s   clips s  search s")
     for (systems, clips), row in rows.items():
         print(
-            f"{systems:7} {clips:6} {row['build_s']:9.1f} {row['mb']:7.1f} {row['open_s']:8.2f} {row['clips_s']:9.2f} "
-            f"{row['build_s_relative']!s:>22} {row['open_s_relative']!s:>22}"
+            f"{systems:7} {clips:6} {row['build_s']:9.1f} {row['peak_mb']:9.0f} {row['page_mb']:9.1f} "
+            f"{row['all_mb']:9.1f} {row['open_s']:9.2f} {row['clips_s']:9.2f} {row['search_s']:9.2f}"
         )
     measure.write(
         "report_size", {"sizes": [{"systems": size[0], "clips": size[1], **row} for size, row in rows.items()]}

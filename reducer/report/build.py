@@ -11,9 +11,9 @@ from markupsafe import Markup
 
 from speechiq.core.console import count_of
 from speechiq.core.files.checksummed import content_sha256, shorten
-from speechiq.core.files.page import FOLDER, Page, write_page
+from speechiq.core.files.page import Page, write_page
 from speechiq.core.files.plain import refuse_to_overwrite
-from speechiq.reducer.report import browser, items, leaderboard, page, systems
+from speechiq.reducer.report import browser, items, leaderboard, page, systems, texts
 from speechiq.reducer.report.clips import find_sounds
 from speechiq.reducer.report.controls import list_rows
 from speechiq.reducer.report.leaderboard import scores_by_set
@@ -21,7 +21,6 @@ from speechiq.reducer.report.review import review_questions
 from speechiq.reducer.report.study import Study, gather, read_study
 from speechiq.reducer.report.suite import SuitePage
 from speechiq.reducer.report.suite import gather as gather_suite
-from speechiq.reducer.report.texts import divide_texts
 from speechiq.reducer.runs.measure import others_than_usual
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.remarks import MEANINGS
@@ -31,8 +30,6 @@ from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.tables.scoreboard_table import TITLE, TITLE_WITHOUT
 from speechiq.reducer.tables.suite_scores import SuiteScores
 
-#: Characters of clips, texts and comparisons above which they lie beside the page, which is then about 50 MB.
-LARGEST = 48_000_000
 #: Sections of the page in their order: id, which names the template too -> heading.
 SECTIONS = {
     "leaderboard": "Leaderboard",
@@ -102,7 +99,7 @@ def pack_clips(study: Study, shown: Mapping[str, Any]) -> dict[str, Markup]:
     """Return what the page reads when it shows clips: `clips`, the comparisons, and pieces of texts, `texts-0` ..."""
     names = [system["name"] for system in shown["clips"]["systems"]]
     packed, starts = {}, [0]
-    for number, piece in enumerate(divide_texts(study, names)):
+    for number, piece in enumerate(texts.divide_texts(study, names)):
         packed[f"texts-{number}"] = page.pack_json(b"[" + b",".join(piece) + b"]")
         starts.append(starts[-1] + len(piece))
     clips = shown["clips"] | {"starts": starts}
@@ -128,14 +125,14 @@ def _render(
     scripts: Sequence[str],
     packed: Mapping[str, Markup] = {},
 ) -> Page:
-    """Return a page; above `LARGEST` what is packed lies beside it, in files that its scripts load."""
+    """Return a page; above `texts.LARGEST` what is packed lies beside it, in files that its scripts load."""
     charts = shown["data"]["charts"] | {id: chart for suite in suites for id, chart in suite.charts().items()}
     links = shown["sections"] | {suite.id: f"Suite {suite.suite}" for suite in suites}
-    beside = packed if sum(map(len, packed.values())) > LARGEST else {}
+    beside = packed if sum(map(len, packed.values())) > texts.LARGEST else {}
     digest = shorten(content_sha256(beside))
     data = shown["data"] | {"charts": charts} | ({} if beside else packed)
     values = {**shown, "data": data, "links": links, "made": made, "suites": suites}
-    text = page.render("report.html.j2", scripts, pieces=f"{FOLDER}/{digest}-" if beside else "", **values)
+    text = page.render("report.html.j2", scripts, digest=digest if beside else "", **values)
     return Page(text, {f"{digest}-{id}.js": f'takePiece("{id}","{coded}")\n' for id, coded in beside.items()})
 
 

@@ -27,6 +27,7 @@ from plotly.offline import get_plotlyjs
 
 from speechiq.core.console import count_of
 from speechiq.core.files.checksummed import shorten
+from speechiq.core.files.page import FOLDER
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.stats.estimate import Estimate, plain
 from speechiq.reducer.stats.grid import Column, Grid
@@ -57,7 +58,7 @@ def render(
     links: Mapping[str, str],
     made: Mapping[str, str],
     plots: bool = True,
-    pieces: str = "",
+    digest: str = "",
     **content: Any,
 ) -> str:
     """Return a page.
@@ -70,7 +71,7 @@ def render(
         links: Id of a section -> its name, in the order of the page.
         made: How the page was made: name -> text.
         plots: Whether the page has charts, and so plotly.js.
-        pieces: How the addresses of files with further data begin; "" if all data are in the page.
+        digest: Digest of the pieces of data that lie beside the page, which their names begin with; "" without any.
         **content: Variables of the template.
     """
     environment = Environment(
@@ -94,8 +95,9 @@ def render(
         style=Markup(_read("page.css")),
         script=Markup(script),
         plotly=Markup(_deflate(plotly)) if plots else "",
-        pieces=pieces,
-        policy=_policy(script, plotly, loads=bool(pieces)),
+        folder=FOLDER,
+        digest=digest,
+        policy=_policy(script, plotly, nonce=digest),
     )
 
 
@@ -185,12 +187,15 @@ def _deflate(text: str | bytes) -> str:
     return base64.b64encode(zlib.compress(content, 9)).decode()
 
 
-def _policy(*scripts: str, loads: bool) -> str:
-    """Return a Content-Security-Policy that allows only these scripts, those that they load, and no other request."""
+def _policy(*scripts: str, nonce: str) -> str:
+    """Return a Content-Security-Policy that allows these scripts and those with a nonce alone, and no other request.
+
+    No text of a run can contain the nonce, which is a digest of the texts.
+    """
     allowed = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts
     )
-    loaded = " 'strict-dynamic'" * loads
+    loaded = f" 'nonce-{nonce}'" if nonce else ""
     return (
         f"default-src 'none'; script-src {allowed}{loaded}; style-src 'unsafe-inline'; img-src data: blob:; "
         "media-src 'self' file: data: blob:; base-uri 'none'; form-action 'none'"

@@ -14,6 +14,8 @@ from speechiq.reducer.runs.rows import Item
 
 #: Bytes of JSON from which a piece ends: a browser unpacks it in some ten milliseconds.
 PIECE = 1_000_000
+#: Characters of clips, texts and comparisons above which they lie beside the page, which would have about 50 MB.
+LARGEST = 48_000_000
 
 
 def divide_texts(study: Study, names: Sequence[str]) -> Iterator[list[bytes]]:

@@ -10,7 +10,7 @@ from tests.conftest import full_disk
 
 
 def make_page(digest: str, text: str = "x") -> Page:
-    return Page('<html data-pieces="pieces/a-">', {f"{digest * 12}-texts-0.js": text, f"{digest * 12}-clips.js": text})
+    return Page('<html data-pieces="pieces/">', {f"{digest * 12}-texts-0.js": text, f"{digest * 12}-clips.js": text})
 
 
 def list_files(folder: Path) -> list[str]:
@@ -20,7 +20,7 @@ def list_files(folder: Path) -> list[str]:
 def test_a_new_page_replaces_the_pieces_of_the_one_before(tmp_path):
     file = tmp_path / "a b.html"
     assert "a b_files" in write_page(make_page("1"), file)
-    assert file.read_text() == '<html data-pieces="a%20b_files/a-">'
+    assert file.read_text() == '<html data-pieces="a%20b_files/">'
     name_folder(file).joinpath(f".{'0' * 16}.draft").write_text("of a writer that was killed")
     write_page(make_page("2"), file)
     assert list_files(tmp_path) == [
@@ -51,7 +51,7 @@ def test_a_file_with_the_name_of_the_folder_is_refused(tmp_path):
 
 def test_a_disk_that_is_full_leaves_the_page_as_it_was(tmp_path):
     file = tmp_path / "report.html"
-    large = Page('<html data-pieces="pieces/a-">', make_page("2").pieces | {f"{'2' * 12}-texts-1.js": "x" * 2000})
+    large = Page('<html data-pieces="pieces/">', make_page("2").pieces | {f"{'2' * 12}-texts-1.js": "x" * 2000})
     with full_disk(), pytest.raises(SpeechIQError, match="cannot write"):
         write_page(large, file)
     assert list_files(tmp_path) == []

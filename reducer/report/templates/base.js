@@ -31,12 +31,12 @@ const awaited = new Map();
 window.takePiece = (id, coded) => awaited.get(id)?.(coded);
 
 function loadPiece(id) {
-  const { pieces } = document.documentElement.dataset;
+  const { pieces, digest } = document.documentElement.dataset;
   return new Promise((resolve, reject) => {
     awaited.set(id, resolve);
-    const script = h("script", { src: `${pieces}${id}.js`, onload: () => script.remove() });
+    const script = h("script", { nonce: digest, src: `${pieces}${digest}-${id}.js`, onload: () => script.remove() });
     script.onerror = () => {
-      const folder = decodeURIComponent(pieces.split("/")[0]);
+      const folder = decodeURIComponent(pieces.slice(0, -1));
       $("pieces-missing") ?? document.querySelector(".masthead").append(h("p", { id: "pieces-missing", className: "warn", role: "alert" },
         `Clips and comparisons are missing: put the folder ${folder}, which was made with this page, beside it, and open the page again.`));
       reject(new Error(`${folder} is not beside the page`));
