@@ -54,7 +54,7 @@ class Whisper:
         return self.pipeline(audio, return_timestamps=True, generate_kwargs=dict(self.settings), **options)["text"]
 
     def decode_window(self, samples: np.ndarray, **options: Any) -> str:
-        """Return the text of the first window, to which the processor truncates a clip unless it is told not to."""
+        """Return the text of the first window, to which the processor truncates a clip by default."""
         features = self.processor(
             audio=samples, sampling_rate=SAMPLING_RATE, return_tensors="pt", return_attention_mask=True
         )
