@@ -122,12 +122,12 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
     """Yield the lines below the grid: mismatches, remarks, scale, size of the suite, and meaning of the columns."""
     levels, bars, scale = scoreboard.levels, scoreboard.bars, scoreboard.scale
     systems = count_of(len(scoreboard.systems), "system")
+    yield from _name_norms(scoreboard)
     yield from _join_names(_judge_lines(scoreboard))
     yield from scoreboard.remarks.readings()
     yield from compare_weights(scoreboard)
     if scale:
         yield systems + _name_weights(scale) * scoreboard.has_siq
-        yield from _name_norms(scoreboard)
     else:
         yield from _join_names(_measure_lines(scoreboard))
         yield f"suite {scoreboard.suite}: {systems}"
