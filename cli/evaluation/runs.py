@@ -21,6 +21,8 @@ from speechiq.harness_patch.inventory import SystemWork
 from speechiq.harness_patch.processes import Settings
 
 LOGS = "logs"
+#: What the bar says before a finished system shows how long the others take.
+UNKNOWN = "running"
 NOT_IN_FILE_NAMES = r"[^\w.+-]"
 
 
@@ -51,10 +53,9 @@ def run_all(
         for number, (system, name) in enumerate(todo.items(), 1):
             before = _find_results(settings.output)
             title = f"[{number}/{len(todo)}] {system}"
-            if bars.disable:
-                say(title)
+            say(title)
             try:
-                _run_one(system, title, settings, bars, left)
+                _run_one(system, settings, bars, left)
             except SpeechIQError as error:
                 failures.append(f"{system}: {error}")
                 say(f"{title}: failed, {left.end(failed=True)}")
@@ -72,13 +73,14 @@ def run_all(
         )
 
 
-def _run_one(system: str, title: str, settings: Settings, bars: Bars, left: TimeLeft) -> None:
-    """Run a system with a bar for the stage that works now, and the time that this and all later systems take."""
-    bar = bars.add_task(escape(printable(title)), total=None, stage="starting", left=left.describe())
+def _run_one(system: str, settings: Settings, bars: Bars, left: TimeLeft) -> None:
+    """Run a system with a bar for the stage that works now, after the time that this and all later systems take."""
+    bar = bars.add_task(left.describe() or UNKNOWN, total=None, stage="starting")
 
     def show(progress: Progress) -> None:
         stage = escape(printable(progress.verb))
-        bars.update(bar, completed=progress.done, total=progress.total, stage=stage, left=left.describe())
+        time_left = left.describe() or UNKNOWN
+        bars.update(bar, description=time_left, completed=progress.done, total=progress.total, stage=stage)
 
     try:
         processes.run_with_log(system, settings, _log_of(system, settings.output), show)
@@ -89,8 +91,8 @@ def _run_one(system: str, title: str, settings: Settings, bars: Bars, left: Time
 def _draw_bars() -> Bars:
     console = Console(stderr=True)
     return Bars(
-        *(SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn()),
-        *(TextColumn("{task.fields[stage]}"), TimeElapsedColumn(), TextColumn("{task.fields[left]}")),
+        *(SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=8), MofNCompleteColumn()),
+        *(TextColumn("{task.fields[stage]}"), TimeElapsedColumn()),
         console=console,
         disable=not console.is_terminal,
         transient=True,

@@ -111,6 +111,8 @@ def _write(old, new):
         (_write("folder:clips", "folder:list"), "metadata.dataset_path: no file {folder}/list.jsonl; restore it"),
         (_write("folder:clips", "{folder}/clips"), "{folder}/clips.jsonl is a path on this machine; write folder:NAME"),
         (_write("demo:Smol", "/models/Smol"), "metadata.embedder: /models/SmolLM2-135M-Instruct is a path on this"),
+        (_write("metadata:", "metadata: none\nnotes:"), "metadata: 'none' is not a mapping"),
+        (_write("custom_dataset:", "custom_dataset: !function own.load\nx:"), "is not a loader of speechiq"),
         (_write("tag:", "include: other.yaml\ntag:"), "include: names another task file; write its keys into"),
     ],
 )
