@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -46,8 +47,8 @@ def identify(system: System) -> Identity:
 def short_names(names: Sequence[str]) -> list[str]:
     """Return short names of systems; different names stay different.
 
-    Hub owners, and the last stage if all cascades share it, are left out. A long name loses the middle of its longest
-    stages; those that would be equal then show the part in which they differ.
+    Hub owners, and the last stage if all cascades share it, are left out. Long names lose what all of them share, then
+    the middle of their longest stages; those that would be equal then show the part in which they differ.
 
     >>> short_names(["openai/whisper-base+Qwen/Qwen2-7B", "gold+Qwen/Qwen2-7B", "letter:B"])
     ['whisper-base', 'gold', 'letter:B']
@@ -58,7 +59,9 @@ def short_names(names: Sequence[str]) -> list[str]:
     last = [parts[-1] for parts in stages if len(parts) > 1]
     end = -1 if len(last) > 1 and len(set(last)) == 1 else None
     bare = _keep_apart(names, ["+".join(parts[:end] or parts) for parts in stages])
-    fitted = [_fit(name) for name in bare]
+    long = [name for name in dict.fromkeys(bare) if len(name) > LONGEST_LABEL]
+    shorter = dict(zip(long, _drop_shared(long), strict=True))
+    fitted = [_fit(shorter.get(name, name)) for name in bare]
     alike: dict[str, list[str]] = {}
     for name, short in zip(bare, fitted, strict=True):
         alike.setdefault(short, []).append(name)
@@ -74,6 +77,36 @@ def _keep_apart(names: Sequence[str], shortened: Sequence[str]) -> list[str]:
         count = Counter(kept)
         kept = [name if count[short] > 1 else short for name, short in zip(names, kept, strict=True)]
     return kept
+
+
+def _drop_shared(names: Sequence[str]) -> list[str]:
+    """Return names with an ellipsis in place of what each stage shares with that of all others, but its first word.
+
+    >>> _drop_shared(["whisper-large-v3-part-1-of-9+Llama-1B-chat", "whisper-large-v3-part-2-of-9+Llama-3B-chat"])
+    ['whisper-…1…+Llama-1B…', 'whisper-…2…+Llama-3B…']
+    """
+    stages = [name.split("+") for name in names]
+    if len({len(parts) for parts in stages}) != 1:
+        return list(names)
+    return ["+".join(parts) for parts in zip(*map(_drop_ends, zip(*stages, strict=True)), strict=True)]
+
+
+def _drop_ends(texts: Sequence[str]) -> list[str]:
+    """Return texts without the words with which all begin or end; the first word stays."""
+    start = len("".join(re.findall(r"[^-_.]*[-_.]", texts[0][: _count_shared(texts)])))
+    backwards = [text[start:][::-1] for text in texts]
+    end = len("".join(re.findall(r"[^-_.]*[-_.]", backwards[0][: _count_shared(backwards)])))
+    first = (re.match(r"[^-_.]*[-_.]", texts[0][:start]) or [""])[0]
+    if min(map(len, texts)) <= start + end or len(set(texts)) == 1:
+        return list(texts)
+    head = f"{first}…" if start > len(first) else first
+    return [f"{head}{text[start : len(text) - end]}{'…' * (end > 0)}" for text in texts]
+
+
+def _count_shared(texts: Sequence[str]) -> int:
+    """Return the number of characters with which all texts begin."""
+    columns = enumerate(zip(*texts, strict=False))
+    return next((place for place, letters in columns if len(set(letters)) > 1), min(map(len, texts)))
 
 
 def _fit(name: str) -> str:
@@ -101,9 +134,7 @@ def _show_difference(name: str, alike: Sequence[str]) -> str:
     """
     if len(alike) < 2:
         return ""
-    columns = enumerate(zip(*alike, strict=False))
-    start = next((place for place, letters in columns if len(set(letters)) > 1), min(map(len, alike)))
-    third = (LONGEST_LABEL - 2) // 3
+    start, third = _count_shared(alike), (LONGEST_LABEL - 2) // 3
     return f"{name[:third]}…{name[start : start + third]}…{name[-third:]}"
 
 

@@ -105,10 +105,13 @@ async function placeLabels(plotly, place) {
 
 const LINE = { arrowcolor: "var(--muted)", arrowhead: 0, arrowwidth: 1, standoff: 5, borderpad: 0, font: { color: "var(--ink)", size: 13, shadow: "0 0 3px var(--paper), 0 0 3px var(--paper)" } };
 
-/** The names of a chart that have no room in it, below it. */
+/** The names of a chart that have no room in it, below it; many of them are folded. */
+const MOST_LISTED = 5;
 function listUnlabeled(place, names) {
   place.parentNode.querySelector(`[data-unlabeled="${place.id}"]`)?.remove();
-  if (names.length) place.after(h("p", { className: "note", "data-unlabeled": place.id }, `Marks without room for a label: ${names.join(", ")}.`));
+  if (!names.length) return;
+  const summary = h("summary", {}, `${names.length} ${names.length === 1 ? "mark has" : "marks have"} no room for a label`);
+  place.after(h("details", { className: "more", open: names.length <= MOST_LISTED, "data-unlabeled": place.id }, summary, h("p", { className: "note" }, `${names.join(", ")}.`)));
 }
 
 const near = new IntersectionObserver((entries) => {
