@@ -42,7 +42,7 @@ def name_folder(path: Path) -> Path:
 
 def check_folder(path: Path) -> None:
     """Refuse a page if what has the name of its folder holds other files than pieces of a page."""
-    folder = name_folder(path)
+    folder = name_folder(_follow(path))
     if not exists(folder):
         return
     names = sorted(file.name for file in folder.iterdir()) if is_folder(folder) else [folder.name]
@@ -64,7 +64,7 @@ def write_page(page: Page, path: Path) -> str:
         SpeechIQError: A file cannot be written, or the folder holds something else.
     """
     check_folder(path)
-    folder = name_folder(Path(os.path.realpath(path)))
+    folder = name_folder(_follow(path))
     earlier = {file for file in folder.iterdir() if _is_ours(file.name)} if is_folder(folder) else set()
     pieces = {folder / name: content for name, content in page.pieces.items()}
     unneeded = pieces.keys() - earlier
@@ -84,6 +84,11 @@ def write_page(page: Page, path: Path) -> str:
         return str(path)
     size = sum(map(len, page.pieces.values())) / 1e6
     return f"{path} and the folder {folder.name} beside it ({size:.0f} MB), which it needs: move and send both together"
+
+
+def _follow(path: Path) -> Path:
+    """Return the file that a link leads to, which `write_whole` writes."""
+    return Path(os.path.realpath(path))
 
 
 def _is_ours(name: str) -> bool:

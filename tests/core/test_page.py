@@ -49,6 +49,16 @@ def test_a_file_with_the_name_of_the_folder_is_refused(tmp_path):
         check_folder(tmp_path / "report.html")
 
 
+def test_the_folder_is_beside_the_file_that_a_link_leads_to(tmp_path):
+    tmp_path.joinpath("there").mkdir()
+    tmp_path.joinpath("report.html").symlink_to(tmp_path / "there" / "page.html")
+    write_page(make_page("1"), tmp_path / "report.html")
+    assert len(list_files(tmp_path / "there" / "page_files")) == 2
+    tmp_path.joinpath("there", "page_files", "mine.txt").touch()
+    with pytest.raises(SpeechIQError, match="mine.txt"):
+        check_folder(tmp_path / "report.html")
+
+
 def test_a_disk_that_is_full_leaves_the_page_as_it_was(tmp_path):
     file = tmp_path / "report.html"
     large = Page('<html data-pieces="pieces/">', make_page("2").pieces | {f"{'2' * 12}-texts-1.js": "x" * 2000})

@@ -83,11 +83,13 @@ const loadPlotly = once(async () => {
   return window.Plotly;
 });
 
+const collator = new Intl.Collator(undefined, { numeric: true });
+
 /** Compare two values for sorting; unknown values come last in both directions. */
 function order(value, other, direction) {
   const [a, b] = [value, other].map((one) => (one === "" || one === null || one === undefined ? null : one));
   if (a === null || b === null) return (a === null) - (b === null);
-  return direction * (typeof a === "string" ? a.localeCompare(b, undefined, { numeric: true }) : a - b);
+  return direction * (typeof a === "string" ? collator.compare(a, b) : a - b);
 }
 
 const mean = (values) => {

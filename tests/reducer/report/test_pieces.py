@@ -16,9 +16,10 @@ from speechiq.reducer import report
 from speechiq.reducer.report import texts
 from speechiq.reducer.report.study import gather
 from speechiq.reducer.tables.scoreboard_records import rows_of
-from tests.commands import refusal, siq
+from tests.commands import refusal
 from tests.reducer.report.conftest import HOSTILE, NAME, TEXTS
 from tests.reducer.report.test_page import SIZES
+from tests.reducer.report.test_report import siq_report
 from tests.reducer.report.test_views import PAIR
 
 CLIP = f"#clip/{quote(HOSTILE, safe='')}"
@@ -122,7 +123,8 @@ def test_a_page_without_its_folder_says_what_is_missing(visit, folder_page, tmp_
 
 def test_the_command_names_the_folder_and_refuses_one_with_other_files(study, patched, tmp_path):
     file = tmp_path / "report.html"
-    siq("score", study, "-o", file, "--bootstrap", 0)
+    said = siq_report(study, "-o", file, "--bootstrap", 0).stderr
+    assert f"siq: wrote {file} and the folder report_files beside it" in said
     assert name_folder(file).is_dir()
     name_folder(file).joinpath("notes.txt").write_text("mine")
     assert "name another page" in refusal("score", tmp_path / "nowhere", "-o", file, "--force")
