@@ -71,7 +71,7 @@ def write_page(page: Page, path: Path) -> str:
     try:
         for file, content in parts.items():
             write_whole(file, content.encode(), OWN_FILE, make_folders=True)
-        text = page.text.replace(f'="{FOLDER}/', f'="{quote(folder.name)}/', 1) if parts else page.text
+        text = page.text.replace(f'="{FOLDER}/', f'="{quote(os.fsencode(folder.name))}/', 1) if parts else page.text
         write_whole(path, text.encode(errors="backslashreplace"), OWN_FILE)
         unneeded = earlier - parts.keys()
     finally:
