@@ -1,4 +1,4 @@
-"""Write a page, and the pieces of its data into a folder beside it: `report.html` and `report_files`."""
+"""Write a page, and the parts of its data into a folder beside it: `report.html` and `report_files`."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import DRAFT, OWN_FILE, exists, is_folder, write_whole
 
 #: Name of the folder in a page that is not written yet.
-FOLDER = "pieces"
-#: Names of pieces: digits of their common sha256, which keep them apart from those of earlier pages, and an id.
-PIECE = re.compile(r"[0-9a-f]{12}-[a-z]+(-\d+)?\.js")
+FOLDER = "parts"
+#: Names of parts: digits of their common sha256, which keep them apart from those of earlier pages, and an id.
+PART = re.compile(r"[0-9a-f]{12}-[a-z]+(-\d+)?\.js")
 
 
 class Page(NamedTuple):
     """Hold a page.
 
     Attributes:
-        text: Its HTML; with pieces, the first attribute that begins with `FOLDER/` gets the name of their folder.
-        pieces: Name of a file in that folder (`PIECE`) -> its content; empty if all data are inside the page.
+        text: Its HTML; with parts, the first attribute that begins with `FOLDER/` gets the name of their folder.
+        parts: Name of a file in that folder (`PART`) -> its content; empty if all data are inside the page.
     """
 
     text: str
-    pieces: Mapping[str, str] = {}
+    parts: Mapping[str, str] = {}
 
 
 def name_folder(path: Path) -> Path:
-    """Return the folder for the pieces of a page.
+    """Return the folder for the parts of a page.
 
     >>> name_folder(Path("runs/report.html")).as_posix()
     'runs/report_files'
@@ -41,8 +41,8 @@ def name_folder(path: Path) -> Path:
 
 
 def check_folder(path: Path) -> None:
-    """Refuse a page if what has the name of its folder holds other files than pieces of a page."""
-    folder = name_folder(path)
+    """Refuse a page if what has the name of its folder holds other files than parts of a page."""
+    folder = name_folder(_follow(path))
     if not exists(folder):
         return
     names = sorted(file.name for file in folder.iterdir()) if is_folder(folder) else [folder.name]
@@ -55,36 +55,41 @@ def check_folder(path: Path) -> None:
 
 
 def write_page(page: Page, path: Path) -> str:
-    """Write a page, with its pieces or not at all, and return what was written, in words.
+    """Write a page, with its parts or not at all, and return what was written, in words.
 
-    The pieces come first, under new names, so that an earlier page keeps its own until the new one replaces it; then
-    the earlier pieces go.
+    The parts come first, under new names, so that an earlier page keeps its own until the new one replaces it; then
+    the earlier parts go.
 
     Raises:
         SpeechIQError: A file cannot be written, or the folder holds something else.
     """
     check_folder(path)
-    folder = name_folder(Path(os.path.realpath(path)))
+    folder = name_folder(_follow(path))
     earlier = {file for file in folder.iterdir() if _is_ours(file.name)} if is_folder(folder) else set()
-    pieces = {folder / name: content for name, content in page.pieces.items()}
-    unneeded = pieces.keys() - earlier
+    parts = {folder / name: content for name, content in page.parts.items()}
+    unneeded = parts.keys() - earlier
     try:
-        for file, content in pieces.items():
+        for file, content in parts.items():
             write_whole(file, content.encode(), OWN_FILE, make_folders=True)
-        text = page.text.replace(f'="{FOLDER}/', f'="{quote(folder.name)}/', 1) if pieces else page.text
+        text = page.text.replace(f'="{FOLDER}/', f'="{quote(os.fsencode(folder.name))}/', 1) if parts else page.text
         write_whole(path, text.encode(errors="backslashreplace"), OWN_FILE)
-        unneeded = earlier - pieces.keys()
+        unneeded = earlier - parts.keys()
     finally:
         with suppress(OSError):
             for file in unneeded:
                 file.unlink(missing_ok=True)
-            if not page.pieces or unneeded == pieces.keys():
+            if not page.parts or unneeded == parts.keys():
                 folder.rmdir()
-    if not pieces:
+    if not parts:
         return str(path)
-    size = sum(map(len, page.pieces.values())) / 1e6
+    size = sum(map(len, page.parts.values())) / 1e6
     return f"{path} and the folder {folder.name} beside it ({size:.0f} MB), which it needs: move and send both together"
 
 
+def _follow(path: Path) -> Path:
+    """Return the file that a link leads to, which `write_whole` writes."""
+    return Path(os.path.realpath(path))
+
+
 def _is_ours(name: str) -> bool:
-    return bool(PIECE.fullmatch(name) or DRAFT.fullmatch(name))
+    return bool(PART.fullmatch(name) or DRAFT.fullmatch(name))

@@ -96,12 +96,12 @@ def render(study: Study, command: str = "", suites: Sequence[SuitePage] = ()) ->
 
 
 def pack_clips(study: Study, shown: Mapping[str, Any]) -> dict[str, Markup]:
-    """Return what the page reads when it shows clips: `clips`, the comparisons, and pieces of texts, `texts-0` ..."""
+    """Return what the page reads when it shows clips: `clips`, the comparisons, and parts of texts, `texts-0` ..."""
     names = [system["name"] for system in shown["clips"]["systems"]]
     packed, starts = {}, [0]
-    for number, piece in enumerate(texts.divide_texts(study, names)):
-        packed[f"texts-{number}"] = page.pack_json(b"[" + b",".join(piece) + b"]")
-        starts.append(starts[-1] + len(piece))
+    for number, part in enumerate(texts.divide_texts(study, names)):
+        packed[f"texts-{number}"] = page.pack_json(b"[" + b",".join(part) + b"]")
+        starts.append(starts[-1] + len(part))
     clips = shown["clips"] | {"starts": starts}
     return {"compare": page.pack(shown["pairs"]), "clips": page.pack(clips), **packed}
 
@@ -133,7 +133,7 @@ def _render(
     data = shown["data"] | {"charts": charts} | ({} if beside else packed)
     values = {**shown, "data": data, "links": links, "made": made, "suites": suites}
     text = page.render("report.html.j2", scripts, digest=digest if beside else "", **values)
-    return Page(text, {f"{digest}-{id}.js": f'takePiece("{id}","{coded}")\n' for id, coded in beside.items()})
+    return Page(text, {f"{digest}-{id}.js": f'takePart("{id}","{coded}")\n' for id, coded in beside.items()})
 
 
 def content(study: Study) -> dict[str, Any]:
@@ -222,7 +222,7 @@ def _has(section: str, study: Study, charts: Mapping[str, Any]) -> bool:
 
 
 def write(report: Page, path: Path, *, force: bool = False) -> None:
-    """Write a page to a file, and its pieces, if it has any, to the folder beside it; complete or not at all.
+    """Write a page to a file, and its parts, if it has any, to the folder beside it; complete or not at all.
 
     Args:
         report: As `build` returns it.

@@ -71,7 +71,7 @@ def render(
         links: Id of a section -> its name, in the order of the page.
         made: How the page was made: name -> text.
         plots: Whether the page has charts, and so plotly.js.
-        digest: Digest of the pieces of data that lie beside the page, which their names begin with; "" without any.
+        digest: Digest of the parts of data that lie beside the page, which their names begin with; "" without any.
         **content: Variables of the template.
     """
     environment = Environment(

@@ -1,4 +1,4 @@
-"""Give the texts and answers of the clips in pieces, so that a page reads only those that it shows."""
+"""Give the texts and answers of the clips in parts, so that a page reads only those that it shows."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from speechiq.reducer.report.study import Study
 from speechiq.reducer.runs.answers import Answers
 from speechiq.reducer.runs.rows import Item
 
-#: Bytes of JSON from which a piece ends: a browser unpacks it in some ten milliseconds.
-PIECE = 1_000_000
+#: Bytes of JSON from which a part ends: a browser unpacks it in some ten milliseconds.
+PART = 1_000_000
 #: Characters of clips, texts and comparisons above which they lie beside the page, which would have about 50 MB.
 LARGEST = 48_000_000
 
 
 def divide_texts(study: Study, names: Sequence[str]) -> Iterator[list[bytes]]:
-    """Yield the clips of each piece, as JSON; the lists in a clip have an entry per system.
+    """Yield the clips of each part, as JSON; the lists in a clip have an entry per system.
 
     A clip has `text`, `words`, `written` (the distinct transcripts, each with its steps from `words`), `by` (number of
     the system's transcript, null if it has none), `coverage`, `repetition` and `questions` (`id`, `text`, `options`,
@@ -32,15 +32,15 @@ def divide_texts(study: Study, names: Sequence[str]) -> Iterator[list[bytes]]:
     items: dict[str, list[Item]] = {}
     for item in study.answers.questions:
         items.setdefault(item[0], []).append(item)
-    piece: list[bytes] = []
+    part: list[bytes] = []
     for clip in study.clips:
         questions = [_describe(study.answers, item, names) for item in items.get(clip.id, [])]
-        piece.append(msgspec.json.encode(_list_texts(clip, names) | {"questions": questions}))
-        if sum(map(len, piece)) >= PIECE:
-            yield piece
-            piece = []
-    if piece:
-        yield piece
+        part.append(msgspec.json.encode(_list_texts(clip, names) | {"questions": questions}))
+        if sum(map(len, part)) >= PART:
+            yield part
+            part = []
+    if part:
+        yield part
 
 
 def _list_texts(clip: ClipView, names: Sequence[str]) -> dict[str, Any]:

@@ -26,18 +26,18 @@ const pageSize = (usual) => (document.documentElement.classList.contains("printi
 /** What a printed page needs: lists to show again without pages, and work to do first. */
 const onPaper = { lists: [], work: [] };
 
-/** Load a piece of the data: a file of the folder beside the page, which calls `takePiece`. */
+/** Load a part of the data: a file of the folder beside the page, which calls `takePart`. */
 const awaited = new Map();
-window.takePiece = (id, coded) => awaited.get(id)?.(coded);
+window.takePart = (id, coded) => awaited.get(id)?.(coded);
 
-function loadPiece(id) {
-  const { pieces, digest } = document.documentElement.dataset;
+function loadPart(id) {
+  const { parts, digest } = document.documentElement.dataset;
   return new Promise((resolve, reject) => {
     awaited.set(id, resolve);
-    const script = h("script", { nonce: digest, src: `${pieces}${digest}-${id}.js`, onload: () => script.remove() });
+    const script = h("script", { nonce: digest, src: `${parts}${digest}-${id}.js`, onload: () => script.remove() });
     script.onerror = () => {
-      const folder = decodeURIComponent(pieces.slice(0, -1));
-      $("pieces-missing") ?? document.querySelector(".masthead").append(h("p", { id: "pieces-missing", className: "warn", role: "alert" },
+      const folder = decodeURIComponent(parts.slice(0, -1));
+      $("parts-missing") ?? document.querySelector(".masthead").append(h("p", { id: "parts-missing", className: "warn", role: "alert" },
         `Clips and comparisons are missing: put the folder ${folder}, which was made with this page, beside it, and open the page again.`));
       reject(new Error(`${folder} is not beside the page`));
     };
@@ -45,9 +45,9 @@ function loadPiece(id) {
   });
 }
 
-/** The text that was deflated into an element of the page, or into a piece. */
+/** The text that was deflated into an element of the page, or into a part. */
 async function unpack(id) {
-  const coded = atob($(`data-${id}`)?.textContent ?? await loadPiece(id));
+  const coded = atob($(`data-${id}`)?.textContent ?? await loadPart(id));
   const bytes = new Uint8Array(coded.length);
   for (let i = 0; i < coded.length; i++) bytes[i] = coded.charCodeAt(i);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
@@ -60,37 +60,39 @@ const once = (work) => {
   return () => (done ??= work());
 };
 
-/** The systems, and the clips with their scores; a clip knows the piece that has its texts, and its place there. */
+/** The systems, and the clips with their scores; a clip knows the part that has its texts, and its place there. */
 const loadClips = once(async () => {
   const { systems, clips, starts } = JSON.parse(await unpack("clips"));
-  starts.slice(0, -1).forEach((start, piece) => {
-    for (let i = start; i < starts[piece + 1]; i++) Object.assign(clips[i], { piece, place: i - start });
+  starts.slice(0, -1).forEach((start, part) => {
+    for (let i = start; i < starts[part + 1]; i++) Object.assign(clips[i], { part, place: i - start });
   });
-  return { systems, clips, pieces: starts.length - 1 };
+  return { systems, clips, parts: starts.length - 1 };
 });
 
-/** The texts and answers of the clips of a piece; the pieces that were used last stay in memory. */
-const MOST_PIECES = 8;
-const recentPieces = new Map();
-function loadTexts(piece) {
-  const texts = recentPieces.get(piece) ?? unpack(`texts-${piece}`).then(JSON.parse);
-  recentPieces.delete(piece);
-  recentPieces.set(piece, texts);
-  if (recentPieces.size > MOST_PIECES) recentPieces.delete(recentPieces.keys().next().value);
+/** The texts and answers of the clips of a part; the parts that were used last stay in memory. */
+const MOST_PARTS = 8;
+const recentParts = new Map();
+function loadTexts(part) {
+  const texts = recentParts.get(part) ?? unpack(`texts-${part}`).then(JSON.parse);
+  recentParts.delete(part);
+  recentParts.set(part, texts);
+  if (recentParts.size > MOST_PARTS) recentParts.delete(recentParts.keys().next().value);
   return texts;
 }
 
-const textsOf = async (clip) => (await loadTexts(clip.piece))[clip.place];
+const textsOf = async (clip) => (await loadTexts(clip.part))[clip.place];
 const loadPlotly = once(async () => {
   document.head.append(h("script", { textContent: await unpack("plotly") }));
   return window.Plotly;
 });
 
+const collator = new Intl.Collator(undefined, { numeric: true });
+
 /** Compare two values for sorting; unknown values come last in both directions. */
 function order(value, other, direction) {
   const [a, b] = [value, other].map((one) => (one === "" || one === null || one === undefined ? null : one));
   if (a === null || b === null) return (a === null) - (b === null);
-  return direction * (typeof a === "string" ? a.localeCompare(b, undefined, { numeric: true }) : a - b);
+  return direction * (typeof a === "string" ? collator.compare(a, b) : a - b);
 }
 
 const mean = (values) => {

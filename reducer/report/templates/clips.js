@@ -29,11 +29,11 @@ const clipList = once(async () => {
   return { systems, rows };
 });
 
-/** Give each row the text that is searched, piece by piece. */
+/** Give each row the text that is searched, part by part. */
 const readTexts = once(async () => {
-  const [{ pieces }, { rows }] = [await loadClips(), await clipList()];
+  const [{ parts }, { rows }] = [await loadClips(), await clipList()];
   for (const row of rows) {
-    if (row.clip.place === 0) $("clip-count").textContent = `Reading the texts: ${Math.round(100 * row.clip.piece / pieces)} %`;
+    if (row.clip.place === 0) $("clip-count").textContent = `Reading the texts: ${Math.round(100 * row.clip.part / parts)} %`;
     const { text, written, questions } = await textsOf(row.clip);
     row.text = [row.id, text, ...written.map(([words]) => words), ...questions.flatMap((asked) => [asked.text, ...asked.options])].join("\n").toLowerCase();
   }

@@ -11,14 +11,15 @@ from urllib.parse import quote
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from speechiq.core.files.page import PIECE, name_folder
+from speechiq.core.files.page import PART, name_folder
 from speechiq.reducer import report
 from speechiq.reducer.report import texts
 from speechiq.reducer.report.study import gather
 from speechiq.reducer.tables.scoreboard_records import rows_of
-from tests.commands import refusal, siq
+from tests.commands import refusal
 from tests.reducer.report.conftest import HOSTILE, NAME, TEXTS
 from tests.reducer.report.test_page import SIZES
+from tests.reducer.report.test_report import siq_report
 from tests.reducer.report.test_views import PAIR
 
 CLIP = f"#clip/{quote(HOSTILE, safe='')}"
@@ -26,9 +27,9 @@ CLIP = f"#clip/{quote(HOSTILE, safe='')}"
 
 @pytest.fixture(scope="module")
 def patched():
-    """Make every clip a piece, and put the pieces of every report beside its page."""
+    """Make every clip a part, and put the parts of every report beside its page."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(texts, "PIECE", 1)
+        patch.setattr(texts, "PART", 1)
         patch.setattr(texts, "LARGEST", 0)
         yield
 
@@ -40,20 +41,20 @@ def folder_page(study, patched, tmp_path_factory) -> Path:
     return path
 
 
-def test_the_page_has_no_texts_and_the_pieces_have_no_names_of_clips(folder_page, page_file):
+def test_the_page_has_no_texts_and_the_parts_have_no_names_of_clips(folder_page, page_file):
     names = sorted(file.name for file in name_folder(folder_page).iterdir())
-    assert len(names) == 2 + len(TEXTS) + 1 and all(map(PIECE.fullmatch, names))
-    pieces = [file.read_text() for file in name_folder(folder_page).iterdir()]
-    assert all(re.fullmatch(r'takePiece\("[a-z]+(-\d)?","[A-Za-z0-9+/=]+"\)\n', piece) for piece in pieces)
+    assert len(names) == 2 + len(TEXTS) + 1 and all(map(PART.fullmatch, names))
+    parts = [file.read_text() for file in name_folder(folder_page).iterdir()]
+    assert all(re.fullmatch(r'takePart\("[a-z]+(-\d)?","[A-Za-z0-9+/=]+"\)\n', part) for part in parts)
     page = folder_page.read_text()
     assert 'id="data-texts-0"' not in page and 'id="data-clips"' not in page and "nonce-" in page
     inside = page_file.read_text()
-    assert 'id="data-texts-0"' in inside and "nonce-" not in inside and "data-pieces" not in inside
+    assert 'id="data-texts-0"' in inside and "nonce-" not in inside and "data-parts" not in inside
 
 
 def test_the_same_runs_give_the_same_files(study, folder_page, patched):
     again = report.build([study], bootstrap=100)
-    assert again.pieces == {file.name: file.read_text() for file in name_folder(folder_page).iterdir()}
+    assert again.parts == {file.name: file.read_text() for file in name_folder(folder_page).iterdir()}
 
 
 def test_everything_of_the_one_page_works_and_nothing_else_runs(visit, folder_page):
@@ -114,7 +115,7 @@ def test_on_paper_the_clips_are_there(visit, folder_page, tmp_path):
 def test_a_page_without_its_folder_says_what_is_missing(visit, folder_page, tmp_path):
     alone = shutil.copy(folder_page, tmp_path)
     here = visit(Path(alone))
-    note = here.tab.locator("#pieces-missing")
+    note = here.tab.locator("#parts-missing")
     note.wait_for()
     assert "put the folder my report #1_files" in note.inner_text() and note.count() == 1
     assert here.tab.locator("#standings tbody tr").count() == 4
@@ -122,7 +123,8 @@ def test_a_page_without_its_folder_says_what_is_missing(visit, folder_page, tmp_
 
 def test_the_command_names_the_folder_and_refuses_one_with_other_files(study, patched, tmp_path):
     file = tmp_path / "report.html"
-    siq("score", study, "-o", file, "--bootstrap", 0)
+    said = siq_report(study, "-o", file, "--bootstrap", 0).stderr
+    assert f"siq: wrote {file} and the folder report_files beside it" in said
     assert name_folder(file).is_dir()
     name_folder(file).joinpath("notes.txt").write_text("mine")
     assert "name another page" in refusal("score", tmp_path / "nowhere", "-o", file, "--force")
@@ -132,7 +134,7 @@ def test_the_command_names_the_folder_and_refuses_one_with_other_files(study, pa
 def test_equal_transcripts_are_there_once(study):
     gathered = gather([study], bootstrap=0)
     names = [row["system"] for row in rows_of(gathered.scoreboard)]
-    clips = [json.loads(clip) for piece in texts.divide_texts(gathered, names) for clip in piece]
+    clips = [json.loads(clip) for part in texts.divide_texts(gathered, names) for clip in part]
     assert len(clips) == len(gathered.clips)
     for clip, view in zip(clips, gathered.clips, strict=True):
         written = [clip["written"][number][0] for number in clip["by"]]
