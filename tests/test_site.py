@@ -11,7 +11,7 @@ from docs.hooks.commands import describe_lm_eval, describe_siq
 from docs.hooks.extras import describe, read_extras
 from docs.hooks.python_api import INDEX, ROOMS, TOPICS, list_names, write_index
 from docs.hooks.repository import PAGES, rewrite
-from docs.hooks.tasks import describe_metrics, describe_tasks
+from docs.hooks.tasks import FORMULAS, describe_metrics, describe_tasks
 from speechiq import reducer
 from speechiq.cli.main import app
 from speechiq.engines import base
@@ -64,6 +64,7 @@ def test_every_task_and_metric_is_listed():
     listed, metrics = describe_tasks(tasks), describe_metrics(tasks)
     assert all(f"`{task.name}`" in listed and f"| `{task.measure}` |" in metrics for task in tasks)
     assert "::: speechiq.metrics.words.wer.score" in metrics and "the measure" in metrics
+    assert all(f"$${formula}$$" in metrics for formula in FORMULAS.values())
 
 
 def test_the_python_reference_has_the_names_of_the_package_and_of_the_docs():

@@ -1,4 +1,4 @@
-// Let the keyboard reach what scrolls. Buttons of code blocks and parts of a table of contents are not navigations.
+// Make what scrolls a stop of the tab key. Buttons of code blocks and parts of a table of contents are not navigations.
 const improve = () => {
   for (const region of document.querySelectorAll(".md-typeset__scrollwrap, .output, .formula"))
     if (region.scrollWidth > region.clientWidth) region.tabIndex = 0;
