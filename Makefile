@@ -50,7 +50,7 @@ test: $(WORKSHOP)  ## all tests of what the product does
 	$(BIN)/siq demo fetch
 	$(TEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not checks'
 
-checks: $(WORKSHOP)  ## tests of the package, its types, the notebooks and the benchmarks
+checks: docs  ## tests of the package, its types, the notebooks, the benchmarks and the site
 	$(BIN)/siq demo fetch
 	$(TEST) -n 2 -m checks
 

@@ -50,7 +50,9 @@ def read_lines(block: str) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-COMMANDS = sorted({line for kind, block in BLOCKS if kind == "bash" for line in read_lines(block)})
+#: Commands in the table of questions.
+CELLS = re.findall(r"\| `(siq [^`]+)`", (ROOT / "docs/which_command.md").read_text(encoding="utf-8"))
+COMMANDS = sorted({line for kind, block in BLOCKS if kind == "bash" for line in read_lines(block)} | set(CELLS))
 PYTHON = [block for kind, block in BLOCKS if kind == "python"]
 RUBRICS = [block for kind, block in BLOCKS if kind == "yaml" and "\nkind: " in block]
 YAML = [block for kind, block in BLOCKS if kind == "yaml" and block not in RUBRICS]
@@ -202,6 +204,11 @@ def test_python_of_the_docs_runs(block, tmp_path, monkeypatch, capsys):
     written = [page.read_text(encoding="utf-8") for page in tmp_path.glob("*.html")]
     shown = capsys.readouterr().out + "".join(written)
     assert "better" in shown or "runs" not in block, "a block that reads the runs shows their systems"
+
+
+def test_the_table_of_questions_has_every_group_of_commands():
+    groups = {command.split()[1] for command in CELLS}
+    assert groups == set(get_command(app).commands) - {"run"}, "siq run is lm_eval itself"
 
 
 def test_the_table_of_the_readme_names_the_demos_systems():

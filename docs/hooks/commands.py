@@ -6,9 +6,12 @@ import re
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+from mkdocs.structure.toc import AnchorLink
 
 from docs.hooks.tables import code, write_table
 from speechiq.harness_patch.audio_api import AudioAPI
@@ -143,6 +146,9 @@ METADATA = {
     "questions": ("file", "Questions of Apply; by default the file that `siq data questions` makes."),
 }
 _COMMANDS = re.compile(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+\n?")
+_COMMAND = re.compile(r"^(#+) `(siq[a-z ]*)`$")
+#: An option as typer writes it: its names, the type that the help leaves out, and its help.
+_OPTION = re.compile(r"^\* `(-[^`]*?)(?: None)?`: (.+)$")
 _EXAMPLES = re.compile(r"\[bold\]Examples\[/bold\]\n+((?:\$ .*\n+)+)")
 
 
@@ -152,13 +158,41 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
+def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Leave the options out of the table of contents."""
+    if page.file.src_uri == PAGE:
+        _drop_options(page.toc.items)
+    return content
+
+
+def _drop_options(links: list[AnchorLink]) -> None:
+    links[:] = [link for link in links if "--" not in link.id]
+    for link in links:
+        _drop_options(link.children)
+
+
 def describe_siq() -> str:
     """Return the help of every command of `siq` as Markdown."""
     ask = [sys.executable, "-m", "typer", "speechiq.cli.main", "utils", "docs", "--name", "siq"]
     written = subprocess.run(ask, check=True, capture_output=True, text=True).stdout
     written = written.replace("&#x27;", "'").replace("&quot;", '"')
     written = _EXAMPLES.sub(_write_examples, _COMMANDS.sub("", written))
-    return re.sub(r"^#", "##", written, flags=re.MULTILINE)
+    return "\n".join(_head_options(re.sub(r"^#", "##", written, flags=re.MULTILINE).splitlines())) + "\n"
+
+
+def _head_options(lines: list[str]) -> Iterator[str]:
+    """Yield the lines of the reference, each option but `--help` with a heading of its own, which the search finds."""
+    marks = command = ""
+    for line in lines:
+        if section := _COMMAND.match(line):
+            marks, command = section.groups()
+        option = _OPTION.match(line)
+        if option is None:
+            yield line
+        elif option[1] != "--help":
+            names, meaning = option.groups()
+            anchor = f"{command} {names.split(', ')[-1].split()[0]}".replace(" ", "-")
+            yield f'{marks}# <span class="command">{command} </span>`{names}` {{ #{anchor} .option }}\n\n{meaning}\n'
 
 
 def _write_examples(found: re.Match[str]) -> str:

@@ -1,25 +1,103 @@
-"""Write the reference of the Python API: directives for mkdocstrings, which renders the docstrings."""
+"""Write the reference of the Python API by topic: directives for mkdocstrings, which renders the docstrings."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import inspect
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 
 import speechiq
+from docs.hooks.tables import code, write_table
+from speechiq import reducer
 
-PAGE = "reference/python.md"
-#: The parts of the package that are documented, and what they are for. Of a folder, all public modules.
-PARTS = {
-    "plot.py": ("Figures", "`speechiq.plot` draws what the functions above return."),
-    "metrics": ("Metrics", "Functions of plain texts and numbers; only the embedder and judges need a model."),
-    "engines/base.py": ("Protocols of engines", "Engines subclass one: [Add an engine](../tutorials/new_engine.md)."),
-    "core/clip.py": ("Clips", "The audio that a system receives."),
-    "core/prompt.py": ("Prompts", "What a model is asked."),
-    "core/response.py": ("Responses", "What a system answers."),
+
+class Topic(NamedTuple):
+    """Hold a page of the reference: what it is for, and its public names, by module; None takes those of `__all__`."""
+
+    title: str
+    purpose: str
+    names: dict[str, list[str] | None]
+
+
+INDEX = "reference/python.md"
+#: Page -> its topic. A name that is not here is not public and may change.
+TOPICS = {
+    "reference/python_results.md": Topic(
+        "Python: rank, compare and predict",
+        "`import speechiq` has what the commands `siq score`, `siq compare` and `siq study predict` do, and figures.",
+        {
+            "speechiq": sorted(set(speechiq.__all__) - {"__version__", "plot"}),
+            "speechiq.plot": ["scores", "levels", "compare"],
+        },
+    ),
+    "reference/python_tables.md": Topic(
+        "Python: scores, norms and tables",
+        "The steps between runs and a ranking, one by one, and the files that are made of them.",
+        {
+            "speechiq.reducer": sorted(set(reducer.__all__) - set(speechiq.__all__)),
+            "speechiq.reducer.scores.norms": None,
+            "speechiq.reducer.studies.validity.prediction": ["Prediction"],
+            "speechiq.reducer.studies.judges.position_bias": ["measure", "PositionBias"],
+            "speechiq.reducer.tables.terminal": ["print_grid"],
+            "speechiq.reducer.tables.dashboards": ["write_harness"],
+            "speechiq.reducer.report.study": ["Study", "gather"],
+            "speechiq.reducer.report.build": ["build", "compose", "render", "write"],
+        },
+    ),
+    "reference/python_metrics.md": Topic(
+        "Python: metrics",
+        "Functions of plain texts and numbers; only embedders, assistants and judges need a model.",
+        {
+            "speechiq.metrics.words.wer": ["wer", "cer", "count_errors", "pool", "Errors", "ErrorRate"],
+            "speechiq.metrics.words.wer_audiobench": ["wer_audiobench"],
+            "speechiq.metrics.words.word_classes": ["rare_wer"],
+            "speechiq.metrics.words.entities": ["entity_wer"],
+            "speechiq.metrics.words.normalizer": ["normalize"],
+            "speechiq.metrics.words.repetition": ["repetition"],
+            "speechiq.metrics.similarity": ["similarity"],
+            "speechiq.metrics.distance.semantic": ["semantic_distance"],
+            "speechiq.metrics.choice": ["vote", "Vote"],
+            "speechiq.metrics.letters.reading": ["parse_letter"],
+            "speechiq.metrics.rules.labels": ["parse_label"],
+            "speechiq.metrics.rules.exact_match": ["exact_match", "f1"],
+            "speechiq.metrics.rules.meteor": ["meteor"],
+            "speechiq.metrics.rules.refusal": ["is_refusal"],
+            "speechiq.metrics.judge.free_answers": ["judge"],
+            "speechiq.metrics.judge.judging": [
+                "judge_cases", "judge_pairs", "Case", "Judgment", "PairCase", "PairJudgment",
+            ],
+        },
+    ),
+    "reference/python_engines.md": Topic(
+        "Python: write an engine or a metric",
+        "The protocols that engines subclass ([Add an engine](../tutorials/new_engine.md)), what they receive and "
+        "return, and how a metric declares its columns ([Add a suite](../tutorials/new_suite.md)).",
+        {
+            "speechiq.engines.base": [
+                "Setup", "Engine", "ASREngine", "Writer", "TextEngine", "AudioEngine", "SpeechEngine", "ReplyEngine",
+            ],
+            "speechiq.engines.options": ["Options"],
+            "speechiq.core.clip": ["Clip", "file_clip", "as_clip"],
+            "speechiq.core.prompt": ["Prompt", "TextPrompt", "Turn", "Scored"],
+            "speechiq.core.response": ["Response"],
+            "speechiq.core.errors": ["SpeechIQError"],
+            "speechiq.core.batches": ["run_in_batches", "drop"],
+            "speechiq.core.progress": ["progress_bar"],
+            "speechiq.core.usage": ["usage"],
+            "speechiq.metrics.columns": ["MetricColumn", "higher", "lower", "returns"],
+        },
+    ),
 }  # fmt: skip
+EXAMPLE = """import speechiq
+
+scoreboard = speechiq.rank(speechiq.read_systems("runs"))
+print(scoreboard.to_frame())"""
 ROOMS = ("core", "engines", "metrics", "siq_tasks", "harness_patch", "reducer", "cli")
 
 
@@ -38,19 +116,45 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the page."""
-    root = Path(config.config_file_path).resolve().parent
-    files.append(File.generated(config, PAGE, content="\n".join(describe(root))))
+    """Add the pages."""
+    files.append(File.generated(config, INDEX, content=write_index()))
+    for page, topic in TOPICS.items():
+        files.append(File.generated(config, page, content=write_page(topic)))
     return files
 
 
-def describe(root: Path) -> list[str]:
-    """Return the lines of the page: a heading per part, and a directive per module."""
-    lines = ["# Python API", ""]
-    if speechiq.__file__:
-        lines += ["## Results", "", "::: speechiq", f"    options: {{members: {sorted(speechiq.__all__)}}}", ""]
-    for place, (title, purpose) in PARTS.items():
-        lines += [f"## {title}", "", purpose, ""]
-        for file in sorted((root / place).glob("[a-z]*.py")) or [root / place]:
-            lines += [f"::: speechiq.{'.'.join(file.relative_to(root).with_suffix('').parts)}", ""]
-    return lines
+def write_index() -> str:
+    """Return the page of all public names: what each one is for, by topic."""
+    parts = [f"# Python API\n\nThese names are public; all others may change.\n\n```python\n{EXAMPLE}\n```\n"]
+    for page, topic in TOPICS.items():
+        place = PurePosixPath(page).name
+        rows = (
+            (f"[`{name}`]({place}#{module}.{name})", code(module), _summarize(module, name))
+            for module, names in list_names(topic)
+            for name in names
+        )
+        parts.append(f"## [{topic.title}]({place})\n\n{write_table(['name', 'module', 'purpose'], rows)}\n")
+    return "\n".join(parts)
+
+
+def write_page(topic: Topic) -> str:
+    """Return the page of a topic: a directive per module with its public names."""
+    parts = [f"# {topic.title}\n\n{topic.purpose}\n"]
+    for module, names in list_names(topic):
+        options = "{members: [" + ", ".join(names) + "], show_root_full_path: true, heading_level: 2}"
+        parts.append(f"::: {module}\n    options: {options}\n")
+    return "\n".join(parts)
+
+
+def list_names(topic: Topic) -> Iterator[tuple[str, list[str]]]:
+    """Yield the modules of a topic with their public names."""
+    for module, names in topic.names.items():
+        yield module, sorted(import_module(module).__all__) if names is None else names
+
+
+def _summarize(module: str, name: str) -> str:
+    """Return the first sentence of a name's docstring; nothing for a constant."""
+    member = getattr(import_module(module), name)
+    if not callable(member):
+        return ""
+    return (inspect.getdoc(member) or "").split("\n\n")[0]

@@ -30,7 +30,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Rewrite the links of a page, but not what its code blocks contain."""
+    """Rewrite the links of a page, but not what its code blocks contain.
+
+    Empty lines set code blocks apart: tables and paragraphs that follow them are recognized as on GitHub.
+    """
     source = page.file.abs_src_path
     if source is None:  # made by another hook, which writes links of the site
         return markdown
@@ -40,7 +43,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     def replace(found: re.Match[str]) -> str:
         return found[1] + rewrite(found[2], origin, place)
 
-    return "".join(part if FENCED.fullmatch(part) else LINK.sub(replace, part) for part in _split(markdown))
+    return "".join(f"\n{part}\n" if FENCED.fullmatch(part) else LINK.sub(replace, part) for part in _split(markdown))
 
 
 def rewrite(link: str, origin: PurePosixPath, page: str) -> str:

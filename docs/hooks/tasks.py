@@ -29,6 +29,14 @@ Every metric is a number in each sample row, and NaN where it is not defined. `s
 """
 
 
+#: Measure -> its formula, if it is more than a share of right answers.
+FORMULAS = {
+    "wer": r"\mathrm{wer} = \frac{\mathrm{substitutions} + \mathrm{deletions} + \mathrm{insertions}}{\mathrm{words}}",
+    "similarity": r"\mathrm{similarity} = \min (\cos(t_1, r_1), \cos(t_2, r_2))",
+    "llm_semdist_eowl": r"d(t, r) = 1 - \cos(t, r)",
+}
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages."""
     tasks = list_tasks(check_files=False)
@@ -91,10 +99,12 @@ def _describe_category(category: str, task: dict[str, Any]) -> str:
         "one item": ", ".join(map(code, task["metadata"]["item"])),
         "answers per item": task.get("repeats", 1),
     }
+    formula = FORMULAS.get(measure["column"], "")
     options = "    options: {show_source: false, show_root_full_path: true, heading_level: 4}"
     return (
         f"## {category.capitalize()}\n\n"
         f"{write_table(['measure', ''], facts.items())}\n"
         f"{write_table(['metric', 'better', 'aggregation', 'in scores'], rows)}\n"
-        f"### How {category.capitalize()} is computed\n\n::: {task['process_results']}\n{options}\n"
+        f"### How {category.capitalize()} is computed\n\n{formula and f'$${formula}$$'}\n\n"
+        f"::: {task['process_results']}\n{options}\n"
     )
