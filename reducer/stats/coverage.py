@@ -1,12 +1,15 @@
-"""Record the coverage of intervals in simulation, and warn about intervals from few clips."""
+"""Record the coverage of intervals in simulation, and warn about intervals from few clips or clusters."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from speechiq.core.console import count_of
+from speechiq.reducer.stats.estimate import Estimate
 
-ENOUGH = 50
+ENOUGH, ENOUGH_CLUSTERS = 50, 10
 
 
 class Coverage(NamedTuple):
@@ -26,25 +29,62 @@ MEASURED = {
 }
 
 
-def caution_of_raw(clips: int) -> str | None:
-    """Return the caution about intervals of mean raw scores; None from 50 clips (of the smallest category) on.
+def count_units(clips: int, clusters: int) -> str:
+    """Return the number of clips in words, and that of their clusters if clips share one.
 
-    >>> caution_of_raw(14)
-    '14 clips: intervals from fewer than 50 clips may be too narrow'
+    >>> count_units(14, 14), count_units(200, 6)
+    ('14 clips', '200 clips in 6 clusters')
     """
+    return count_of(clips, "clip") + f" in {count_of(clusters, 'cluster')}" * (clusters < clips)
+
+
+def caution_of_clusters(clips: int, clusters: int) -> str | None:
+    """Return the caution about intervals from few clusters; None from 10 on, and if no two clips share one.
+
+    >>> caution_of_clusters(200, 6)
+    '200 clips in 6 clusters: intervals from fewer than 10 clusters are unreliable, since clips of one cluster, such \
+as a call or a speaker, are alike'
+    """
+    if clusters >= min(clips, ENOUGH_CLUSTERS):
+        return None
     return (
-        None
-        if clips >= ENOUGH
-        else f"{count_of(clips, 'clip')}: intervals from fewer than {ENOUGH} clips may be too narrow"
+        f"{count_units(clips, clusters)}: intervals from fewer than {ENOUGH_CLUSTERS} clusters are unreliable, since "
+        "clips of one cluster, such as a call or a speaker, are alike"
     )
 
 
-def caution(clips: int) -> str | None:
+def caution_of_estimates(cells: Iterable[Any]) -> str | None:
+    """Return the caution of the estimate with the fewest clusters among some cells; None if all have enough."""
+    estimates = [cell for cell in cells if isinstance(cell, Estimate) and cell.clusters < cell.clips]
+    few = min(estimates, key=attrgetter("clusters"), default=None)
+    return few and caution_of_clusters(few.clips, few.clusters)
+
+
+def caution_of_raw(clips: int, clusters: int) -> str | None:
+    """Return the caution about intervals of mean raw scores; None from 50 clips (of the smallest category) on.
+
+    Below 10 clusters of several clips it is that of `caution_of_clusters`.
+
+    >>> caution_of_raw(14, 14)
+    '14 clips: intervals from fewer than 50 clips may be too narrow'
+    """
+    if few := caution_of_clusters(clips, clusters):
+        return few
+    if clips >= ENOUGH:
+        return None
+    return f"{count_units(clips, clusters)}: intervals from fewer than {ENOUGH} clips may be too narrow"
+
+
+def caution(clips: int, clusters: int) -> str | None:
     """Return the caution about intervals of small sets; None from 50 clips (of the smallest level) on.
 
-    >>> caution(50) is None
+    Below 10 clusters of several clips it is that of `caution_of_clusters`.
+
+    >>> caution(50, 50) is None
     True
     """
+    if few := caution_of_clusters(clips, clusters):
+        return few
     if clips >= ENOUGH:
         return None
     size = max((size for size in MEASURED if size <= clips), default=min(MEASURED))

@@ -225,14 +225,14 @@ def test_on_a_frozen_scale_nobody_else_counts():
 
 
 def test_small_sets_are_marked():
-    assert caution(50) is None
-    assert caution(14).startswith("14 clips: 95 % intervals") and "in simulation" in caution(14)
+    assert caution(50, 50) is None
+    assert caution(14, 14).startswith("14 clips: 95 % intervals") and "in simulation" in caution(14, 14)
     assert (
-        "2 clips: with 5 clips, " in caution(2)
-        and "1 clip: with" in caution(1)
-        and "with 5 clips" in caution(2)
-        and caution(49)
-        and caution(50) is None
+        "2 clips: with 5 clips, " in caution(2, 2)
+        and "1 clip: with" in caution(1, 1)
+        and "with 5 clips" in caution(2, 2)
+        and caution(49, 49)
+        and caution(50, 50) is None
     )
 
 
