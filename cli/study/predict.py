@@ -127,7 +127,7 @@ def predict(
         draws=bootstrap,
         **kept,
     )
-    agreements = compare_each_pair(sources, lambda key: key[1][0], draws=bootstrap)
+    agreements = compare_each_pair(sources, lambda key: key[1][0], tables.clusters, draws=bootstrap)
     agreement_grids = [as_grid("Agreement of labels", agreements, ["equal", "kappa"])] if agreements else []
 
     def page() -> Page:
@@ -194,7 +194,7 @@ def labels(
         return _write_page(tables, output)
     if judging:
         with stop_in_one_line("the same command continues from the response cache"):
-            made = label_judged(read_exchanges(tables), judging)
+            made = label_judged(read_exchanges(tables), judging, tables.clusters)
     else:
         made = label_answers(tables)
     made = leave_out(made, tables, **kept)

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -39,6 +40,7 @@ class _AskedWithClip(_Asked):
 
     text: str
     audio: Any = None
+    cluster: Name | None = None
 
 
 class _AskedRow(msgspec.Struct):
@@ -87,12 +89,14 @@ class Answers(NamedTuple):
         votes: System -> (clip, question) -> its answer; names sorted.
         controls: Name of each control among the systems -> `gold`, `silence` or `letter:X`.
         warnings: One line per choice that was made between runs.
+        clusters: Clip -> its cluster, for clips that have one.
     """
 
     questions: dict[Item, AnsweredQuestion]
     votes: dict[str, dict[Item, AnswerVote]]
     controls: dict[str, str]
     warnings: list[str]
+    clusters: Mapping[str, str] = MappingProxyType({})
 
 
 def read_answers(tasks: Iterable[TaskRun]) -> Answers:
@@ -104,6 +108,7 @@ def read_answers(tasks: Iterable[TaskRun]) -> Answers:
     questions: dict[Item, AnsweredQuestion] = {}
     votes: dict[str, dict[Item, AnswerVote]] = {}
     controls: dict[str, str] = {}
+    clusters: dict[str, str] = {}
     for task in sorted(tasks, key=lambda task: (task.system, task.task)):
         answered = votes.setdefault(task.system, {})
         if control := name_control(task.described):
@@ -123,9 +128,11 @@ def read_answers(tasks: Iterable[TaskRun]) -> Answers:
                     f"{show_item(item)} differs from another system's run in its wording",
                     "run all systems on the same question file",
                 )
+            if row.doc.cluster is not None:
+                clusters[item[0]] = str(row.doc.cluster)
             answered[item] = _vote(letter, "".join(letters))
     _refuse_gaps(questions, votes)
-    return Answers(dict(sorted(questions.items())), votes, dict(sorted(controls.items())), [])
+    return Answers(dict(sorted(questions.items())), votes, dict(sorted(controls.items())), [], clusters)
 
 
 def read_asked(tasks: Iterable[TaskRun], items: Collection[Item]) -> dict[Item, str]:

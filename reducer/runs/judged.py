@@ -30,6 +30,7 @@ class JudgedDoc(msgspec.Struct):
     accepted: tuple[str, ...] = ()
     checklist: Any = ""
     audio: Any = None
+    cluster: str | int | float | None = None
 
 
 class Stored(msgspec.Struct):

@@ -107,7 +107,7 @@ def read_table(
         items[item] = None
         rows.append(row)
         if doc.cluster is not None and clusters.setdefault(item[0], str(doc.cluster)) != str(doc.cluster):
-            raise refuse_clusters(locate(path, number), item[0], clusters[item[0]], str(doc.cluster))
+            raise _refuse_clusters(locate(path, number), item[0], clusters[item[0]], str(doc.cluster))
         if category.group_by:
             groups.append(tuple(map(printable, fields[size : size + len(category.group_by)])))
     if not rows:
@@ -142,7 +142,21 @@ def join_columns(tables: Iterable[SampleTable], column: str) -> dict[tuple[str, 
     return joined
 
 
-def refuse_clusters(where: str, clip: str, cluster: str, other: str) -> SpeechIQError:
+def join_clusters(tables: Iterable[SampleTable], clusters: dict[str, str] | None = None) -> dict[str, str]:
+    """Return clip -> its cluster over some tables, added to known `clusters`.
+
+    Raises:
+        SpeechIQError: A clip is in two clusters.
+    """
+    joined = {} if clusters is None else clusters
+    for table in tables:
+        for clip, cluster in table.clusters.items():
+            if joined.setdefault(clip, cluster) != cluster:
+                raise _refuse_clusters(repr(str(table.task.samples)), clip, joined[clip], cluster)
+    return joined
+
+
+def _refuse_clusters(where: str, clip: str, cluster: str, other: str) -> SpeechIQError:
     """Return the error for a clip whose rows name two clusters."""
     return SpeechIQError(
         where,

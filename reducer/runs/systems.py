@@ -17,7 +17,7 @@ from speechiq.reducer.runs.judged import Judged, read_judgments
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.rows import Item, show_item
-from speechiq.reducer.runs.samples import FLAGS, SampleTable, read_table, refuse_clusters
+from speechiq.reducer.runs.samples import FLAGS, SampleTable, join_clusters, read_table
 from speechiq.reducer.runs.tasks import name_control
 
 #: A clip of which a system received a smaller share than this counts as incomplete.
@@ -155,7 +155,7 @@ def _read_system(
         if category.judged:
             judged.setdefault(level, {}).update(read_judgments(task))
         tables.append(table)
-        join_clusters(clusters, table)
+        join_clusters([table], clusters)
         datasets |= dict.fromkeys((clip for clip, *_ in table.items), task.dataset)
     system = System(
         name,
@@ -169,13 +169,6 @@ def _read_system(
         clusters=clusters,
     )
     return system.narrow(scores)
-
-
-def join_clusters(clusters: dict[str, str], table: SampleTable) -> None:
-    """Add the clusters of a table's clips to those of other tables, or refuse a clip that is in two."""
-    for clip, cluster in table.clusters.items():
-        if clusters.setdefault(clip, cluster) != cluster:
-            raise refuse_clusters(repr(str(table.task.samples)), clip, clusters[clip], cluster)
 
 
 def count_flags(tables: Iterable[SampleTable], scored: Mapping[str, Collection[Item]]) -> Flags:

@@ -1,4 +1,4 @@
-"""Compute error bars: how much scores change with other clips from the same source.
+"""Compute error bars: how much scores change with other clips, or clusters of clips, from the same source.
 
 The draws themselves give standard errors and the probability of each rank. Intervals need more, since eq. 4's weights
 are heavy tailed: the heaviest clip counts more often than once, for clips like it that are not in the set. On a fixed
@@ -16,9 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.scores.draws import DRAWS, Draws, PerLevel, draw
+from speechiq.reducer.scores.draws import DRAWS, Clips, Draws, PerLevel, draw
 from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale, calibrate, competition_ranks, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
+from speechiq.reducer.stats.clusters import sum_clusters
 from speechiq.reducer.stats.interval import Interval
 from speechiq.reducer.stats.proportion import wilson
 
@@ -76,10 +77,10 @@ def resample(
         left_out=drawn.left_out,
         seed=seed,
         intervals=_intervals_of_raw(pool, drawn),
-        std=_std_of_raw(drawn),
+        std=_std_of_raw(pool, drawn),
         z={level: cloud.interval for level, cloud in drawn.z_clouds.items()},
         siq=drawn.siq_cloud.interval,
-        siq_std=drawn.siq.std(axis=0, ddof=1),
+        siq_std=drawn.siq.std(axis=0, ddof=1) * Clips.of(pool).stretch,
         ranks=rank_probabilities(drawn.siq),
         siq_draws=drawn.siq,
     )
@@ -101,7 +102,7 @@ def resample_raw(pool: ScoreMatrix, *, draws: int = DRAWS, seed: int = 0) -> Bar
         left_out = max(left_out, drawn.left_out)
         for level, interval in _intervals_of_raw(part, drawn).items():
             low[level][rows], high[level][rows] = interval
-        for level, of in _std_of_raw(drawn).items():
+        for level, of in _std_of_raw(part, drawn).items():
             std[level][rows] = of
     return Bars(draws, left_out, seed, {level: Interval(low[level], high[level]) for level in nothing}, std)
 
@@ -133,8 +134,9 @@ def _intervals_of_raw(pool: ScoreMatrix, drawn: Draws) -> dict[str, Interval]:
     return intervals
 
 
-def _std_of_raw(drawn: Draws) -> PerLevel:
-    return {level: values.std(axis=0, ddof=1) for level, values in drawn.raw.items()}
+def _std_of_raw(pool: ScoreMatrix, drawn: Draws) -> PerLevel:
+    stretch = Clips.of(pool).stretch
+    return {level: values.std(axis=0, ddof=1) * stretch for level, values in drawn.raw.items()}
 
 
 def leave_one_out(pool: ScoreMatrix, rule: str = DEFAULT_RULE) -> np.ndarray:
@@ -148,10 +150,9 @@ def leave_one_out(pool: ScoreMatrix, rule: str = DEFAULT_RULE) -> np.ndarray:
     shifts = np.full((len(whole), len(whole)), np.nan)
     for j, name in enumerate(pool.systems):
         others = np.arange(len(whole)) != j
-        rest = ScoreMatrix(
-            tuple(other for other in pool.systems if other != name),
-            pool.clips,
-            {level: raw[others] for level, raw in pool.raw.items()},
+        rest = pool._replace(
+            systems=tuple(other for other in pool.systems if other != name),
+            raw={level: raw[others] for level, raw in pool.raw.items()},
         )
         with suppress(SpeechIQError):
             shifts[j, others] = score(rest, calibrate(rest, rule)).siq - whole[others]
@@ -165,22 +166,24 @@ def bound_means(pool: ScoreMatrix, level: str, drawn: Interval) -> Interval:
     system agree, for which draws have zero width. Then a rate in percent counts as one between 0 and 1, and any other
     score has no interval (NaN). A control whose clips agree on such a level has that score by definition and keeps it.
     """
-    raw = pool.raw[level]
+    raw, clusters = pool.raw[level], pool.number_clusters(level)
     measure = pool.levels[level].measure if level in pool.levels else None
     if measure and measure.is_bounded:
-        return _between(raw, *measure.raw_range)
+        return _between(raw, clusters, *measure.raw_range)
     constant = (np.ptp(raw, axis=1) == 0) & [name not in pool.controls for name in pool.systems]
     if not constant.any():
         return drawn
     ends = [np.full(len(raw), np.nan)] * 2
     if measure and measure.in_per_cent:
-        ends = list(_between(raw, *sorted((0.0, measure.sign))))
+        ends = list(_between(raw, clusters, *sorted((0.0, measure.sign))))
     return Interval(*(np.where(constant, *pair) for pair in zip(ends, drawn, strict=True)))
 
 
-def _between(raw: np.ndarray, lowest: float, highest: float) -> Interval:
+def _between(raw: np.ndarray, clusters: np.ndarray, lowest: float, highest: float) -> Interval:
     """Return the intervals of means of scores between two limits, which a score outside moves."""
     least, largest = np.minimum(raw.min(axis=1), lowest), np.maximum(raw.max(axis=1), highest)
     span = largest - least
-    found = wilson((raw - least[:, None]) / span[:, None], np.ones(raw.shape[1]))
+    shares, sizes = (raw - least[:, None]) / span[:, None], np.ones(raw.shape[1])
+    sums, sizes = sum_clusters(shares, clusters), sum_clusters(sizes, clusters)
+    found = wilson(sums, sizes, raw.shape[1] if len(sizes) < raw.shape[1] else 0)
     return Interval(*(least + end * span for end in found))

@@ -10,6 +10,8 @@ left out of every number and counted.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +29,7 @@ from speechiq.reducer.scores.scale import (
 )
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.bootstrap import check_draws, count_clusters
+from speechiq.reducer.stats.clusters import number_clusters, sum_clusters
 from speechiq.reducer.stats.interval import StudentizedDraws, shrinkage
 
 DRAWS = 1000
@@ -34,19 +37,40 @@ TAIL_ALLOWANCE, TAIL_ALLOWANCE_ON_NORMS = 2.0, 3.0
 MEAN, POINTS = 100, 15
 
 PerLevel = dict[str, np.ndarray]
+#: Takes values of a level's clips and returns their sums over clusters.
+Total = Callable[[np.ndarray], np.ndarray]
 
 
 class Clips(NamedTuple):
-    """Hold every clip of some level, sorted, and for each level the place of each of its clips among them."""
+    """Hold every clip of some level, sorted, and for each level the place of each of its clips among them.
+
+    `clusters` has the number of each clip's cluster. A draw takes whole clusters.
+    """
 
     names: tuple[str, ...]
     places: dict[str, list[int]]
+    clusters: np.ndarray
 
     @classmethod
     def of(cls, pool: ScoreMatrix) -> Clips:
         """Return the clips of a pool."""
         place = {clip: i for i, clip in enumerate(sorted(set().union(*pool.clips.values())))}
-        return cls(tuple(place), {level: [place[clip] for clip in clips] for level, clips in pool.clips.items()})
+        places = {level: [place[clip] for clip in clips] for level, clips in pool.clips.items()}
+        return cls(tuple(place), places, number_clusters(tuple(place), pool.clusters))
+
+    @property
+    def count(self) -> int:
+        """Return the number of clusters."""
+        return int(self.clusters.max()) + 1
+
+    @property
+    def stretch(self) -> float:
+        """Return how much more samples of clusters vary than draws of these; 1 if no two clips share a cluster."""
+        return float(np.sqrt(self.count / (self.count - 1))) if self.count < len(self.names) else 1.0
+
+    def sum(self, level: str, values: np.ndarray) -> np.ndarray:
+        """Return values of a level's clips, shape (..., its clips), as sums over each of all clusters."""
+        return sum_clusters(values, self.clusters[self.places[level]], self.count)
 
     def spread(self, level: str, values: np.ndarray) -> np.ndarray:
         """Return values of a level's clips, shape (..., its clips), as values of all clips; 0 for all other clips."""
@@ -90,8 +114,8 @@ def draw(
         pool: The systems.
         draws: Number of draws.
         seed: Equal seeds give equal draws.
-        tail_allowance: Intervals of X_j count the variance of the heaviest clip this many more times, for equally
-            heavy clips that are not in the set; None takes `TAIL_ALLOWANCE`, and `TAIL_ALLOWANCE_ON_NORMS` on a fixed
+        tail_allowance: Intervals of X_j count the variance of the heaviest cluster this many more times, for equally
+            heavy ones that are not in the set; None takes `TAIL_ALLOWANCE`, and `TAIL_ALLOWANCE_ON_NORMS` on a fixed
             scale. Differences between two systems use less (`comparison.compare`).
 
     Raises:
@@ -99,13 +123,17 @@ def draw(
     """
     check_draws(draws)
     clips = Clips.of(pool)
-    if len(clips.names) < 2:
-        raise SpeechIQError("a single clip has no error bar", "run more clips, or leave error bars out (--bootstrap 0)")
+    if clips.count < 2:
+        unit = "clip" if len(clips.names) < 2 else f"cluster of {len(clips.names)} clips"
+        raise SpeechIQError(
+            f"a single {unit} has no error bar", "run more clips, or leave error bars out (--bootstrap 0)"
+        )
     base = scale or calibrate(pool, rule)
     if tail_allowance is None:
         tail_allowance = TAIL_ALLOWANCE_ON_NORMS if scale else TAIL_ALLOWANCE
-    parts = {level: clips.spread(level, _list_rows(raw, base.levels[level], scale)) for level, raw in pool.raw.items()}
-    counts = count_clusters(len(clips.names), draws, seed)
+    totals = {level: partial(clips.sum, level) for level in pool.raw}
+    parts = {level: _list_rows(raw, base.levels[level], scale, totals[level]) for level, raw in pool.raw.items()}
+    counts = count_clusters(clips.count, draws, seed)
     chunks = [{level: chunk @ part.T for level, part in parts.items()} for chunk in counts]
     of_pool = {level: part.sum(axis=1) for level, part in parts.items()}
     sums = {level: np.vstack([of_pool[level], *(chunk[level] for chunk in chunks)]) for level in parts}
@@ -132,9 +160,9 @@ def draw(
     }
     siq = combine(z, shares)
     z_clouds = {
-        level: _fixed_cloud(level_sums, pool.raw[level], scale.levels[level], tail_allowance)
+        level: _fixed_cloud(level_sums, pool.raw[level], scale.levels[level], tail_allowance, totals[level])
         if scale
-        else _own_cloud(level_sums, pool.raw[level], base.levels[level], tail_allowance)
+        else _own_cloud(level_sums, pool.raw[level], base.levels[level], tail_allowance, totals[level])
         for level, level_sums in found.items()
     }
     center = combine(
@@ -171,21 +199,24 @@ def _raw_cloud(sums: Sums) -> StudentizedDraws:
     return StudentizedDraws(score, score, score + _noise(sums.raw, sums.raw_error))
 
 
-def _fixed_cloud(sums: Sums, raw: np.ndarray, level_scale: LevelScale, tail_allowance: float) -> StudentizedDraws:
+def _fixed_cloud(
+    sums: Sums, raw: np.ndarray, level_scale: LevelScale, tail_allowance: float, total: Total
+) -> StudentizedDraws:
     """Return the draws of Z_j on a fixed scale."""
     score = sums.ability[0] / level_scale.std
-    heaviest, total = _variances(raw, level_scale)
-    widen = _widen(heaviest, total, tail_allowance)
+    widen = _widen(*_variances(raw, level_scale, total), tail_allowance)
     return StudentizedDraws(score, score, score + widen * _noise(sums.ability, sums.error) / level_scale.std)
 
 
-def _own_cloud(sums: Sums, raw: np.ndarray, level_scale: LevelScale, tail_allowance: float) -> StudentizedDraws:
+def _own_cloud(
+    sums: Sums, raw: np.ndarray, level_scale: LevelScale, tail_allowance: float, total: Total
+) -> StudentizedDraws:
     """Return the draws of Z_j on both sides of the pool's, with a scale of each draw's own.
 
     One factor widens the distances of all systems, so that differences between them keep their meaning.
     """
-    heaviest, total = _variances(raw - raw.mean(axis=0), level_scale)
-    far = _widen(heaviest.sum(), total.sum(), tail_allowance) * (sums.ability[1:] - sums.ability[0])
+    heaviest, variance = _variances(raw - raw.mean(axis=0), level_scale, total)
+    far = _widen(heaviest.sum(), variance.sum(), tail_allowance) * (sums.ability[1:] - sums.ability[0])
     score = sums.ability[0] / sums.ability[0].std()
     ability = np.concatenate([sums.ability[0] + far, sums.ability[0] - far])
     deviation = np.broadcast_to(ability.std(axis=1, keepdims=True), ability.shape)
@@ -195,15 +226,15 @@ def _own_cloud(sums: Sums, raw: np.ndarray, level_scale: LevelScale, tail_allowa
     return StudentizedDraws(score, score / of_pool, draws / of_draws, -span, span)
 
 
-def _variances(raw: np.ndarray, level_scale: LevelScale) -> tuple[np.ndarray, np.ndarray]:
-    """Return the part of each system's heaviest clip in the variance of X_j, and the sum of all clips' parts."""
+def _variances(raw: np.ndarray, level_scale: LevelScale, total: Total) -> tuple[np.ndarray, np.ndarray]:
+    """Return the part of each system's heaviest cluster in the variance of X_j, and the sum of all clusters' parts."""
     weighted = weighted_score(raw, level_scale.discrimination)
-    parts = (level_scale.discrimination * (raw - weighted[:, None])) ** 2
+    parts = total(level_scale.discrimination * (raw - weighted[:, None])) ** 2
     return parts.max(axis=1), parts.sum(axis=1)
 
 
 def _widen(heaviest: np.ndarray, total: np.ndarray, tail_allowance: float) -> np.ndarray:
-    """Return how much a standard error grows if the heaviest clip counts `tail_allowance` times more."""
+    """Return how much a standard error grows if the heaviest cluster counts `tail_allowance` times more."""
     share = np.divide(heaviest, total, out=np.zeros_like(total), where=total > 0)
     return np.asarray(np.sqrt(1 + tail_allowance * share))
 
@@ -231,27 +262,26 @@ class Sums(NamedTuple):
     scored: np.ndarray
 
 
-def _list_rows(raw: np.ndarray, level_scale: LevelScale, scale: Scale | None) -> np.ndarray:
-    """Return the rows that a draw sums over clips, shape (6 systems + 6, clips).
+def _list_rows(raw: np.ndarray, level_scale: LevelScale, scale: Scale | None, total: Total) -> np.ndarray:
+    """Return the rows that a draw sums over clusters, shape (6 systems + 6, clusters).
 
     These are the raw scores minus each system's mean, the same weighted by V (minus the mean that eq. 5 subtracts), and
-    the first and second moment of the clip's cells minus the level's mean.
+    the first and second moment of the clips' cells minus the level's mean.
     """
     cells = raw - raw.mean()
-    ability = raw - (level_scale.mean if scale else raw.mean(axis=0))
+    ability, weights = raw - (level_scale.mean if scale else raw.mean(axis=0)), level_scale.discrimination
     return np.vstack(
         [
-            _ratio_rows(raw - raw.mean(axis=1, keepdims=True), np.ones(raw.shape[1])),
-            _ratio_rows(ability, level_scale.discrimination),
-            cells.mean(axis=0),
-            (cells**2).mean(axis=0),
+            _ratio_rows(total(raw - raw.mean(axis=1, keepdims=True)), total(np.ones(raw.shape[1]))),
+            _ratio_rows(total(ability * weights), total(weights)),
+            total(cells.mean(axis=0)),
+            total((cells**2).mean(axis=0)),
         ]
     )
 
 
-def _ratio_rows(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the rows that give the weighted mean of values and its standard error, shape (3 systems + 2, clips)."""
-    weighted = values * weights
+def _ratio_rows(weighted: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the rows that give the weighted mean of values and its standard error, shape (3 systems + 2, clusters)."""
     return np.vstack([weighted, weighted**2, weighted * weights, weights, weights**2])
 
 
@@ -270,7 +300,7 @@ def _read_sums(sums: np.ndarray, pool: np.ndarray, level_scale: LevelScale | Non
     )
     raw, raw_error = _ratio(of_raw)
     ability, error = _ratio(of_ability)
-    clips = of_raw[:, -1:]
+    clips = of_raw[:, -2:-1]
     spread = np.sqrt(np.maximum(second / clips - (first / clips) ** 2, 0))
     if level_scale is None:
         scored = np.ptp(ability, axis=1) > ROUNDING * np.abs(pool).max()

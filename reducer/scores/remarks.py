@@ -15,6 +15,7 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, find_identical
+from speechiq.reducer.stats.coverage import count_units
 from speechiq.reducer.stats.grid import Important
 from speechiq.reducer.stats.separation import separates
 
@@ -47,12 +48,14 @@ class Count(NamedTuple):
 
     Attributes:
         clips: Number of scored clips.
+        clusters: Number of their clusters, which is that of clips if no two clips share one.
         items: Number of items: the clips, or at Apply their questions.
         noun: Name of one item: `clip`, or the last field that names it, such as `question`.
         asked, whole: Numbers of docs that its tasks were asked, and that they have; None if the runs do not record it.
     """
 
     clips: int
+    clusters: int
     items: int
     noun: str = "clip"
     asked: int | None = None
@@ -62,6 +65,11 @@ class Count(NamedTuple):
     def several(self) -> bool:
         """Return whether a clip may have several items."""
         return self.noun != "clip"
+
+    @property
+    def units(self) -> str:
+        """Return the number of clips in words, with that of clusters if clips share one."""
+        return count_units(self.clips, self.clusters)
 
     @property
     def limited(self) -> bool:
@@ -183,14 +191,13 @@ class Remarks(NamedTuple):
         """Yield the size of each level, and whether that is a part of its tasks."""
         if not self.counts:
             return
-        clips = {level: of.clips for level, of in self.counts.items()}
         if self.same_clips:
-            yield count_of(max(clips.values()), "clip") + "".join(
+            yield next(iter(self.counts.values())).units + "".join(
                 f", {count_of(of.items, of.noun)}" for of in self.counts.values() if of.several
             )
         else:
             shown = [
-                f"{title(level)} {count_of(of.clips, 'clip')}" + f" ({count_of(of.items, of.noun)})" * of.several
+                f"{title(level)} {of.units}" + f" ({count_of(of.items, of.noun)})" * of.several
                 for level, of in self.counts.items()
             ]
             yield f"the levels have different clips: {', '.join(shown)}"
@@ -215,7 +222,9 @@ def observe(pool: ScoreMatrix, systems: Sequence[System]) -> Remarks:
     return Remarks(
         counts={level: _count(level, pool, systems) for level in pool.raw},
         same_clips=all(of == clips[0] for of in clips),
-        separates={level: separates(raw) for level, raw in pool.raw.items()} if len(pool.systems) > 1 else {},
+        separates={level: separates(raw, pool.number_clusters(level)) for level, raw in pool.raw.items()}
+        if len(pool.systems) > 1
+        else {},
         pairs=len(pool.systems) * (len(pool.systems) - 1) // 2,
         identical=tuple(find_identical(pool)),
         floors={
@@ -313,7 +322,8 @@ def _count(level: str, pool: ScoreMatrix, systems: Sequence[System]) -> Count:
     asked, whole = min(totals, key=lambda of: of[0] - of[1], default=(None, None))
     fields = pool.levels[level].item
     noun = fields[-1].removesuffix("_id") if len(fields) > 1 else "clip"
-    return Count(len(pool.clips[level]), len(systems[0].scores[level]), noun, asked, whole)
+    clips, clusters = len(pool.clips[level]), pool.count_clusters(level)
+    return Count(clips, clusters, len(systems[0].scores[level]), noun, asked, whole)
 
 
 def title(level: str) -> str:

@@ -13,6 +13,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.measure import Category, others_than_usual
 from speechiq.reducer.runs.rows import Item, show_item
 from speechiq.reducer.runs.systems import System
+from speechiq.reducer.stats.clusters import number_clusters
 
 EXAMPLES = 3
 #: Controls whose transcripts are known without a run.
@@ -45,6 +46,27 @@ class ScoreMatrix(NamedTuple):
     def raw_range(self, level: str) -> tuple[float, float]:
         """Return the least and the largest raw score of a level."""
         return self.levels[level].measure.raw_range if level in self.levels else (-math.inf, math.inf)
+
+    def number_clusters(self, level: str) -> np.ndarray:
+        """Return the number of the cluster of each clip of a level, shape (clips,)."""
+        return number_clusters(self.clips[level], self.clusters)
+
+    def count_clusters(self, level: str) -> int:
+        """Return the number of clusters of a level, which is that of its clips if no two clips share one."""
+        return int(self.number_clusters(level).max()) + 1
+
+    @property
+    def smallest(self) -> tuple[int, int]:
+        """Return the numbers of clips and clusters of the level with the fewest clusters."""
+        clusters, clips = min((self.count_clusters(level), len(clips)) for level, clips in self.clips.items())
+        return clips, clusters
+
+    @property
+    def units(self) -> str:
+        """Return the noun of what a draw takes."""
+        return (
+            "clips" if all(self.count_clusters(level) == len(self.clips[level]) for level in self.clips) else "clusters"
+        )
 
     @property
     def means(self) -> dict[str, np.ndarray]:

@@ -143,9 +143,9 @@ class Scoreboard(NamedTuple):
 
     @property
     def caution(self) -> str | None:
-        """Return the caution about intervals from few clips; None from 50 clips on, or without intervals."""
+        """Return the caution about intervals from few clips or clusters; None for enough, or without intervals."""
         words = caution if self.scale else caution_of_raw
-        return words(min(map(len, self.pool.clips.values()))) if self.bars else None
+        return words(*self.pool.smallest) if self.bars else None
 
     def to_frame(self) -> pd.DataFrame:
         """Return the scores as a pandas frame, one row per system, best first.

@@ -6,12 +6,13 @@ is the statistic itself, rows of a bootstrap give its interval (`compare_raters`
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from speechiq.reducer.stats.bootstrap import resample
+from speechiq.reducer.stats.clusters import NO_CLUSTERS
 from speechiq.reducer.stats.estimate import Estimate
 
 #: Scores that differ by less are equal: means of draws and shares of scales are rounded.
@@ -37,14 +38,23 @@ class Agreement(NamedTuple):
 
 
 def compare_raters(
-    a: np.ndarray, b: np.ndarray, clusters: Sequence[Hashable], *, ordinal: bool = False, draws: int, seed: int = 0
+    a: np.ndarray,
+    b: np.ndarray,
+    clips: Sequence[Hashable],
+    clusters: Mapping[Any, str] = NO_CLUSTERS,
+    *,
+    ordinal: bool = False,
+    draws: int,
+    seed: int = 0,
 ) -> Agreement:
-    """Return how far two raters agree, with intervals from one set of draws of clusters.
+    """Return how far two raters agree, with intervals from one set of draws of clips or clusters.
 
     Args:
         a: Scores of rater A, shape (items,), at least one.
         b: Scores of rater B, shape (items,).
-        clusters: The cluster of each item.
+        clips: The clip of each item.
+        clusters: Clip -> its cluster, for clips that have one.
+        ordinal: Whether scores are grades, of which only the order counts (`krippendorff`).
 
     >>> agreement = compare_raters(np.array([0.0, 1, 2]), np.array([0.0, 1, 1]), "abc", draws=0)
     >>> round(agreement.kappa.value, 3), round(agreement.bias.value, 3)
@@ -63,7 +73,7 @@ def compare_raters(
             ]
         )
 
-    return Agreement(*resample(statistics, list(clusters), draws=draws, seed=seed).estimates)
+    return Agreement(*resample(statistics, list(clips), clusters, draws=draws, seed=seed).estimates)
 
 
 def weighted_kappa(one: np.ndarray, other: np.ndarray, counts: np.ndarray) -> np.ndarray:

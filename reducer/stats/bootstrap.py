@@ -1,21 +1,25 @@
-"""Draw clusters with replacement, such as clips with all their items, and give statistics their 95 % intervals.
+"""Draw clusters with replacement, or clips with all their items, and give statistics their 95 % intervals.
 
 A statistic is a function from how often each item counts, shape (draws, items), to its values, shape (draws,) or
 (draws, numbers). All its numbers share each draw.
 
 A draw on which a number is not defined does not count for it. The number has no interval if it is not defined itself,
 if there is only one cluster, or if it is defined on fewer than half of the draws.
+
+The percentiles of draws of few clusters are too narrow. So those of clusters of several clips are as far out as the
+quantiles of Student's t with a degree of freedom less than clusters (Hesterberg, The American Statistician, 2015).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.stats.clusters import NO_CLUSTERS, number_clusters
 from speechiq.reducer.stats.estimate import UNDEFINED, Difference, Estimate
 from speechiq.reducer.stats.interval import CONFIDENCE
 
@@ -33,11 +37,13 @@ class Resampled(NamedTuple):
         values: The statistic in row 0, then its value in each draw, shape (1 + draws, ...).
         n: Number of items.
         clusters: Number of clusters.
+        clips: Number of clips, which is that of clusters if no two clips share one.
     """
 
     values: np.ndarray
     n: int
     clusters: int
+    clips: int
 
     def map(self, function: Callable[[np.ndarray], np.ndarray]) -> Resampled:
         """Return a function of the statistic, which is computed in the same draws."""
@@ -60,48 +66,76 @@ class Resampled(NamedTuple):
         estimate, drawn = self._estimate(gap), gap[1:][~np.isnan(gap[1:])]
         rarer = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
         p = min(1.0, 2 * (rarer + 1) / (len(drawn) + 1)) if len(drawn) else math.nan
+        if self.clusters < self.clips:
+            from scipy.special import ndtri, stdtr
+
+            p = 2 * float(stdtr(self.clusters - 1, ndtri(p / 2) / self._stretch))
         return Difference(float(self.values[0, a]), float(self.values[0, b]), estimate.low, estimate.high, p)
+
+    @property
+    def _stretch(self) -> float:
+        """Return how much less draws of clusters vary than samples of clusters do, as a factor that undoes it."""
+        return math.sqrt(self.clusters / (self.clusters - 1))
 
     def _estimate(self, values: np.ndarray) -> Estimate:
         value, drawn = float(values[0]), values[1:][~np.isnan(values[1:])]
         low = high = math.nan
         if not math.isnan(value) and self.clusters > 1 and len(drawn) and 2 * len(drawn) >= len(values) - 1:
             tails = [50 * (1 - CONFIDENCE), 50 * (1 + CONFIDENCE)]
+            if self.clusters < self.clips:
+                from scipy.special import ndtr, stdtrit
+
+                quantile = float(stdtrit(self.clusters - 1, (1 + CONFIDENCE) / 2)) * self._stretch
+                tails = [100 * float(ndtr(end)) for end in (-quantile, quantile)]
             low, high = np.percentile(drawn, tails).tolist()
-        return Estimate(value, min(low, value), max(high, value), self.n, self.clusters, len(drawn))
+        return Estimate(value, min(low, value), max(high, value), self.n, self.clusters, len(drawn), self.clips)
 
 
-def bootstrap(statistic: Statistic, clusters: Sequence[Hashable], *, draws: int, seed: int = 0) -> Estimate:
+def bootstrap(
+    statistic: Statistic,
+    clips: Sequence[Hashable],
+    clusters: Mapping[Any, str] = NO_CLUSTERS,
+    *,
+    draws: int,
+    seed: int = 0,
+) -> Estimate:
     """Return a statistic of one number with its interval; undefined without items. Arguments as for `resample`.
 
     >>> bootstrap(lambda counts: counts @ np.array([0.0, 1.0]) / counts.sum(axis=1), ["a", "b"], draws=100)[:3]
     (0.5, 0.0, 1.0)
     """
-    return resample(statistic, clusters, draws=draws, seed=seed).estimate if len(clusters) else UNDEFINED
+    return resample(statistic, clips, clusters, draws=draws, seed=seed).estimate if len(clips) else UNDEFINED
 
 
 def resample(
-    statistic: Statistic, clusters: Sequence[Hashable] | np.ndarray, *, draws: int, seed: int = 0
+    statistic: Statistic,
+    clips: Sequence[Hashable],
+    clusters: Mapping[Any, str] = NO_CLUSTERS,
+    *,
+    draws: int,
+    seed: int = 0,
 ) -> Resampled:
     """Compute a statistic on all items and in draws of clusters.
 
     Args:
         statistic: As described above.
-        clusters: The cluster of each item, at least one.
+        clips: The clip of each item, at least one.
+        clusters: Clip -> its cluster, for clips that share one; a draw takes whole clusters.
         draws: Number of draws; 0 leaves the interval out.
         seed: Equal seeds give equal draws.
 
     Raises:
         SpeechIQError: Too few draws.
     """
-    names, place = np.unique(np.asarray(clusters), return_inverse=True)
+    place = number_clusters(clips, clusters)
+    count = int(place.max()) + 1
     parts = [statistic(np.ones((1, len(place))))]
     if draws:
         check_draws(draws)
-        for counts in count_clusters(len(names), draws, seed):
+        for counts in count_clusters(count, draws, seed):
             sections = min(len(counts), math.ceil(len(counts) * len(place) / PART_CELLS))
             parts += [statistic(part[:, place]) for part in np.array_split(counts, sections)]
-    return Resampled(np.concatenate(parts), len(place), len(names))
+    return Resampled(np.concatenate(parts), len(place), count, len(set(clips)) if clusters else count)
 
 
 def count_clusters(clusters: int, draws: int, seed: int) -> Iterator[np.ndarray]:

@@ -8,11 +8,12 @@ has no bias, however wrong the judge is; a good judge makes its interval short.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from speechiq.reducer.stats.clusters import NO_CLUSTERS, number_clusters
 from speechiq.reducer.stats.estimate import UNDEFINED, Estimate
 from speechiq.reducer.stats.interval import CONFIDENCE
 from speechiq.reducer.stats.proportion import wilson
@@ -37,13 +38,14 @@ def correct(
     person: np.ndarray,
     clips: Sequence[Hashable],
     bounds: tuple[float, float] = (-math.inf, math.inf),
+    clusters: Mapping[Any, str] = NO_CLUSTERS,
 ) -> Corrected:
     """Return the judge's mean score, corrected by a person's scores (NaN for an answer without one).
 
-    The variance is that of the sum over clips of each answer's part in the estimate. So the answers of a clip may
-    depend on each other, and the answers that the person scored count in both means, as they are part of both. If all
-    parts agree, each clip that the person scored counts as one answer (`proportion.wilson`). The interval ends at the
-    bounds of the score.
+    The variance is that of the sum over clips, or `clusters` of clips, of each answer's part in the estimate. So the
+    answers of a clip may depend on each other, and the answers that the person scored count in both means, as they are
+    part of both. If all parts agree, each clip that the person scored counts as one answer (`proportion.wilson`). The
+    interval ends at the bounds of the score.
 
     >>> correct(np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0, 0.0]), "abcd").mean.value
     0.25
@@ -54,7 +56,8 @@ def correct(
     mean = float(judge.mean())
     if not scored.any():
         return Corrected(mean, UNDEFINED, len(judge))
-    _, clip = np.unique(np.array([str(name) for name in clips]), return_inverse=True)
+    names = [str(name) for name in clips]
+    clip = number_clusters(names, clusters)
     gap = person[scored] - judge[scored]
     value = mean + float(gap.mean())
     parts = _parts(judge, clip)
@@ -67,7 +70,9 @@ def correct(
     if half < ROUNDING and math.isfinite(span):
         ends = wilson(np.full(seen, (value - bounds[0]) / span), np.ones(seen))
         low, high = (bounds[0] + span * float(end) for end in ends)
-    return Corrected(mean, Estimate(value, low, high, int(scored.sum()), seen), len(judge))
+    return Corrected(
+        mean, Estimate(value, low, high, int(scored.sum()), seen, clips=len({*np.array(names)[scored]})), len(judge)
+    )
 
 
 def _parts(values: np.ndarray, clip: np.ndarray) -> np.ndarray:

@@ -1,13 +1,16 @@
-"""Record the coverage of intervals in simulation, and warn about intervals from few clips."""
+"""Record the coverage of intervals in simulation, and warn about intervals from few clips or clusters."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from speechiq.core.console import count_of
+from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import Important
 
-ENOUGH = 50
+ENOUGH, ENOUGH_CLUSTERS = 50, 10
 
 
 class Coverage(NamedTuple):
@@ -27,37 +30,76 @@ MEASURED = {
 }
 
 
-def caution_of_raw(clips: int) -> str | None:
+def count_units(clips: int, clusters: int) -> str:
+    """Return the number of clips in words, and that of their clusters if clips share one.
+
+    >>> count_units(14, 14), count_units(200, 6)
+    ('14 clips', '200 clips in 6 clusters')
+    """
+    return count_of(clips, "clip") + f" in {count_of(clusters, 'cluster')}" * (clusters < clips)
+
+
+def caution_of_clusters(clips: int, clusters: int) -> str | None:
+    """Return the caution about intervals from few clusters; None from 10 on, and if no two clips share one.
+
+    >>> caution_of_clusters(200, 6)
+    '200 clips in 6 clusters: intervals from fewer than 10 clusters are unreliable, since clips of one cluster, such \
+as a call or a speaker, are alike'
+    """
+    if clusters >= min(clips, ENOUGH_CLUSTERS):
+        return None
+    return (
+        f"{count_units(clips, clusters)}: intervals from fewer than {ENOUGH_CLUSTERS} clusters are unreliable, since "
+        "clips of one cluster, such as a call or a speaker, are alike"
+    )
+
+
+def caution_of_estimates(cells: Iterable[Any]) -> str | None:
+    """Return the caution of the estimate with the fewest clusters among some cells; None if all have enough."""
+    estimates = [cell for cell in cells if isinstance(cell, Estimate) and cell.clusters < cell.clips]
+    few = min(estimates, key=attrgetter("clusters"), default=None)
+    return few and caution_of_clusters(few.clips, few.clusters)
+
+
+def caution_of_raw(clips: int, clusters: int) -> str | None:
     """Return the caution about intervals of mean raw scores; None from 50 clips (of the smallest category) on.
 
-    >>> caution_of_raw(14)
+    Below 10 clusters of several clips it is that of `caution_of_clusters`.
+
+    >>> caution_of_raw(14, 14)
     'Small test set (14 clips): the intervals are approximate. Those from fewer than 50 clips may be too narrow'
     """
+    if few := caution_of_clusters(clips, clusters):
+        return few
     if clips >= ENOUGH:
         return None
-    return f"{_begin(clips)} Those from fewer than {ENOUGH} clips may be too narrow"
+    return f"{_begin(clips, clusters)} Those from fewer than {ENOUGH} clips may be too narrow"
 
 
-def caution(clips: int) -> str | None:
+def caution(clips: int, clusters: int) -> str | None:
     """Return the caution about intervals of small sets; None from 50 clips (of the smallest level) on.
 
-    >>> caution(50) is None
+    Below 10 clusters of several clips it is that of `caution_of_clusters`.
+
+    >>> caution(50, 50) is None
     True
     """
+    if few := caution_of_clusters(clips, clusters):
+        return few
     if clips >= ENOUGH:
         return None
     size = max((size for size in MEASURED if size <= clips), default=min(MEASURED))
     own, norms = (f"{low} to {high} %" for low, high in MEASURED[size])
     covered = f"95 % intervals of SIQ covered {own} in simulation, {norms} on norms"
     with_size = f"With {size} clips, " * (clips != size)
-    return f"{_begin(clips)} {with_size}{covered}"
+    return f"{_begin(clips, clusters)} {with_size}{covered}"
 
 
 def caution_lines(caution: str | None) -> list[str]:
     """Return a caution as lines below a table: its first sentence is important, the figures follow; none without it."""
     sentence, _, figures = (caution or "").partition(". ")
-    return [Important(f"{sentence}."), figures] if caution else []
+    return [line for line in (Important(f"{sentence}."), figures) if line] if caution else []
 
 
-def _begin(clips: int) -> str:
-    return f"Small test set ({count_of(clips, 'clip')}): the intervals are approximate."
+def _begin(clips: int, clusters: int) -> str:
+    return f"Small test set ({count_units(clips, clusters)}): the intervals are approximate."

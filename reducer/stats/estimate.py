@@ -21,6 +21,7 @@ class Estimate(NamedTuple):
         n: Number of items that it comes from.
         clusters: Number of independent units of these items, such as clips.
         draws: Number of draws on which it is defined; 0 for an interval without draws.
+        clips: Number of clips; above that of clusters if clips share one.
     """
 
     value: float
@@ -29,6 +30,7 @@ class Estimate(NamedTuple):
     n: int = 0
     clusters: int = 0
     draws: int = 0
+    clips: int = 0
 
     @property
     def ends(self) -> tuple[float, float]:

@@ -8,10 +8,12 @@ count as one answer each.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from speechiq.reducer.stats.clusters import NO_CLUSTERS, number_clusters
 from speechiq.reducer.stats.estimate import UNDEFINED, Estimate
 from speechiq.reducer.stats.interval import CONFIDENCE, Interval
 
@@ -19,7 +21,7 @@ from speechiq.reducer.stats.interval import CONFIDENCE, Interval
 ROUNDING = 1e-12
 
 
-def wilson(sums: np.ndarray, sizes: np.ndarray) -> Interval:
+def wilson(sums: np.ndarray, sizes: np.ndarray, clips: int = 0) -> Interval:
     """Return the interval of a ratio of sums over units, between 0 and 1.
 
     The variance between units, as a share of what it is if every unit is all 0 or all 1, says how many independent
@@ -30,6 +32,8 @@ def wilson(sums: np.ndarray, sizes: np.ndarray) -> Interval:
     Args:
         sums: Sum of the values of each unit, shape (..., units), from 0 to the unit's size.
         sizes: How much each unit counts, shape (units,), such as its number of items; not all 0.
+        clips: Number of clips, if units are clusters of several. The pooled answer then counts as a clip and adds no
+            degree of freedom, since the variance between few clusters is uncertain however many answers they have.
 
     >>> [end.round(3).tolist() for end in wilson(np.array([[1, 0, 0, 0, 0], [0, 0, 0, 0, 0]]), np.ones(5))]
     [[0.036, 0.0], [0.624, 0.434]]
@@ -42,10 +46,13 @@ def wilson(sums: np.ndarray, sizes: np.ndarray) -> Interval:
     spread = ((sums - mean[..., None] * sizes) ** 2).sum(axis=-1)
     varies = spread > ROUNDING * np.maximum(largest, ROUNDING)
     ratio = np.divide(spread, largest, out=np.ones_like(mean), where=varies)
-    rare = units * np.minimum(mean, 1 - mean)
+    rare, freedom = units * np.minimum(mean, 1 - mean), units
+    if clips:
+        rare, freedom = clips * np.minimum(mean, 1 - mean), max(units - 1, 1)
+        ratio *= units / freedom
     ratio *= (rare + 1) / (rare + ratio)
     tail = (1 + CONFIDENCE) / 2
-    normal, student = stdtrit(np.inf, tail) ** 2, stdtrit(units, tail) ** 2
+    normal, student = stdtrit(np.inf, tail) ** 2, stdtrit(freedom, tail) ** 2
     quantile = normal + np.maximum(1 - ratio, 0) * (student - normal)
     pull = quantile * ratio / units
     center = (mean + pull / 2) / (1 + pull)
@@ -54,21 +61,27 @@ def wilson(sums: np.ndarray, sizes: np.ndarray) -> Interval:
 
 
 def share(
-    sums: Sequence[float] | np.ndarray, sizes: Sequence[float] | np.ndarray, clips: Sequence[Hashable]
+    sums: Sequence[float] | np.ndarray,
+    sizes: Sequence[float] | np.ndarray,
+    clips: Sequence[Hashable],
+    clusters: Mapping[Any, str] = NO_CLUSTERS,
 ) -> Estimate:
-    """Return the share of some items among others with its interval; all items of a clip are one unit.
+    """Return the share of some items among others with its interval; all items of a clip or cluster are one unit.
 
     Args:
         sums: What each item adds to the share, from 0 to its size.
         sizes: How much each item counts; 0 for one that does not.
         clips: The clip of each item.
+        clusters: Clip -> its cluster, for clips that have one.
 
     >>> [round(number, 3) for number in share([1, 1, *[0] * 15], [1] * 17, range(17))[:3]]
     [0.118, 0.033, 0.343]
     """
     if not np.sum(sizes):
         return UNDEFINED
-    unit = np.unique(np.array([str(clip) for clip in clips]), return_inverse=True)[1]
+    names = [str(clip) for clip in clips]
+    unit, count = number_clusters(names, clusters), len(set(names))
     above, below = (np.bincount(unit, np.asarray(values, float)) for values in (sums, sizes))
-    low, high = wilson(above, below)
-    return Estimate(float(above.sum() / below.sum()), float(low), float(high), len(unit), len(below))
+    low, high = wilson(above, below, count if len(below) < count else 0)
+    value = float(above.sum() / below.sum())
+    return Estimate(value, float(low), float(high), len(unit), len(below), clips=count)

@@ -9,14 +9,15 @@ from speechiq.reducer.stats.interval import CONFIDENCE
 ROUNDING = 1e-9
 
 
-def separates(raw: np.ndarray) -> bool:
+def separates(raw: np.ndarray, clusters: np.ndarray | None = None) -> bool:
     """Return whether the mean scores of at least two systems differ beyond their paired 95 % interval.
 
-    The intervals are Student's, over the clips on which both systems have a score, and are widened for the number of
-    pairs (Bonferroni): if systems are equal, fewer than one level in 20 separates them.
+    The intervals are Student's, over the clusters of the clips on which both systems have a score, and are widened for
+    the number of pairs (Bonferroni): if systems are equal, fewer than one level in 20 separates them.
 
     Args:
         raw: X_raw of one level, shape (systems, clips); NaN for a clip without a score.
+        clusters: The number of each clip's cluster, shape (clips,); None if no two clips share one.
 
     >>> separates(np.array([[0.0, 0.1, 0.0, 0.1], [1.0, 0.9, 1.0, 0.8]]))
     True
@@ -37,5 +38,21 @@ def separates(raw: np.ndarray) -> bool:
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = (sums - sums.T) / clips
         variance = np.maximum(squares + squares.T - 2 * values @ values.T - clips * mean**2, 0) / (clips - 1)
-        half_width = stdtrit(clips - 1, 1 - (1 - CONFIDENCE) / 2 / pairs) * np.sqrt(variance / clips)
-        return bool((np.abs(mean) > half_width + ROUNDING).any(where=clips > 1))
+        error, count = np.sqrt(variance / clips), clips
+        if clusters is not None and len(set(clusters.tolist())) < len(clusters):
+            error, count = _cluster_error(values, both, clusters, mean)
+        half_width = stdtrit(count - 1, 1 - (1 - CONFIDENCE) / 2 / pairs) * error
+        return bool((np.abs(mean) > half_width + ROUNDING).any(where=count > 1))
+
+
+def _cluster_error(
+    values: np.ndarray, both: np.ndarray, clusters: np.ndarray, mean: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the standard error of each mean difference over clusters, and the number of clusters behind it."""
+    squares, count = np.zeros_like(mean), np.zeros_like(mean)
+    for cluster in range(int(clusters.max()) + 1):
+        own = clusters == cluster
+        sums, clips = values[:, own] @ both[:, own].T, both[:, own] @ both[:, own].T
+        squares += (sums - sums.T - np.where(clips > 0, mean, 0.0) * clips) ** 2
+        count += clips > 0
+    return np.sqrt(squares * count / (count - 1)) / (both @ both.T), count

@@ -10,6 +10,8 @@ import numpy as np
 
 from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.stats.agreement import compare_raters
+from speechiq.reducer.stats.clusters import NO_CLUSTERS
+from speechiq.reducer.stats.coverage import caution_of_estimates
 from speechiq.reducer.stats.grid import INTERVAL, Column, Grid
 
 Key = TypeVar("Key", str, tuple[str, Item])
@@ -31,6 +33,7 @@ RATERS = (Column("a", "A"), Column("b", "B"), Column("items", "Items", "d"))
 def compare_each_pair(
     raters: Iterable[tuple[str, Mapping[Key, float]]],
     clip_of: Callable[[Key], str],
+    clusters: Mapping[str, str] = NO_CLUSTERS,
     *,
     fewest: int = 1,
     draws: int,
@@ -39,14 +42,14 @@ def compare_each_pair(
     """Return a record for each two raters: their names `a` and `b`, the number of `items`, and their agreement.
 
     Pairs with fewer than `fewest` items that both scored are left out. Intervals come from draws of the clips of the
-    items, which `clip_of` names; 0 draws leave them out.
+    items, which `clip_of` names, or of their `clusters`; 0 draws leave them out.
     """
     records = []
     for (name_a, scores_a), (name_b, scores_b) in combinations(raters, 2):
         keys = sorted(scores_a.keys() & scores_b.keys())
         if len(keys) >= fewest:
             a, b = (np.array([float(scores[key]) for key in keys]) for scores in (scores_a, scores_b))
-            agreement = compare_raters(a, b, [clip_of(key) for key in keys], draws=draws, seed=seed)
+            agreement = compare_raters(a, b, [clip_of(key) for key in keys], clusters, draws=draws, seed=seed)
             records.append({"a": name_a, "b": name_b, "items": len(keys), **agreement._asdict()})
     return records
 
@@ -59,4 +62,5 @@ def as_grid(
     names: Sequence[Column] = RATERS,
 ) -> Grid:
     """Return a grid of records with the fields of an `Agreement`: columns that name each row, then `statistics`."""
-    return Grid(title, [*names, *(COLUMNS[name] for name in statistics)], rows, notes)
+    few = caution_of_estimates(cell for row in rows for cell in row.values())
+    return Grid(title, [*names, *(COLUMNS[name] for name in statistics)], rows, [*notes, *filter(None, [few])])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.scores.remarks import title
-from speechiq.reducer.stats.coverage import caution
+from speechiq.reducer.stats.coverage import caution, count_units
 from speechiq.reducer.stats.estimate import Difference
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ class Comparison(NamedTuple):
         siq: Difference in SIQ; None without a scale.
         asked: What must agree for a system to be better: levels, `siq`.
         clips: Every clip's part, largest first.
+        clusters: Number of clusters of these clips, which is that of clips if no two share one.
         no_siq: Why SIQ is missing and what to do; None if it is not.
         levels: Level -> how it is scored.
         undefined: Level -> what was left out, for levels on which items may have no score.
@@ -84,6 +85,7 @@ class Comparison(NamedTuple):
     siq: Difference | None
     asked: tuple[str, ...]
     clips: list[Share]
+    clusters: int
     no_siq: str | None = None
     levels: Mapping[str, Category] = MappingProxyType({})
     undefined: Mapping[str, Undefined] = MappingProxyType({})
@@ -124,8 +126,13 @@ class Comparison(NamedTuple):
 
     @property
     def caution(self) -> str | None:
-        """Return the caution about intervals from few clips (`coverage.caution`)."""
-        return caution(len(self.clips))
+        """Return the caution about intervals from few clips or clusters (`coverage.caution`)."""
+        return caution(len(self.clips), self.clusters)
+
+    @property
+    def units(self) -> str:
+        """Return the number of clips and clusters that a draw takes, in words."""
+        return count_units(len(self.clips), self.clusters)
 
     @property
     def sides(self) -> dict[str, int]:

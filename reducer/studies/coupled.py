@@ -72,7 +72,7 @@ def compare(
     shares = np.array(
         [units[level] * scale.levels[level].weight * part for level, part in zip(gaps, of_z, strict=True)]
     )
-    p = permute(np.array([*of_raw, *of_z, shares.sum(axis=0)]), seed)
+    p = permute(np.array([*of_raw, *of_z, shares.sum(axis=0)]), seed, clips.clusters)
 
     levels = scores.levels.values()
     values = [*(level_scores.raw for level_scores in levels), *(level_scores.z for level_scores in levels), scores.siq]
@@ -93,6 +93,7 @@ def compare(
         siq=differences[-1] if scaled else None,
         asked=asked,
         clips=order_shares(clips.names, shares, list(gaps)),
+        clusters=clips.count,
         no_siq=no_siq,
         levels=pool.levels,
     )
@@ -115,7 +116,7 @@ def _check_asked(asked: Collection[str] | None, known: tuple[str, ...], no_siq: 
 
 def draw_gap(pool: ScoreMatrix, a: int, b: int, scale: Scale, draws: int, seed: int) -> Draws:
     """Return the draws of one system's scores minus another's, clip by clip, without the rest of the pool."""
-    gap = ScoreMatrix(("gap",), pool.clips, {level: raw[[a]] - raw[[b]] for level, raw in pool.raw.items()})
+    gap = pool._replace(systems=("gap",), raw={level: raw[[a]] - raw[[b]] for level, raw in pool.raw.items()})
     levels = {level: level_scale._replace(mean=0.0) for level, level_scale in scale.levels.items()}
     return draw(gap, scale=scale._replace(levels=levels), draws=draws, seed=seed, tail_allowance=0)
 

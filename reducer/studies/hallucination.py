@@ -11,6 +11,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.letters.options import UNPARSED
 from speechiq.reducer.runs.answers import NONE_OF_THE_ABOVE, Answers
 from speechiq.reducer.runs.rows import Item
+from speechiq.reducer.stats.coverage import caution_of_estimates
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Column, Grid
 from speechiq.reducer.stats.interval import CONFIDENCE
@@ -51,7 +52,7 @@ def count(answers: Answers, confirmed: Mapping[Item, Confirmed]) -> list[Halluci
     for system, answered in answers.votes.items():
         votes = [answered[item].vote for item in items]
         invented = [vote not in (NONE_OF_THE_ABOVE, UNPARSED) for vote in votes]
-        rate = share(invented, np.ones(len(votes)), [clip for clip, *_ in items])
+        rate = share(invented, np.ones(len(votes)), [clip for clip, *_ in items], answers.clusters)
         counts = len(votes), sum(invented), votes.count(NONE_OF_THE_ABOVE), votes.count(UNPARSED)
         rows.append(Hallucination(system, answers.controls.get(system, ""), *counts, rate))
     return sorted(rows, key=lambda row: (row.rate.value, row.system))
@@ -68,5 +69,8 @@ def as_grid(counts: list[Hallucination]) -> Grid:
         Column("none_of_the_above", "None of\nthe above", "d"),
         Column("unparsed", "Unreadable", "d"),
     ]
-    notes = [f"{counts[0].asked} unanswerable questions; interval: Wilson over clips, {100 * CONFIDENCE:.0f} %"]
+    few = caution_of_estimates(count.rate for count in counts)
+    units = "clusters" if counts[0].rate.clusters < counts[0].rate.clips else "clips"
+    notes = [f"{counts[0].asked} unanswerable questions; interval: Wilson over {units}, {100 * CONFIDENCE:.0f} %"]
+    notes += [few] * bool(few)
     return Grid("Hallucination", columns, [count._asdict() for count in counts], notes)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.conditions import compare_systems
@@ -17,6 +16,7 @@ from speechiq.reducer.runs.texts import can_pool, read_lengths
 from speechiq.reducer.scores import comparability
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples, resample
+from speechiq.reducer.stats.clusters import number_clusters
 from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw
 from speechiq.reducer.stats.estimate import Difference
 from speechiq.reducer.stats.permutation import permute
@@ -66,8 +66,9 @@ def compare_metrics(pairs: Sequence[Pair], metrics: Sequence[str], options: Scor
     weights = np.array([[by_clip.get(clip, 1.0) for clip in clips] for by_clip in lengths])
     levels = {name: _describe(name, signs[name]) for name in metrics}
     names = pairs[0].a.name, pairs[0].b.name
-    comparison = _compare(names, [clip for (clip,) in clips], levels, raw, weights, options)
-    caution = caution_of_raw(len(clips)) if options.draws else None
+    clusters = {clip: name for pair in pairs for system in pair.both for clip, name in system.clusters.items()}
+    comparison = _compare(names, [clip for (clip,) in clips], clusters, levels, raw, weights, options)
+    caution = caution_of_raw(len(clips), comparison.clusters) if options.draws else None
     return Compared(
         comparison=comparison,
         flags=[],
@@ -95,6 +96,7 @@ def _describe(name: str, sign: float) -> Category:
 def _compare(
     names: tuple[str, str],
     clips: Sequence[str],
+    clusters: Mapping[str, str],
     levels: dict[str, Category],
     raw: np.ndarray,
     weights: np.ndarray,
@@ -111,11 +113,11 @@ def _compare(
         above, below = counts @ gaps.T, counts @ weights.T
         return np.asarray(np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0))
 
-    estimates = resample(means, clips, draws=options.draws, seed=options.seed).estimates
+    drawn = resample(means, clips, clusters, draws=options.draws, seed=options.seed)
     with np.errstate(invalid="ignore"):
         scores = sums.sum(axis=2) / weights.sum(axis=1)[:, None]
         parts = gaps / weights.sum(axis=1)[:, None]
-    p = permute(np.nan_to_num(parts), options.seed)
+    p = permute(np.nan_to_num(parts), options.seed, number_clusters(clips, clusters))
     shares = [part / spread_of(values) / len(levels) for part, values in zip(np.nan_to_num(parts), raw, strict=True)]
     counts = {
         name: Undefined(int(absent[0].sum()), int(absent[1].sum()), len(clips), int(defined.sum()))
@@ -130,21 +132,21 @@ def _compare(
         seed=options.seed,
         raw={
             name: Difference(float(score[0]), float(score[1]), estimate.low, estimate.high, chance)
-            for name, score, estimate, chance in zip(levels, scores, estimates, p.tolist(), strict=True)
+            for name, score, estimate, chance in zip(levels, scores, drawn.estimates, p.tolist(), strict=True)
         },
         z={},
         siq=None,
         asked=tuple(levels),
         clips=order_shares(clips, np.array(shares), [*levels]),
         levels=levels,
+        clusters=drawn.clusters,
         undefined=counts,
     )
 
 
 def _notes(comparison: Comparison, caution: str | None) -> Iterator[str]:
-    clips = count_of(len(comparison.clips), "clip")
     if comparison.draws:
-        yield f"{describe_samples(comparison.draws, comparison.seed, clips)}; all metrics share each sample"
+        yield f"{describe_samples(comparison.draws, comparison.seed, comparison.units)}; all metrics share each sample"
     pooled = [name for name in comparison.levels if can_pool(name)]
     means = [name for name in comparison.levels if not can_pool(name)]
     ways = {"pooled over clips": pooled, "mean over clips": means}

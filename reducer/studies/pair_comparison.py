@@ -83,7 +83,7 @@ def compare(pair: Pair, options: ScoringOptions) -> Compared:
     )
     caution = comparison.caution if has_scale else None
     if not has_scale and options.draws:
-        caution = caution_of_raw(min(map(len, matrix.clips.values())))
+        caution = caution_of_raw(*matrix.smallest)
     own_scale = f"the pool of {len(kept)} systems, {options.rule}" if comparison.siq else None
     scale_name = norms.title if norms else own_scale
     content = as_json(comparison) | {
@@ -149,7 +149,7 @@ def _notes(
         yield Important(remarks.few)
     yield from remarks.counted()
     if comparison.draws:
-        yield describe_samples(comparison.draws, comparison.seed, count_of(len(comparison.clips), "clip"))
+        yield describe_samples(comparison.draws, comparison.seed, comparison.units)
         yield from caution_lines(caution)
     if comparison.left_out and pair.suite == SIQ:
         yield f"{count_of(comparison.left_out, 'bootstrap sample')} left out, in which no clip separates the systems"

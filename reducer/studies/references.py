@@ -12,6 +12,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.stats.agreement import mean_difference
 from speechiq.reducer.stats.bootstrap import bootstrap
+from speechiq.reducer.stats.coverage import caution_of_estimates
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Column, Grid
 
@@ -74,6 +75,8 @@ def _compare(system: System, draws: int, seed: int) -> Iterator[ReferenceErrors]
                 f"{name} and {cleaned} share no clip ids",
                 "run both from one source, with --metadata dataset_path=...",
             )
+        names = {clip: f"{name}/{clip}" for clip in shared}
+        clusters = {clip: system.clusters[key] for clip, key in names.items() if key in system.clusters}
         before, after = (np.array([sets[version][clip] for clip in shared]) for version in (name, cleaned))
         yield ReferenceErrors(
             dataset=name,
@@ -82,7 +85,7 @@ def _compare(system: System, draws: int, seed: int) -> Iterator[ReferenceErrors]
             changed=int((before != after).sum()),
             original=float(before.mean()),
             cleaned=float(after.mean()),
-            difference=bootstrap(partial(mean_difference, before, after), shared, draws=draws, seed=seed),
+            difference=bootstrap(partial(mean_difference, before, after), shared, clusters, draws=draws, seed=seed),
         )
 
 
@@ -99,4 +102,5 @@ def as_grid(rows: Sequence[ReferenceErrors], unit: str) -> Grid:
         Column("share", "Share\n%", ".1f", factor=100.0),
     ]
     notes = ["Difference: the part of the error rate that the references cause", "Share: of the original rate"]
+    notes += filter(None, [caution_of_estimates(row.difference for row in rows)])
     return Grid("Errors of the references", columns, [row._asdict() | {"share": row.share} for row in rows], notes)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import describe_samples
+from speechiq.reducer.stats.coverage import caution_of_clusters
 from speechiq.reducer.stats.grid import Column, Grid, Important
 from speechiq.reducer.studies.judges.reliability import POOLED
 from speechiq.reducer.tables.scoreboard_table import SYSTEM
@@ -73,5 +74,6 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
     if any(of.empty for found in scoreboard.reliability.values() for of in found):
         yield "empty answers are not sent to a judge: Equal, Alpha and correlations leave them out"
     if scoreboard.bars:
-        yield describe_samples(scoreboard.bars.draws, scoreboard.bars.seed)
+        yield describe_samples(scoreboard.bars.draws, scoreboard.bars.seed, scoreboard.pool.units)
+        yield from filter(None, [caution_of_clusters(*scoreboard.pool.smallest)])
     yield "a judge can agree with itself and be wrong: `siq judge check` compares it with people"

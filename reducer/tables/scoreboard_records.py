@@ -40,6 +40,7 @@ def as_json(scoreboard: Scoreboard) -> dict[str, Any]:
             for column, of in further.levels.items()
         },
         "clips": {category: len(clips) for category, clips in pool.clips.items()},
+        "clusters": {category: of.clusters for category, of in remarks.counts.items()},
         "items": {category: of.items for category, of in remarks.counts.items()},
         "limited": {
             category: {"asked": of.asked, "whole": of.whole} for category, of in remarks.counts.items() if of.limited

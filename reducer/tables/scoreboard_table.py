@@ -143,7 +143,7 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
     if bars:
         why = "no clip in them separates the systems" if scale else "they have no clip of some category"
         left_out = f", {bars.left_out} of them left out: {why}"
-        yield f"{describe_samples(bars.draws, bars.seed)}{left_out * bool(bars.left_out)}"
+        yield f"{describe_samples(bars.draws, bars.seed, scoreboard.pool.units)}{left_out * bool(bars.left_out)}"
         yield from caution_lines(scoreboard.caution)
     if bars and scoreboard.has_siq and (bars.siq.low == bars.siq.high).any():
         yield Important("an interval of zero width means nothing: too few clips separate the systems")
@@ -164,7 +164,7 @@ def group_caption(scoreboard: Scoreboard, field: str) -> Iterator[str]:
     yield UNPAIRED
     yield f"{category.unit}, {category.measure.direction} is better"
     if bars:
-        yield describe_samples(bars.draws, bars.seed)
+        yield describe_samples(bars.draws, bars.seed, scoreboard.pool.units)
         yield from caution_lines(scoreboard.caution)
 
 

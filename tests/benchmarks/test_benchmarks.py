@@ -12,6 +12,7 @@ from tests.reducer.browser import CHROMIUM
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 SMALLEST = {
     "coverage": ("--clips", "5", "--sets", "2", "--draws", "20", "--populations", "like"),
+    "coverage_clusters": ("--clusters", "3", "--icc", "0.1", "--sets", "2", "--draws", "40"),
     "decoding": ("--clips", "2", "--joined", "2"),
     "growth": ("--clips", "1", "--times", "1"),
     "hand_overs": (),
@@ -28,11 +29,16 @@ SMALLEST = {
     "suite_vs_request_at_a_time": ("--clips", "1"),
 }
 #: What the benchmarks share.
-OTHERS = {"measure"}
+OTHERS = {"measure", "populations"}
+
+
+def script_of(name: str) -> str:
+    """Return the name of the script behind a name of `SMALLEST`."""
+    return name.removesuffix("_killed").removesuffix("_clusters")
 
 
 def test_every_benchmark_is_run_here():
-    assert {file.stem for file in FOLDER.glob("*.py")} == {name.removesuffix("_killed") for name in SMALLEST} | OTHERS
+    assert {file.stem for file in FOLDER.glob("*.py")} == {*map(script_of, SMALLEST)} | OTHERS
 
 
 def environment(tiny_cascade):
@@ -42,7 +48,7 @@ def environment(tiny_cascade):
 @pytest.mark.checks
 @pytest.mark.parametrize("name", SMALLEST)
 def test_runs_at_its_smallest_size(name, tiny_cascade, tmp_path):
-    script = str(FOLDER / f"{name.removesuffix('_killed')}.py")
+    script = str(FOLDER / f"{script_of(name)}.py")
     done = run("python", script, *SMALLEST[name], env=environment(tiny_cascade) | {"BENCHMARK_RESULTS": str(tmp_path)})
     assert done.returncode == 0, done.stderr[-3000:]
     (written,) = tmp_path.glob("*.json")

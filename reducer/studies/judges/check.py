@@ -106,14 +106,21 @@ def _check_rubric(
     points = [(means[answer.id], answer.stored.points) for answer in judged if answer.id in means]
     grades, confusion = _confuse(np.array(points))
     clips = {answer.id: answer.item[0] for answer in answers}
+    clusters = _name_clusters(answers)
     persons = agreement.compare_each_pair(
         [(person, {id: score for id, score in by_id.items() if id in clips}) for person, by_id in scores.items()],
         clips.__getitem__,
+        clusters,
         fewest=FEWEST,
         draws=draws,
         seed=seed,
     )
     return Checked(rubric, groups, left_out, grades, confusion, len(answers) - len(judged), persons)
+
+
+def _name_clusters(answers: Sequence[JudgedRow]) -> dict[str, str]:
+    """Return clip -> its cluster, for clips that have one."""
+    return {answer.item[0]: str(answer.doc.cluster) for answer in answers if answer.doc.cluster is not None}
 
 
 def _group(answers: Sequence[JudgedRow]) -> dict[tuple[str, str], list[JudgedRow]]:
@@ -133,9 +140,11 @@ def _compare(
     judge = np.array([answer.stored.points for answer in answers])
     person = np.array([means.get(answer.id, math.nan) for answer in answers])
     clips = np.array([answer.item[0] for answer in answers])
-    scored = ~np.isnan(person)
-    numbers = compare_raters(judge[scored], person[scored], clips[scored].tolist(), draws=draws, seed=seed)._asdict()
-    corrected = correct(judge, person, clips.tolist(), rubric.scale)
+    scored, clusters = ~np.isnan(person), _name_clusters(answers)
+    numbers = compare_raters(
+        judge[scored], person[scored], clips[scored].tolist(), clusters, draws=draws, seed=seed
+    )._asdict()
+    corrected = correct(judge, person, clips.tolist(), rubric.scale, clusters)
     counts = {"answers": corrected.answers, "scored": corrected.mean.n}
     return counts | numbers | {"judge": corrected.judge, "corrected": corrected.mean}
 

@@ -111,6 +111,8 @@ def _compare_category(
     groups = {name: _pair(side_a[name], side_b[name], category, allow_mismatch) for name in shared}
     if len(groups) > 1:
         groups = {ALL: [*chain.from_iterable(groups.values())]} | groups
+    systems = [system for side in sides for system in side.values()]
+    clusters = {clip: cluster for system in systems for clip, cluster in system.clusters.items()}
     for name, pairs in groups.items():
         rated = [(clip, a, b) for clip, a, b in pairs if not (a.unjudged or b.unjudged)]
         if not rated:
@@ -127,7 +129,7 @@ def _compare_category(
             mean_b=float(scores_b.mean()),
             ordinal=ordinal,
             agreement=compare_raters(
-                scores_a, scores_b, [clip for clip, *_ in rated], ordinal=ordinal, draws=draws, seed=seed
+                scores_a, scores_b, [clip for clip, *_ in rated], clusters, ordinal=ordinal, draws=draws, seed=seed
             ),
         )  # fmt: skip
 

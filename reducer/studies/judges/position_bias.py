@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from speechiq.reducer.stats.clusters import NO_CLUSTERS
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.proportion import share
 
@@ -33,12 +34,15 @@ class PositionBias(NamedTuple):
     first: Estimate
 
 
-def measure(pairs: Sequence[PairJudgment], clips: Sequence[str]) -> PositionBias:
+def measure(
+    pairs: Sequence[PairJudgment], clips: Sequence[str], clusters: Mapping[str, str] = NO_CLUSTERS
+) -> PositionBias:
     """Return the position bias of a judge; its shares have intervals over clips (`proportion.share`).
 
     Args:
         pairs: What `judge_pairs` returned.
         clips: The clip of each pair.
+        clusters: Clip -> its cluster, for clips that have one.
 
     >>> from types import SimpleNamespace as Pair
     >>> pairs = [Pair(shown_first=(1.0,), shown_second=(-1.0,)), Pair(shown_first=(1.0,), shown_second=(1.0,))]
@@ -49,7 +53,8 @@ def measure(pairs: Sequence[PairJudgment], clips: Sequence[str]) -> PositionBias
     rows = [_count(np.array(pair.shown_first), np.array(pair.shown_second)) for pair in pairs]
     draws, judged, changed, turned, won, first = np.array(rows, float).reshape(len(rows), 6).T
     unjudged = 1 - float(judged.sum()) / float(draws.sum()) if draws.sum() else math.nan
-    shares = share(changed, judged, clips), share(turned, judged, clips), share(first, won, clips)
+    sums = (changed, judged), (turned, judged), (first, won)
+    shares = (share(*counts, clips, clusters) for counts in sums)
     return PositionBias(len(rows), unjudged, *shares)
 
 

@@ -16,6 +16,7 @@ from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats import agreement
 from speechiq.reducer.stats.bootstrap import bootstrap
+from speechiq.reducer.stats.clusters import NO_CLUSTERS
 from speechiq.reducer.stats.estimate import Estimate
 
 #: Name of the reliability over all categories.
@@ -52,8 +53,12 @@ class Reliability(NamedTuple):
     constant: bool
 
 
-def measure(judged: Mapping[Item, Judged], *, draws: int, seed: int = 0) -> Reliability:
-    """Return the reliability of a judge on some answers, with intervals from draws of clips; 0 draws leave them out.
+def measure(
+    judged: Mapping[Item, Judged], clusters: Mapping[str, str] = NO_CLUSTERS, *, draws: int, seed: int = 0
+) -> Reliability:
+    """Return the reliability of a judge on some answers, with intervals from draws of clips, or of their clusters.
+
+    0 draws leave intervals out.
 
     Empty answers are not sent to a judge: agreement and correlations leave them out.
     """
@@ -67,7 +72,7 @@ def measure(judged: Mapping[Item, Judged], *, draws: int, seed: int = 0) -> Reli
     def correlate(others: Sequence[float]) -> Estimate:
         pairs = np.array([(answer.judge, other) for answer, other in zip(answers, others, strict=True)]).reshape(-1, 2)
         rows = np.flatnonzero(~np.isnan(pairs).any(axis=1))
-        return over(partial(agreement.spearman, *pairs[rows].T), [clips[row] for row in rows])
+        return over(partial(agreement.spearman, *pairs[rows].T), [clips[row] for row in rows], clusters)
 
     return Reliability(
         items=len(judged),
@@ -77,7 +82,7 @@ def measure(judged: Mapping[Item, Judged], *, draws: int, seed: int = 0) -> Reli
         unread=mean(math.isnan(score) for answer in answers for score in answer.scores),
         draws=ratings.shape[1],
         equal=float(agreement.share_equal(ratings, np.ones((1, len(answers))))[0]),
-        alpha=over(partial(agreement.krippendorff, ratings, ordinal=ordinal), clips),
+        alpha=over(partial(agreement.krippendorff, ratings, ordinal=ordinal), clips, clusters),
         ordinal=ordinal,
         length=correlate([answer.words for answer in answers]),
         match=mean(answer.match for answer in judged.values()),
@@ -103,7 +108,7 @@ def add_reliability(scoreboard: Scoreboard) -> Scoreboard:
             join_categories({name: judged[name][row] for name in answers if name in judged}) for row in systems
         ]
     reliability = {
-        category: [measure(system, draws=draws, seed=seed) for system in systems]
+        category: [measure(system, scoreboard.pool.clusters, draws=draws, seed=seed) for system in systems]
         for category, systems in judged.items()
     }
     return scoreboard._replace(reliability=reliability)

@@ -1,7 +1,8 @@
 """Compute curves of scores over the strength of a condition: losses, slopes and crossings, with paired intervals.
 
-All runs are scored on the same clips, and intervals come from one set of draws of these clips with replacement: the
-percentiles 2.5 and 97.5 of what the draws give. Shares and grades have intervals of their own (`proportion`).
+All runs are scored on the same clips, and intervals come from one set of draws of these clips or their clusters, with
+replacement: percentiles of what the draws give (`stats.bootstrap`). Shares and grades have intervals of their own
+(`proportion`).
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Measured(NamedTuple):
         values: Score of each run, as people read it, shape (runs,).
         draws: The same in every draw, shape (draws, runs).
         ends: The 95 % interval of each score, shape (2, runs); NaN without draws.
+        clips: The clips that are drawn, with their clusters.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Measured(NamedTuple):
     values: np.ndarray
     draws: np.ndarray
     ends: np.ndarray
+    clips: Clips
 
 
 class Point(NamedTuple):
@@ -123,8 +126,9 @@ def measure(
     scale = scale or calibrate(pool._replace(systems=names, raw=raw))
     siq = score(pool, scale).siq
     drawn = draw(pool, scale=scale, draws=draws, seed=seed).siq if draws else np.empty((0, len(runs)))
-    ends = np.array([_ends(column) for column in drawn.T]).T
-    return [Measured("siq", "SIQ", 1.0, siq, drawn, ends), *levels], ""
+    clips = Clips.of(pool)
+    ends = np.array([_ends(column, clips) for column in drawn.T]).T
+    return [Measured("siq", "SIQ", 1.0, siq, drawn, ends, clips), *levels], ""
 
 
 def _measure_level(pool: ScoreMatrix, level: str, draws: int, seed: int) -> Measured:
@@ -136,11 +140,11 @@ def _measure_level(pool: ScoreMatrix, level: str, draws: int, seed: int) -> Meas
         sums, sizes = counts[:, places] @ raw.T, counts[:, places].sum(axis=1, keepdims=True)
         return np.asarray(np.divide(sums, sizes, out=np.full_like(sums, np.nan), where=sizes > 0))
 
-    drawn = resample(means, clips.names, draws=draws, seed=seed).values[1:]
-    ends = Interval(*np.array([_ends(column) for column in drawn.T]).T)
+    drawn = resample(means, clips.names, pool.clusters, draws=draws, seed=seed).values[1:]
+    ends = Interval(*np.array([_ends(column, clips) for column in drawn.T]).T)
     ends = bound_means(pool, level, ends) if draws else ends
     shown = category.show(raw.mean(axis=1)), category.show(drawn), np.sort(category.show(np.array(ends)), axis=0)
-    return Measured(level, category.unit, category.measure.sign, *shown)
+    return Measured(level, category.unit, category.measure.sign, *shown, clips)
 
 
 def draw_curves(measured: Measured, series: Mapping[str, Paths], runs: Sequence[SeriesRun]) -> Iterator[Curve]:
@@ -152,14 +156,14 @@ def draw_curves(measured: Measured, series: Mapping[str, Paths], runs: Sequence[
             values, draws = measured.values[rows], measured.draws[:, rows]
             losses, lost = ((scores[..., :1] - scores) * measured.sign for scores in (values, draws))
             points = [
-                Point(run, Estimate(*numbers), Estimate(loss, *_ends(loss_draws)))
+                Point(run, Estimate(*numbers), Estimate(loss, *_ends(loss_draws, measured.clips)))
                 for run, numbers, loss, loss_draws in zip(
                     path, np.vstack([values, measured.ends[:, rows]]).T.tolist(), losses.tolist(), lost.T, strict=True
                 )
             ]
             per = PER.get(path[-1].unit, 1.0)
             slopes = per * _slopes(np.array([run.strength for run in path[1:]]), np.vstack([values, draws])[:, 1:])
-            slope = Estimate(float(slopes[0]), *_ends(slopes[1:]))
+            slope = Estimate(float(slopes[0]), *_ends(slopes[1:], measured.clips))
             yield Curve(measured.name, measured.unit, direction, name, system, points, slope, per)
 
 
@@ -190,7 +194,7 @@ def find_crossings(measured: Measured, series: Mapping[str, Paths], runs: Sequen
             if math.isinf(value):
                 continue
             crossed = [zero for zero in zeros if not math.isinf(zero)]
-            ends = _ends(np.array([zero for zero in crossed if not math.isnan(zero)]))
+            ends = _ends(np.array([zero for zero in crossed if not math.isnan(zero)]), measured.clips)
             share = len(crossed) / len(zeros) if zeros else math.nan
             unit = runs[paths[better][-1]].unit
             yield Crossing(measured.name, name, better, worse, Estimate(value, *ends), share, unit)
@@ -223,7 +227,9 @@ def find_zeros(gaps: np.ndarray, strengths: np.ndarray) -> np.ndarray:
     return np.where(falls, at, np.inf)
 
 
-def _ends(draws: np.ndarray) -> tuple[float, float]:
-    """Return the 95 % interval of draws; NaN without draws."""
+def _ends(draws: np.ndarray, clips: Clips) -> tuple[float, float]:
+    """Return the 95 % interval of draws of clips; NaN without draws, and for clips of one cluster."""
+    count, clusters = len(clips.names), clips.count
     middle = np.median(draws[~np.isnan(draws)]) if np.isfinite(draws).any() else np.nan
-    return Resampled(np.append(middle, draws), 2, 2).estimate.ends
+    clusters = clusters if clusters < count else max(count, 2)  # draws of a single clip have zero width
+    return Resampled(np.append(middle, draws), count, clusters, count).estimate.ends

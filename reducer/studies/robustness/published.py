@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from speechiq.core.console import count_of
 from speechiq.reducer.scores.levels import SUITE as SIQ
+from speechiq.reducer.stats.coverage import count_units
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
 from speechiq.reducer.studies.robustness.curves import Crossing, Curve
 from speechiq.reducer.studies.robustness.study import Robustness
@@ -56,7 +56,9 @@ def _row(curve: Curve) -> dict[str, Cell]:
 
 def lines_of(robustness: Robustness) -> list[str]:
     """Return the lines below the tables of a suite."""
-    bars = f"intervals from {robustness.draws} bootstrap samples of {count_of(robustness.clips, 'clip')}"
+    bars = (
+        f"intervals from {robustness.draws} bootstrap samples of {count_units(robustness.clips, robustness.clusters)}"
+    )
     loss = "loss: how much worse than on clean audio, on the same clips"
     return [loss, *[bars] * bool(robustness.draws), *robustness.notes]
 
@@ -105,6 +107,7 @@ def as_content(robustness: Robustness) -> dict[str, Any]:
     fields = ("measure", "series", "system", "slope", "per", "strength_unit")
     return {
         "clips": robustness.clips,
+        "clusters": robustness.clusters,
         "draws": robustness.draws,
         "notes": robustness.notes,
         "points": [*as_records(robustness)],

@@ -24,6 +24,7 @@ class Robustness(NamedTuple):
 
     Attributes:
         clips: Number of clips of all levels, which are drawn together.
+        clusters: Number of their clusters, which is that of clips if no two share one.
         draws: Number of bootstrap samples of the intervals.
         notes: Lines below the tables.
     """
@@ -32,6 +33,7 @@ class Robustness(NamedTuple):
     curves: list[Curve]
     crossings: list[Crossing]
     clips: int
+    clusters: int
     draws: int
     notes: list[str]
 
@@ -56,10 +58,10 @@ def _study(suite: str, systems: list[System], draws: int, seed: int, norms: Norm
     measures, without = measure(pool, runs, suite, draws, seed, _scale_of(norms, pool) if suite == SIQ else None)
     curves = [curve for measured in measures for curve in draw_curves(measured, series, runs)]
     crossings = [crossing for measured in measures for crossing in find_crossings(measured, series, runs)]
-    caution = caution_of_raw(min(map(len, pool.clips.values()))) if draws else None
+    caution = caution_of_raw(*pool.smallest) if draws else None
     notes = [without, *caution_lines(caution)]
-    drawn = len(Clips.of(pool).names)
-    return Robustness(suite, curves, crossings, drawn, draws, [note for note in notes if note])
+    drawn = Clips.of(pool)
+    return Robustness(suite, curves, crossings, len(drawn.names), drawn.count, draws, [note for note in notes if note])
 
 
 def _scale_of(norms: Norms | None, pool: ScoreMatrix) -> Scale | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.texts import read_written
+from speechiq.reducer.stats.clusters import NO_CLUSTERS
+from speechiq.reducer.stats.coverage import caution_of_estimates
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.studies.judges import position_bias
 from speechiq.reducer.studies.validity.answer_key import Success, find_gold
@@ -87,11 +89,12 @@ def read_exchanges(tables: Tables) -> list[Exchange]:
     return exchanges
 
 
-def label_judged(exchanges: Sequence[Exchange], judging: Judging) -> Success:
+def label_judged(exchanges: Sequence[Exchange], judging: Judging, clusters: Mapping[str, str] = NO_CLUSTERS) -> Success:
     """Return which answers to transcripts are as good and as complete as those to the references, by a judge of pairs.
 
     Equal in every draw and in both orders is a success; an expected score (`by=likelihood`) is rounded to a verdict.
-    Items on which the orders disagree are failures, and counted. Equal answers are not sent to the judge.
+    Items on which the orders disagree are failures, and counted. Equal answers are not sent to the judge. `clusters` of
+    clips widen the interval of the position bias.
     """
     from speechiq.metrics.judge.judging import PairCase, judge_pairs
 
@@ -113,17 +116,18 @@ def label_judged(exchanges: Sequence[Exchange], judging: Judging) -> Success:
         f"{inconsistent} of {len(success)} items are judged differently in the two orders: failures",
         *[f"{unjudged} of {len(exchanges)} items are unjudged: left out"] * bool(unjudged),
     ]
-    return Success(success, notes + [_describe_bias(judged)] * bool(judged))
+    return Success(success, notes + [_describe_bias(judged, clusters)] * bool(judged))
 
 
-def _describe_bias(judged: Sequence[tuple[PairJudgment, str]]) -> str:
+def _describe_bias(judged: Sequence[tuple[PairJudgment, str]], clusters: Mapping[str, str]) -> str:
     """Return the position bias of the judge on pairs, each with its clip, in words."""
     pairs, clips = zip(*judged, strict=True)
-    bias = position_bias.measure(pairs, clips)
+    bias = position_bias.measure(pairs, clips, clusters)
+    few = caution_of_estimates([bias.changed, bias.first])
     return (
         f"position bias over {count_of(bias.pairs, 'pair')}: the order changes {_percent(bias.changed)} of the "
         f"verdicts; the answer shown first wins {_percent(bias.first)} of those with a winner, 50 % without a "
-        "preference"
+        "preference" + (f" ({few})" if few else "")
     )
 
 

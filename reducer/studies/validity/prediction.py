@@ -13,6 +13,7 @@ from speechiq.reducer.runs.labels import refuse_alike
 from speechiq.reducer.stats import classifier
 from speechiq.reducer.stats.bootstrap import resample
 from speechiq.reducer.stats.classifier import Fit, auc, validate, validate_auc
+from speechiq.reducer.stats.clusters import number_clusters
 from speechiq.reducer.stats.estimate import Difference, Estimate
 from speechiq.reducer.stats.grid import flatten
 from speechiq.reducer.studies.validity.linear_form import read_form, show_form
@@ -51,7 +52,8 @@ class Prediction(NamedTuple):
 
     Attributes:
         labels: Source of the labels, in words.
-        items, failures, clips: Numbers of labeled items, of those that failed, and of their clips.
+        items, failures, clips, clusters: Numbers of labeled items, of those that failed, of their clips, and of the
+            clusters of these.
         left_out: How many draws had only failures or only successes, and do not count.
         seed: Seed of draws and folds.
         baseline: The metric that the others are compared with.
@@ -65,6 +67,7 @@ class Prediction(NamedTuple):
     items: int
     failures: int
     clips: int
+    clusters: int
     systems: tuple[str, ...]
     draws: int
     left_out: int
@@ -116,6 +119,7 @@ class Prediction(NamedTuple):
                 "items": self.items,
                 "failures": self.failures,
                 "clips": self.clips,
+                "clusters": self.clusters,
             }
             for predictor in self.predictors
         ]
@@ -145,9 +149,10 @@ def predict(
         seed: Of draws and folds.
     """
     refuse_alike([not failed for failed in units.failed], labels)
-    groups = units.clips
+    groups = number_clusters(units.clips, units.clusters)
     if groups.max() == 0:
-        raise SpeechIQError("a single clip has no interval and no folds", "label items of more clips")
+        unit = "cluster" if len(set(units.clips)) > 1 else "clip"
+        raise SpeechIQError(f"a single {unit} has no interval and no folds", f"label items of more {unit}s")
     forms = [read_form(text, units.metrics) for text in combine]
     metrics = units.metrics | {show_form(form): _combine(units, form) for form in forms}
     baseline = against or (BASELINE if BASELINE in metrics else next(iter(metrics)))
@@ -158,7 +163,7 @@ def predict(
     def areas(counts: np.ndarray) -> np.ndarray:
         return np.column_stack([auc(risk, units.failed, counts) for risk in risks.values()])
 
-    resampled = resample(areas, groups, draws=draws, seed=seed)
+    resampled = resample(areas, units.clips, units.clusters, draws=draws, seed=seed)
     left_out = int(np.isnan(resampled.values[:, 0]).sum())
     if 2 * left_out > draws:
         raise SpeechIQError(
@@ -171,7 +176,8 @@ def predict(
         labels=labels,
         items=len(units.items),
         failures=int(units.failed.sum()),
-        clips=int(groups.max()) + 1,
+        clips=resampled.clips,
+        clusters=resampled.clusters,
         systems=tuple(dict.fromkeys(units.systems)),
         draws=draws,
         left_out=left_out,

@@ -7,7 +7,7 @@ from typing import Any
 
 from speechiq.core.console import count_of
 from speechiq.reducer.stats.bootstrap import describe_samples
-from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw
+from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw, count_units
 from speechiq.reducer.stats.grid import INTERVAL, Column, Grid, Important, flatten
 from speechiq.reducer.studies.validity.prediction import Prediction
 from speechiq.reducer.studies.validity.predictors import CAUGHT, Quality
@@ -47,16 +47,17 @@ def notes_of(prediction: Prediction) -> Iterator[str]:
     """Yield the lines below the tables."""
     yield (
         f"{count_of(prediction.failures, 'failure')} among {count_of(prediction.items, 'item')} on "
-        f"{count_of(prediction.clips, 'clip')}, {count_of(len(prediction.systems), 'system')}; labels: "
+        f"{count_units(prediction.clips, prediction.clusters)}, {count_of(len(prediction.systems), 'system')}; labels: "
         f"{prediction.labels}"
     )
     yield "AUC: how often a failure has a worse value than a success; 0.5 is chance"
     yield "R2 and thresholds are in-sample; p is not corrected for the number of metrics"
     if prediction.draws:
-        yield describe_samples(prediction.draws, prediction.seed)
+        units = "clusters" if prediction.clusters < prediction.clips else "clips"
+        yield describe_samples(prediction.draws, prediction.seed, units)
         if prediction.left_out:
             yield f"{prediction.left_out} samples had only failures or only successes and do not count"
-        yield from caution_lines(caution_of_raw(prediction.clips))
+        yield from caution_lines(caution_of_raw(prediction.clips, prediction.clusters))
     for predictor in prediction.predictors:
         if predictor.opposite:
             yield Important(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from speechiq.reducer.runs.conditions import compare_systems, summarize
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.rows import Item
-from speechiq.reducer.runs.samples import SampleTable, read_table
+from speechiq.reducer.runs.samples import SampleTable, join_clusters, read_table
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.tasks import categories_of, find_tasks, group, name_control
 from speechiq.reducer.scores.comparability import require_equal
@@ -30,6 +30,11 @@ class Tables(NamedTuple):
     def controls(self) -> dict[str, str]:
         """Return the name of each control -> `gold`, `silence` or `letter:X`."""
         return {task.system: control for task in self.tasks if (control := name_control(task.described))}
+
+    @property
+    def clusters(self) -> dict[str, str]:
+        """Return clip -> its cluster, for clips that have one."""
+        return join_clusters(self.columns)
 
     @property
     def items(self) -> dict[str, set[Item]]:

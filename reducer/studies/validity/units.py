@@ -12,7 +12,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.rows import Item, show_item
-from speechiq.reducer.runs.samples import FLAGS, SampleTable, join_columns
+from speechiq.reducer.runs.samples import FLAGS, SampleTable, join_clusters, join_columns
+from speechiq.reducer.stats.clusters import NO_CLUSTERS
 
 #: Columns that say whether an answer is right; of a clip, the first that a task has counts. A task
 #: with one of them answers.
@@ -49,6 +50,7 @@ class Units(NamedTuple):
         items: Item of each unit: a clip, or a clip and a question.
         failed: Whether each unit failed, shape (units,).
         metrics: Name -> the metric of each unit.
+        clusters: Clip -> its cluster, for clips that have one.
     """
 
     systems: tuple[str, ...]
@@ -56,11 +58,12 @@ class Units(NamedTuple):
     failed: np.ndarray
     metrics: dict[str, Metric]
     notes: list[str]
+    clusters: Mapping[str, str] = NO_CLUSTERS
 
     @property
-    def clips(self) -> np.ndarray:
-        """Return the number of each unit's clip, from 0."""
-        return np.unique([clip for clip, *_ in self.items], return_inverse=True)[1]
+    def clips(self) -> list[str]:
+        """Return the clip of each unit."""
+        return [clip for clip, *_ in self.items]
 
 
 def answers(task: TaskRun) -> bool:
@@ -120,7 +123,7 @@ def gather(
         raise SpeechIQError("no metric is left to predict with", "; ".join(notes))
     failed = np.array([not success[key] for key in keys])
     systems, items = zip(*keys, strict=True)
-    return Units(systems, items, failed, chosen, notes)
+    return Units(systems, items, failed, chosen, notes, join_clusters(tables))
 
 
 def _names(tables: Iterable[SampleTable]) -> dict[str, float]:

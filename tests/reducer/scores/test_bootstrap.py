@@ -225,13 +225,14 @@ def test_on_a_frozen_scale_nobody_else_counts():
 
 
 def test_small_sets_are_marked():
-    assert caution(50) is None
-    assert caution_lines(caution(14)) == [
+    assert caution(50, 50) is None
+    assert caution_lines(caution(14, 14)) == [
         "Small test set (14 clips): the intervals are approximate.",
         "95 % intervals of SIQ covered 91 to 97 % in simulation, 86 to 98 % on norms",
     ]
-    assert "(2 clips): " in caution(2) and "With 5 clips, " in caution(2) and "(1 clip): " in caution(1)
-    assert caution(49) and caution_lines(None) == []
+    small, one = caution(2, 2), caution(1, 1)
+    assert "(2 clips): " in small and "With 5 clips, " in small and "(1 clip): " in one
+    assert caution(49, 49) and caution_lines(None) == []
 
 
 def test_the_seed_alone_decides(monkeypatch):
