@@ -52,7 +52,15 @@ def test_the_scores_of_the_paper_have_their_weights_and_columns(runs, tmp_path):
         write_run(runs / name, levels(skill), system=name, columns=columns, date=2.0)
     out = tmp_path / "out.json"
     done = siq(
-        "score", runs, "--weights", "inverse-variance", "--metrics", "remember=wer_basic,apply=acc_strict", "-o", out
+        "score",
+        runs,
+        "--weights",
+        "inverse-variance",
+        "--metrics",
+        "remember=wer_basic,apply=acc_strict",
+        "--explain",
+        "-o",
+        out,
     )
     assert done.exit_code == 0, (done.output, done.exception)
     content = json.loads(out.read_text())

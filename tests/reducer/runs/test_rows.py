@@ -60,8 +60,8 @@ def runs(tmp_path: Path) -> Path:
         (["score", "RUNS", "--bootstrap", "0", "-o", "OUT"], 9, 2),
         (["score", "RUNS", "--bootstrap", "0", "--levels", "apply", "-o", "OUT"], 6, 2),
         (["study", "unanswerable", "RUNS", "-o", "REVIEW"], 3, 1),
-        (["compare", "good", "bad", "RUNS", "--bootstrap", "0", "--clips", "0"], 9, 1),
-        (["compare", "good", "bad", "RUNS", "--bootstrap", "0"], 9, 2),
+        (["compare", "good", "bad", "RUNS", "--bootstrap", "0"], 9, 1),
+        (["compare", "good", "bad", "RUNS", "--bootstrap", "0", "--clips", "2"], 9, 2),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else None,
 )

@@ -73,9 +73,9 @@ def test_parts_of_clips_sum_to_the_standardised_differences(both_units):
 
 
 def test_the_table_says_what_it_is_ordered_by(both_units):
-    shown = siq("score", both_units / "s")
+    shown = siq("score", both_units / "s", "--explain")
     assert "in the order of mean rank over the categories; their scores are not combined" in shown
-    assert "in the order of rank\n" in siq("score", both_units / "s", "--levels", "delay")
+    assert "in the order of rank\n" in siq("score", both_units / "s", "--levels", "delay", "--explain")
 
 
 def test_levels_name_categories_of_each_suite_or_a_suite(both_units):
