@@ -60,7 +60,9 @@ def _study(suite: str, systems: list[System], draws: int, seed: int, norms: Norm
     crossings = [crossing for measured in measures for crossing in find_crossings(measured, series, runs)]
     notes = [without, (draws and caution_of_raw(*pool.smallest)) or ""]
     drawn = Clips.of(pool)
-    return Robustness(suite, curves, crossings, len(drawn.names), drawn.count, draws, [note for note in notes if note])
+    return Robustness(
+        suite, curves, crossings, len(drawn.names), drawn.cluster_count, draws, [note for note in notes if note]
+    )
 
 
 def _scale_of(norms: Norms | None, pool: ScoreMatrix) -> Scale | None:
