@@ -1,7 +1,8 @@
-"""Draw clips with replacement, and score the systems on every draw.
+"""Draw clips, or whole clusters of clips, with replacement, and score the systems on every draw.
 
-A draw takes as many clips as the pool has, with replacement; a clip's questions and levels are drawn together. Every
-score of a draw is a ratio of sums over clips, so that all draws are one matrix product per level. Without a fixed
+A draw takes as many clusters as the pool has, with replacement; a clip that is in none is one of its own, and its
+questions and levels are drawn together. Every score of a draw is a ratio of sums over clusters, so that all draws are
+one matrix product per level. Without a fixed
 scale a draw sets its own (eqs. 3 to 6), except that V_i, a variance over systems, depends only on clip i.
 
 A draw cannot be scored if none of its clips separates the systems on some level (eq. 5 divides 0 by 0). Such draws are
@@ -59,18 +60,22 @@ class Clips(NamedTuple):
         return cls(tuple(place), places, number_clusters(tuple(place), pool.clusters))
 
     @property
-    def count(self) -> int:
+    def cluster_count(self) -> int:
         """Return the number of clusters."""
         return int(self.clusters.max()) + 1
 
     @property
     def stretch(self) -> float:
         """Return how much more samples of clusters vary than draws of these; 1 if no two clips share a cluster."""
-        return float(np.sqrt(self.count / (self.count - 1))) if self.count < len(self.names) else 1.0
+        return (
+            float(np.sqrt(self.cluster_count / (self.cluster_count - 1)))
+            if self.cluster_count < len(self.names)
+            else 1.0
+        )
 
     def sum(self, level: str, values: np.ndarray) -> np.ndarray:
         """Return values of a level's clips, shape (..., its clips), as sums over each of all clusters."""
-        return sum_clusters(values, self.clusters[self.places[level]], self.count)
+        return sum_clusters(values, self.clusters[self.places[level]], self.cluster_count)
 
     def spread(self, level: str, values: np.ndarray) -> np.ndarray:
         """Return values of a level's clips, shape (..., its clips), as values of all clips; 0 for all other clips."""
@@ -123,7 +128,7 @@ def draw(
     """
     check_draws(draws)
     clips = Clips.of(pool)
-    if clips.count < 2:
+    if clips.cluster_count < 2:
         unit = "clip" if len(clips.names) < 2 else f"cluster of {len(clips.names)} clips"
         raise SpeechIQError(
             f"a single {unit} has no error bar", "run more clips, or leave error bars out (--bootstrap 0)"
@@ -133,7 +138,7 @@ def draw(
         tail_allowance = TAIL_ALLOWANCE_ON_NORMS if scale else TAIL_ALLOWANCE
     totals = {level: partial(clips.sum, level) for level in pool.raw}
     parts = {level: _list_rows(raw, base.levels[level], scale, totals[level]) for level, raw in pool.raw.items()}
-    counts = count_clusters(clips.count, draws, seed)
+    counts = count_clusters(clips.cluster_count, draws, seed)
     chunks = [{level: chunk @ part.T for level, part in parts.items()} for chunk in counts]
     of_pool = {level: part.sum(axis=1) for level, part in parts.items()}
     sums = {level: np.vstack([of_pool[level], *(chunk[level] for chunk in chunks)]) for level in parts}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 #: Clip -> its cluster, for clips of which none is in one.
-NO_CLUSTERS: Mapping[Hashable, str] = MappingProxyType({})
+NO_CLUSTERS: Mapping[Any, str] = MappingProxyType({})
 
 
 def number_clusters(clips: Sequence[Hashable], clusters: Mapping[Any, str] = NO_CLUSTERS) -> np.ndarray:

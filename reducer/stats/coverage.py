@@ -43,14 +43,14 @@ def caution_of_clusters(clips: int, clusters: int) -> str | None:
     """Return the caution about intervals from few clusters; None from 10 on, and if no two clips share one.
 
     >>> caution_of_clusters(200, 6)
-    '200 clips in 6 clusters: intervals from fewer than 10 clusters are unreliable, since clips of one cluster, such \
-as a call or a speaker, are alike'
+    'Few clusters (200 clips in 6 clusters): the intervals are unreliable, since the clips of a cluster, such as a \
+call or a speaker, are alike'
     """
     if clusters >= min(clips, ENOUGH_CLUSTERS):
         return None
     return (
-        f"{count_units(clips, clusters)}: intervals from fewer than {ENOUGH_CLUSTERS} clusters are unreliable, since "
-        "clips of one cluster, such as a call or a speaker, are alike"
+        f"Few clusters ({count_units(clips, clusters)}): the intervals are unreliable, since the clips of a cluster, "
+        "such as a call or a speaker, are alike"
     )
 
 

@@ -93,7 +93,7 @@ def compare(
         siq=differences[-1] if scaled else None,
         asked=asked,
         clips=order_shares(clips.names, shares, list(gaps)),
-        clusters=clips.count,
+        clusters=clips.cluster_count,
         no_siq=no_siq,
         levels=pool.levels,
     )

@@ -72,5 +72,5 @@ def as_grid(counts: list[Hallucination]) -> Grid:
     few = caution_of_estimates(count.rate for count in counts)
     units = "clusters" if counts[0].rate.clusters < counts[0].rate.clips else "clips"
     notes = [f"{counts[0].asked} unanswerable questions; interval: Wilson over {units}, {100 * CONFIDENCE:.0f} %"]
-    notes += [few] * bool(few)
+    notes += filter(None, [few])
     return Grid("Hallucination", columns, [count._asdict() for count in counts], notes)

@@ -22,6 +22,7 @@ PATIENCE = 1.0
 #: Value that turns off the rule of a data set.
 NONE = "none"
 FORM = r"write a regular expression with one group, such as ^(\d+)_"
+OTHERWISE = f"{FORM}, or give --metadata {PATTERN}={NONE}"
 
 
 class ClusterRule(NamedTuple):
@@ -67,7 +68,7 @@ class ClusterRule(NamedTuple):
                 self._key, f"takes longer than {PATIENCE:g} s on the id {name!r:.80}", "avoid repeats inside repeats"
             ) from error
         if match is None or not match[1]:
-            raise SpeechIQError(self._key, f"finds no cluster in the id {name!r:.80}", FORM)
+            raise SpeechIQError(self._key, f"finds no cluster in the id {name!r:.80}", OTHERWISE)
         return str(match[1])
 
     @property

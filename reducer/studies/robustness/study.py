@@ -61,7 +61,9 @@ def _study(suite: str, systems: list[System], draws: int, seed: int, norms: Norm
     caution = caution_of_raw(*pool.smallest) if draws else None
     notes = [without, *caution_lines(caution)]
     drawn = Clips.of(pool)
-    return Robustness(suite, curves, crossings, len(drawn.names), drawn.count, draws, [note for note in notes if note])
+    return Robustness(
+        suite, curves, crossings, len(drawn.names), drawn.cluster_count, draws, [note for note in notes if note]
+    )
 
 
 def _scale_of(norms: Norms | None, pool: ScoreMatrix) -> Scale | None:

@@ -105,7 +105,9 @@ def test_a_comparison_draws_and_permutes_clusters():
     gap, narrow = clustered.raw["remember"], naive.raw["remember"]
     assert (gap.a, gap.b) == (narrow.a, narrow.b) and gap.high - gap.low > narrow.high - narrow.low
     assert gap.p * 32 == pytest.approx(round(gap.p * 32)), "64 patterns of signs, in pairs"
-    assert clustered.clusters == 6 and clustered.caution.startswith("60 clips in 6 clusters: intervals from fewer than")
+    assert clustered.clusters == 6 and clustered.caution.startswith(
+        "Few clusters (60 clips in 6 clusters): the intervals are unreliable"
+    )
 
 
 def test_a_level_separates_systems_by_the_formula():
@@ -143,7 +145,7 @@ def test_studies_draw_clusters():
         assert wide.value == narrow.value and (wide.clusters, narrow.clusters) == (8, 48), name
         if name in ("mean", "share"):
             assert wide.high - wide.low > 1.5 * (narrow.high - narrow.low), name
-        assert caution_of_estimates([wide, "text"]).startswith("48 clips in 8 clusters: ")
+        assert caution_of_estimates([wide, "text"]).startswith("Few clusters (48 clips in 8 clusters): ")
         assert caution_of_estimates([narrow]) is None
 
 
