@@ -146,6 +146,14 @@ METADATA = {
         "{column: [value, ...]}, in a YAML or as JSON",
         "Rows to take: those whose columns match one of the values; `*` is any text.",
     ),
+    "cluster_column": (
+        "column or none",
+        "Column with what clips share, such as a speaker ([clusters](../concepts/error_bars.md#clusters)).",
+    ),
+    "cluster_pattern": (
+        "regular expression or none",
+        "Its one group finds the cluster of a clip in its id, such as the number of a call.",
+    ),
     "leave_out": ("ids", "Rows to leave out, separated by `;`."),
     "instruction": (
         "rotate, all or a number; default rotate",

@@ -73,12 +73,15 @@ def test_a_comparison_permutes_clusters(runs, tmp_path, options):
 
 
 def test_a_prediction_draws_clusters(runs):
-    shown = as_line(siq("study", "predict", runs, "--bootstrap", 100))
-    assert "12 clips in 4 clusters" in shown and "100 bootstrap samples of clusters" in shown and FEW in shown
+    out = runs / "out.json"
+    assert FEW in as_line(siq("study", "predict", runs, "--bootstrap", 100, "-o", out))
+    content = json.loads(out.read_text())
+    assert (content["clips"], content["clusters"]) == (12, 4)
 
 
-def test_one_cluster_is_refused(runs):
+def test_one_cluster_is_refused(runs, tmp_path):
     for folder in ("good", "middle", "bad"):
         name_calls(runs / folder, 1)
     assert refusal("score", runs).startswith("a single cluster of 12 clips has no error bar: run more clips")
-    assert "in 1 cluster" in as_line(siq("score", runs, "--bootstrap", 0))
+    siq("score", runs, "--bootstrap", 0, "-o", tmp_path / "out.json")
+    assert json.loads((tmp_path / "out.json").read_text())["clusters"]["apply"] == 1

@@ -69,9 +69,21 @@ def notes_of(prediction: Prediction) -> Iterator[str]:
 
 def as_content(prediction: Prediction) -> dict[str, Any]:
     """Return the content of the JSON file."""
-    numbers = ("labels", "items", "failures", "clips", "systems", "draws", "left_out", "seed", "baseline", "notes")
+    names = [
+        "labels",
+        "items",
+        "failures",
+        "clips",
+        "clusters",
+        "systems",
+        "draws",
+        "left_out",
+        "seed",
+        "baseline",
+        "notes",
+    ]
     return {
-        **{name: getattr(prediction, name) for name in numbers},
+        **{name: getattr(prediction, name) for name in names},
         "predictors": [
             predictor._asdict() | {"opposite_direction": predictor.opposite} for predictor in prediction.predictors
         ],
