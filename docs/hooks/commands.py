@@ -134,14 +134,6 @@ METADATA = {
         "{field: {column: COLUMN, values: [VALUE, ...], otherwise: GROUP}}, in a YAML",
         "Groups of rows, such as those with one kind of noise, for `siq score --group-by FIELD`.",
     ),
-    "cluster_column": (
-        "column, or `none`",
-        "What clips share, such as a call or a speaker; see [clusters](../concepts/error_bars.md#clusters).",
-    ),
-    "cluster_pattern": (
-        r"`^(\d+)_`, or `none`",
-        "Regular expression whose only group finds the cluster in an id.",
-    ),
     "where": (
         "{column: [value, ...]}, in a YAML or as JSON",
         "Rows to take: those whose columns match one of the values; `*` is any text.",
