@@ -69,7 +69,8 @@ class Resampled(NamedTuple):
         if self.clusters < self.clips:
             from scipy.special import ndtri, stdtr
 
-            p = 2 * float(stdtr(self.clusters - 1, ndtri(p / 2) / self._stretch))
+            alone = self.clusters == 1
+            p = math.nan if alone else 2 * float(stdtr(self.clusters - 1, ndtri(p / 2) / self._stretch))
         return Difference(float(self.values[0, a]), float(self.values[0, b]), estimate.low, estimate.high, p)
 
     @property

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer import LEVELS, ScoreMatrix, calibrate
+from speechiq.reducer import LEVELS, ScoreMatrix, align, calibrate
+from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.bootstrap import resample
 from speechiq.reducer.scores.draws import Clips, draw
 from speechiq.reducer.scores.remarks import observe
@@ -122,6 +123,26 @@ def test_a_level_separates_systems_by_the_formula():
     assert separates(np.stack([gap + 0.9 * limit, np.zeros(len(gap))])), "single clips say more than they know"
 
 
+def test_equal_systems_differ_in_five_per_cent_of_the_sets():
+    """Twelve calls of ten clips, with half of the variance between calls: only tests over calls hold their level."""
+    generator, calls = np.random.default_rng(2), np.repeat(np.arange(12), 10)
+    clips, alone = range(120), np.arange(120)
+    clusters = dict(zip(clips, map(str, calls), strict=True))
+    gaps = generator.normal(size=(100, 12))[:, calls] + generator.normal(size=(100, 120))
+
+    def excludes_zero(gap: np.ndarray, names: dict[int, str]) -> bool:
+        mean = bootstrap.bootstrap(lambda n: n @ gap / n.sum(axis=1), clips, names, draws=100)
+        return not mean.low <= 0 <= mean.high
+
+    for differ, ways in {
+        lambda gap, numbers: separates(np.stack([gap, np.zeros(120)]), numbers): (calls, alone),
+        excludes_zero: (clusters, {}),
+    }.items():
+        clustered, naive = (np.mean([differ(gap, way) for gap in gaps]) for way in ways)
+        assert clustered <= 0.09 and naive > 0.25
+    assert np.mean([permute(gap[None], 0, calls)[0] < 0.05 for gap in gaps[:50]]) <= 0.1
+
+
 def test_an_undefined_score_leaves_its_cluster():
     clusters = np.array([0, 0, 1, 1, 2, 2])
     raw = np.array([[1.0, 1.1, 0.9, 1.0, np.nan, np.nan], [0.0, 0.1, 0.0, 0.0, 0.0, np.nan]])
@@ -164,17 +185,17 @@ def test_one_cluster_has_no_interval():
         lambda n: n @ np.arange(3.0) / n.sum(axis=1), list("abc"), dict.fromkeys("abc", "x"), draws=99
     )
     assert np.isnan(alone.low) and alone.clusters == 1
+    assert np.isnan(bootstrap.Resampled(np.ones((9, 2)), 6, 1, 6).difference(0, 1).p)
 
 
-class Asked:
-    """Stand for a system of which a remark counts items."""
-
-    control, tasks = "", ()
-    scores = dict.fromkeys(LEVELS, range(26))
-
-
-def test_remarks_count_clusters():
+def test_clusters_of_all_systems_and_levels_are_one():
     pool = make_pool()
-    assert next(observe(pool, [Asked()] * 4).counted()).startswith("26 clips in 8 clusters")
-    assert next(observe(pool._replace(clusters={}), [Asked()] * 4).counted()).startswith("26 clips")
-    assert pool.smallest == (26, 8) and pool.units == "clusters"
+    systems = [
+        System(name, {level: {(clip,): 0.5 for clip in clips} for level, clips in pool.clips.items()}, levels=LEVELS)
+        for name in pool.systems
+    ]
+    aligned = align([systems[0]._replace(clusters=pool.clusters), *systems[1:]])
+    assert aligned.clusters == pool.clusters
+    assert (aligned.smallest, aligned.units, align(systems).units) == ((26, 8), "clusters", "clips")
+    for of, expected in ((aligned, "26 clips in 8 clusters"), (align(systems), "26 clips")):
+        assert next(observe(of, systems).counted()).partition(",")[0] == expected
