@@ -48,7 +48,7 @@ call or a speaker, are alike'
     """
     if clusters >= min(clips, ENOUGH_CLUSTERS):
         return None
-    return (
+    return Important(
         f"Few clusters ({count_units(clips, clusters)}): the intervals are unreliable, since the clips of a cluster, "
         "such as a call or a speaker, are alike"
     )
