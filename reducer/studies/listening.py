@@ -70,7 +70,7 @@ def study(found: Found, draws: int, seed: int) -> list[Listening]:
     runs = [run for suite in found.levels for run in _pair_runs(found, suite)]
     if not runs:
         raise SpeechIQError(f"no run with {LISTEN}=", fix=FIX)
-    return [_compare(*run, draws, seed) for run in runs]
+    return [compare(*run, draws, seed) for run in runs]
 
 
 def _pair_runs(found: Found, suite: str) -> Iterator[tuple[str, Category, dict[str, System]]]:
@@ -94,7 +94,19 @@ def _pair_runs(found: Found, suite: str) -> Iterator[tuple[str, Category, dict[s
             yield name, category, of_level
 
 
-def _compare(system: str, category: Category, runs: Mapping[str, System], draws: int, seed: int) -> Listening:
+def compare(system: str, category: Category, runs: Mapping[str, System], draws: int, seed: int) -> Listening:
+    """Compare the runs of one system in one category.
+
+    Args:
+        system: Name of the system alone.
+        category: The only category of the runs.
+        runs: `audio` and each variant that was run -> the scores.
+        draws: Draws of the intervals; 0 leaves them out.
+        seed: Seed of draws and permutations.
+
+    Raises:
+        SpeechIQError: The runs differ in more than the variant, or share no item.
+    """
     differing = [mismatch for mismatch in compare_systems([*runs.values()]) if mismatch.aspect not in (CLIPS, LISTEN)]
     require_equal(differing)
     kept = complete(share(run._replace(name=variant) for variant, run in runs.items()))

@@ -10,23 +10,23 @@ from speechiq.core.console import count_of
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw
 from speechiq.reducer.stats.estimate import Difference
-from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
+from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important
 from speechiq.reducer.studies.listening import AUDIO, Listening, needs_audio
 from speechiq.siq_tasks.conditions.variants import MUTED, SWAPPED, TEXT
 
 #: Variant -> heading of its score, and of the difference below it.
 HEADINGS = {
     AUDIO: ("Audio", ""),
-    TEXT: ("Transcript", "- audio"),
-    MUTED: ("Silence", "audio -"),
-    SWAPPED: ("Other clip", "audio -"),
+    TEXT: ("Transcript", "speech gap"),
+    MUTED: ("Silence", "gain"),
+    SWAPPED: ("Other clip", "gain"),
 }
 RIGHT = "Right blind"
 #: What stands in the place of the audio, in sentences.
 INSTEAD = {MUTED: "silence", SWAPPED: "another clip"}
 MEANINGS = (
-    "below a score: the transcript minus the audio (the speech gap), or the audio minus what replaces it, and the p "
-    "value of no difference (paired permutation test)",
+    "speech gap: the score with the transcript minus that with the audio; gain: with the audio minus without; p: of no "
+    "difference, by a paired permutation test",
     "right blind: % of the items that have the best score in every run without their audio",
 )
 
@@ -45,10 +45,10 @@ def _as_grid(rows: Sequence[Listening], draws: int) -> Grid:
             columns.append(Column(variant, heading + bars, ".1f"))
             if difference:
                 columns.append(Column(f"{variant} difference", difference + bars, "+.1f", below=variant))
-                columns.append(Column(f"{variant} p", "p", ".3f", below=variant))
+                columns.append(Column(f"{variant} p", "p", ".4f", below=variant))
     if any(row.gains for row in rows):
         columns.append(Column("right", f"{RIGHT}\n%" + bars, ".1f"))
-    notes = [line for row in rows if (line := describe(row))]
+    notes: list[str] = [Important(line) for row in rows if (line := describe(row))]
     notes += caution_lines(caution_of_raw(min(row.clusters for row in rows)) if draws else None)
     chance = category.measure.shown_chance
     notes += [f"{title(category.name)}: guessing scores {chance:g} {category.unit}"] * (chance is not None)
@@ -87,13 +87,10 @@ def describe(row: Listening) -> str:
 def as_records(rows: Sequence[Listening]) -> Iterator[dict[str, Any]]:
     """Yield a record per system and category; what was not run is left out."""
     for row in rows:
-        differences = {
-            name: {"value": difference.value, "low": difference.low, "high": difference.high, "p": difference.p}
-            for name, difference in (
-                *([("speech_gap", row.gap)] if row.gap else []),
-                *((f"gain_over_{variant}", gain) for variant, gain in row.gains.items()),
-            )
-        }
+        differences: dict[str, Any] = {}
+        for variant, difference in _list_differences(row):
+            name = "speech_gap" if variant == TEXT else f"gain_over_{variant}"
+            differences |= {name: difference.estimate, f"{name}_p": difference.p}
         yield {
             "suite": row.category.suite,
             "category": row.category.name,

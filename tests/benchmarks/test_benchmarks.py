@@ -15,6 +15,7 @@ SMALLEST = {
     "decoding": ("--clips", "2", "--joined", "2"),
     "growth": ("--clips", "1", "--times", "1"),
     "hand_overs": (),
+    "listening": ("--sets", "3", "--clusters", "6"),
     "long_form": ("--minutes", "0.1"),
     "proportions": ("--sets", "3"),
     "prepare_subset": ("--clips", "2", "4", "--rounds", "1"),
@@ -28,7 +29,7 @@ SMALLEST = {
     "suite_vs_request_at_a_time": ("--clips", "1"),
 }
 #: What the benchmarks share.
-OTHERS = {"measure"}
+OTHERS = {"measure", "planted"}
 
 
 def test_every_benchmark_is_run_here():
