@@ -84,8 +84,8 @@ def _pair_runs(found: Found, suite: str) -> Iterator[tuple[str, Category, dict[s
         alone = system.name.removesuffix(name_under("", metadata))
         name = name_under(alone, {key: value for key, value in metadata.items() if key != LISTEN})
         systems.setdefault(name, {})[str(metadata.get(LISTEN, AUDIO))] = system
-    for name, runs in systems.items():
-        for level, category in levels.items():
+    for level, category in levels.items():
+        for name, runs in systems.items():
             of_level = {variant: system.restrict([level]) for variant, system in runs.items() if level in system.scores}
             if of_level.keys() <= {AUDIO}:
                 continue

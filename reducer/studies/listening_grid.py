@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from speechiq.core.console import count_of
+from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw
 from speechiq.reducer.stats.estimate import Difference
@@ -53,7 +54,8 @@ def _as_grid(rows: Sequence[Listening], draws: int) -> Grid:
     chance = category.measure.shown_chance
     notes += [f"{title(category.name)}: guessing scores {chance:g} {category.unit}"] * (chance is not None)
     notes += [f"{count_of(rows[0].items, 'item')} of {_count_clips(rows[0])}", *MEANINGS]
-    heading = f"Did they listen? {title(category.name)} of suite {category.suite}: {category.unit}"
+    suite = f" of suite {category.suite}" * (category.suite != SIQ)
+    heading = f"Did they listen? {title(category.name)}{suite}: {category.unit}"
     return Grid(heading, columns, [_as_row(row) for row in rows], notes)
 
 
@@ -80,8 +82,8 @@ def describe(row: Listening) -> str:
     if needs is None:
         return ""
     parts = (f"{gain.value:+.1f} over {INSTEAD[variant]} (p {gain.p:.4f})" for variant, gain in row.gains.items())
-    verdict = "it needs the audio" if needs else "no evidence that it needs the audio"
-    return f"{row.system}: {verdict}: {', '.join(parts)}"
+    verdict = f"the audio is needed by {row.system}" if needs else f"no evidence that {row.system} needs the audio"
+    return f"{verdict}: {', '.join(parts)}"
 
 
 def as_records(rows: Sequence[Listening]) -> Iterator[dict[str, Any]]:

@@ -7,8 +7,10 @@ import json
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from benchmarks.planted import CATEGORY, LEVEL, PLANTED, plant
+from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.scores.suites import find
@@ -85,7 +87,7 @@ def test_the_grid_has_what_was_run_and_a_verdict(tmp_path):
     write_listening(tmp_path, {"": 0.5, "muted": 0.5}, system="deaf")
     (grid,) = as_grids(read(tmp_path), DRAWS)
     assert [column.heading.split("\n")[0] for column in grid.shown] == ["System", "Audio", "Silence", "Right blind"]
-    assert grid.notes[0] == "deaf: no evidence that it needs the audio: +0.0 over silence (p 1.0000)"
+    assert grid.notes[0] == "no evidence that deaf needs the audio: +0.0 over silence (p 1.0000)"
 
 
 def test_score_leaves_listen_runs_out_beside_the_audio_and_scores_them_alone(tmp_path):
@@ -94,6 +96,26 @@ def test_score_leaves_listen_runs_out_beside_the_audio_and_scores_them_alone(tmp
     printed = siq("score", tmp_path, "--bootstrap", "0")
     assert "listen=" not in printed and "ears" in printed and "other" in printed
     assert "ears [listen=text]" in siq("score", tmp_path / "ears" / "text", "--bootstrap", "0")
+
+
+def test_the_report_has_a_section_of_the_same_grid(tmp_path):
+    write_listening(tmp_path / "runs", {"": 0.9, "muted": 0.2})
+    write_run(tmp_path / "runs" / "other", levels(0.4, 12, questions=10), system="other")
+    siq("score", tmp_path / "runs", "--bootstrap", DRAWS, "--output", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    section = page.partition('<section id="listen-0"')[2].partition("</section>")[0]
+    assert "Did they listen? Apply" in section and "he audio is needed by ears: +" in section
+    assert 'href="#listen-0"' in page
+
+
+def test_runs_without_their_audio_leave_the_report_without_the_section_and_say_so(tmp_path):
+    write_listening(tmp_path / "runs", {"muted": 0.2})
+    write_run(tmp_path / "runs" / "other", levels(0.4, 12, questions=10), system="other")
+    options = ["--output", str(tmp_path / "page.html"), "--bootstrap", str(DRAWS)]
+    done = CliRunner().invoke(app, ["score", str(tmp_path / "runs"), *options])
+    assert done.exit_code == 0, done.output
+    assert "does not show whether systems listened: system 'ears' has no apply scores" in " ".join(done.stderr.split())
+    assert 'id="listen-0"' not in (tmp_path / "page.html").read_text()
 
 
 def test_variants_are_not_scored_in_one_table(tmp_path):
@@ -107,7 +129,7 @@ def test_the_command_writes_what_it_prints(tmp_path):
     files = [tmp_path / f"listen.{ending}" for ending in ("json", "csv", "md")]
     options = [option for file in files for option in ("--output", file)]
     printed = siq("study", "listen", tmp_path / "runs", "--bootstrap", DRAWS, "--explain", *options)
-    assert "ears: it needs the audio: +" in printed and "guessing scores 20 acc. %" in printed
+    assert "the audio is needed by ears: +" in printed and "guessing scores 20 acc. %" in printed
     (record,) = json.loads(files[0].read_text())["systems"]
     (row,) = csv.DictReader(files[1].read_text().splitlines())
     assert (
