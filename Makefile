@@ -94,6 +94,7 @@ bench-coverage: $(WORKSHOP)  ## how often intervals hold the true score; after `
 	$(BIN)/python benchmarks/coverage.py --clips 5 10 14 20 30 50 100 200 800 --runs runs/demo
 	$(BIN)/python benchmarks/coverage.py --clusters 6 10 20 50 200 --name coverage_clusters
 	$(BIN)/python benchmarks/proportions.py
+	$(BIN)/python benchmarks/listening.py
 
 build: $(WORKSHOP)  ## wheel and sdist, into dist/
 	$(BIN)/python -m build --outdir dist .

@@ -47,6 +47,7 @@ COMMANDS = {
     "judge agree": Entry("judge:agree", "Measure how far two judges of the same answers agree."),
     "study": Entry("", "Study conditions, failed tasks, and questions without an answer."),
     "study robustness": Entry("study.robustness:robustness", "Show how scores change with a condition."),
+    "study listen": Entry("study.listen:listen", "Show whether systems answer from the audio."),
     "study predict": Entry("study.predict:predict", "Measure how well each metric predicts failed tasks."),
     "study labels": Entry("study.predict:labels", "Label each answer in RUNS as a success or a failure."),
     "study unanswerable": Entry(

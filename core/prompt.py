@@ -68,6 +68,15 @@ class Prompt:
             )
         return self.turns[0].content
 
+    def written(self, transcript: str) -> Prompt:
+        """Return the prompt without audio, with a transcript in the place of each clip.
+
+        >>> Prompt.about("Is it warm?").written("So it is.").text
+        'Is it warm?'
+        """
+        parts = (transcript.strip() if isinstance(part, Clip) else part for part in self.content)
+        return Prompt.about("".join(parts))
+
     @property
     def clips(self) -> tuple[Clip, ...]:
         """Return the clips in their order."""

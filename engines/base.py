@@ -284,6 +284,15 @@ class AudioEngine(Writer, Protocol):
             Per prompt the seconds that the model receives in `generate` / the seconds of all clips; NaN if unknown.
         """
 
+    def check_text_alone(self) -> None:
+        """Refuse a model that takes no prompt without audio; by default any model is accepted.
+
+        No weights are loaded.
+
+        Raises:
+            SpeechIQError: the model takes no such prompt.
+        """
+
     @abstractmethod
     def generate(
         self,

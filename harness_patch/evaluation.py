@@ -106,6 +106,7 @@ def guard_tasks(evaluate: Callable) -> Callable:
 
 
 def _check_tasks(suite: Mapping[str, Any], others: bool, lm: LM, options: Mapping[str, Any]) -> None:
+    from speechiq.siq_tasks.conditions.variants import LISTEN, TEXT
     from speechiq.siq_tasks.metadata import refuse_unread
 
     refuse_unread([task.metadata_keys for task in suite.values()], others)
@@ -114,6 +115,13 @@ def _check_tasks(suite: Mapping[str, Any], others: bool, lm: LM, options: Mappin
             "--cache_requests",
             f"{next(iter(suite))} cannot be cached so, because the key ignores prompts and metadata",
             "leave it out, requests are built in seconds",
+        )
+    read = [name for name, task in suite.items() if task.config.metadata.get(LISTEN) == TEXT]
+    if read and not isinstance(lm, SpeechModel):
+        raise SpeechIQError(
+            f"--metadata {LISTEN}={TEXT}",
+            f"the model type {type(lm).__name__} gets the audio of {read[0]}, not its transcript",
+            "run it with --model hf-audio or audio-api, or take listen=muted",
         )
     if lm.rank == 0 and options.get("limit"):
         _explain_limit(suite, options["limit"])

@@ -16,6 +16,7 @@ from speechiq.core.prompt import Prompt
 from speechiq.core.response import Response
 from speechiq.harness_patch._lm_eval import normalize_settings
 from speechiq.harness_patch.systems.answering import TRANSCRIBE, Question
+from speechiq.siq_tasks.conditions.variants import LISTEN, TEXT
 
 LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
 
@@ -52,8 +53,11 @@ class Job(NamedTuple):
         prompt = Prompt.about(request.args[0], [as_clip(item, name) for item in audio])
         items = audio[0] if audio and isinstance(audio[0], Mapping) else {}
         options = continuation or tuple(items.get("options") or ())
-        question = Question(prompt, settings, items.get("question") or "", options, items.get("purpose") or "")
-        return cls(question, request.repeats or 1, request.doc.get("text"))
+        reference = request.doc.get("text")
+        transcript = reference if items.get(LISTEN) == TEXT else None
+        asked, purpose = items.get("question") or "", items.get("purpose") or ""
+        question = Question(prompt, settings, asked, options, purpose, transcript)
+        return cls(question, request.repeats or 1, reference)
 
 
 def group_questions(jobs: Sequence[Job]) -> dict[int, dict[int, Question]]:

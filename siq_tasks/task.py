@@ -13,6 +13,8 @@ from speechiq.metrics.columns import columns_of
 from speechiq.metrics.judge.free_answers import check_docs
 from speechiq.metrics.wording import SPREAD, worded
 from speechiq.siq_tasks.conditions.apply import with_condition
+from speechiq.siq_tasks.conditions.listen import check_listen, with_listen
+from speechiq.siq_tasks.conditions.variants import LISTEN
 from speechiq.siq_tasks.loaders.docs import digest_content
 from speechiq.siq_tasks.metadata import CONDITION, expand_sets, for_dataset, keys_of
 from speechiq.siq_tasks.task_files import INLINE, join_metadata, resolve_folder
@@ -32,6 +34,8 @@ class SpeechTask(ConfigurableTask):
         metadata = expand_sets(own["metadata"])
         metadata = for_dataset(metadata, metadata.get("dataset"))
         metadata |= _own_condition(config, metadata)
+        if LISTEN in metadata:
+            check_listen(config.get("task"), metadata)
         metrics = own.get("metric_list") or [column.metric for column in columns_of(own.get("process_results"))]
         self.has_spread = any(metric["metric"] == SPREAD for metric in metrics)
         super().__init__(config=own | {"metadata": metadata, "metric_list": _named_metrics(metrics)})
@@ -53,6 +57,7 @@ class SpeechTask(ConfigurableTask):
         about = self.config.metadata
         loaded = self.config.custom_dataset(**resolve_folder(about, about.get("config_source", INLINE)))
         docs = with_condition(loaded.docs, about[CONDITION]) if CONDITION in about else loaded.docs
+        docs = with_listen(docs, about[LISTEN], str(self.config.task)) if LISTEN in about else docs
         if "judging" in docs.column_names:
             check_docs(docs)
         self.dataset = {"test": docs}

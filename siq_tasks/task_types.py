@@ -68,6 +68,11 @@ class TaskType(NamedTuple):
     columns: frozenset[str] = frozenset()
     read_row: RowReader | None = None
 
+    @property
+    def asks_question(self) -> bool:
+        """Return whether a doc asks something about its clip; tasks that want a transcript do not."""
+        return self.has_questions or self.read_row not in (None, read_nothing)
+
 
 _ASKED = KEYS | {"instruction"}
 _ANSWER = frozenset({"answer_column"})

@@ -15,6 +15,7 @@ from speechiq.harness_patch.processes import Settings
 from speechiq.reducer.runs.results_file import CONDITION
 from speechiq.siq_tasks.catalog.suite import SUITE
 from speechiq.siq_tasks.conditions.spec import parse_condition
+from speechiq.siq_tasks.conditions.variants import LISTEN, parse_listen
 
 
 def check_form(systems: Sequence[str]) -> None:
@@ -54,7 +55,7 @@ def check_settings(settings: Settings, norms_file: str | None, allow_mismatch: b
 
 
 def _check_metadata(items: Sequence[str]) -> None:
-    """Refuse what is not a key with a value, a key that is given twice, and a condition that cannot be read."""
+    """Refuse what is not a key with a value, a key that is given twice, and a condition or variant that is unknown."""
     given: dict[str, str] = {}
     for item in items:
         if not re.match(r"[^=\s]+=.", item):
@@ -66,6 +67,8 @@ def _check_metadata(items: Sequence[str]) -> None:
     for key, value in given.items():
         if key.rpartition(".")[2] == CONDITION:
             parse_condition(value)
+        if key.rpartition(".")[2] == LISTEN:
+            parse_listen(value)
 
 
 def check_systems(

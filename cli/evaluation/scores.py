@@ -14,6 +14,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import hash_file
 from speechiq.harness_patch.processes import Settings
 from speechiq.reducer.runs.results_file import CONDITION
+from speechiq.siq_tasks.conditions.variants import LISTEN
 
 SCORES, PAGE = "siq.json", "report.html"
 #: Fewer systems than these give a scale that says little, or none.
@@ -80,8 +81,11 @@ def _advise(
     settings: Settings, runs: Sequence[EvaluationRun], sources: Sequence[Path], norms_file: str | None, has_bars: bool
 ) -> str | None:
     """Return what to do next, with a command; None if the scores are complete."""
-    if any(item.partition("=")[0].rpartition(".")[2] == CONDITION for item in settings.metadata):
-        place = shlex.quote(str(settings.output))
+    keys = {item.partition("=")[0].rpartition(".")[2] for item in settings.metadata}
+    place = shlex.quote(str(settings.output))
+    if LISTEN in keys:
+        return f"siq study listen {place} compares it with the audio, after the same command without {LISTEN}="
+    if CONDITION in keys:
         return f"siq study robustness {place} shows what the condition costs, after the same command without it"
     if norms_file is None and len(runs) < FEW and settings.tasks == DEMO_TASKS and not settings.metadata:
         places = shlex.join(map(str, sources))

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import msgspec
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.transforms.channel import Band, Clipping, Codec, Gain, Reverb, Speed
+from speechiq.core.transforms.channel import Band, Clipping, Codec, Gain, Mute, Reverb, Speed
 from speechiq.core.transforms.noise import Noise, Recordings
 
-AnyTransform = Noise | Recordings | Band | Reverb | Codec | Gain | Clipping | Speed
+AnyTransform = Noise | Recordings | Band | Reverb | Codec | Gain | Clipping | Speed | Mute
 _DECODER = msgspec.json.Decoder(tuple[AnyTransform, ...])
 
 

@@ -135,6 +135,14 @@ class Clipping(Transform, frozen=True, tag="clipping"):
         return np.clip(samples, -limit, limit).astype(np.float32)
 
 
+class Mute(Transform, frozen=True, tag="mute"):
+    """Replace the sound by silence of the same length."""
+
+    def apply(self, samples: np.ndarray) -> np.ndarray:
+        """Return zeros; see `Transform.apply`."""
+        return np.zeros_like(samples)
+
+
 class Speed(Transform, frozen=True, tag="speed"):
     """Speak faster or slower at the same pitch (librosa's phase vocoder), by a `factor` of speed after / before."""
 

@@ -128,6 +128,10 @@ class AudioLLM(CheckpointWriter, AudioEngine):
             )  # fmt: skip
         return list(map(_join, transcripts))
 
+    def check_text_alone(self) -> None:
+        """Refuse a processor or chat template that takes no text without audio; see `AudioEngine.check_text_alone`."""
+        self.prompts.check_text_alone()
+
     def coverage(self, prompts: Sequence[Prompt]) -> list[float]:
         """Return per prompt the share of its audio that the model receives; see `AudioEngine.coverage`."""
         return list(map(self.inputs.coverage, prompts))

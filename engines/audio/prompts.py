@@ -94,6 +94,17 @@ class AudioPrompts:
         """Return the inputs for one message of a user, with the beginning of the model's message."""
         return self._as_inputs(self._chat(parts))
 
+    def check_text_alone(self) -> None:
+        """Refuse a processor or chat template that takes no text without audio."""
+        try:
+            self.ask(["What is this speech about?"])
+        except REFUSALS as error:
+            raise SpeechIQError(
+                self.name,
+                f"takes no prompt without audio ({first_line(error)})",
+                "leave listen=text out; muted and swapped give it audio",
+            ) from error
+
     def transcribe(self, samples: np.ndarray) -> ModelInputs:
         """Return the inputs for a transcript by the processor's own request."""
         return self._as_inputs(self.processor.apply_transcription_request(audio=[samples], **self._request()))

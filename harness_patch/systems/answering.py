@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Protocol, TypeVar
 
@@ -34,6 +34,7 @@ class Question:
         text: The question alone, if the task gives it; else empty.
         options: Texts to choose from, for multiple choice; or the one continuation to score.
         purpose: `transcribe`, `answer`, `reply` (aloud), or empty if the task does not have it.
+        transcript: What a model reads instead of the clips (`listen=text`); None if it gets the audio.
     """
 
     prompt: Prompt
@@ -41,6 +42,12 @@ class Question:
     text: str = ""
     options: tuple[str, ...] = ()
     purpose: str = ""
+    transcript: str | None = None
+
+    @property
+    def input(self) -> Prompt:
+        """Return the prompt that a model gets; seeds are those of `prompt`, in every variant of a question."""
+        return self.prompt if self.transcript is None else self.prompt.written(self.transcript)
 
     def seeds(self, seed: int, n: int) -> list[int]:
         """Return one seed per answer, which depends on prompt and audio, never on the batch or the process."""
@@ -76,7 +83,7 @@ def answer_by_settings(
     by_settings = sorted(range(len(questions)), key=lambda i: repr(questions[i].settings))
     for settings, same in groupby(by_settings, key=lambda i: questions[i].settings):
         chosen = list(same)
-        prompts = [questions[i].prompt for i in chosen]
+        prompts = [questions[i].input for i in chosen]
         seeds = [questions[i].seeds(seed, n) for i in chosen]
         answers.update(zip(chosen, generate(prompts, seeds, settings), strict=True))
     return [answers[i] for i in range(len(questions))]
@@ -127,7 +134,10 @@ class Likelihood:
     def answer(self, engine: AudioEngine, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
         """Answer each question `n` times; see `Answering.answer`."""
         options = [[f" {option}" for option in question.options] for question in questions]
-        with_clip = [Prompt.about(_ask(question, AUDIO), question.prompt.clips[:1]) for question in questions]
+        with_clip = [
+            replace(question, prompt=Prompt.about(_ask(question, AUDIO), question.prompt.clips[:1])).input
+            for question in questions
+        ]
         without_clip = [Prompt.about(_ask(question, "")) for question in questions]
         scored = engine.loglikelihood(with_clip + without_clip, options * 2)
         answers = []

@@ -40,13 +40,15 @@ class SpeechSystem:
         """Refuse questions that cannot be answered `n` times, before anything is computed."""
         if self.answering is not None:
             self.answering.check(self.engine, questions, n)
+            if any(question.transcript is not None for question in questions):
+                self.engine.check_text_alone()
 
     def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
         """Return `n` independent answers to each question."""
         assert self.answering is not None, "a control has answers of its own"
         with self.engine.keep_loaded():
             answers = self.answering.answer(self.engine, questions, n, self.seed)
-            shares = self.engine.coverage([question.prompt for question in questions])
+            shares = self.engine.coverage([question.input for question in questions])
         return [[Response(text, coverage=share) for text in row] for row, share in zip(answers, shares, strict=True)]
 
     def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[Scored]:

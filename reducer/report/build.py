@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from speechiq.core.console import count_of
+from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import content_sha256, shorten
 from speechiq.core.files.page import Page, write_page
 from speechiq.core.files.plain import refuse_to_overwrite
@@ -18,6 +19,7 @@ from speechiq.reducer.report.clips import find_sounds
 from speechiq.reducer.report.controls import list_rows
 from speechiq.reducer.report.leaderboard import scores_by_set
 from speechiq.reducer.report.review import review_questions
+from speechiq.reducer.report.studies import Section, list_listening
 from speechiq.reducer.report.study import Study, gather, read_study
 from speechiq.reducer.report.suite import SuitePage
 from speechiq.reducer.report.suite import gather as gather_suite
@@ -75,24 +77,30 @@ def compose(
         SpeechIQError: A sample file cannot be read.
     """
     others = [gather_suite(found, scored[suite]) for suite in found.others]
+    try:
+        sections, warnings = list_listening(found, options), []
+    except SpeechIQError as error:
+        sections, warnings = [], [f"the report does not show whether systems listened: {error}"]
     if SIQ not in scored:
-        return render_suites(others, command), []
+        return render_suites(others, command, sections), warnings
     study = read_study(found.tasks[SIQ], scored[SIQ], options, found.warnings)
-    return render(study, command, others), study.warnings
+    return render(study, command, others, sections), [*study.warnings, *warnings]
 
 
-def render(study: Study, command: str = "", suites: Sequence[SuitePage] = ()) -> Page:
+def render(study: Study, command: str = "", suites: Sequence[SuitePage] = (), sections: Sequence[Section] = ()) -> Page:
     """Return the page of a study.
 
     Args:
         study: As `gather` returns it.
         command: The command that makes the page; "" leaves it out.
         suites: Other suites; each has a section.
+        sections: Further sections, below those of suites.
     """
     clips = Counter(clip.dataset or "unnamed" for clip in study.clips)
     tasks = systems.list_tasks(study.scoreboard.systems)
     shown = content(study)
-    return _render(shown, suites, page.describe_origin(tasks, command, clips), page.SCRIPTS, pack_clips(study, shown))
+    made = page.describe_origin(tasks, command, clips)
+    return _render(shown, suites, sections, made, page.SCRIPTS, pack_clips(study, shown))
 
 
 def pack_clips(study: Study, shown: Mapping[str, Any]) -> dict[str, Markup]:
@@ -106,7 +114,7 @@ def pack_clips(study: Study, shown: Mapping[str, Any]) -> dict[str, Markup]:
     return {"compare": page.pack(shown["pairs"]), "clips": page.pack(clips), **packed}
 
 
-def render_suites(suites: Sequence[SuitePage], command: str = "") -> Page:
+def render_suites(suites: Sequence[SuitePage], command: str = "", sections: Sequence[Section] = ()) -> Page:
     """Return the page of suites without SIQ.
 
     Args:
@@ -115,12 +123,13 @@ def render_suites(suites: Sequence[SuitePage], command: str = "") -> Page:
     names = ", ".join(suite.suite for suite in suites)
     tasks = systems.list_tasks(system for suite in suites for system in suite.scoreboard.systems)
     shown = {"title": f"{'Suite' if len(suites) == 1 else 'Suites'} {names}", "sections": {}, "data": {"charts": {}}}
-    return _render(shown, suites, page.describe_origin(tasks, command), page.FEW_SCRIPTS)
+    return _render(shown, suites, sections, page.describe_origin(tasks, command), page.FEW_SCRIPTS)
 
 
 def _render(
     shown: Mapping[str, Any],
     suites: Sequence[SuitePage],
+    sections: Sequence[Section],
     made: Mapping[str, str],
     scripts: Sequence[str],
     packed: Mapping[str, Markup] = {},
@@ -128,10 +137,11 @@ def _render(
     """Return a page; above `texts.LARGEST` what is packed lies beside it, in files that its scripts load."""
     charts = shown["data"]["charts"] | {id: chart for suite in suites for id, chart in suite.charts().items()}
     links = shown["sections"] | {suite.id: f"Suite {suite.suite}" for suite in suites}
+    links |= {section.id: section.title for section in sections}
     beside = packed if sum(map(len, packed.values())) > texts.LARGEST else {}
     digest = shorten(content_sha256(beside))
     data = shown["data"] | {"charts": charts} | ({} if beside else packed)
-    values = {**shown, "data": data, "links": links, "made": made, "suites": suites}
+    values = {**shown, "data": data, "links": links, "made": made, "suites": suites, "studies": sections}
     text = page.render("report.html.j2", scripts, digest=digest if beside else "", **values)
     return Page(text, {f"{digest}-{id}.js": f'takePart("{id}","{coded}")\n' for id, coded in beside.items()})
 

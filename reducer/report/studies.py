@@ -1,4 +1,4 @@
-"""Make the pages of `siq study robustness` and `siq study predict`: sections of charts and tables."""
+"""Make the pages of `siq study robustness` and `siq study predict`, and the sections of `siq study listen`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import plotly.graph_objects as go
 from speechiq.reducer.report import figures, page
 from speechiq.reducer.report.figures import INK, MUTED, STYLE, escape
 from speechiq.reducer.report.identity import short_names
+from speechiq.reducer.scores.scoring import ScoringOptions
+from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats.grid import Column, Grid
-from speechiq.reducer.studies import agreement
+from speechiq.reducer.studies import agreement, listening, listening_grid
 from speechiq.reducer.studies.robustness import published as robustness
 from speechiq.reducer.studies.robustness.curves import Curve
 from speechiq.reducer.studies.robustness.series import CLEAN
@@ -58,6 +60,18 @@ def render_robustness(studies: Sequence[Robustness], made: Mapping[str, str]) ->
     title = "Robustness to noise and other conditions"
     lead = "How scores change with the strength of a condition, on the same clips."
     return _render(sections, charts, made, title=title, lead=lead)
+
+
+def list_listening(found: Found, options: ScoringOptions) -> list[Section]:
+    """Return a section per category that runs answered with and without its audio (`listen`); none without such runs.
+
+    Raises:
+        SpeechIQError: The runs cannot be compared.
+    """
+    if not found.variants:
+        return []
+    grids = listening_grid.as_grids(listening.study(found, options.draws, options.seed), options.draws)
+    return [Section(f"listen-{number}", grid.title, grid=grid, notes=grid.notes) for number, grid in enumerate(grids)]
 
 
 def render_prediction(prediction: Prediction, agreements: Sequence[Mapping[str, Any]], made: Mapping[str, str]) -> str:

@@ -12,6 +12,7 @@ from speechiq.reducer.runs import judge_name
 from speechiq.reducer.runs.results_file import CONDITION, TaskRun
 from speechiq.reducer.runs.rows import show_item
 from speechiq.reducer.runs.systems import System
+from speechiq.siq_tasks.conditions.variants import LISTEN
 
 Scalar = str | int | float | None
 Conditions = Mapping[str, Scalar]
@@ -46,13 +47,17 @@ DIGEST = "_sha256"
 FIX = "run the same tasks"
 ONE_SET = f"{FIX}, or score the runs of one data set alone"
 #: Aspect -> what the user can do, if it is something else.
-FIXES = {CONDITION: "compare conditions by siq study robustness", SETTINGS: "run them with the same settings"}
+FIXES = {
+    CONDITION: "compare conditions by siq study robustness",
+    LISTEN: "compare them by siq study listen",
+    SETTINGS: "run them with the same settings",
+}
 
 
 class Mismatch(NamedTuple):
     """Hold one difference between a system's run and what it is compared with, in words, and what the user can do.
 
-    `aspect` is one of `ASPECTS`, `CONDITION`, `SETTINGS` or `JUDGE`.
+    `aspect` is one of `ASPECTS`, `CONDITION`, `LISTEN`, `SETTINGS` or `JUDGE`.
     """
 
     system: str
@@ -73,7 +78,7 @@ def read_conditions(task: TaskRun) -> dict[str, Scalar]:
     """
     fields = [*(field for field, aspect in FIELDS.items() if aspect in (CLIPS, TASKS)), *task.category.settings]
     recorded = {field: _as_scalar(task.metadata.get(field)) for field in fields}
-    under = {CONDITION: _as_scalar(task.metadata[CONDITION])} if task.metadata.get(CONDITION) else {}
+    under = {key: _as_scalar(task.metadata[key]) for key in (CONDITION, LISTEN) if task.metadata.get(key)}
     return {"task": printable(task.task), **recorded, **under}
 
 
@@ -193,9 +198,9 @@ def _levels_of(systems: Iterable[System]) -> list[str]:
 
 def _aspects(fields: Iterable[str]) -> dict[str, str]:
     """Return field -> aspect, for the known fields and further ones."""
-    further = sorted({*fields} - FIELDS.keys() - {CONDITION})
+    further = sorted({*fields} - FIELDS.keys() - {CONDITION, LISTEN})
     of_further = {field: JUDGE if field in judge_name.KEYS else SETTINGS for field in further}
-    return FIELDS | {CONDITION: CONDITION} | of_further
+    return FIELDS | {CONDITION: CONDITION, LISTEN: LISTEN} | of_further
 
 
 def _leave_out_digests(fields: Sequence[str]) -> list[str]:
@@ -216,7 +221,7 @@ def _by_dataset(tasks: Iterable[Conditions]) -> dict[str, dict[str, set[Scalar]]
     """Return data set -> field -> values, over all its tasks."""
     sets: dict[str, dict[str, set[Scalar]]] = {}
     for task in tasks:
-        task = {CONDITION: None, **task}
+        task = {CONDITION: None, LISTEN: None, **task}
         fields = sets.setdefault(str(task["dataset"]), {})
         for field in task.keys() - {"task"}:
             fields.setdefault(field, set()).add(task[field])
@@ -230,7 +235,7 @@ def _show_judge(values: Mapping[str, set[Scalar]], fields: Sequence[str]) -> str
 
 
 def _show(field: str, values: set[Scalar]) -> str:
-    absent = "none" if field == CONDITION else NOT_RECORDED
+    absent = "none" if field in (CONDITION, LISTEN) else NOT_RECORDED
     shown = (shorten(str(value)) if field.endswith("sha256") else value for value in values if value is not None)
     return " and ".join(sorted([*map(repr, shown), *[absent] * (None in values)]))
 

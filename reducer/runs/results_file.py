@@ -17,6 +17,7 @@ from speechiq.core.files.json_text import decode, refuse_extremes
 from speechiq.core.files.plain import read_plain
 from speechiq.reducer.runs.description import read_category
 from speechiq.reducer.runs.measure import Category
+from speechiq.siq_tasks.conditions.variants import LISTEN
 
 #: The key of metadata with the change of the audio under which a task ran; see `siq_tasks/conditions/`.
 CONDITION = "condition"
@@ -125,7 +126,8 @@ def tasks_of(path: Path, results: Results) -> list[TaskRun]:
 
     The system's name is `pretrained` as `hf-audio` recorded it (lm-eval makes up a `model_name` if no model arguments
     were given), else `model_name`, else `pretrained` of the model arguments, else the folder's name; characters that do
-    not print are replaced by U+FFFD. A system under a condition is a system of its own; see `name_under`.
+    not print are replaced by U+FFFD. A system under a condition, or with questions of a variant (`listen`), is a system
+    of its own; see `name_under`.
 
     Raises:
         SpeechIQError: The metadata of a task is not valid.
@@ -155,12 +157,14 @@ def tasks_of(path: Path, results: Results) -> list[TaskRun]:
 
 
 def name_under(system: str, metadata: Mapping[str, Any]) -> str:
-    """Return the name of a system under the condition that a task recorded.
+    """Return the name of a system under the condition that a task recorded, and with the variant of its questions.
 
-    >>> name_under("whisper", {"condition": "white@10dB"}), name_under("whisper", {})
-    ('whisper [white@10dB]', 'whisper')
+    >>> name_under("whisper", {"condition": "white@10dB", "listen": "muted"}), name_under("whisper", {})
+    ('whisper [white@10dB] [listen=muted]', 'whisper')
     """
-    return f"{system} [{printable(str(metadata[CONDITION]))}]" if metadata.get(CONDITION) else system
+    condition, variant = metadata.get(CONDITION), metadata.get(LISTEN)
+    under = f" [{printable(str(condition))}]" if condition else ""
+    return system + under + (f" [{LISTEN}={printable(str(variant))}]" if variant else "")
 
 
 def _can_be_scored(task: _Task) -> bool:

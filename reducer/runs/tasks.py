@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,37 @@ from speechiq.reducer.runs.results_file import (
     tasks_of,
 )
 from speechiq.reducer.runs.samples import may_hold_scores
+from speechiq.siq_tasks.conditions.variants import LISTEN
 
 #: Number of options that a warning names, and characters of the longest value in it.
 EXAMPLES, LONGEST = 3, 60
 
 
 def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
+    """Find the tasks of every system, the newest run of each, as `find_all` does, without those that did not listen.
+
+    Runs with `listen` are left out beside runs of the same suite that got the audio.
+    """
+    tasks, warnings = find_all(runs, allow_missing)
+    scored, variants = part_listening(tasks)
+    return scored, [*warnings, *warn_of_variants(variants)]
+
+
+def part_listening(tasks: Sequence[TaskRun]) -> tuple[list[TaskRun], list[TaskRun]]:
+    """Return the tasks to score, and those with `listen` of suites that also ran with their audio."""
+    heard = {task.suite for task in tasks if LISTEN not in task.metadata}
+    kept = [task for task in tasks if LISTEN not in task.metadata or task.suite not in heard]
+    return kept, [task for task in tasks if LISTEN in task.metadata and task.suite in heard]
+
+
+def warn_of_variants(tasks: Sequence[TaskRun]) -> list[str]:
+    """Return the line about tasks with `listen` that are left out, if there are any."""
+    variants = ", ".join(sorted({f"{LISTEN}={printable(str(task.metadata[LISTEN]))}" for task in tasks}))
+    line = f"{count_of(len(tasks), 'task')} with {variants}: left out; siq study listen shows what they say"
+    return [line] if tasks else []
+
+
+def find_all(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
     """Find the tasks of every system, the newest run of each.
 
     Args:

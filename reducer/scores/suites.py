@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from speechiq.core.errors import SpeechIQError
@@ -11,7 +12,7 @@ from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.systems import System, read_tasks
-from speechiq.reducer.runs.tasks import categories_of, find_tasks, group
+from speechiq.reducer.runs.tasks import categories_of, find_all, group, part_listening, warn_of_variants
 from speechiq.reducer.scores.levels import LEVELS, choose
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import Norms
@@ -26,11 +27,13 @@ class Found(NamedTuple):
         tasks: Suite -> the newest run of each of its tasks.
         levels: Suite -> the categories to score, each with its column.
         warnings: The lines.
+        variants: Suite -> the tasks with `listen` that are not scored beside those of `tasks`.
     """
 
     tasks: dict[str, list[TaskRun]]
     levels: dict[str, dict[str, Category]]
     warnings: list[str]
+    variants: Mapping[str, list[TaskRun]] = MappingProxyType({})
 
     def read(self, suite: str) -> list[System]:
         """Read the systems of a suite; errors as for `read_tasks`."""
@@ -58,11 +61,13 @@ def find(
         measures: `CATEGORY=COLUMN` for each category that is not scored by its usual column.
         levels: Categories to score, separated by commas; None means all. A suite without any of them is left out.
     """
-    tasks, warnings = find_tasks(runs, allow_missing)
+    everything, warnings = find_all(runs, allow_missing)
+    tasks, variants = part_listening(everything)
     suites = dict(sorted(group(tasks).items(), key=lambda item: (item[0] != SIQ, item[0])))
     known = {suite: _describe(suite, suite_tasks, options.norms) for suite, suite_tasks in suites.items()}
     chosen = choose(known, measures, levels)
-    return Found({suite: suites[suite] for suite in chosen}, chosen, warnings)
+    warnings = [*warnings, *warn_of_variants(variants)]
+    return Found({suite: suites[suite] for suite in chosen}, chosen, warnings, group(variants))
 
 
 def _describe(suite: str, tasks: Sequence[TaskRun], norms: Norms | None) -> Mapping[str, Category]:

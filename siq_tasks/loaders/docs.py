@@ -12,6 +12,7 @@ from datasets import Dataset
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.transforms.chain import read_transforms
+from speechiq.siq_tasks.conditions.variants import LISTEN
 from speechiq.siq_tasks.loaders.clusters import CLUSTER
 from speechiq.siq_tasks.task_types import read_task_type
 
@@ -81,7 +82,7 @@ def _add_groups(doc: dict[str, Any], groups: Mapping[str, str]) -> dict[str, Any
 def digest_content(docs: Iterable[Mapping[str, Any]]) -> str:
     """Return the sha256 of the audio, references, questions and answers of docs, independent of order and paths.
 
-    Further right answers, checklists, keywords, entities and the cluster count if a doc has them.
+    Further right answers, checklists, keywords, entities, the cluster and `listen` count if a doc has them.
 
     >>> clip = {"id": "a", "audio": {"sha256": "0a", "path": "here"}, "text": "Yes."}
     >>> digest_content([clip]) == digest_content([clip | {"audio": {"sha256": "0a", "path": "there"}}])
@@ -99,6 +100,7 @@ def digest_content(docs: Iterable[Mapping[str, Any]]) -> str:
             *map(doc.get, ("id", "text", *QUESTION_ITEMS)),
             *(transform.key for transform in read_transforms(doc["audio"].get("transforms") or "[]")),
             *([item, doc[item]] for item in SCORED_BY if doc.get(item)),
+            *([item, doc["audio"][item]] for item in (LISTEN,) if doc["audio"].get(item)),
         ]
         for doc in docs
     ]

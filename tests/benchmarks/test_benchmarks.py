@@ -16,6 +16,7 @@ SMALLEST = {
     "decoding": ("--clips", "2", "--joined", "2"),
     "growth": ("--clips", "1", "--times", "1"),
     "hand_overs": (),
+    "listening": ("--sets", "3", "--clusters", "6"),
     "long_form": ("--minutes", "0.1"),
     "proportions": ("--sets", "3"),
     "prepare_subset": ("--clips", "2", "4", "--rounds", "1"),
@@ -29,7 +30,7 @@ SMALLEST = {
     "suite_vs_request_at_a_time": ("--clips", "1"),
 }
 #: What the benchmarks share.
-OTHERS = {"measure", "populations"}
+OTHERS = {"measure", "planted", "populations"}
 
 
 def script_of(name: str) -> str:

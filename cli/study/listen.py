@@ -1,0 +1,48 @@
+"""Define `siq study listen`: whether systems answer from the audio."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from speechiq.cli.commands import examples
+from speechiq.cli.options import AllowMismatch, Explain, Force, Runs, Samples, output_option, split_names
+from speechiq.cli.scoring.options import Levels, Metrics
+from speechiq.reducer.scores import suites
+from speechiq.reducer.scores.draws import DRAWS
+from speechiq.reducer.scores.scoring import ScoringOptions
+from speechiq.reducer.stats.bootstrap import describe_samples
+from speechiq.reducer.studies.listening import study
+from speechiq.reducer.studies.listening_grid import as_grids, as_records
+from speechiq.reducer.tables.publish import Publication, list_outputs, publish
+
+FORMATS = ("json", "csv", "markdown", "latex")
+
+
+@examples("siq study listen runs", "siq study listen runs --output listen.csv --output listen.json")
+def listen(
+    runs: Runs,
+    output: Annotated[
+        list[Path] | None, output_option("File to write: .json, .csv, or the tables as .md or .tex.")
+    ] = None,
+    levels: Levels = None,
+    metrics: Metrics = None,
+    allow_mismatch: AllowMismatch = False,
+    force: Force = False,
+    explain: Explain = False,
+    bootstrap: Samples = DRAWS,
+) -> None:
+    """Show whether systems answer from the audio.
+
+    RUNS have the same tasks with their audio and with `--metadata listen=text`, `muted` or `swapped`. The report of
+    `siq score` has the same tables.
+    """
+    outputs = list_outputs(output, FORMATS, force)
+    options = ScoringOptions(draws=bootstrap)
+    found = suites.find(runs, allow_mismatch, options, measures=split_names(metrics), levels=levels)
+    rows = study(found, bootstrap, 0)
+    tasks = [task for group in (found.tasks, found.variants) for tasks in group.values() for task in tasks]
+    records = list(as_records(rows))
+    lines = [describe_samples(bootstrap, 0)] if bootstrap else []
+    publication = Publication("speechiq-listen", as_grids(rows, bootstrap), {"systems": records}, records, lines)
+    publish(publication, outputs, runs, tasks, explain)

@@ -1,0 +1,178 @@
+"""Compare the answers of systems that get the audio, the transcript, silence or another clip: did they listen?
+
+All runs of a system are scored on the same items, and all intervals of a category come from the same draws of clusters.
+A difference is tested by permutations: on each cluster, chance decides which run is which.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.runs.conditions import CLIPS, compare_systems
+from speechiq.reducer.runs.measure import Category
+from speechiq.reducer.runs.results_file import name_under
+from speechiq.reducer.runs.systems import System, read_tasks
+from speechiq.reducer.scores.bootstrap import bound_means
+from speechiq.reducer.scores.comparability import complete, require_equal, share
+from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
+from speechiq.reducer.scores.suites import Found
+from speechiq.reducer.stats import proportion
+from speechiq.reducer.stats.bootstrap import resample
+from speechiq.reducer.stats.estimate import UNDEFINED, Difference, Estimate
+from speechiq.reducer.stats.interval import Interval
+from speechiq.reducer.stats.permutation import permute
+from speechiq.siq_tasks.conditions.variants import LISTEN, MUTED, SWAPPED, TEXT
+
+#: The run that gets the audio, beside the variants.
+AUDIO = "audio"
+BLIND = (MUTED, SWAPPED)
+FIX = "run the same tasks with and without --metadata listen=muted, into the same folder"
+
+
+class Listening(NamedTuple):
+    """Hold how a system answers the questions of a category with its audio and without.
+
+    Attributes:
+        system: Name of the system alone.
+        scores: `audio` and the variants that were run -> the score, as people read it.
+        gap: The speech gap: the score with the transcript minus that with the audio; None without a run with `text`.
+        gains: `muted` and `swapped`, as far as they were run -> the score with the audio minus that without.
+        right_blind: Share of the items that have the best possible score in every run without the audio; undefined
+            without such a run, or if the measure has no best score.
+        items: Number of items that all runs answered.
+        clips: Number of their clips.
+        clusters: Number of the clusters of these clips.
+    """
+
+    system: str
+    category: Category
+    scores: dict[str, Estimate]
+    gap: Difference | None
+    gains: dict[str, Difference]
+    right_blind: Estimate
+    items: int
+    clips: int
+    clusters: int
+
+
+def study(found: Found, draws: int, seed: int) -> list[Listening]:
+    """Return how each system with a run of a variant answers each category.
+
+    Raises:
+        SpeechIQError: No run has a variant, a system has no run with its audio, or the runs of a system differ in more
+            than the variant.
+    """
+    runs = [run for suite in found.levels for run in _pair_runs(found, suite)]
+    if not runs:
+        raise SpeechIQError(f"no run with {LISTEN}=", fix=FIX)
+    return [compare(*run, draws, seed) for run in runs]
+
+
+def _pair_runs(found: Found, suite: str) -> Iterator[tuple[str, Category, dict[str, System]]]:
+    """Yield each system and category of a suite with its runs by variant, if there is a run of a variant."""
+    tasks = [*found.tasks[suite], *found.variants.get(suite, ())]
+    asked = {task.level for task in tasks if LISTEN in task.metadata}
+    levels = {name: category for name, category in found.levels[suite].items() if name in asked}
+    systems: dict[str, dict[str, System]] = {}
+    for system in read_tasks([task for task in tasks if task.level in levels], levels):
+        metadata = system.tasks[0].metadata
+        alone = system.name.removesuffix(name_under("", metadata))
+        name = name_under(alone, {key: value for key, value in metadata.items() if key != LISTEN})
+        systems.setdefault(name, {})[str(metadata.get(LISTEN, AUDIO))] = system
+    for level, category in levels.items():
+        for name, runs in systems.items():
+            of_level = {variant: system.restrict([level]) for variant, system in runs.items() if level in system.scores}
+            if of_level.keys() <= {AUDIO}:
+                continue
+            if AUDIO not in of_level:
+                raise SpeechIQError(f"system {name!r} has no {level} scores with its audio", fix=FIX)
+            yield name, category, of_level
+
+
+def compare(system: str, category: Category, runs: Mapping[str, System], draws: int, seed: int) -> Listening:
+    """Compare the runs of one system in one category.
+
+    Args:
+        system: Name of the system alone.
+        category: The only category of the runs.
+        runs: `audio` and each variant that was run -> the scores.
+        draws: Draws of the intervals; 0 leaves them out.
+        seed: Seed of draws and permutations.
+
+    Raises:
+        SpeechIQError: The runs differ in more than the variant, or share no item.
+    """
+    differing = [mismatch for mismatch in compare_systems([*runs.values()]) if mismatch.aspect not in (CLIPS, LISTEN)]
+    require_equal(differing)
+    kept = complete(share(run._replace(name=variant) for variant, run in runs.items()))
+    pool, scale = align(kept), category.measure.sign * float(category.measure.show_score(1.0))
+    units = [pool.clusters.get(clip, clip) for clip in pool.clips[category.name]]
+    raw = dict(zip(pool.systems, pool.raw[category.name], strict=True))
+    pairs = {variant: (TEXT, AUDIO) if variant == TEXT else (AUDIO, variant) for variant in runs if variant != AUDIO}
+    scores, differences = _resample(pool, category.name, units, [*pairs.values()], draws, seed)
+    p = permute(np.array([_sum_clusters(raw[a] - raw[b], units) for a, b in pairs.values()]), seed).tolist()
+    tested = {
+        variant: difference._replace(p=chance).map(scale)
+        for variant, difference, chance in zip(pairs, differences, p, strict=True)
+    }
+    return Listening(
+        system,
+        category,
+        {variant: scores[variant].map(scale) for variant in (AUDIO, TEXT, *BLIND) if variant in scores},
+        tested.get(TEXT),
+        {variant: tested[variant] for variant in BLIND if variant in tested},
+        _count_right(kept, category, pool.clusters),
+        len(kept[0].scores[category.name]),
+        len(units),
+        len(set(units)),
+    )
+
+
+def _resample(
+    pool: ScoreMatrix, level: str, units: list[str], pairs: list[tuple[str, str]], draws: int, seed: int
+) -> tuple[dict[str, Estimate], list[Difference]]:
+    """Return the mean raw score of each run, and the differences of pairs of runs, from the same draws."""
+    raw = pool.raw[level]
+
+    def means(counts: np.ndarray) -> np.ndarray:
+        return np.asarray(counts @ raw.T / counts.sum(axis=1, keepdims=True))
+
+    resampled = resample(means, units, draws=draws, seed=seed)
+    estimates, place = resampled.estimates, pool.systems.index
+    drawn = Interval(*np.array([estimate.ends for estimate in estimates]).T)
+    low, high = bound_means(pool, level, drawn) if draws else drawn
+    scores = {
+        variant: estimate._replace(low=float(low[row]), high=float(high[row]))
+        for row, (variant, estimate) in enumerate(zip(pool.systems, estimates, strict=True))
+    }
+    return scores, [resampled.difference(place(a), place(b)) for a, b in pairs]
+
+
+def _sum_clusters(values: np.ndarray, units: list[str]) -> np.ndarray:
+    """Return the sums of the values of clips over their clusters, which change sign together."""
+    _, places = np.unique(units, return_inverse=True)
+    return np.bincount(places, weights=values)
+
+
+def _count_right(runs: list[System], category: Category, clusters: Mapping[str, str]) -> Estimate:
+    """Return the share of items that have the best score in every run without audio."""
+    blind = [run.scores[category.name] for run in runs if run.name in BLIND]
+    if not blind or not category.measure.is_bounded:
+        return UNDEFINED
+    best = category.measure.raw_range[1]
+    right = np.array([float(all(scores[item] >= best for scores in blind)) for item in blind[0]])
+    units = [clusters.get(item[0], item[0]) for item in blind[0]]
+    return proportion.share(right, np.ones(len(right)), units).map(100.0)
+
+
+def needs_audio(listening: Listening) -> bool | None:
+    """Return whether the score falls without the audio in every such run (p below 0.05); None without such a run."""
+    gains = listening.gains.values()
+    if not gains or any(math.isnan(gain.p) for gain in gains):
+        return None
+    return all(gain.value * listening.category.measure.sign > 0 and gain.p < 0.05 for gain in gains)

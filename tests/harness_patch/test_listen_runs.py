@@ -1,0 +1,109 @@
+"""Runs with `listen`: what a system gets instead of the audio, and what is refused before any model runs."""
+
+import pytest
+from lm_eval import simple_evaluate
+from lm_eval.tasks import TaskManager
+
+from speechiq.core.cache.stages import list_stages
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.usage import usage
+from speechiq.harness_patch.hf_audio import HFAudio
+from tests.engines import tiny
+
+pytestmark = pytest.mark.slow
+
+DOCS = [0, 3, 6]
+
+
+def evaluate(model, tasks=("siq_demo_apply",), **metadata):
+    """Return the sample rows of the first questions of three clips, and the metadata that they record."""
+    results = simple_evaluate(
+        model,
+        tasks=list(tasks),
+        task_manager=TaskManager(include_defaults=False, metadata=metadata),
+        metadata=metadata,
+        samples=dict.fromkeys(tasks, DOCS),
+        bootstrap_iters=0,
+    )
+    return results["samples"][tasks[0]], results["configs"][tasks[0]]["metadata"]
+
+
+def answers(rows):
+    return [row["resps"] for row in rows]
+
+
+def count_rows(store, stage):
+    return sum(found.rows for found in list_stages(store) if found.stage["stage"] == stage)
+
+
+def test_a_cascade_with_the_text_answers_as_after_gold_and_transcribes_nothing(tiny_cascade, tmp_path):
+    options = {"device": "cpu", "llm_answer": "likelihood", "store": str(tmp_path)}
+    gold, _ = evaluate(HFAudio(pretrained=f"gold+{tiny_cascade.llm}", **options))
+    rows = count_rows(tmp_path, "text")
+    cascade = HFAudio(pretrained=tiny_cascade.spec, **options)
+    written, recorded = evaluate(cascade, listen="text")
+    assert answers(written) == answers(gold) and recorded["listen"] == "text"
+    assert count_rows(tmp_path, "text") == rows and not count_rows(tmp_path, "asr")
+
+
+def test_a_cascade_hears_silence_and_the_clips_of_other_questions(tiny_cascade, tmp_path):
+    model = HFAudio(pretrained=tiny_cascade.spec, device="cpu", llm_answer="likelihood", store=str(tmp_path))
+    evaluate(model)
+    assert count_rows(tmp_path, "asr") == len(DOCS)
+    muted, _ = evaluate(model, listen="muted")
+    assert count_rows(tmp_path, "asr") == 2 * len(DOCS)
+    assert all('"mute"' in row["doc"]["audio"]["transforms"] for row in muted)
+    before = {row["doc"]["id"]: row["doc"]["audio"]["sha256"] for row in muted}
+    swapped, _ = evaluate(model, listen="swapped")
+    assert all(row["doc"]["audio"]["sha256"] != before[row["doc"]["id"]] for row in swapped)
+
+
+@pytest.fixture(scope="module")
+def audio_model(demo_models, tmp_path_factory):
+    return tiny.make("qwen2_audio", tmp_path_factory.mktemp("qwen2_audio"))
+
+
+@pytest.mark.parametrize("answer", ["generate", "likelihood"])
+def test_an_audio_model_reads_the_same_prompt_without_audio(audio_model, answer):
+    model = HFAudio(pretrained=audio_model, device="cpu", answer=answer, store="off")
+    heard = usage["encoded_clips"]
+    written, _ = evaluate(model, listen="text")
+    assert usage["encoded_clips"] == heard
+    muted, _ = evaluate(model, listen="muted")
+    assert usage["encoded_clips"] > heard
+    assert len(written) == len(muted) == len(DOCS)
+    again, _ = evaluate(model, listen="text")
+    assert answers(again) == answers(written)
+
+
+def test_a_model_that_takes_no_text_alone_is_refused_before_it_is_loaded(audio_model, monkeypatch):
+    model = HFAudio(pretrained=audio_model, device="cpu", store="off")
+    ask = model.system.engine.engine.prompts._chat
+
+    def refuse_text(parts):
+        if all(isinstance(part, str) for part in parts):
+            raise ValueError("no audio given")
+        return ask(parts)
+
+    monkeypatch.setattr(model.system.engine.engine.prompts, "_chat", refuse_text)
+    monkeypatch.setattr(model.system.engine.engine, "_run", pytest.fail)
+    with pytest.raises(SpeechIQError, match=r"takes no prompt without audio \(no audio given\); leave listen=text out"):
+        evaluate(model, listen="text")
+
+
+@pytest.mark.parametrize(
+    ("tasks", "metadata", "message"),
+    [
+        (["siq_demo_remember"], {"listen": "muted"}, "listen=muted: task siq_demo_remember asks no question"),
+        (["siq_demo_apply"], {"listen": "mute"}, "listen=mute: unknown; did you mean muted"),
+        (["siq_demo_apply"], {"demo.listen": "txt"}, "listen=txt: unknown; did you mean text"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_before_any_model_runs(tasks, metadata, message):
+    with pytest.raises(SpeechIQError, match=message):
+        TaskManager(include_defaults=False, metadata=metadata).load(tasks)
+
+
+def test_a_model_type_that_gets_the_audio_is_refused_the_text():
+    with pytest.raises(SpeechIQError, match=r"type DummyLM gets the audio of siq_demo_apply.*--model hf-audio"):
+        evaluate("dummy", listen="text")
