@@ -19,7 +19,7 @@ from speechiq.reducer.report.controls import list_rows
 from speechiq.reducer.report.leaderboard import scores_by_set
 from speechiq.reducer.report.review import review_questions
 from speechiq.reducer.report.study import Study, gather, read_study
-from speechiq.reducer.report.suite import SuitePage
+from speechiq.reducer.report.suite import SuitePage, group_grids
 from speechiq.reducer.report.suite import gather as gather_suite
 from speechiq.reducer.runs.measure import others_than_usual
 from speechiq.reducer.scores.levels import SUITE as SIQ
@@ -34,6 +34,7 @@ from speechiq.reducer.tables.suite_scores import SuiteScores
 SECTIONS = {
     "leaderboard": "Leaderboard",
     "datasets": "Data sets",
+    "groups": "Groups",
     "curve": "Scale",
     "levels": "Level profiles",
     "understanding": "Errors and understanding",
@@ -46,6 +47,8 @@ SECTIONS = {
     "clips": "Clips",
     "about": "About",
 }
+#: Sections that most runs do not have, and that a page without them does not name.
+OPTIONAL = ("datasets", "groups")
 
 
 def build(runs: Iterable[Path], **options: Any) -> Page:
@@ -166,7 +169,7 @@ def content(study: Study) -> dict[str, Any]:
         "has_z": study.has_z,
         "has_controls": any(identity.control for identity in study.identities),
         "sections": sections,
-        "left_out": [title for id, title in SECTIONS.items() if id not in sections and id != "datasets"],
+        "left_out": [title for id, title in SECTIONS.items() if id not in sections and id not in OPTIONAL],
         "scoreboard": scoreboard,
         "measures": others_than_usual(scoreboard.levels),
         "warnings": study.warnings,
@@ -176,6 +179,7 @@ def content(study: Study) -> dict[str, Any]:
         "stability": leaderboard.stability(study) if "firmness" in sections else None,
         "set_tables": leaderboard.set_tables(study, scores),
         "set_cautions": _set_cautions(study),
+        "group_tables": group_grids("groups", study.groups),
         "system_pages": systems.pages(study, rows, scores),
         "deciding": items.deciding(scoreboard.pool, study.scale if study.has_z else None, study.listening),
         "rank_gaps": items.rank_gaps(scoreboard.pool, study.listening, study.labels),
@@ -211,6 +215,7 @@ def _has(section: str, study: Study, charts: Mapping[str, Any]) -> bool:
     """Return whether a section has something to show."""
     return {
         "datasets": bool(study.sets),
+        "groups": bool(study.groups),
         "curve": "bell" in charts,
         "levels": "profiles" in charts,
         "understanding": "clips-wer" in charts,

@@ -17,6 +17,7 @@ from speechiq.reducer.scores.remarks import explain_few, explain_no_siq, has_sca
 from speechiq.reducer.scores.scale import DEFAULT_RULE, NoSpread, calibrate, competition_ranks, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.scoreboard import Scoreboard
+from speechiq.reducer.stats.interval import Interval
 
 
 def rank(
@@ -89,6 +90,9 @@ def rank_groups(scoreboard: Scoreboard, field: str) -> list[GroupBoard]:
         bars = scoreboard.bars and resample_alone(
             groups.pool, clips, draws=scoreboard.bars.draws, seed=scoreboard.bars.seed
         )
+        for group, names in clusters_of(groups.pool).items() if bars else ():
+            if len(names) == 1:
+                bars.intervals[group] = Interval(*np.full((2, len(systems)), np.nan))
         groups = groups._replace(mismatches=scoreboard.mismatches, bars=bars)
         boards.append(GroupBoard(field, categories, groups, without))
     return boards

@@ -99,10 +99,10 @@ class GroupScores(NamedTuple):
         yield from map(Important, self._compositions())
         if board.bars:
             compared = len(pool.clips) - len(self.lone)
+            pairs = f", for all {compared * (compared - 1) // 2} pairs of groups together" * (compared > 2)
             yield (
-                f"best - worst: the largest gap of each system; its interval and p hold for all "
-                f"{count_of(compared * (compared - 1) // 2, 'pair')} of groups together, by {board.bars.draws} "
-                f"permutations of the groups of {units}"
+                f"best - worst: the largest gap of each system; interval and p come from {board.bars.draws} "
+                f"permutations of the groups of {units}{pairs}"
             )
 
     def _pairing(self) -> str:
