@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from speechiq.cli.commands import examples
-from speechiq.cli.options import output_option
+from speechiq.cli.options import output_option, split_names
 from speechiq.core.console import say, show
 
 #: How many ids are printed.
@@ -30,6 +30,10 @@ def new(
         output_option("Folder for the tasks; by default named after the set."),
     ] = None,
     embedder: Annotated[str | None, typer.Option(help="Language model that Understand compares texts with.")] = None,
+    group_by: Annotated[
+        str | None,
+        typer.Option(help="Columns with groups of clips, such as gender,accent, for scores by group."),
+    ] = None,
     assistant: Annotated[
         str | None,
         typer.Option(help="Language model of an assistant; also makes the task siq_NAME_distance with its distances."),
@@ -40,7 +44,7 @@ def new(
     from speechiq.siq_tasks.catalog.new import create
 
     folder = output or Path(name)
-    made = create(name, audio, text, folder, embedder or DEFAULT_EMBEDDER, assistant)
+    made = create(name, audio, text, folder, embedder or DEFAULT_EMBEDDER, assistant, split_names(group_by))
     for warning in made.warnings:
         say(warning)
     if made.left_out:

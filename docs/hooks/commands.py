@@ -131,8 +131,9 @@ METADATA = {
     "accepted_column": ("column", "Column of further right answers, a text or a list."),
     "checklist_column": ("column", "Column of what a good reply has."),
     "group_columns": (
-        "{field: {column: COLUMN, values: [VALUE, ...], otherwise: GROUP}}, in a YAML",
-        "Groups of rows, such as those with one kind of noise, for `siq score --group-by FIELD`.",
+        "columns with `;` between them; in a YAML also {field: {column: COLUMN, values: [VALUE, ...], "
+        "otherwise: GROUP}}",
+        "Groups of rows, such as the gender of speakers, for `siq score --group-by FIELD`.",
     ),
     "where": (
         "{column: [value, ...]}, in a YAML or as JSON",

@@ -21,7 +21,7 @@ from speechiq.reducer.report.leaderboard import scores_by_set
 from speechiq.reducer.report.review import review_questions
 from speechiq.reducer.report.studies import Section, list_listening
 from speechiq.reducer.report.study import Study, gather, read_study
-from speechiq.reducer.report.suite import SuitePage
+from speechiq.reducer.report.suite import SuitePage, group_grids
 from speechiq.reducer.report.suite import gather as gather_suite
 from speechiq.reducer.runs.measure import others_than_usual
 from speechiq.reducer.scores.levels import SUITE as SIQ
@@ -36,6 +36,7 @@ from speechiq.reducer.tables.suite_scores import SuiteScores
 SECTIONS = {
     "leaderboard": "Leaderboard",
     "datasets": "Data sets",
+    "groups": "Groups",
     "curve": "Scale",
     "levels": "Level profiles",
     "understanding": "Errors and understanding",
@@ -48,6 +49,8 @@ SECTIONS = {
     "clips": "Clips",
     "about": "About",
 }
+#: Sections that most runs do not have, and that a page without them does not name.
+OPTIONAL = ("datasets", "groups")
 
 
 def build(runs: Iterable[Path], **options: Any) -> Page:
@@ -176,7 +179,7 @@ def content(study: Study) -> dict[str, Any]:
         "has_z": study.has_z,
         "has_controls": any(identity.control for identity in study.identities),
         "sections": sections,
-        "left_out": [title for id, title in SECTIONS.items() if id not in sections and id != "datasets"],
+        "left_out": [title for id, title in SECTIONS.items() if id not in sections and id not in OPTIONAL],
         "scoreboard": scoreboard,
         "measures": others_than_usual(scoreboard.levels),
         "warnings": study.warnings,
@@ -186,6 +189,7 @@ def content(study: Study) -> dict[str, Any]:
         "stability": leaderboard.stability(study) if "firmness" in sections else None,
         "set_tables": leaderboard.set_tables(study, scores),
         "set_cautions": _set_cautions(study),
+        "group_tables": group_grids("groups", study.groups),
         "system_pages": systems.pages(study, rows, scores),
         "deciding": items.deciding(scoreboard.pool, study.scale if study.has_z else None, study.listening),
         "rank_gaps": items.rank_gaps(scoreboard.pool, study.listening, study.labels),
@@ -221,6 +225,7 @@ def _has(section: str, study: Study, charts: Mapping[str, Any]) -> bool:
     """Return whether a section has something to show."""
     return {
         "datasets": bool(study.sets),
+        "groups": bool(study.groups),
         "curve": "bell" in charts,
         "levels": "profiles" in charts,
         "understanding": "clips-wer" in charts,

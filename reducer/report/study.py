@@ -11,6 +11,7 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.report.clips import ClipView, read_clips
 from speechiq.reducer.report.identity import Identity, identify, short_names
+from speechiq.reducer.report.suite import gather_groups
 from speechiq.reducer.runs.answers import Answers, read_answers
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
@@ -24,6 +25,7 @@ from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.scores.siq_systems import find_levels
+from speechiq.reducer.studies.groups import GroupScores
 from speechiq.reducer.studies.unanswerable import NOTHING, ConfirmedSet
 from speechiq.reducer.tables.suite_scores import SuiteScores, score_datasets, score_suite
 
@@ -41,6 +43,7 @@ class Study(NamedTuple):
         clips: The clips, with references and transcripts.
         answers: The level Apply, question by question; empty if it is not scored, or its rows have no questions.
         sets: Data set -> its own scoreboard; empty with one data set, or with norms.
+        groups: The scores of groups of clips, by each field and for each level.
     """
 
     scoreboard: Scoreboard
@@ -50,6 +53,7 @@ class Study(NamedTuple):
     clips: list[ClipView]
     answers: Answers
     sets: dict[str, Scoreboard]
+    groups: Sequence[GroupScores]
 
     @property
     def levels(self) -> list[str]:
@@ -136,6 +140,7 @@ def read_study(
         clips=read_clips(tasks),
         answers=answers,
         sets=sets,
+        groups=gather_groups(scores),
     )
 
 

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import plotly.graph_objects as go
 from markupsafe import Markup
 
+from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.report import figures
 from speechiq.reducer.report.controls import list_rows, order_apart, set_apart
 from speechiq.reducer.report.identity import short_names
 from speechiq.reducer.report.responses import MARKS, Responses, show_response
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.rows import Item, show_item
-from speechiq.reducer.scores.derived import share_measure
-from speechiq.reducer.scores.ranking import rank_groups
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats.grid import Cell, Column, Grid
+from speechiq.reducer.studies.groups import GroupScores, score_groups
 from speechiq.reducer.studies.judges.reliability import part_most
 from speechiq.reducer.tables import reliability_table
 from speechiq.reducer.tables.scoreboard_table import as_grid, group_grid
@@ -45,13 +47,13 @@ class SuitePage:
     Attributes:
         suite: Name of the suite.
         scoreboard: Its scores.
-        groups: Field -> the scores of the items of each group by it.
+        groups: The scores of the items of each group, by each field and for each measure.
         responses: Category -> its questions and responses.
     """
 
     suite: str
     scoreboard: Scoreboard
-    groups: Mapping[str, Scoreboard]
+    groups: Sequence[GroupScores]
     responses: Mapping[str, Responses]
 
     @property
@@ -68,8 +70,7 @@ class SuitePage:
     def grids(self) -> dict[str, Grid]:
         """Return id -> table: that of the categories, one for each field by which items have groups, the judge's."""
         grids = {f"{self.id}-standings": set_apart(as_grid(self.scoreboard), self.scoreboard)}
-        for field, groups in self.groups.items():
-            grids[f"{self.id}-by-{field}"] = set_apart(group_grid(groups, field), groups)
+        grids |= group_grids(self.id, self.groups)
         if self.scoreboard.reliability:
             grids[f"{self.id}-judge"] = reliability_table.as_grid(self.scoreboard)
         return grids
@@ -143,7 +144,7 @@ def _mean_score(item: Item, scores: Sequence[Mapping[Item, float]]) -> float:
 
 
 def gather(found: Found, scores: SuiteScores) -> SuitePage:
-    """Read the texts of one suite, and score all groups of its items that have a common mean.
+    """Read the texts of one suite, and score all groups of its items.
 
     Args:
         found: The tasks of the runs.
@@ -157,9 +158,22 @@ def gather(found: Found, scores: SuiteScores) -> SuitePage:
         name: Responses(category, [task for task in found.tasks[suite] if task.level == name])
         for name, category in found.levels[suite].items()
     }
-    groups = {
-        field: scores.by_group.get(field) or rank_groups(scoreboard, field)
-        for field in scoreboard.fields
-        if share_measure(of for of in scoreboard.levels.values() if field in of.group_by)
+    return SuitePage(suite, scoreboard, gather_groups(scores), responses)
+
+
+def gather_groups(scores: SuiteScores) -> list[GroupScores]:
+    """Score the groups of a suite by every field that has several."""
+    groups = [*chain.from_iterable(scores.by_group.values())]
+    for field in scores.scoreboard.fields:
+        if field not in scores.by_group:
+            with suppress(SpeechIQError):
+                groups += score_groups(scores.scoreboard, field)
+    return groups
+
+
+def group_grids(section: str, groups: Sequence[GroupScores]) -> dict[str, Grid]:
+    """Return id -> table of the scores of groups; `section` begins each id."""
+    return {
+        f"{section}-by-{scores.board.field}-{number}": set_apart(group_grid(scores), scores.scoreboard)
+        for number, scores in enumerate(groups)
     }
-    return SuitePage(suite, scoreboard, groups, responses)

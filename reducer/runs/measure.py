@@ -204,7 +204,7 @@ def others_than_usual(categories: Mapping[str, Category]) -> dict[str, str]:
 
 
 def differences(one: Category, other: Category) -> dict[str, tuple[Any, Any]]:
-    """Return metadata key -> both values, for each key in which two descriptions differ.
+    """Return metadata key -> both values, for each key in which two descriptions differ; `group_by` may differ.
 
     >>> wer = Category("s", "c", Measure("wer", "lower", "WER %"), ("id",))
     >>> differences(wer, Category("s", "c", Measure("cer", "lower", "WER %"), ("id",)))
@@ -217,5 +217,5 @@ def differences(one: Category, other: Category) -> dict[str, tuple[Any, Any]]:
 def _flatten(description: Mapping[str, Any]) -> dict[str, Any]:
     measure = description["measure"]
     return {f"measure.{key}": value for key, value in measure.items()} | {
-        key: value for key, value in description.items() if key != "measure"
+        key: value for key, value in description.items() if key not in ("measure", "group_by")
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -36,14 +36,14 @@ class SampleTable(NamedTuple):
     Attributes:
         items: Item of each row.
         columns: Column that some row has -> its values, shape (rows,), NaN for a row without one or an undefined one.
-        groups: The groups of each row, by the fields of `group_by`; empty without such fields.
+        groups: Field of the task's `group_by` -> the group of each row.
         clusters: Clip -> its cluster, for clips whose rows have one (`doc.cluster`).
     """
 
     task: TaskRun
     items: tuple[Item, ...]
     columns: dict[str, np.ndarray]
-    groups: tuple[tuple[str, ...], ...] = ()
+    groups: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     clusters: Mapping[str, str] = MappingProxyType({})
 
     @property
@@ -83,20 +83,20 @@ def read_table(
             item is a duplicate.
     """
     path, category, known = task.samples, category or task.category, {} if known is None else known
-    measure, size = category.measure, len(category.item)
+    measure, size, by = category.measure, len(category.item), task.category.group_by
     bounds = dict.fromkeys((*FLAGS, FLOOR), SHARE) | {beside.column: beside.bounds for beside in category.extra_columns}
     bounds |= {measure.column: measure.bounds}
     names = list(dict.fromkeys((measure.column, *bounds, *columns)))
-    decoder = _decoder((*category.item, *category.group_by), tuple(names), measure.may_be_undefined)
+    decoder = _decoder((*category.item, *by), tuple(names), measure.may_be_undefined)
     items: dict[Item, None] = {}
-    groups: list[tuple[str, ...]] = []
+    groups: list[Sequence[str]] = []
     rows: list[list[float | None]] = []
     clusters: dict[str, str] = {}
     for number, line in read_lines(path):
         try:
             doc, *row = msgspec.structs.astuple(decode(line, decoder))
         except ValueError as error:
-            raise refusal(path, number, _needs(category), error) from error
+            raise refusal(path, number, _needs(category, by), error) from error
         fields = tuple(map(str, msgspec.structs.astuple(doc)))
         item = fields[:size]
         item = known.setdefault(item, item)
@@ -108,11 +108,12 @@ def read_table(
         rows.append(row)
         if doc.cluster is not None and clusters.setdefault(item[0], str(doc.cluster)) != str(doc.cluster):
             raise _refuse_clusters(locate(path, number), item[0], clusters[item[0]], str(doc.cluster))
-        if category.group_by:
-            groups.append(tuple(map(printable, fields[size : size + len(category.group_by)])))
+        groups.append(fields[size : size + len(by)])
     if not rows:
         raise SpeechIQError(f"{str(path)!r} is empty", fix="rerun this task with --log_samples")
-    table = SampleTable(task, tuple(items), _columns(names, rows), tuple(groups), clusters)
+    columns_of_groups = (tuple(map(printable, groups_of_rows)) for groups_of_rows in zip(*groups, strict=True))
+    fields_of_groups = dict(zip(by, columns_of_groups, strict=True))
+    table = SampleTable(task, tuple(items), _columns(names, rows), fields_of_groups, clusters)
     for column in table.columns.keys() & bounds.keys():
         _refuse_outside(table, column, bounds[column])
         if column != measure.column:
@@ -208,9 +209,9 @@ def _columns(names: list[str], rows: list[list[float | None]]) -> dict[str, np.n
     return columns
 
 
-def _needs(category: Category) -> str:
-    fields = ", ".join(f"doc.{field}" for field in (*category.item, *category.group_by))
-    keys = "metadata.item, metadata.group_by" if category.group_by else "metadata.item"
+def _needs(category: Category, group_by: Sequence[str]) -> str:
+    fields = ", ".join(f"doc.{field}" for field in (*category.item, *group_by))
+    keys = "metadata.item, metadata.group_by" if group_by else "metadata.item"
     return f"{fields} and the number {category.column!r}, by {keys} and metadata.measure of its task"
 
 

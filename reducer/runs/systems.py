@@ -55,7 +55,7 @@ class System(NamedTuple):
         datasets: Clip -> name of its data set.
         judged: Level -> item -> what a judge made of its answer, for levels with a judge.
         clusters: Clip -> its cluster, over all levels, for clips whose docs have one.
-        groups: Level -> item -> its group by each field of `group_by`, for levels with such fields.
+        groups: Field of `group_by` -> level -> item -> its group, for tasks with such fields.
     """
 
     name: str
@@ -67,7 +67,7 @@ class System(NamedTuple):
     levels: Mapping[str, Category] = MappingProxyType({})
     datasets: Mapping[str, str] = MappingProxyType({})
     judged: Mapping[str, Mapping[Item, Judged]] = MappingProxyType({})
-    groups: Mapping[str, Mapping[Item, tuple[str, ...]]] = MappingProxyType({})
+    groups: Mapping[str, Mapping[str, Mapping[Item, str]]] = MappingProxyType({})
     clusters: Mapping[str, str] = MappingProxyType({})
 
     def __repr__(self) -> str:
@@ -135,7 +135,7 @@ def _read_system(
     clusters: dict[str, str],
 ) -> System:
     scores: dict[str, dict[Item, float]] = {}
-    groups: dict[str, dict[Item, tuple[str, ...]]] = {}
+    groups: dict[str, dict[str, dict[Item, str]]] = {}
     judged: dict[str, dict[Item, Judged]] = {}
     tables = []
     for task in tasks:
@@ -150,8 +150,8 @@ def _read_system(
             )
         raw = category.measure.sign * table.columns[category.column] + 0.0  # no negative zero
         level_scores |= dict(zip(table.items, raw.tolist(), strict=True))
-        if table.groups:
-            groups.setdefault(level, {}).update(zip(table.items, table.groups, strict=True))
+        for field, names in table.groups.items():
+            groups.setdefault(field, {}).setdefault(level, {}).update(zip(table.items, names, strict=True))
         if category.judged:
             judged.setdefault(level, {}).update(read_judgments(task))
         tables.append(table)

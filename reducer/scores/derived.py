@@ -10,7 +10,7 @@ import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.measure import Category, Measure
-from speechiq.reducer.runs.rows import Item
+from speechiq.reducer.runs.rows import Item, show_item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 
@@ -114,35 +114,69 @@ def _read_extra(system: System, measure: Measure, names: Sequence[str]) -> dict[
     return {item: measure.sign * known.get(item, math.nan) + 0.0 for item in _join_items(system, names)}
 
 
-def split_groups(systems: Sequence[System], field: str) -> list[System]:
-    """Return the systems with the groups of their items instead of categories; an item ends with its category.
+class MeasuredGroups(NamedTuple):
+    """Hold systems with the groups of their items instead of categories; an item ends with its category.
+
+    Attributes:
+        categories: The categories whose items they are; all have one measure.
+        systems: The systems.
+        without: Number of items of these categories that have no group.
+    """
+
+    categories: tuple[str, ...]
+    systems: tuple[System, ...]
+    without: int
+
+
+def split_groups(systems: Sequence[System], field: str) -> list[MeasuredGroups]:
+    """Return the systems with their groups by a field, for each measure by itself: its items have a common mean.
 
     Args:
         systems: Scored on the same items.
         field: One of `group_by`, such as `noise`; categories without it do not count.
 
     Raises:
-        SpeechIQError: The categories have different measures, so that the items of a group have no common mean.
+        SpeechIQError: Two systems have an item in different groups.
     """
-    categories = {name: category for name, category in systems[0].levels.items() if field in category.group_by}
-    if not share_measure(categories.values()):
-        columns = ", ".join(f"{name}: {category.column}" for name, category in categories.items())
-        raise SpeechIQError(
-            f"--group-by {field}",
-            f"the categories are scored by different measures ({columns}), which have no common mean",
-            "choose categories of one measure with --levels",
-        )
-    like = next(iter(categories.values()))
-    places = {name: category.group_by.index(field) for name, category in categories.items()}
-    scores = [_split_scores(system, places) for system in systems]
-    levels = {group: _as_column(group, like) for group in sorted(scores[0])}
-    return [system._replace(scores=scores[row], levels=levels) for row, system in enumerate(systems)]
+    groups = _join_groups(systems, field)
+    parts: list[list[Category]] = []
+    for category in (category for name, category in systems[0].levels.items() if name in groups):
+        alike = [part for part in parts if share_measure([*part, category])]
+        if alike:
+            alike[0].append(category)
+        else:
+            parts.append([category])
+    return [_split(systems, {category.name: groups[category.name] for category in part}) for part in parts]
 
 
-def _split_scores(system: System, places: Mapping[str, int]) -> dict[str, dict[Item, float]]:
-    """Return group -> item -> score; `places` has the place of the field in the groups of each category."""
-    scores: dict[str, dict[Item, float]] = {}
-    for name, place in places.items():
-        for item, score in system.scores[name].items():
-            scores.setdefault(system.groups[name][item][place], {})[*item, name] = score
-    return scores
+def _join_groups(systems: Sequence[System], field: str) -> dict[str, dict[Item, str]]:
+    """Return level -> item -> group over all systems; runs made before the groups were named have none."""
+    joined: dict[str, dict[Item, str]] = {}
+    for system in systems:
+        for level, names in system.groups.get(field, {}).items():
+            known = joined.setdefault(level, {})
+            for item, group in names.items():
+                if known.setdefault(item, group) != group:
+                    raise SpeechIQError(
+                        f"system {system.name!r}, {show_item(item)}",
+                        f"{field} is {group!r:.80} here and {known[item]!r:.80} for another system",
+                        "rerun one of the two",
+                    )
+    return joined
+
+
+def _split(systems: Sequence[System], groups: Mapping[str, Mapping[Item, str]]) -> MeasuredGroups:
+    """Return the systems with groups instead of categories; `groups` has the group of each item of a category."""
+    like = systems[0].levels[next(iter(groups))]
+    names = sorted({group for name in groups for group in map(groups[name].get, systems[0].scores[name]) if group})
+    levels = {group: _as_column(group, like) for group in names}
+    scored = []
+    for system in systems:
+        scores: dict[str, dict[Item, float]] = {group: {} for group in names}
+        for name, known in groups.items():
+            for item, score in system.scores[name].items():
+                if group := known.get(item):
+                    scores[group][*item, name] = score
+        scored.append(system._replace(scores=scores, levels=levels))
+    total = sum(len(systems[0].scores[name]) for name in groups)
+    return MeasuredGroups(tuple(groups), tuple(scored), total - sum(map(len, scored[0].scores.values())))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +15,9 @@ from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.remarks import explain_few, explain_no_siq, has_scale, observe
 from speechiq.reducer.scores.scale import DEFAULT_RULE, NoSpread, calibrate, competition_ranks, flat, score
-from speechiq.reducer.scores.score_matrix import align
+from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.scoreboard import Scoreboard
+from speechiq.reducer.stats.interval import Interval
 
 
 def rank(
@@ -59,13 +61,46 @@ def rank(
     return scoreboard
 
 
-def rank_groups(scoreboard: Scoreboard, field: str) -> Scoreboard:
-    """Score the items of each group by itself, with draws as in `scoreboard`; groups take the place of categories."""
-    groups = _describe(scoreboard.suite, split_groups(scoreboard.systems, field))
-    bars = scoreboard.bars and resample_alone(
-        groups.pool, scoreboard.pool, draws=scoreboard.bars.draws, seed=scoreboard.bars.seed
-    )
-    return groups._replace(mismatches=scoreboard.mismatches, bars=bars)
+class GroupBoard(NamedTuple):
+    """Hold the scores of groups of items, which take the place of categories, for categories of one measure.
+
+    Attributes:
+        field: The field of docs that names the groups.
+        categories: The categories whose items the groups have.
+        scoreboard: The scores.
+        without: Number of items of the categories that have no group.
+    """
+
+    field: str
+    categories: tuple[str, ...]
+    scoreboard: Scoreboard
+    without: int
+
+
+def rank_groups(scoreboard: Scoreboard, field: str) -> list[GroupBoard]:
+    """Score the items of each group by itself, for each measure, with draws as in `scoreboard`.
+
+    If each group is one cluster, such as a speaker, the groups are not drawn: their clips are.
+    """
+    boards = []
+    for categories, systems, without in split_groups(scoreboard.systems, field):
+        groups, clips = _describe(scoreboard.suite, systems), scoreboard.pool
+        if all(len(names) == 1 for names in clusters_of(groups.pool).values()):
+            groups, clips = groups._replace(pool=groups.pool._replace(clusters={})), clips._replace(clusters={})
+        bars = scoreboard.bars and resample_alone(
+            groups.pool, clips, draws=scoreboard.bars.draws, seed=scoreboard.bars.seed
+        )
+        for group, names in clusters_of(groups.pool).items() if bars else ():
+            if len(names) == 1:
+                bars.intervals[group] = Interval(*np.full((2, len(systems)), np.nan))
+        groups = groups._replace(mismatches=scoreboard.mismatches, bars=bars)
+        boards.append(GroupBoard(field, categories, groups, without))
+    return boards
+
+
+def clusters_of(pool: ScoreMatrix) -> dict[str, set[str]]:
+    """Return level -> the clusters of its clips; a clip without one is its own."""
+    return {level: {pool.clusters.get(clip, clip) for clip in clips} for level, clips in pool.clips.items()}
 
 
 def rank_means(means: np.ndarray) -> np.ndarray:

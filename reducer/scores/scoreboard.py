@@ -84,7 +84,8 @@ class Scoreboard(NamedTuple):
     @property
     def fields(self) -> list[str]:
         """Return the fields by which the items of some category have groups (`group_by`)."""
-        return list(dict.fromkeys(field for category in self.levels.values() for field in category.group_by))
+        known = {field: levels for system in self.systems for field, levels in system.groups.items()}
+        return [field for field, levels in known.items() if not levels.keys().isdisjoint(self.levels)]
 
     def holder(self, column: str, row: int) -> System:
         """Return the system of a row, with the items of a column in its scores."""

@@ -82,7 +82,8 @@ def _describe(suite: str, tasks: Sequence[TaskRun], norms: Norms | None) -> Mapp
 
 def refuse_unknown_field(found: Found, field: str | None) -> None:
     """Raise a `SpeechIQError` if no category has groups by a field (`group_by`); None is not given."""
-    known = {name for levels in found.levels.values() for of in levels.values() for name in of.group_by}
+    scored = (task for suite, levels in found.levels.items() for task in found.tasks[suite] if task.level in levels)
+    known = {name for task in scored for name in task.category.group_by}
     if field is not None and field not in known:
         fix = f"choose from {', '.join(sorted(known))}" if known else "leave it out: their tasks have no group_by"
         raise SpeechIQError(

@@ -13,6 +13,7 @@ from speechiq.reducer.runs.judge_name import name_judges
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.estimate import plain
 from speechiq.reducer.stats.interval import CONFIDENCE, Interval
+from speechiq.reducer.studies.groups import GroupScores
 from speechiq.reducer.studies.judges.reliability import POOLED
 from speechiq.reducer.studies.validity.level_weights import compare_weights
 
@@ -92,6 +93,29 @@ def csv_rows(scoreboard: Scoreboard, **part: str) -> list[dict[str, Any]]:
         }
         for row in rows_of(scoreboard)
     ]
+
+
+def group_json(scores: GroupScores) -> dict[str, Any]:
+    """Return the scores of groups as plain data: of each system, the largest gap and the differences of all pairs."""
+    content = as_json(scores.scoreboard)
+    for cells, row in zip(content["systems"], scores.scoreboard.order, strict=True):
+        gap, pairs = scores.gap(row), scores.pairs[row]
+        cells["gap"] = plain(gap and gap.record)
+        cells["pairs"] = plain([{"group_a": a, "group_b": b, **each.record} for (a, b), each in pairs.items()])
+    about = {"item_categories": scores.board.categories, "without": scores.board.without, "notes": [*scores.lines()]}
+    return plain(about) | content
+
+
+def group_rows(scores: GroupScores) -> list[dict[str, Any]]:
+    """Return the rows of the CSV file with the scores of groups and the largest gap of each system."""
+    rows = csv_rows(
+        scores.scoreboard,
+        dataset=ALL_SETS,
+        group_by=scores.board.field,
+        item_categories=", ".join(scores.board.categories),
+    )
+    gaps = map(scores.gap, scores.scoreboard.order)
+    return [row | ({"gap": plain(gap.record)} if gap else {}) for row, gap in zip(rows, gaps, strict=True)]
 
 
 def join(contents: Mapping[str, Mapping[str, Any]], first: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 
 from speechiq.core.console import count_of
@@ -16,6 +17,7 @@ from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.coverage import caution_lines
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important, by_importance
+from speechiq.reducer.studies.groups import Gap, GroupScores
 from speechiq.reducer.studies.validity.level_weights import compare_weights
 from speechiq.reducer.tables.terminal import MISMATCH
 
@@ -30,10 +32,6 @@ SYSTEM = "System"
 TITLE = "Speech IQ"
 TITLE_WITHOUT = "Levels, without Speech IQ"
 CONSTANT = "the most frequent answer of each data set alone scores"
-UNPAIRED = (
-    "each item has one group, so groups differ in their items as well: a difference between groups is not the effect "
-    "of the group; siq study robustness compares the same items under conditions"
-)
 ORDER = "in the order of mean rank over the categories"
 APART = "; their scores are not combined, since units may differ"
 
@@ -55,9 +53,32 @@ def as_grid(scoreboard: Scoreboard, part: str = "", notes: Iterable[str] | None 
     return Grid(heading, columns, rows, by_importance(caption(scoreboard) if notes is None else notes))
 
 
-def group_grid(scoreboard: Scoreboard, field: str) -> Grid:
-    """Return the grid of a scoreboard whose categories are the groups of items by a field (`rank_groups`)."""
-    return as_grid(scoreboard, f"by {field}", group_caption(scoreboard, field))
+def group_grid(scores: GroupScores) -> Grid:
+    """Return the grid of the scores of groups, with the largest gap of each system."""
+    scoreboard = scores.scoreboard
+    (category, *_) = scoreboard.levels.values()
+    notes = [
+        *scores.lines(),
+        f"{category.unit}, {category.measure.direction} is better",
+        *([describe_samples(scoreboard.bars.draws, scoreboard.bars.seed)] if scoreboard.bars else []),
+        *(caution_lines(scoreboard.caution) if scoreboard.bars else []),
+    ]
+    grid = as_grid(scoreboard, scores.heading, notes)
+    heading = "\n".join(["Best - worst", category.unit, *[INTERVAL] * (scoreboard.bars is not None)])
+    factor = 100.0 if category.measure.in_per_cent else 1.0
+    columns = [
+        Column("gap", heading, "+.2f", "+.1f", factor, kind="level"),
+        Column("gap_groups", "", below="gap"),
+    ]
+    rows = [{**cells, **_gap_cells(scores.gap(row))} for row, cells in zip(scoreboard.order, grid.rows, strict=True)]
+    return grid._replace(columns=[*grid.columns, *columns], rows=rows)
+
+
+def _gap_cells(gap: Gap | None) -> dict[str, Cell]:
+    if gap is None:
+        return {"gap": None}
+    p = "" if math.isnan(gap.difference.p) else f"\np = {gap.difference.p:.3f}"
+    return {"gap": gap.difference.estimate, "gap_groups": f"{title(gap.best)} - {title(gap.worst)}{p}"}
 
 
 def shown_flags(scoreboard: Scoreboard) -> list[str]:
@@ -154,18 +175,6 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
         yield from (f"{level.title()} by chance: {100 * chance:.0f} %" for level, chance in chances.items())
     yield from _further_lines(scoreboard)
     yield from _flag_lines(scoreboard)
-
-
-def group_caption(scoreboard: Scoreboard, field: str) -> Iterator[str]:
-    """Yield the lines below the grid of the groups."""
-    (category, *_), bars = scoreboard.pool.levels.values(), scoreboard.bars
-    sizes = ", ".join(f"{title(group)} {count.items}" for group, count in scoreboard.remarks.counts.items())
-    yield f"suite {scoreboard.suite} by {field}: the mean over the items of all categories, {sizes}"
-    yield UNPAIRED
-    yield f"{category.unit}, {category.measure.direction} is better"
-    if bars:
-        yield describe_samples(bars.draws, bars.seed, scoreboard.pool.units)
-        yield from caution_lines(scoreboard.caution)
 
 
 def _name_weights(scale: Scale) -> str:

@@ -8,14 +8,15 @@ from typing import Any, NamedTuple
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.by_dataset import MACRO, macro_average, macro_caption, rank_by_dataset
 from speechiq.reducer.scores.levels import SUITE as SIQ
-from speechiq.reducer.scores.ranking import rank, rank_groups
+from speechiq.reducer.scores.ranking import rank
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.stats.grid import Grid
 from speechiq.reducer.studies import unanswerable
+from speechiq.reducer.studies.groups import GroupScores, score_groups
 from speechiq.reducer.studies.judges.reliability import add_reliability
 from speechiq.reducer.tables import reliability_table
-from speechiq.reducer.tables.scoreboard_records import ALL_SETS, as_json, csv_rows, rows_of
+from speechiq.reducer.tables.scoreboard_records import ALL_SETS, as_json, csv_rows, group_json, group_rows, rows_of
 from speechiq.reducer.tables.scoreboard_table import as_grid, group_grid
 
 
@@ -26,13 +27,13 @@ class SuiteScores(NamedTuple):
         scoreboard: The scores of all items.
         by_dataset: Data set -> the scores on that set alone.
         macro: The mean over data sets; None without them, and if no category has several.
-        by_group: Field -> the scores of the items of each group by it.
+        by_group: Field -> the scores of the items of each group by it, for each measure.
     """
 
     scoreboard: Scoreboard
     by_dataset: dict[str, Scoreboard]
     macro: Scoreboard | None
-    by_group: dict[str, Scoreboard]
+    by_group: dict[str, list[GroupScores]]
 
     @property
     def warnings(self) -> list[str]:
@@ -50,7 +51,7 @@ class SuiteScores(NamedTuple):
         if self.macro:
             notes = macro_caption({dataset: board.pool for dataset, board in self.by_dataset.items()})
             grids.append(as_grid(self.macro, MACRO, notes))
-        return grids + [group_grid(board, field) for field, board in self.by_group.items()]
+        return grids + [group_grid(scores) for measures in self.by_group.values() for scores in measures]
 
     @property
     def content(self) -> dict[str, Any]:
@@ -58,7 +59,7 @@ class SuiteScores(NamedTuple):
         return as_json(self.scoreboard) | {
             "by_dataset": {dataset: as_json(board) for dataset, board in self.by_dataset.items()} or None,
             "macro_average": rows_of(self.macro) if self.macro else None,
-            "by_group": {field: as_json(board) for field, board in self.by_group.items()} or None,
+            "by_group": {field: [*map(group_json, measures)] for field, measures in self.by_group.items()} or None,
         }
 
     @property
@@ -69,8 +70,9 @@ class SuiteScores(NamedTuple):
             rows += csv_rows(board, dataset=dataset)
         if self.macro:
             rows += csv_rows(self.macro, dataset=MACRO)
-        for field, board in self.by_group.items():
-            rows += csv_rows(board, dataset=ALL_SETS, group_by=field)
+        for measures in self.by_group.values():
+            for scores in measures:
+                rows += group_rows(scores)
         return rows
 
 
@@ -89,7 +91,7 @@ def score_suite(suite: str, systems: Iterable[System], options: ScoringOptions) 
     parts = score_datasets(scoreboard, options) if options.by_dataset else {}
     macro = macro_average(scoreboard, parts) if parts else None
     fields = [field for field in scoreboard.fields if field == options.group_by]
-    return SuiteScores(scoreboard, parts, macro, {field: rank_groups(scoreboard, field) for field in fields})
+    return SuiteScores(scoreboard, parts, macro, {field: score_groups(scoreboard, field) for field in fields})
 
 
 def rank_systems(suite: str, systems: Iterable[System], options: ScoringOptions) -> Scoreboard:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +20,8 @@ from speechiq.siq_tasks.catalog.folders import check_folder, complete_folder
 from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, data_sets
 from speechiq.siq_tasks.loaders.clips import ENTITIES, list_warnings
 from speechiq.siq_tasks.loaders.clusters import CLUSTER, COLUMN
+from speechiq.siq_tasks.loaders.docs import refuse_taken
+from speechiq.siq_tasks.loaders.row_choice import check_groups, read_group_columns, read_groups
 from speechiq.siq_tasks.loaders.subset import counts
 from speechiq.siq_tasks.loaders.tables import check_columns, read_field, read_id, read_table, read_texts
 from speechiq.siq_tasks.task_files import IN_FOLDER, read_task, write_task
@@ -38,7 +40,15 @@ class Created(NamedTuple):
     warnings: list[str]
 
 
-def create(name: str, audio: Path, text: Path, folder: Path, embedder: str, assistant: str | None = None) -> Created:
+def create(
+    name: str,
+    audio: Path,
+    text: Path,
+    folder: Path,
+    embedder: str,
+    assistant: str | None = None,
+    group_by: Sequence[str] = (),
+) -> Created:
     """Write the tasks `siq_<name>_<level>` with the tag `siq_<name>` and the audio into a new folder.
 
     No name in the folder depends on its place, so it can be moved and shared.
@@ -52,6 +62,7 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str, assi
         embedder: Embedder of the level Understand.
         assistant: Language model of semantic distances; if given, the task `siq_<name>_distance` is written too, which
             does not have the tag.
+        group_by: Columns of `text` with groups of clips, such as the gender of the speaker.
 
     Raises:
         SpeechIQError: The name, a file or an id is invalid, or the folder cannot be written; nothing is written then.
@@ -61,12 +72,15 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str, assi
     if not audio.is_dir():
         raise SpeechIQError(f"--audio {audio}", "no such folder", "give the folder that the column audio starts from")
     rows = read_table(text)
-    check_columns(rows[0], ["audio", "text"], text)
+    groups = read_group_columns([*group_by])
+    refuse_taken(groups)
+    check_columns(rows[0], ["audio", "text", *groups], text)
     places: dict[str, int] = {}
     clips: list[dict[str, Any]] = []
     checked: list[dict[str, Any]] = []
     for number, row in enumerate(tqdm(rows, desc=f"{name} clips", unit="clip"), 1):
-        clip = _read_row(row, audio.resolve(), f"{text} row {number}")
+        where = f"{text} row {number}"
+        clip = _read_row(row, audio.resolve(), where) | read_groups(groups, row, where)
         if (first := places.setdefault(clip["id"], number)) != number:
             raise SpeechIQError(
                 text,
@@ -74,21 +88,29 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str, assi
                 "give each row its own id in a column id",
             )
         file = Path(clip["audio"])
-        warnings = inspect(file, f"{text} row {number}, {row['audio']}").warnings
+        warnings = inspect(file, f"{where}, {row['audio']}").warnings
         checked.append(clip | {"id": f"{name}/{clip['id']}", "sha256": file_sha256(file), "warnings": warnings})
         clips.append(clip)
+    group_warnings = check_groups(clips, groups, str(text))
     ids = [clip["id"] for clip in checked]
     left_out = [clip["id"] for clip in checked if not counts(clip["text"])]
-    tasks = _write(name, folder, audio.resolve(), clips, embedder, assistant)
-    return Created(tasks, ids, left_out, list_warnings(checked))
+    tasks = _write(name, folder, audio.resolve(), clips, embedder, assistant, [*groups])
+    return Created(tasks, ids, left_out, [*list_warnings(checked), *group_warnings])
 
 
 def _write(
-    name: str, folder: Path, audio: Path, clips: list[dict[str, Any]], embedder: str, assistant: str | None
+    name: str,
+    folder: Path,
+    audio: Path,
+    clips: list[dict[str, Any]],
+    embedder: str,
+    assistant: str | None,
+    group_by: list[str],
 ) -> list[str]:
     """Write the table, the audio below `AUDIO` and the tasks; all names in them are relative to the folder."""
     shared = {"version": 1.0, "dataset": name, "dataset_path": f"{IN_FOLDER}clips.jsonl", "subset": "all"}
     shared |= {"id_column": "id"} | ({COLUMN: CLUSTER} if CLUSTER in clips[0] else {})
+    shared |= {"group_columns": group_by} if group_by else {}
     own = {"remember": {"normalizer": "english"}, "understand": {"embedder": embedder}, "apply": {}}
     tasks = [f"siq_{name}_{level}" for level in LEVELS]
     with complete_folder(Path(os.path.realpath(folder))) as draft:

@@ -101,6 +101,8 @@ def load(dataset: str | None = None, questions: str | None = None, **metadata: A
     row_questions = read_row_questions(metadata)
     file = locate(dataset, questions) if task_type.has_questions and row_questions is None else None
     test = prepare(dataset=dataset, **metadata)
+    if fields := row_choice.read_group_columns(metadata.get("group_columns")):
+        test.record["group_by"] = [*dict.fromkeys([*metadata.get("group_by", []), *fields])]
     if row_questions is not None:
         record = test.record | settings | row_questions.describe()
         return Loaded(build_docs(dataset, test.clips, row_questions.ask(test.clips), metadata), record)
@@ -142,7 +144,8 @@ def prepare(
         ties: Order of clips of one length: `id`, or `order` (of the data set).
         leave_out: Ids of rows to leave out, without the data set: one, a list, or several separated by `;`.
         where: The rows to take: column -> a value or several, with `*` for any text; None takes all.
-        group_columns: Field of doc -> the column of its groups, for scores by group; see `row_choice`.
+        group_columns: Columns of groups, or field of doc -> the column of its groups, for scores by group; see
+            `row_choice`.
         cluster_column: Column with what clips share, such as a speaker; a draw takes all clips of a cluster.
         cluster_pattern: Regular expression whose only group finds the cluster in an id without the data set.
         **metadata: Fields of `RowSource`, and for a task that asks rows those of `Columns`; other keys that lm-eval
@@ -216,7 +219,7 @@ def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
     source, row_questions = plan.source, plan.row_questions
     columns = row_questions.columns.names if row_questions else []
     rule = plan.clusters
-    others = [*plan.where, *(group.column for group in plan.groups.values()), *(rule.columns if rule else [])]
+    others = [*plan.where, *row_choice.list_columns(plan.groups), *(rule.columns if rule else [])]
     with open_rows(source, [*columns, *others]) as rows:
         named = _name_rows(dataset, source, rows, plan.leave_out)
         places = row_choice.choose_rows(named, rows, plan.where, source.dataset_path)
@@ -229,6 +232,12 @@ def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
             for i in tqdm(scored.values(), desc=f"{dataset} questions", unit="row"):
                 row_questions.read(rows.read(i), f"{source.dataset_path} row {i}")
         clusters = rule.find(scored, rows, source.dataset_path) if rule else {}
+        groups = {
+            key: row_choice.read_groups(plan.groups, rows.read(i), f"{source.dataset_path} row {i}")
+            for key, i in scored.items()
+        }
+        for warning in row_choice.check_groups([*groups.values()], plan.groups, source.dataset_path):
+            log.warning("%s: %s", dataset, warning)
         chosen = choose(_measure(scored, source, rows, plan.selection), plan.subset, plan.ties)
         clips: list[dict[str, Any]] = []
         for key in tqdm(chosen, desc=f"{dataset} clips", unit="clip"):
@@ -237,7 +246,7 @@ def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
             if ENTITIES in row:
                 clip[ENTITIES] = read_texts(row[ENTITIES], f"{source.dataset_path} row {scored[key]}: {ENTITIES}")
             if plan.groups:
-                clip[GROUPS] = row_choice.read_groups(plan.groups, row)
+                clip[GROUPS] = groups[key]
             if rule:
                 clip[CLUSTER] = clusters[key]
             clip |= save_audio(rows.audio[scored[key]], key)

@@ -74,9 +74,14 @@ def build_docs(
 
 def _add_groups(doc: dict[str, Any], groups: Mapping[str, str]) -> dict[str, Any]:
     """Return a doc with its groups; nothing is scored by them."""
-    if taken := sorted(groups.keys() & {*doc, *QUESTION_ITEMS, *ROW_ITEMS}):
-        raise SpeechIQError("metadata.group_columns", f"{taken[0]!r} is a field of every doc", "choose another name")
+    refuse_taken(groups, doc)
     return {**doc, **groups}
+
+
+def refuse_taken(fields: Iterable[str], items: Iterable[str] = ("id", "dataset", "audio", "text")) -> None:
+    """Raise a `SpeechIQError` if a field of groups has the name of an item of docs."""
+    if taken := sorted({*fields} & {*items, *EXTRA_ITEMS, *QUESTION_ITEMS, *ROW_ITEMS}):
+        raise SpeechIQError("metadata.group_columns", f"{taken[0]!r} is a field of every doc", "choose another name")
 
 
 def digest_content(docs: Iterable[Mapping[str, Any]]) -> str:

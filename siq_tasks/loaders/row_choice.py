@@ -6,7 +6,7 @@ They are `leave_out`, `where` and `group_columns` of a task's metadata.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -15,11 +15,12 @@ import msgspec
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.ids import PLAIN
 from speechiq.siq_tasks.loaders.rows import Rows
+from speechiq.siq_tasks.loaders.tables import read_id
 
 #: Column -> patterns; a row is taken if each column matches one of its patterns.
 Where = dict[str, tuple[str, ...]]
 EXAMPLES = 8
-FORM = "write FIELD: {column: COLUMN, values: [VALUE], otherwise: GROUP}"
+FORM = "list columns, such as [gender, accent], or write FIELD: {column: COLUMN, values: [VALUE], otherwise: GROUP}"
 
 
 def read_where(where: Any) -> Where:
@@ -86,8 +87,8 @@ class GroupColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     otherwise: str
 
 
-#: Field of doc -> the column of its groups.
-GroupColumns = dict[str, GroupColumn]
+#: Field of doc -> the column of its groups, whose values are the groups unless some are listed.
+GroupColumns = dict[str, GroupColumn | str]
 
 
 def read_group_columns(value: Any) -> GroupColumns:
@@ -95,7 +96,13 @@ def read_group_columns(value: Any) -> GroupColumns:
 
     Raises:
         SpeechIQError: The value has another form, or a field has no plain name.
+
+    >>> read_group_columns("gender;accent"), read_group_columns({"dialect": "region"})
+    ({'gender': 'gender', 'accent': 'accent'}, {'dialect': 'region'})
     """
+    names = value.split(";") if isinstance(value, str) else value
+    if isinstance(names, list | tuple) and all(isinstance(name, str) for name in names):
+        value = {name.strip(): name.strip() for name in names}
     try:
         columns = msgspec.convert({} if value is None else value, GroupColumns)
     except msgspec.ValidationError as error:
@@ -106,14 +113,57 @@ def read_group_columns(value: Any) -> GroupColumns:
     return columns
 
 
-def read_groups(columns: GroupColumns, row: Mapping[str, Any]) -> dict[str, str]:
-    """Return field -> group of one row.
+def list_columns(columns: GroupColumns) -> list[str]:
+    """Return the columns of a data set that groups are read from."""
+    return [group if isinstance(group, str) else group.column for group in columns.values()]
+
+
+def read_groups(columns: GroupColumns, row: Mapping[str, Any], where: str) -> dict[str, str]:
+    """Return field -> group of one row; `where` names it.
+
+    Raises:
+        SpeechIQError: The row has no group.
 
     >>> noise = GroupColumn("noise", ("traffic",), "clean")
-    >>> read_groups({"kind": noise}, {"noise": "traffic"}), read_groups({"kind": noise}, {"noise": None})
+    >>> read_groups({"kind": noise}, {"noise": "traffic"}, ""), read_groups({"kind": noise}, {"noise": None}, "")
     ({'kind': 'traffic'}, {'kind': 'clean'})
     """
-    return {
-        field: row[group.column] if row[group.column] in group.values else group.otherwise
-        for field, group in columns.items()
-    }
+    groups = {}
+    for field, group in columns.items():
+        if isinstance(group, str):
+            if row.get(group) in (None, ""):
+                raise SpeechIQError(f"{where}, {group}", "no group", "write one in every row, such as unknown")
+            groups[field] = read_id(row, group, where).strip()
+        else:
+            groups[field] = row[group.column] if row[group.column] in group.values else group.otherwise
+    return groups
+
+
+def check_groups(groups: Sequence[Mapping[str, str]], columns: GroupColumns, source: str) -> list[str]:
+    """Return a warning for each field with groups of one clip, which get no error; listed values may be of any number.
+
+    Args:
+        groups: Field -> group of each clip.
+        columns: The columns that they come from.
+        source: Name of the table or data set, for errors.
+
+    Raises:
+        SpeechIQError: All clips have one group.
+    """
+    warnings = []
+    for field, column in columns.items():
+        counts = Counter(each[field] for each in groups)
+        if not isinstance(column, str):
+            continue
+        if len(counts) == 1 and len(groups) > 1:
+            raise SpeechIQError(
+                f"{source}, {column}",
+                f"all {len(groups)} clips have the group {next(iter(counts))!r:.80}",
+                "name a column with several groups, or leave it out",
+            )
+        if single := sorted(group for group, count in counts.items() if count == 1):
+            warnings.append(
+                f"{field}: {len(single)} of {len(counts)} groups, {single[0]!r:.80} among them, have one clip, and so "
+                "no error in scores by group; add clips, or merge groups"
+            )
+    return warnings

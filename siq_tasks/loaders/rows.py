@@ -16,6 +16,7 @@ from speechiq.core.checkpoints.hub import notice_offline
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import exists, expand, is_file
 from speechiq.core.recordings.audio_file import PACKAGE
+from speechiq.core.suggestions import did_you_mean
 from speechiq.siq_tasks.loaders.tables import check_columns, is_table, read_field, read_table
 from speechiq.siq_tasks.task_files import PACKAGED
 
@@ -205,7 +206,7 @@ def _open_dataset(source: RowSource, more: Sequence[str], place: str, folder: st
             raise SpeechIQError(
                 source.dataset_path,
                 f"no column {column!r}; it has {', '.join(names)}",
-                f"give the right one, such as --metadata text_column={names[0]}",
+                f"{did_you_mean(column, names)}give the right one, such as --metadata text_column={names[0]}",
             )
     wanted = [*required, *(column for column in _optional(rows.column_names) if column not in required)]
     kept = {column: (parts if column in parts.column_names else rows.select_columns(column)) for column in wanted}

@@ -12,6 +12,7 @@ from typing import Any
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_lines import read_objects
 from speechiq.core.files.plain import is_file
+from speechiq.core.suggestions import did_you_mean
 
 #: Ending -> possible separators; in a `.csv` the separator of its header is used.
 SEPARATORS = {".jsonl": "", ".csv": ",;\t", ".tsv": "\t"}
@@ -133,4 +134,7 @@ def check_columns(row: Mapping[str, Any], required: list[str], file: Path) -> No
     """Raise a `SpeechIQError` that names the columns of a table if a required one is missing."""
     for column in required:
         if column not in row:
-            raise SpeechIQError(file, f"no column {column!r}; it has {', '.join(map(str, row))}", "rename a column")
+            near = did_you_mean(column, map(str, row))
+            raise SpeechIQError(
+                file, f"no column {column!r}; it has {', '.join(map(str, row))}", f"{near}rename a column"
+            )

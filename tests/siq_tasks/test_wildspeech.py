@@ -96,7 +96,8 @@ def test_kinds_are_in_docs_and_no_part_of_what_is_scored(own_cache, rows):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ("noise", "metadata.group_columns: 'noise' is not valid .*; write FIELD: {column: COLUMN"),
+        (5, "metadata.group_columns: 5 is not valid .*; list columns, .* or write FIELD: {column: COLUMN"),
+        ("noise", "no column 'noise'"),
         ({"noise": {"column": "x"}}, "metadata.group_columns: .* missing required field `values`"),
         ({"a b": {"column": "taskType", "values": [], "otherwise": "x"}}, "'a b' is not a plain name"),
         ({"text": {"column": "taskType", "values": [], "otherwise": "x"}}, "'text' is a field of every doc; choose"),

@@ -66,7 +66,7 @@ def test_some_levels_make_a_page_of_their_own(tmp_path: Path, wanted: tuple[str,
     study = gather([write_levels(tmp_path, *wanted)], bootstrap=60)
     page, shown = render(study).text, content(study)
     assert page.count("no SIQ: it needs") == 1
-    assert [section for section in SECTIONS if section not in shown["sections"]] == ["datasets", *left_out]
+    assert [section for section in SECTIONS if section not in shown["sections"]] == ["datasets", "groups", *left_out]
     assert all((f'id="{section}"' in page) == (section in shown["sections"]) for section in SECTIONS)
     rows = shown["leaderboard"].rows
     assert len(rows) == 3 and all(

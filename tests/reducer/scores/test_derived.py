@@ -198,7 +198,8 @@ def test_a_wide_table_is_printed_in_parts_that_fit(runs, width):
 def test_each_group_has_its_scores_and_its_number_of_items(runs):
     found = scores(runs, "--group-by", "noise")
     assert scores(runs)["by_group"] is None
-    groups = found["by_group"]["noise"]
+    (groups,) = found["by_group"]["noise"]
+    assert groups["item_categories"] == [*POINTS] and groups["without"] == 0
     assert groups["items"] == {"clean": 9, "human_noise": 6, "natural_noise": 8}
     speaker = next(row for row in groups["systems"] if row["system"] == "speaker")["categories"]
     for place, kind in enumerate(NOISE):
@@ -206,19 +207,18 @@ def test_each_group_has_its_scores_and_its_number_of_items(runs):
         assert speaker[kind]["score"] == pytest.approx(np.nanmean(values)) and speaker[kind]["interval"]
     assert speaker["natural_noise"]["undefined"] == 1
     shown = siq("score", runs, "--group-by", "noise")
-    assert "Suite wildspeech by noise" in shown and "Clean 9, Human Noise 6, Natural Noise 8" in shown
-    assert "each item has one group" in shown and "siq study robustness compares the same items" in shown
-    assert scores(runs, "--group-by", "noise", "--levels", "ii")["by_group"]["noise"]["items"]["clean"] == 2
+    assert "Suite wildspeech by noise" in shown and "Best - worst" in shown
+    assert "groups have different clips (no clip is in two), so a gap is not the effect of noise alone" in shown
+    explained = siq("score", runs, "--group-by", "noise", "--explain")
+    assert "size of groups: Clean 9 clips, Human Noise 6 clips, Natural Noise 8 clips" in explained
+    (part,) = scores(runs, "--group-by", "noise", "--levels", "ii")["by_group"]["noise"]
+    assert part["items"]["clean"] == 2
 
 
-def test_groups_that_do_not_exist_or_have_no_mean_are_refused(runs):
+def test_groups_that_do_not_exist_are_refused(runs):
     message = refusal("score", runs, "--group-by", "noize")
     assert message == (
         "--group-by noize: no task of these runs has groups by it; did you mean noise? choose from noise"
-    )
-    message = refusal("score", runs, "--group-by", "noise", "--metrics", "tc=speech_quality")
-    assert message.startswith(
-        "--group-by noise: the categories are scored by different measures (tc: speech_quality, ii:"
     )
     (file,) = (runs / "speaker").glob("samples_siq_wildspeech_tc_*.jsonl")
     file.write_text(file.read_text().replace('"noise"', '"sound"'))
@@ -234,9 +234,9 @@ def test_a_further_column_with_the_name_of_a_category_is_refused(runs):
 def test_the_page_has_them(runs, tmp_path):
     siq("score", runs, "-o", tmp_path / "page.html", "--bootstrap", "100")
     page = (tmp_path / "page.html").read_text()
-    for text in ("<span>Average</span>", "<span>Speech Quality</span>", 'id="suite-wildspeech-by-noise"'):
+    for text in ("<span>Average</span>", "<span>Speech Quality</span>", 'id="suite-wildspeech-by-noise-0"'):
         assert text in page
-    assert "Each item has one group" in page and page.count('class="grid sortable"') == 2
+    assert "Groups have different clips" in page and page.count('class="grid sortable"') == 2
 
 
 def test_another_rater_of_speech_is_one_difference_of_a_category(runs):

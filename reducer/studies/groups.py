@@ -1,0 +1,196 @@
+"""Compare groups of items, such as the genders or accents of speakers: the worst group and the largest gap."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from speechiq.core.console import count_of
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.scores.ranking import GroupBoard, clusters_of, rank_groups
+from speechiq.reducer.scores.remarks import title
+from speechiq.reducer.scores.scoreboard import Scoreboard
+from speechiq.reducer.stats.estimate import Difference
+from speechiq.reducer.stats.gaps import FEWEST, Pairs, compare_groups
+from speechiq.reducer.stats.grid import Important
+
+#: Difference of the shares of a category or data set in two groups from which on a line says so.
+UNEQUAL = 0.1
+#: Categories that a heading names.
+SHOWN = 3
+
+
+class Gap(NamedTuple):
+    """Hold the largest gap of a system: the score of its best group minus that of its worst."""
+
+    best: str
+    worst: str
+    difference: Difference
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Return all its parts by name."""
+        return {"best": self.best, "worst": self.worst, **self.difference.record}
+
+
+class GroupScores(NamedTuple):
+    """Hold the scores of groups of items, for categories of one measure.
+
+    Attributes:
+        board: The scores of each group.
+        pairs: For each system, in the order of the pool, the differences of all pairs of groups, in the unit of the
+            column.
+    """
+
+    board: GroupBoard
+    pairs: tuple[Pairs, ...]
+
+    @property
+    def scoreboard(self) -> Scoreboard:
+        """Return the scores, with groups in the place of categories."""
+        return self.board.scoreboard
+
+    @property
+    def heading(self) -> str:
+        """Return the field, and the categories whose items the groups have."""
+        names = self.board.categories
+        shown = f"{len(names)} categories" if len(names) > SHOWN else ", ".join(map(title, names))
+        return f"by {self.board.field}: {shown}"
+
+    def gap(self, row: int) -> Gap | None:
+        """Return the largest gap of the system of a row; None without two groups that are compared."""
+        means = {group: scores[row] for group, scores in self.scoreboard.means.items() if group not in self.lone}
+        means = {group: mean for group, mean in means.items() if not math.isnan(mean)}
+        if len(means) < 2:
+            return None
+        best, worst = max(means, key=means.__getitem__), min(reversed(means), key=means.__getitem__)
+        pairs = self.pairs[row]
+        return Gap(best, worst, pairs[best, worst] if (best, worst) in pairs else pairs[worst, best].swap())
+
+    @property
+    def lone(self) -> list[str]:
+        """Return the groups with too few clusters for a comparison."""
+        return [group for group, names in clusters_of(self.scoreboard.pool).items() if len(names) < FEWEST]
+
+    def lines(self) -> Iterator[str]:
+        """Yield what to know about the comparison, a line each."""
+        board, pool = self.scoreboard, self.scoreboard.pool
+        clusters, counts = clusters_of(pool), board.remarks.counts
+        units = "clusters" if any(map(pool.clusters.get, set().union(*pool.clips.values()))) else "clips"
+        sizes = [
+            f"{title(group)} {count_of(counts[group].items, counts[group].noun)}"
+            + f" of {count_of(len(clusters[group]), units[:-1])}" * (units == "clusters" or counts[group].several)
+            for group in pool.clips
+        ]
+        yield f"by {self.board.field}: the mean over the items of {', '.join(map(title, self.board.categories))}"
+        yield f"size of groups: {', '.join(sizes)}"
+        if self.board.without:
+            yield Important(f"left out: {count_of(self.board.without, 'item')} without {self.board.field}")
+        if self.lone:
+            names = ", ".join(map(title, self.lone))
+            yield Important(
+                f"no gap counts {names}: a group of one {units[:-1]} has no error; merge it, or add {units}"
+            )
+        yield Important(self._pairing())
+        yield from map(Important, self._compositions())
+        if board.bars:
+            compared = len(pool.clips) - len(self.lone)
+            pairs = f", for all {compared * (compared - 1) // 2} pairs of groups together" * (compared > 2)
+            yield (
+                f"best - worst: the largest gap of each system; interval and p come from {board.bars.draws} "
+                f"permutations of the groups of {units}{pairs}"
+            )
+
+    def _pairing(self) -> str:
+        pool, field = self.scoreboard.pool, self.board.field
+        memberships = Counter(clip for clips in pool.clips.values() for clip in clips)
+        shared = sum(count > 1 for count in memberships.values())
+        words = f"only {shared} of {len(memberships)} clips are in several" if shared else "no clip is in two"
+        return (
+            f"groups have different clips ({words}), so a gap is not the effect of {field} alone; "
+            "siq study robustness compares the same clips under conditions"
+        )
+
+    def _compositions(self) -> Iterator[str]:
+        """Yield how groups differ most in their categories and data sets."""
+        system = self.scoreboard.systems[0]
+        kinds = {
+            "category": {group: Counter(item[-1] for item in items) for group, items in system.scores.items()},
+            "data set": {
+                group: Counter(system.datasets[item[0]] for item in items) for group, items in system.scores.items()
+            },
+        }
+        for kind, counts in kinds.items():
+            shares = {
+                name: {group: count[name] / count.total() for group, count in counts.items()}
+                for name in sorted(set().union(*counts.values()))
+            }
+            name = max(shares, key=lambda name: np.ptp([*shares[name].values()]))
+            most, least = (
+                max(shares[name], key=shares[name].__getitem__),
+                min(shares[name], key=shares[name].__getitem__),
+            )
+            if shares[name][most] - shares[name][least] >= UNEQUAL:
+                yield (
+                    f"groups differ in {kind}: {title(name)} has {100 * shares[name][most]:.0f} % of the items of "
+                    f"{title(most)} and {100 * shares[name][least]:.0f} % of {title(least)}"
+                )
+
+
+def score_groups(scoreboard: Scoreboard, field: str) -> list[GroupScores]:
+    """Score the groups of items by a field, and compare each pair, for each measure by itself.
+
+    Args:
+        scoreboard: The scores of all items, with the number of draws.
+        field: One of `scoreboard.fields`.
+
+    Raises:
+        SpeechIQError: There is only one group, no group has two clusters, or two systems have an item in different
+            groups.
+    """
+    boards = rank_groups(scoreboard, field)
+    for board in boards:
+        _refuse_few(board)
+    return [GroupScores(board, tuple(_compare(board.scoreboard))) for board in boards]
+
+
+def _refuse_few(board: GroupBoard) -> None:
+    pool, where = board.scoreboard.pool, f"--group-by {board.field}, {', '.join(map(title, board.categories))}"
+    if len(pool.clips) < 2:
+        group, clips = next(iter(pool.clips.items()))
+        raise SpeechIQError(
+            where,
+            f"all {count_of(len(clips), 'clip')} have the group {group!r:.80}, so that there is nothing to compare",
+            "run clips of another group as well, or leave it out",
+        )
+    if all(len(names) < FEWEST for names in clusters_of(pool).values()):
+        raise SpeechIQError(
+            where,
+            f"each of the {len(pool.clips)} groups, such as {next(iter(pool.clips))!r:.80}, has one clip",
+            "name a field that several clips share",
+        )
+
+
+def _compare(board: Scoreboard) -> Iterator[Pairs]:
+    """Yield the differences of all pairs of groups of each system, in the unit of the column."""
+    pool, (category, *_) = board.pool, board.pool.levels.values()
+    low, high = category.measure.raw_range
+    clips = [(group, clip) for group, names in pool.clips.items() for clip in names]
+    compared = compare_groups(
+        np.concatenate([*pool.raw.values()], axis=1),
+        [group for group, _ in clips],
+        [pool.clusters.get(clip, clip) for _, clip in clips],
+        draws=board.bars.draws if board.bars else 0,
+        seed=board.bars.seed if board.bars else 0,
+    )
+    for pairs in compared:
+        yield {
+            names: each._replace(low=max(each.low, low - high), high=min(each.high, high - low)).map(
+                category.measure.sign
+            )
+            for names, each in pairs.items()
+        }
