@@ -74,25 +74,28 @@ def measure(differences: np.ndarray, clusters: np.ndarray, *, draws: int = 0, se
     sizes, sums, squares = (np.bincount(clusters, centered**power) for power in range(3))
 
     def variances(counts: np.ndarray) -> np.ndarray:
-        """Return the variance of a cluster and of a clip, shape (draws, 2)."""
+        """Return the variances of a cluster and of as many independent clips, shape (draws, 2)."""
         drawn, clips = counts.sum(axis=1), counts @ sizes
         center = counts @ sums / clips
         total = np.maximum(counts @ squares - clips * center**2, 0) / (clips - 1)
         residuals = counts @ sums**2 - 2 * center * (counts @ (sums * sizes)) + center**2 * (counts @ sizes**2)
         between = np.maximum(residuals, 0) / (drawn - 1) * (drawn / clips) ** 2
-        return np.column_stack([np.maximum(between, total * drawn / clips), total])
+        return np.column_stack([between, total * drawn / clips])
 
     drawn = resample(variances, np.arange(len(sizes)), draws=draws, seed=seed)
-    variance, total = drawn.values[0].tolist()
+    between, independent = drawn.values[0].tolist()
+    variance = max(between, independent)
     estimate = drawn.map(lambda values: values[:, 0]).estimate
-    low, high = (math.inf if end <= NO_VARIANCE * variance else variance**2 / end for end in reversed(estimate.ends))
+    low, high = (
+        math.inf if end <= NO_VARIANCE * between else variance * between / end for end in reversed(estimate.ends)
+    )
     larger = float((sizes**2).sum() / len(differences)) - 1
-    excess = variance / total * len(differences) / len(sizes) - 1 if total else 0.0
+    excess = variance / independent - 1 if independent else 0.0
     return Spread(
         len(differences),
         len(sizes),
         mean,
-        math.sqrt(total),
+        math.sqrt(independent * len(differences) / len(sizes)),
         excess / larger if larger else 0.0,
         estimate._replace(value=math.sqrt(variance), low=math.sqrt(low), high=math.sqrt(high), n=len(differences)),
     )
