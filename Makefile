@@ -93,6 +93,7 @@ bench-kills: $(WORKSHOP)  ## twenty runs killed at random moments
 bench-coverage: $(WORKSHOP)  ## how often intervals hold the true score; after `make demo`
 	$(BIN)/python benchmarks/coverage.py --clips 5 10 14 20 30 50 100 200 800 --runs runs/demo
 	$(BIN)/python benchmarks/proportions.py
+	$(BIN)/python benchmarks/sample_size.py
 
 build: $(WORKSHOP)  ## wheel and sdist, into dist/
 	$(BIN)/python -m build --outdir dist .
