@@ -95,6 +95,7 @@ bench-coverage: $(WORKSHOP)  ## how often intervals hold the true score; after `
 	$(BIN)/python benchmarks/coverage.py --clusters 6 10 20 50 200 --name coverage_clusters
 	$(BIN)/python benchmarks/proportions.py
 	$(BIN)/python benchmarks/listening.py
+	$(BIN)/python benchmarks/sample_size.py
 
 build: $(WORKSHOP)  ## wheel and sdist, into dist/
 	$(BIN)/python -m build --outdir dist .

@@ -77,15 +77,19 @@ def choose(place: str, named: Held | None, find: Callable[[Sequence[Path]], Held
         raise SpeechIQError(
             f"{place!r} is not a folder or file", fix=f"to find a system by name, give runs: {ADVICE_NAME}"
         )
-    names = named.names
-    matching = [name for name in names if name == place] or [name for name in names if place in name]
+    return Chosen(named, named.by_suite(match_name(place, named.names)))
+
+
+def match_name(part: str, names: Sequence[str]) -> str:
+    """Return the only one of some names of systems that is `part` or has it in it."""
+    matching = [name for name in names if name == part] or [name for name in names if part in name]
     if len(matching) != 1:
         which = f"is part of {len(matching)} names" if matching else "is in no system's name"
-        near = "" if matching else did_you_mean(place, {part for name in names for part in re.split(r"[+:]", name)})
+        near = "" if matching else did_you_mean(part, {stage for name in names for stage in re.split(r"[+:]", name)})
         raise SpeechIQError(
-            f"{place!r} {which}", f"{near}write enough of one of {', '.join(map(repr, matching or names))}"
+            f"{part!r} {which}", f"{near}write enough of one of {', '.join(map(repr, matching or names))}"
         )
-    return Chosen(named, named.by_suite(matching[0]))
+    return matching[0]
 
 
 def pair_up(

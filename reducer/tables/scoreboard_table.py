@@ -19,7 +19,7 @@ from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important, by_importance
 from speechiq.reducer.studies.groups import Gap, GroupScores
 from speechiq.reducer.studies.validity.level_weights import compare_weights
-from speechiq.reducer.tables.terminal import MISMATCH
+from speechiq.reducer.tables.terminal import CONTROL, MISMATCH
 
 #: Failures that scores hide -> heading, meaning.
 FLAGS = {
@@ -118,7 +118,7 @@ def _list_columns(scoreboard: Scoreboard) -> Iterator[Column]:
 def _row(scoreboard: Scoreboard, row: int) -> dict[str, Cell]:
     system, bars = scoreboard.systems[row], scoreboard.bars
     mark = f" {MISMATCH}" * bool(scoreboard.list_mismatches(row))
-    name = "\n".join([system.name + mark, *[f"control: {system.control}"] * bool(system.control)])
+    name = "\n".join([system.name + mark, *[f"{CONTROL}{system.control}"] * bool(system.control)])
     cells: dict[str, Cell] = {"system": name, **system.flags._asdict()}
     for column, category in scoreboard.columns.items():
         sign = category.measure.sign

@@ -25,6 +25,8 @@ PIPE_WIDTH = 240
 MOST_NOTES = 4
 #: Mark behind the name of a system that was not asked the same as others.
 MISMATCH = "\N{NOT EQUAL TO}"
+#: Begin of the line below the name of a control.
+CONTROL = "control: "
 
 
 def open_console() -> Console:
@@ -100,7 +102,8 @@ def print_unbroken(console: Console, text: str, style: str = "") -> None:
 
 def _without_common_stages(grid: Grid) -> Grid:
     """Return a grid with the last stages that all its systems share in the title, and not in the names."""
-    names = [str(row["system"]).split("\n")[0].removesuffix(f" {MISMATCH}") for row in grid.rows if "system" in row]
+    lines = (line for row in grid.rows if "system" in row for line in str(row["system"]).split("\n"))
+    names = [line.removesuffix(f" {MISMATCH}") for line in lines if not line.startswith(CONTROL)]
     from_last = zip(*(name.split("+")[:0:-1] for name in names), strict=False)
     shared = [stage for stage, *_ in takewhile(lambda stages: len({*stages}) == 1, from_last)]
     common = "".join(f"+{stage}" for stage in reversed(shared))

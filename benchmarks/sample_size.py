@@ -1,0 +1,122 @@
+"""Measure whether `siq compare` finds a planted difference as often as `siq study power` promises.
+
+    python benchmarks/sample_size.py [--sets 1000] [--pilots 1000] [--power 0.8]
+
+Differences between two systems are drawn clip by clip, in clusters of 20 clips with an intra-cluster correlation or
+without clusters: normal ones; those of three answers per clip, most of them 0; and errors with a long tail. A large
+pilot run gives the recommended number of clips, and sets of this number are compared. Then small pilot runs show how
+far their recommendation can be from the true number.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+import numpy as np
+from measure import write
+from scipy.special import nctdtr, stdtrit
+from tqdm import tqdm
+
+from speechiq.reducer import ScoreMatrix
+from speechiq.reducer.stats.power import ALPHA, Spread, measure
+from speechiq.reducer.studies import coupled
+
+LEVEL, SHIFT, CLUSTER = "level", 0.25, 20
+CORRELATIONS = (0.0, 0.05, 0.2)
+TRUTH, PILOT = 2_000_000, 20_000
+#: Name -> how a normal number becomes the difference on a clip.
+POPULATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "normal": lambda numbers: numbers,
+    "answers": lambda numbers: np.clip(np.trunc(1.2 * numbers), -3, 3) / 3,
+    "errors": lambda numbers: numbers * np.abs(numbers),
+}
+#: Clips of small pilot runs, and how many of them are in a cluster.
+PILOTS = ((14, 1), (50, 1), (200, 1), (200, CLUSTER), (1000, CLUSTER))
+
+
+def sample(population: str, clips: int, size: int, correlation: float, generator: np.random.Generator) -> np.ndarray:
+    """Return the differences on clips in clusters of a size, the clips of a cluster side by side."""
+    shared = np.repeat(generator.normal(size=-(-clips // size)), size)[:clips]
+    own = generator.normal(size=clips)
+    return POPULATIONS[population](SHIFT + np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * own)
+
+
+def spread_of(differences: np.ndarray, size: int, draws: int = 0, seed: int = 0) -> Spread:
+    """Return how differences on clips in clusters of a size vary."""
+    return measure(differences, np.arange(len(differences)) // size, draws=draws, seed=seed)
+
+
+def compare(differences: np.ndarray, size: int, seed: int) -> tuple[bool, bool]:
+    """Return whether the p value and the interval of `siq compare` find the difference, in the right direction."""
+    clips = tuple(f"{number:06}" for number in range(len(differences)))
+    clusters = {clip: str(number // size) for number, clip in enumerate(clips)} if size > 1 else {}
+    scores = {LEVEL: np.stack([differences, np.zeros(len(clips))])}
+    pool = ScoreMatrix(("a", "b"), {LEVEL: clips}, scores, clusters=clusters)
+    found = coupled.compare(pool, "a", "b", draws=400, seed=seed, raw_only="no scale").raw[LEVEL]
+    return found.p <= ALPHA and found.value > 0, found.low > 0
+
+
+def show(title: str, heads: list[str], rows: list[list[str]]) -> None:
+    """Print a table as Markdown."""
+    print(f"\n{title}\n")
+    for row in (heads, ["---"] * len(heads), *rows):
+        print(f"| {' | '.join(row)} |")
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", type=int, default=1000, help="sets of the recommended size, each compared")
+    parser.add_argument("--pilots", type=int, default=1000, help="small pilot runs of each size")
+    parser.add_argument("--power", type=float, default=0.8)
+    args = parser.parse_args()
+    designs = [
+        (name, size, icc) for name in POPULATIONS for icc in CORRELATIONS for size in ({CLUSTER} if icc else {1})
+    ]
+    truths = {
+        design: spread_of(sample(design[0], TRUTH, *design[1:], np.random.default_rng(1)), design[1])
+        for design in tqdm(designs, desc="truth")
+    }
+    rates = []
+    for name, size, correlation in tqdm(designs, desc="sets"):
+        difference = truths[name, size, correlation].mean
+        pilot = spread_of(sample(name, PILOT, size, correlation, np.random.default_rng(2)), size)
+        clips = int(pilot.needed(difference, args.power).value) * size
+        seeds = range(args.sets)
+        drawn = (sample(name, clips, size, correlation, np.random.default_rng([3, seed])) for seed in seeds)
+        found = np.mean([compare(differences, size, seed) for seed, differences in enumerate(drawn)], axis=0)
+        rates.append([name, correlation, round(pilot.icc, 3), clips, clips // size, *found.tolist()])
+    show(
+        f"Percent of sets of the recommended size in which siq compare finds the difference (aim {100 * args.power:g})",
+        ["differences", "ICC", "ICC found", "clips", "clusters", "p below 5 %", "interval above 0"],
+        [[*map(str, row[:5]), *(f"{100 * rate:.1f}" for rate in row[5:])] for row in rates],
+    )
+    small = []
+    for name, clips, size in tqdm([(name, *pilot) for name in POPULATIONS for pilot in PILOTS], desc="pilots"):
+        truth = truths[name, size, CORRELATIONS[1] if size > 1 else 0.0]
+        needed = truth.needed(truth.mean, args.power).value
+        correlation = CORRELATIONS[1] if size > 1 else 0.0
+        drawn = (
+            sample(name, clips, size, correlation, np.random.default_rng([4, seed])) for seed in range(args.pilots)
+        )
+        spreads = [spread_of(differences, size, 400, seed) for seed, differences in enumerate(drawn)]
+        plans = np.array([spread.needed(truth.mean, args.power)[:3] for spread in spreads])
+        noncentral = truth.mean / truth.unit.value * np.sqrt(plans[:, 0])
+        powers = 1 - nctdtr(plans[:, 0] - 1, noncentral, stdtrit(plans[:, 0] - 1, 1 - ALPHA / 2))
+        covered = (plans[:, 1] <= needed) & (needed <= plans[:, 2])
+        figures = [float(each) for each in (powers.mean(), covered.mean(), (plans[:, 2] >= needed).mean())]
+        small.append([name, clips, clips // size, *figures])
+    show(
+        "Small pilot runs: mean power of the recommended number, percent of intervals that contain the true number, "
+        "and of upper ends that are enough",
+        ["differences", "clips", "clusters", "power", "interval", "upper end"],
+        [[*map(str, row[:3]), *(f"{100 * rate:.1f}" for rate in row[3:])] for row in small],
+    )
+    write(
+        "sample_size", {"power": args.power, "sets": args.sets, "rates": rates, "pilots": args.pilots, "small": small}
+    )
+
+
+if __name__ == "__main__":
+    main()
