@@ -292,6 +292,7 @@ class AudioEngine(Writer, Protocol):
         Raises:
             SpeechIQError: the model takes no such prompt.
         """
+        return
 
     @abstractmethod
     def generate(

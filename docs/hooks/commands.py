@@ -25,6 +25,7 @@ from speechiq.metrics.judge.rubric import read_rubric, shipped_rubrics
 from speechiq.metrics.judge.settings import REPLY
 from speechiq.metrics.words.normalizer import RULES
 from speechiq.siq_tasks.conditions.spec import KINDS
+from speechiq.siq_tasks.conditions.variants import LISTEN, VARIANTS
 from speechiq.siq_tasks.loaders.clips import load
 from speechiq.siq_tasks.metadata import CONDITION, DECLARED
 from speechiq.siq_tasks.task_types import TASK_TYPES
@@ -42,6 +43,11 @@ METADATA = {
         ", ".join(f"`{kind.example}`" for kind in KINDS.values()),
         "Change of the audio before any model receives it; steps are joined by `+`. See "
         "[Conditions](../how-to/conditions.md).",
+    ),
+    "listen": (
+        ", ".join(VARIANTS),
+        "What a system gets instead of the audio: the reference transcript, silence of the same length, or another "
+        "clip. See [Did it listen?](../how-to/listen.md).",
     ),
     "normalizer": (
         ", ".join(RULES),
@@ -227,7 +233,10 @@ def describe_lm_eval() -> str:
 
 
 def _describe_metadata() -> str:
-    readers: dict[str, frozenset[str]] = {"every task": frozenset({CONDITION})}
+    readers: dict[str, frozenset[str]] = {
+        "every task": frozenset({CONDITION}),
+        "every task with a question": frozenset({LISTEN}),
+    }
     readers |= {f"task type {name}": task_type.keys for name, task_type in TASK_TYPES.items()} | {
         "sets that are prepared from rows": DECLARED[load]
     }

@@ -23,7 +23,7 @@ HEADINGS = {
     SWAPPED: ("Other clip", "gain"),
 }
 RIGHT = "Right blind"
-#: What stands in the place of the audio, in sentences.
+#: Variant -> what replaces the audio, in sentences.
 INSTEAD = {MUTED: "silence", SWAPPED: "another clip"}
 MEANINGS = (
     "speech gap: the score with the transcript minus that with the audio; gain: with the audio minus without; p: of no "

@@ -38,7 +38,7 @@ def with_listen(docs: Dataset, variant: str, task: str) -> Dataset:
     """Return the docs of a variant; each names it in `audio.listen`.
 
     `text` keeps the audio, whose place in the prompt the transcript takes. `muted` adds a transform. `swapped` has the
-    audio of another clip with its reference, so that the control `gold` gets what is heard.
+    audio of another clip with its reference, so that the control `gold` gets the words of that clip.
 
     Raises:
         SpeechIQError: A clip has no reference text, or no other clip that it can be swapped with.
