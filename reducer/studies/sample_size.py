@@ -40,7 +40,7 @@ class Aim(NamedTuple):
 
 
 def check(aim: Aim, suites: Mapping[str, Mapping[str, Category]]) -> None:
-    """Raise a `SpeechIQError` if no run of some suites can reach an aim."""
+    """Raise a `SpeechIQError` if an aim is impossible in one of some suites."""
     difference, power = aim
     if not ALPHA < power < 1:
         near = f"did you mean {power / 100:g}?" if 1 < power < 100 else "give one such as 0.8"
@@ -168,7 +168,7 @@ def _notes(
     if clustered:
         yield "needed clips are in clusters of the mean size of these runs; more clips per cluster help less"
     if any(record["score"] == SIQ for record in records):
-        yield "SIQ: on norms with further clips like these"
+        yield f"SIQ: on norms with further clips like these; below {ENOUGH} its interval needs more than its p value"
     if any(math.isinf(record["smallest_difference"].high) for record in records):
         yield "inf: the systems differ on so few clips that no number is safe; run a larger pilot"
     if options.draws:
