@@ -1,6 +1,6 @@
 """Measure whether `siq compare` finds a planted difference as often as `siq study power` promises.
 
-    python benchmarks/sample_size.py [--sets 1000] [--pilots 1000] [--power 0.8]
+    python benchmarks/sample_size.py [--sets 1000] [--pilots 1000] [--power 0.8] [--shifts 0.25 0.8]
 
 Differences between two systems are drawn clip by clip, in clusters of 20 clips with an intra-cluster correlation or
 without clusters: normal ones; those of three answers per clip, most of them 0; and errors with a long tail. A large
@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from measure import write
@@ -22,7 +24,9 @@ from speechiq.reducer import ScoreMatrix
 from speechiq.reducer.stats.power import ALPHA, Spread, measure
 from speechiq.reducer.studies import coupled
 
-LEVEL, SHIFT, CLUSTER = "level", 0.25, 20
+LEVEL, CLUSTER = "level", 20
+#: Planted differences: means of the normal numbers, which have a standard deviation of 1.
+SHIFTS = (0.25, 0.8)
 CORRELATIONS = (0.0, 0.05, 0.2)
 TRUTH, PILOT = 2_000_000, 20_000
 #: Name -> how a normal number becomes the difference on a clip.
@@ -31,15 +35,27 @@ POPULATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "answers": lambda numbers: np.clip(np.trunc(1.2 * numbers), -3, 3) / 3,
     "errors": lambda numbers: numbers * np.abs(numbers),
 }
+
+
+class Design(NamedTuple):
+    """Describe clips: the population of their differences, the planted difference, clips per cluster, and ICC."""
+
+    population: str
+    shift: float
+    size: int
+    correlation: float
+
+
 #: Clips of small pilot runs, and how many of them are in a cluster.
 PILOTS = ((14, 1), (50, 1), (200, 1), (200, CLUSTER), (1000, CLUSTER))
 
 
-def sample(population: str, clips: int, size: int, correlation: float, generator: np.random.Generator) -> np.ndarray:
-    """Return the differences on clips in clusters of a size, the clips of a cluster side by side."""
+def sample(design: Design, clips: int, generator: np.random.Generator) -> np.ndarray:
+    """Return the differences on clips of a design, the clips of a cluster side by side."""
+    population, shift, size, correlation = design
     shared = np.repeat(generator.normal(size=-(-clips // size)), size)[:clips]
     own = generator.normal(size=clips)
-    return POPULATIONS[population](SHIFT + np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * own)
+    return POPULATIONS[population](shift + np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * own)
 
 
 def spread_of(differences: np.ndarray, size: int, draws: int = 0, seed: int = 0) -> Spread:
@@ -69,39 +85,42 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", type=int, default=1000, help="sets of the recommended size, each compared")
     parser.add_argument("--pilots", type=int, default=1000, help="small pilot runs of each size")
+    parser.add_argument("--shifts", type=float, nargs="+", default=SHIFTS, help="planted differences")
     parser.add_argument("--power", type=float, default=0.8)
     args = parser.parse_args()
-    designs = [
-        (name, size, icc) for name in POPULATIONS for icc in CORRELATIONS for size in ({CLUSTER} if icc else {1})
+    planted = [
+        Design(name, shift, CLUSTER if icc else 1, icc)
+        for shift in args.shifts
+        for name in POPULATIONS
+        for icc in CORRELATIONS
     ]
-    truths = {
-        design: spread_of(sample(design[0], TRUTH, *design[1:], np.random.default_rng(1)), design[1])
-        for design in tqdm(designs, desc="truth")
-    }
     rates = []
-    for name, size, correlation in tqdm(designs, desc="sets"):
-        difference = truths[name, size, correlation].mean
-        pilot = spread_of(sample(name, PILOT, size, correlation, np.random.default_rng(2)), size)
-        clips = int(pilot.needed(difference, args.power).value) * size
+    for design in tqdm(planted, desc="sets"):
+        truth, pilot = (
+            spread_of(sample(design, clips, np.random.default_rng(seed)), design.size)
+            for seed, clips in enumerate((TRUTH, PILOT), 1)
+        )
+        clips = int(pilot.needed(truth.mean, args.power).value) * design.size
         seeds = range(args.sets)
-        drawn = (sample(name, clips, size, correlation, np.random.default_rng([3, seed])) for seed in seeds)
-        found = np.mean([compare(differences, size, seed) for seed, differences in enumerate(drawn)], axis=0)
-        rates.append([name, correlation, round(pilot.icc, 3), clips, clips // size, *found.tolist()])
+        sets = (sample(design, clips, np.random.default_rng([3, seed])) for seed in seeds)
+        found = np.mean([compare(drawn, design.size, seed) for seed, drawn in zip(seeds, sets, strict=True)], axis=0)
+        rates.append([*design, round(pilot.icc, 3), clips, clips // design.size, *found.tolist()])
     show(
         f"Percent of sets of the recommended size in which siq compare finds the difference (aim {100 * args.power:g})",
-        ["differences", "ICC", "ICC found", "clips", "clusters", "p below 5 %", "interval above 0"],
-        [[*map(str, row[:5]), *(f"{100 * rate:.1f}" for rate in row[5:])] for row in rates],
+        ["differences", "shift", "ICC", "clips", "clusters", "p below 5 %", "interval above 0"],
+        [
+            [row[0], f"{row[1]:g}", f"{row[3]:g}", *map(str, row[5:7]), *(f"{100 * rate:.1f}" for rate in row[7:])]
+            for row in rates
+        ],
     )
     small = []
-    for name, clips, size in tqdm([(name, *pilot) for name in POPULATIONS for pilot in PILOTS], desc="pilots"):
-        truth = truths[name, size, CORRELATIONS[1] if size > 1 else 0.0]
+    for name, (clips, size) in tqdm(list(product(POPULATIONS, PILOTS)), desc="pilots"):
+        design = Design(name, SHIFTS[0], size, CORRELATIONS[size > 1])
+        truth = spread_of(sample(design, TRUTH, np.random.default_rng(1)), size)
         needed = truth.needed(truth.mean, args.power).value
-        correlation = CORRELATIONS[1] if size > 1 else 0.0
-        drawn = (
-            sample(name, clips, size, correlation, np.random.default_rng([4, seed])) for seed in range(args.pilots)
-        )
-        spreads = [spread_of(differences, size, 400, seed) for seed, differences in enumerate(drawn)]
-        plans = np.array([spread.needed(truth.mean, args.power)[:3] for spread in spreads])
+        seeds = range(args.pilots)
+        pilots = [spread_of(sample(design, clips, np.random.default_rng([4, seed])), size, 400, seed) for seed in seeds]
+        plans = np.array([spread.needed(truth.mean, args.power)[:3] for spread in pilots])
         noncentral = truth.mean / truth.unit.value * np.sqrt(plans[:, 0])
         powers = 1 - nctdtr(plans[:, 0] - 1, noncentral, stdtrit(plans[:, 0] - 1, 1 - ALPHA / 2))
         covered = (plans[:, 1] <= needed) & (needed <= plans[:, 2])

@@ -17,8 +17,8 @@ from speechiq.reducer.stats.estimate import DECIMALS, Estimate
 from speechiq.reducer.stats.interval import CONFIDENCE
 
 ALPHA = 1 - CONFIDENCE
-#: Fewest clusters to plan with: the sign patterns of fewer do not allow a p value below 5 %.
-FEWEST_PLANNED = 6
+#: Fewest clusters to plan with: a permutation test of fewer has too few sign patterns for a p value below 5 %.
+FEWEST_PLANNED = 8
 MOST_PLANNED = 10**12
 #: A draw with a smaller part of the variance of the pilot run has none.
 NO_VARIANCE = 1e-9
@@ -119,7 +119,7 @@ def count_needed(deviation: float, difference: float, power: float) -> float:
     """Return the smallest number of clusters that shows a difference; infinite if there are too many to count.
 
     >>> count_needed(2.0, 1.0, 0.8), count_needed(0.0, 1.0, 0.8)
-    (34.0, 6.0)
+    (34.0, 8.0)
     """
     if math.isnan(deviation):
         return math.nan

@@ -40,7 +40,7 @@ class Aim(NamedTuple):
 
 
 def check(aim: Aim, suites: Mapping[str, Mapping[str, Category]]) -> None:
-    """Raise a `SpeechIQError` if no run of some suites can reach an aim."""
+    """Raise a `SpeechIQError` if an aim is impossible in one of some suites."""
     difference, power = aim
     if not ALPHA < power < 1:
         near = f"did you mean {power / 100:g}?" if 1 < power < 100 else "give one such as 0.8"
@@ -95,15 +95,16 @@ def plan(
     matrix = align(kept)
     no_siq = explain_missing(matrix) or ("" if norms else NO_NORMS)
     scores = [
-        (name, category.unit, matrix.clips[name], category.show(matrix.raw[name]))
+        (name, category.unit, _number_clusters(matrix, matrix.clips[name]), category.show(matrix.raw[name]))
         for name, category in matrix.levels.items()
     ]
     if norms and not no_siq:
-        scores.append((SIQ, "", Clips.of(matrix).names, parts_of_siq(matrix, norms.scale_of(matrix.clips))))
+        clusters = _number_clusters(matrix, Clips.of(matrix).names)
+        scores.append((SIQ, "", clusters, parts_of_siq(matrix, norms.scale_of(matrix.clips))))
     records = []
-    for name, unit, clips, values in scores:
-        for label, a, b in _choose_pairs(name, matrix, clips, values, named=pair is not None):
-            spread = _measure(matrix, clips, values[a] - values[b], options)
+    for name, unit, clusters, values in scores:
+        for label, a, b in _choose_pairs(name, matrix.systems, clusters, values, named=pair is not None):
+            spread = _measure(values[a] - values[b], clusters, options)
             about = {"score": name, "unit": unit, "pair": label, "a": matrix.systems[a], "b": matrix.systems[b]}
             records.append(about | _record(spread, aim))
     if not records:
@@ -168,7 +169,7 @@ def _notes(
     if clustered:
         yield "needed clips are in clusters of the mean size of these runs; more clips per cluster help less"
     if any(record["score"] == SIQ for record in records):
-        yield "SIQ: on norms with further clips like these"
+        yield f"SIQ: on norms with further clips like these; below {ENOUGH} its interval needs more than its p value"
     if any(math.isinf(record["smallest_difference"].high) for record in records):
         yield "inf: the systems differ on so few clips that no number is safe; run a larger pilot"
     if options.draws:
@@ -179,7 +180,11 @@ def _choose(systems: Sequence[System], pair: tuple[str, str] | None) -> list[Sys
     """Return two systems by parts of their names, or all systems, without controls if two are left."""
     by_name = {system.name: system for system in systems}
     if len(systems) < 2:
-        raise SpeechIQError(f"only system {', '.join(by_name)}", "a difference needs two", "add the runs of another")
+        raise SpeechIQError(
+            f"only system {', '.join(by_name)}",
+            "a difference needs two",
+            "add runs of another, or choose a suite with --levels",
+        )
     if pair:
         names = {match_name(part, [*by_name]) for part in pair}
         if len(names) == 1:
@@ -190,15 +195,15 @@ def _choose(systems: Sequence[System], pair: tuple[str, str] | None) -> list[Sys
 
 
 def _choose_pairs(
-    name: str, matrix: ScoreMatrix, clips: Sequence[str], values: np.ndarray, *, named: bool
+    name: str, systems: Sequence[str], clusters: np.ndarray, values: np.ndarray, *, named: bool
 ) -> list[tuple[str, int, int]]:
     """Return the label and the rows of each pair to plan for, among those whose differences vary."""
     ordered = []
-    for a, b in combinations(range(len(matrix.systems)), 2):
-        spread = _measure(matrix, clips, values[a] - values[b])
+    for a, b in combinations(range(len(systems)), 2):
+        spread = _measure(values[a] - values[b], clusters)
         if spread.clips < FEWEST_CLIPS or spread.clusters < FEWEST_CLUSTERS:
             raise SpeechIQError(
-                f"{title(name)} of {matrix.systems[a]} and {matrix.systems[b]}",
+                f"{title(name)} of {systems[a]} and {systems[b]}",
                 f"{count_of(spread.clips, 'clip')} in {count_of(spread.clusters, 'cluster')}: too small a pilot run",
                 f"run at least {FEWEST_CLIPS} clips in {FEWEST_CLUSTERS} clusters",
             )
@@ -210,16 +215,19 @@ def _choose_pairs(
     return [("median pair", *ordered[(len(ordered) - 1) // 2][1:]), ("worst pair", *ordered[-1][1:])]
 
 
-def _measure(
-    matrix: ScoreMatrix, clips: Sequence[str], differences: np.ndarray, options: ScoringOptions | None = None
-) -> Spread:
-    """Return how differences vary over the clips that have one; without options, without an interval."""
-    defined = np.flatnonzero(~np.isnan(differences))
+def _number_clusters(matrix: ScoreMatrix, clips: Sequence[str]) -> np.ndarray:
+    """Return the number of the cluster of each clip."""
     numbers: dict[Any, int] = {}
-    names = [matrix.clusters.get(clips[place], (clips[place],)) for place in defined]
-    clusters = np.array([numbers.setdefault(name, len(numbers)) for name in names], int)
+    names = (matrix.clusters.get(clip, (clip,)) for clip in clips)
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], int)
+
+
+def _measure(differences: np.ndarray, clusters: np.ndarray, options: ScoringOptions | None = None) -> Spread:
+    """Return how differences vary over the clips that have one; without options, without an interval."""
+    defined = ~np.isnan(differences)
+    numbers = clusters if defined.all() else np.unique(clusters[defined], return_inverse=True)[1]
     draws, seed = (options.draws, options.seed) if options else (0, 0)
-    return measure(differences[defined], clusters, draws=draws, seed=seed)
+    return measure(differences[defined], numbers, draws=draws, seed=seed)
 
 
 def _record(spread: Spread, aim: Aim) -> dict[str, Any]:

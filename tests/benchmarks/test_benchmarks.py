@@ -23,7 +23,7 @@ SMALLEST = {
     "report_size": ("--systems", "3", "--clips", "4", "5", "--browser", str(CHROMIUM)),
     "resume": ("--rounds", "1", "--limit", "1"),
     "resume_killed": ("--kills", "1", "--limit", "1"),
-    "sample_size": ("--sets", "2", "--pilots", "2"),
+    "sample_size": ("--sets", "2", "--pilots", "2", "--shifts", "0.8"),
     "score_scale": ("--systems", "3", "--clips", "5", "10", "--draws", "50", "--rounds", "1"),
     "stage_memory": ("--clips", "1"),
     "startup": ("--starts", "1", "--lists", "0"),

@@ -140,7 +140,7 @@ def test_impossible_aims_are_refused(runs, arguments, message):
 
 def test_one_system_is_refused(runs):
     assert refusal("study", "power", runs / "good", "--difference", 2) == (
-        "only system org/good: a difference needs two; add the runs of another"
+        "only system org/good: a difference needs two; add runs of another, or choose a suite with --levels"
     )
 
 
