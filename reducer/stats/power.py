@@ -82,7 +82,7 @@ def measure(differences: np.ndarray, clusters: np.ndarray, *, draws: int = 0, se
         between = np.maximum(residuals, 0) / (drawn - 1) * (drawn / clips) ** 2
         return np.column_stack([between, total * drawn / clips])
 
-    drawn = resample(variances, np.arange(len(sizes)), draws=draws, seed=seed)
+    drawn = resample(variances, range(len(sizes)), draws=draws, seed=seed)
     between, independent = drawn.values[0].tolist()
     variance = max(between, independent)
     estimate = drawn.map(lambda values: values[:, 0]).estimate

@@ -23,6 +23,7 @@ from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats import proportion
 from speechiq.reducer.stats.bootstrap import resample
+from speechiq.reducer.stats.clusters import number_clusters
 from speechiq.reducer.stats.estimate import UNDEFINED, Difference, Estimate
 from speechiq.reducer.stats.interval import Interval
 from speechiq.reducer.stats.permutation import permute
@@ -111,11 +112,12 @@ def compare(system: str, category: Category, runs: Mapping[str, System], draws: 
     require_equal(differing)
     kept = complete(share(run._replace(name=variant) for variant, run in runs.items()))
     pool, scale = align(kept), category.measure.sign * float(category.measure.show_score(1.0))
-    units = [pool.clusters.get(clip, clip) for clip in pool.clips[category.name]]
+    clips = pool.clips[category.name]
+    numbers = number_clusters(clips, pool.clusters)
     raw = dict(zip(pool.systems, pool.raw[category.name], strict=True))
     pairs = {variant: (TEXT, AUDIO) if variant == TEXT else (AUDIO, variant) for variant in runs if variant != AUDIO}
-    scores, differences = _resample(pool, category.name, units, [*pairs.values()], draws, seed)
-    p = permute(np.array([_sum_clusters(raw[a] - raw[b], units) for a, b in pairs.values()]), seed).tolist()
+    scores, differences = _resample(pool, category.name, [*pairs.values()], draws, seed)
+    p = permute(np.array([raw[a] - raw[b] for a, b in pairs.values()]), seed, numbers).tolist()
     tested = {
         variant: difference._replace(p=chance).map(scale)
         for variant, difference, chance in zip(pairs, differences, p, strict=True)
@@ -128,13 +130,13 @@ def compare(system: str, category: Category, runs: Mapping[str, System], draws: 
         {variant: tested[variant] for variant in BLIND if variant in tested},
         _count_right(kept, category, pool.clusters),
         len(kept[0].scores[category.name]),
-        len(units),
-        len(set(units)),
+        len(clips),
+        int(numbers.max()) + 1,
     )
 
 
 def _resample(
-    pool: ScoreMatrix, level: str, units: list[str], pairs: list[tuple[str, str]], draws: int, seed: int
+    pool: ScoreMatrix, level: str, pairs: list[tuple[str, str]], draws: int, seed: int
 ) -> tuple[dict[str, Estimate], list[Difference]]:
     """Return the mean raw score of each run, and the differences of pairs of runs, from the same draws."""
     raw = pool.raw[level]
@@ -142,7 +144,7 @@ def _resample(
     def means(counts: np.ndarray) -> np.ndarray:
         return np.asarray(counts @ raw.T / counts.sum(axis=1, keepdims=True))
 
-    resampled = resample(means, units, draws=draws, seed=seed)
+    resampled = resample(means, pool.clips[level], pool.clusters, draws=draws, seed=seed)
     estimates, place = resampled.estimates, pool.systems.index
     drawn = Interval(*np.array([estimate.ends for estimate in estimates]).T)
     low, high = bound_means(pool, level, drawn) if draws else drawn
@@ -153,12 +155,6 @@ def _resample(
     return scores, [resampled.difference(place(a), place(b)) for a, b in pairs]
 
 
-def _sum_clusters(values: np.ndarray, units: list[str]) -> np.ndarray:
-    """Return the sums of the values of clips over their clusters, which change sign together."""
-    _, places = np.unique(units, return_inverse=True)
-    return np.bincount(places, weights=values)
-
-
 def _count_right(runs: list[System], category: Category, clusters: Mapping[str, str]) -> Estimate:
     """Return the share of items that have the best score in every run without audio."""
     blind = [run.scores[category.name] for run in runs if run.name in BLIND]
@@ -166,8 +162,7 @@ def _count_right(runs: list[System], category: Category, clusters: Mapping[str, 
         return UNDEFINED
     best = category.measure.raw_range[1]
     right = np.array([float(all(scores[item] >= best for scores in blind)) for item in blind[0]])
-    units = [clusters.get(item[0], item[0]) for item in blind[0]]
-    return proportion.share(right, np.ones(len(right)), units).map(100.0)
+    return proportion.share(right, np.ones(len(right)), [clip for clip, *_ in blind[0]], clusters).map(100.0)
 
 
 def needs_audio(listening: Listening) -> bool | None:

@@ -9,7 +9,7 @@ from typing import Any
 from speechiq.core.console import count_of
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.remarks import title
-from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw
+from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw, count_units
 from speechiq.reducer.stats.estimate import Difference
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important
 from speechiq.reducer.studies.listening import AUDIO, Listening, needs_audio
@@ -50,17 +50,14 @@ def _as_grid(rows: Sequence[Listening], draws: int) -> Grid:
     if any(row.gains for row in rows):
         columns.append(Column("right", f"{RIGHT}\n%" + bars, ".1f"))
     notes: list[str] = [Important(line) for row in rows if (line := describe(row))]
-    notes += caution_lines(caution_of_raw(min(row.clusters for row in rows)) if draws else None)
+    fewest = min(rows, key=lambda row: row.clusters)
+    notes += caution_lines(caution_of_raw(fewest.clips, fewest.clusters) if draws else None)
     chance = category.measure.shown_chance
     notes += [f"{title(category.name)}: guessing scores {chance:g} {category.unit}"] * (chance is not None)
-    notes += [f"{count_of(rows[0].items, 'item')} of {_count_clips(rows[0])}", *MEANINGS]
+    notes += [f"{count_of(rows[0].items, 'item')} of {count_units(rows[0].clips, rows[0].clusters)}", *MEANINGS]
     suite = f" of suite {category.suite}" * (category.suite != SIQ)
     heading = f"Did they listen? {title(category.name)}{suite}: {category.unit}"
     return Grid(heading, columns, [_as_row(row) for row in rows], notes)
-
-
-def _count_clips(row: Listening) -> str:
-    return count_of(row.clips, "clip") + f" in {count_of(row.clusters, 'cluster')}" * (row.clusters < row.clips)
 
 
 def _as_row(row: Listening) -> dict[str, Cell]:

@@ -21,6 +21,7 @@ from speechiq.reducer.scores.scale import Scale
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples
+from speechiq.reducer.stats.clusters import number_clusters
 from speechiq.reducer.stats.coverage import ENOUGH
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import Cell, Column, Grid, Important
@@ -95,11 +96,11 @@ def plan(
     matrix = align(kept)
     no_siq = explain_missing(matrix) or ("" if norms else NO_NORMS)
     scores = [
-        (name, category.unit, _number_clusters(matrix, matrix.clips[name]), category.show(matrix.raw[name]))
+        (name, category.unit, number_clusters(matrix.clips[name], matrix.clusters), category.show(matrix.raw[name]))
         for name, category in matrix.levels.items()
     ]
     if norms and not no_siq:
-        clusters = _number_clusters(matrix, Clips.of(matrix).names)
+        clusters = number_clusters(Clips.of(matrix).names, matrix.clusters)
         scores.append((SIQ, "", clusters, parts_of_siq(matrix, norms.scale_of(matrix.clips))))
     records = []
     for name, unit, clusters, values in scores:
@@ -213,13 +214,6 @@ def _choose_pairs(
     if named or not ordered:
         return [("", a, b) for _, a, b in ordered]
     return [("median pair", *ordered[(len(ordered) - 1) // 2][1:]), ("worst pair", *ordered[-1][1:])]
-
-
-def _number_clusters(matrix: ScoreMatrix, clips: Sequence[str]) -> np.ndarray:
-    """Return the number of the cluster of each clip."""
-    numbers: dict[Any, int] = {}
-    names = (matrix.clusters.get(clip, (clip,)) for clip in clips)
-    return np.array([numbers.setdefault(name, len(numbers)) for name in names], int)
 
 
 def _measure(differences: np.ndarray, clusters: np.ndarray, options: ScoringOptions | None = None) -> Spread:
