@@ -39,9 +39,9 @@ def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[
 
 def part_listening(tasks: Sequence[TaskRun]) -> tuple[list[TaskRun], list[TaskRun]]:
     """Return the tasks to score, and those with `listen` of suites that also ran with their audio."""
-    with_audio = {task.suite for task in tasks if LISTEN not in task.metadata}
-    kept = [task for task in tasks if LISTEN not in task.metadata or task.suite not in with_audio]
-    return kept, [task for task in tasks if LISTEN in task.metadata and task.suite in with_audio]
+    with_audio = {task.suite for task in tasks if not task.metadata.get(LISTEN)}
+    variants = [task for task in tasks if task.metadata.get(LISTEN) and task.suite in with_audio]
+    return [task for task in tasks if not task.metadata.get(LISTEN) or task.suite not in with_audio], variants
 
 
 def warn_of_variants(tasks: Sequence[TaskRun]) -> list[str]:

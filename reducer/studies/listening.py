@@ -77,14 +77,14 @@ def study(found: Found, draws: int, seed: int) -> list[Listening]:
 def _pair_runs(found: Found, suite: str) -> Iterator[tuple[str, Category, dict[str, System]]]:
     """Yield each system and category of a suite with its runs by variant, if there is a run of a variant."""
     tasks = [*found.tasks[suite], *found.variants.get(suite, ())]
-    asked = {task.level for task in tasks if LISTEN in task.metadata}
+    asked = {task.level for task in tasks if task.metadata.get(LISTEN)}
     levels = {name: category for name, category in found.levels[suite].items() if name in asked}
     systems: dict[str, dict[str, System]] = {}
     for system in read_tasks([task for task in tasks if task.level in levels], levels):
         metadata = system.tasks[0].metadata
         alone = system.name.removesuffix(name_under("", metadata))
         name = name_under(alone, {key: value for key, value in metadata.items() if key != LISTEN})
-        systems.setdefault(name, {})[str(metadata.get(LISTEN, AUDIO))] = system
+        systems.setdefault(name, {})[str(metadata.get(LISTEN) or AUDIO)] = system
     for level, category in levels.items():
         for name, runs in systems.items():
             of_level = {variant: system.restrict([level]) for variant, system in runs.items() if level in system.scores}

@@ -14,6 +14,7 @@ from speechiq.siq_tasks.conditions.variants import VARIANTS
 from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.loaders.docs import digest_content
 from speechiq.siq_tasks.task_types import TASK_TYPES
+from tests.commands import refusal
 
 TASK = "siq_demo_apply"
 
@@ -115,6 +116,11 @@ def test_tasks_that_ask_something_are_all_but_those_that_want_a_transcript():
     for name in silent:
         with pytest.raises(SpeechIQError, match=r"listen=muted: task T asks no question .*; name tasks with questions"):
             check_listen("T", {"task_type": name, "listen": "muted"})
+
+
+def test_siq_eval_refuses_an_unknown_variant_before_it_reads_anything(tmp_path):
+    message = refusal("eval", "demo", "--metadata", "demo.listen=silent", "-o", tmp_path / "runs")
+    assert message == "--metadata listen=silent: unknown; known are text, muted, swapped"
 
 
 def test_an_unknown_variant_is_refused_with_the_nearest_one():
