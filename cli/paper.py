@@ -15,7 +15,8 @@ from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import choose_levels
 from speechiq.reducer.scores.ranking import rank
 from speechiq.reducer.studies import correlated
-from speechiq.reducer.studies.references import LEVEL, as_grid, compare_references
+from speechiq.reducer.studies.learned import count_learned
+from speechiq.reducer.studies.references import CLEANED, LEVEL, as_grid, compare_references
 from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 
 
@@ -58,6 +59,10 @@ def correlate(
 def references(
     runs: Runs,
     output: Annotated[list[Path] | None, output_option("File to write: the error rates as .json.")] = None,
+    clean: Annotated[
+        str | None,
+        typer.Option(help="Systems that never saw the references; the others' rate of original errors minus theirs."),
+    ] = None,
     metrics: Metrics = None,
     allow_mismatch: AllowMismatch = False,
     force: Force = False,
@@ -65,11 +70,15 @@ def references(
 ) -> None:
     """Compare error rates on original and cleaned references.
 
-    RUNS have a set and its cleaned version, such as voxpopuli and voxpopuli_cleaned.
+    RUNS have a set and its cleaned version, such as voxpopuli and voxpopuli_cleaned. Also counts how often a system
+    writes the original's words where both differ, a sign that it learned the references.
     """
     outputs = list_outputs(output, ["json"], force)
     levels = choose_levels(split_names(metrics), LEVEL)
     systems = read(runs, read_set(None), allow_mismatch, levels=levels)
-    grid = as_grid(compare_references(systems, bootstrap), levels[LEVEL].unit)
+    rates = compare_references(systems, bootstrap)
+    sets = {row.dataset: row.dataset + CLEANED for row in rates}
+    learned = count_learned(systems, sets, LEVEL, split_names(clean), draws=bootstrap)
+    grid = as_grid(rates, levels[LEVEL].unit, learned)
     tasks = [task for system in systems for task in system.tasks]
     publish(Publication("speechiq-references", [grid], {"references": grid.rows}), outputs, runs, tasks)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -14,11 +15,13 @@ from speechiq.reducer.stats.agreement import mean_difference
 from speechiq.reducer.stats.bootstrap import bootstrap
 from speechiq.reducer.stats.coverage import caution_of_estimates
 from speechiq.reducer.stats.estimate import Estimate
-from speechiq.reducer.stats.grid import INTERVAL, Column, Grid
+from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
+from speechiq.reducer.studies.learned import LearnedErrors
 
 #: What the name of a set with cleaned references ends with; the rest is the name of the original set.
 CLEANED = "_cleaned"
 LEVEL = "remember"
+NONE_LEARNED: Mapping[tuple[str, str], LearnedErrors] = MappingProxyType({})
 
 
 class ReferenceErrors(NamedTuple):
@@ -89,8 +92,16 @@ def _compare(system: System, draws: int, seed: int) -> Iterator[ReferenceErrors]
         )
 
 
-def as_grid(rows: Sequence[ReferenceErrors], unit: str) -> Grid:
-    """Return a grid with one row per set and system; `unit` is that of the error rate, such as `WER %`."""
+def as_grid(
+    rows: Sequence[ReferenceErrors], unit: str, learned: Mapping[tuple[str, str], LearnedErrors] = NONE_LEARNED
+) -> Grid:
+    """Return a grid with one row per set and system.
+
+    Args:
+        rows: The error rates.
+        unit: Unit of the error rates, such as `WER %`.
+        learned: (set, system) -> how often it writes the original's words, as `count_learned` returns it.
+    """
     columns = [
         Column("dataset", "Set"),
         Column("system", "System"),
@@ -103,4 +114,21 @@ def as_grid(rows: Sequence[ReferenceErrors], unit: str) -> Grid:
     ]
     notes = ["Difference: the part of the error rate that the references cause", "Share: of the original rate"]
     notes += filter(None, [caution_of_estimates(row.difference for row in rows)])
-    return Grid("Errors of the references", columns, [row._asdict() | {"share": row.share} for row in rows], notes)
+    cells: list[dict[str, Cell]] = [row._asdict() | {"share": row.share} for row in rows]
+    if learned:
+        columns += [
+            Column("places", "Places", "d"),
+            Column("written", f"Original's words\n%\n{INTERVAL}", ".1f", factor=100),
+            Column("corrected", "Corrected words\n%", ".1f", factor=100),
+        ]
+        notes.append("Original's words: written where the references differ, the corrected words elsewhere or neither")
+    if any(each.above_clean for each in learned.values()):
+        columns.append(Column("above_clean", f"Above clean\n%\n{INTERVAL}", "+.1f", factor=100))
+        notes.append(
+            "Above clean: minus the mean of the systems of --clean; above 0 it is a sign of learned references"
+        )
+    for cell, row in zip(cells, rows, strict=True):
+        if counts := learned.get((row.dataset, row.system)):
+            cell |= {"places": counts.places, "written": counts.original, "corrected": counts.corrected}
+            cell |= {"above_clean": counts.above_clean}
+    return Grid("Errors of the references", columns, cells, notes)
