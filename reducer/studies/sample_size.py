@@ -171,9 +171,10 @@ def _notes(
     if any(record["score"] == SIQ for record in records):
         yield f"SIQ: on norms with further clips like these; below {ENOUGH} its interval needs more than its p value"
     if any(math.isinf(record["smallest_difference"].high) for record in records):
-        yield "inf: the systems differ on so few clips that no number is safe; run a larger pilot"
+        yield f"inf: the systems differ on so few {'clusters' if clustered else 'clips'} that no number is safe; run more"
     if options.draws:
-        yield f"{describe_samples(options.draws, options.seed)}: how uncertain the spread in these runs is"
+        samples = describe_samples(options.draws, options.seed, "clusters" if clustered else "clips")
+        yield f"{samples}: how uncertain the spread in these runs is"
 
 
 def _choose(systems: Sequence[System], pair: tuple[str, str] | None) -> list[System]:
