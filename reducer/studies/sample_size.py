@@ -158,10 +158,10 @@ def _notes(
     options: ScoringOptions,
     clustered: bool,
 ) -> Iterator[str]:
+    unit = "cluster" if clustered else "clip"
     fewest = min(record["pilot_clusters"] for record in records)
     if fewest < ENOUGH:
-        units = count_of(fewest, "cluster" if clustered else "clip")
-        yield Important(f"Small pilot run ({units}): plan with the upper end of the interval")
+        yield Important(f"Small pilot run ({count_of(fewest, unit)}): plan with the upper end of the interval")
     yield from remarks
     yield f"Shown now: smallest difference that a paired test at {100 * ALPHA:.0f} % shows with power {aim.power:g}"
     if any(record["pair"] for record in records):
@@ -171,9 +171,9 @@ def _notes(
     if any(record["score"] == SIQ for record in records):
         yield f"SIQ: on norms with further clips like these; below {ENOUGH} its interval needs more than its p value"
     if any(math.isinf(record["smallest_difference"].high) for record in records):
-        yield f"inf: the systems differ on so few {'clusters' if clustered else 'clips'} that no number is safe; run more"
+        yield f"inf: the systems differ on so few {unit}s that no number is safe; run more"
     if options.draws:
-        samples = describe_samples(options.draws, options.seed, "clusters" if clustered else "clips")
+        samples = describe_samples(options.draws, options.seed, f"{unit}s")
         yield f"{samples}: how uncertain the spread in these runs is"
 
 
