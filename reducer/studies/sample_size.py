@@ -94,7 +94,7 @@ def plan(
     norms = options.norms if has_scale else None
     kept, mismatches = intersect(_choose(systems, pair), options.allow_mismatch, norms)
     matrix = align(kept)
-    no_siq = explain_missing(matrix) or ("" if norms else NO_NORMS)
+    no_siq = explain_missing(matrix) or NO_NORMS * (not norms) if has_scale else ""
     scores = [
         (name, category.unit, number_clusters(matrix.clips[name], matrix.clusters), category.show(matrix.raw[name]))
         for name, category in matrix.levels.items()
@@ -104,7 +104,7 @@ def plan(
         scores.append((SIQ, "", clusters, parts_of_siq(matrix, norms.scale_of(matrix.clips))))
     records = []
     for name, unit, clusters, values in scores:
-        for label, a, b in _choose_pairs(name, matrix.systems, clusters, values, named=pair is not None):
+        for label, a, b in _choose_pairs(name, matrix.systems, clusters, values):
             spread = _measure(values[a] - values[b], clusters, options)
             about = {"score": name, "unit": unit, "pair": label, "a": matrix.systems[a], "b": matrix.systems[b]}
             records.append(about | _record(spread, aim))
@@ -114,7 +114,7 @@ def plan(
     remarks: list[str] = [Important(f"not on equal terms: {summarize(mismatches)}")] * bool(mismatches)
     equal = [title(name) for name, *_ in scores if name not in {record["score"] for record in records}]
     remarks += [f"{name}: the systems differ equally on all clips, so nothing can be planned" for name in equal]
-    return records, remarks + [no_siq] * (has_scale and bool(no_siq))
+    return records, remarks + [no_siq] * bool(no_siq)
 
 
 def parts_of_siq(matrix: ScoreMatrix, scale: Scale) -> np.ndarray:
@@ -159,10 +159,10 @@ def _notes(
     options: ScoringOptions,
     clustered: bool,
 ) -> Iterator[str]:
+    unit = "cluster" if clustered else "clip"
     fewest = min(record["pilot_clusters"] for record in records)
     if fewest < ENOUGH:
-        units = count_of(fewest, "cluster" if clustered else "clip")
-        yield Important(f"Small pilot run ({units}): plan with the upper end of the interval")
+        yield Important(f"Small pilot run ({count_of(fewest, unit)}): plan with the upper end of the interval")
     yield from remarks
     yield f"Shown now: smallest difference that a paired test at {100 * ALPHA:.0f} % shows with power {aim.power:g}"
     if any(record["pair"] for record in records):
@@ -172,9 +172,10 @@ def _notes(
     if any(record["score"] == SIQ for record in records):
         yield f"SIQ: on norms with further clips like these; below {ENOUGH} its interval needs more than its p value"
     if any(math.isinf(record["smallest_difference"].high) for record in records):
-        yield "inf: the systems differ on so few clips that no number is safe; run a larger pilot"
+        yield f"inf: the systems differ on so few {unit}s that no number is safe; run more"
     if options.draws:
-        yield f"{describe_samples(options.draws, options.seed)}: how uncertain the spread in these runs is"
+        samples = describe_samples(options.draws, options.seed, f"{unit}s")
+        yield f"{samples}: how uncertain the spread in these runs is"
 
 
 def _choose(systems: Sequence[System], pair: tuple[str, str] | None) -> list[System]:
@@ -196,7 +197,7 @@ def _choose(systems: Sequence[System], pair: tuple[str, str] | None) -> list[Sys
 
 
 def _choose_pairs(
-    name: str, systems: Sequence[str], clusters: np.ndarray, values: np.ndarray, *, named: bool
+    name: str, systems: Sequence[str], clusters: np.ndarray, values: np.ndarray
 ) -> list[tuple[str, int, int]]:
     """Return the label and the rows of each pair to plan for, among those whose differences vary."""
     ordered = []
@@ -211,7 +212,7 @@ def _choose_pairs(
         if spread.unit.value:
             ordered.append((spread.unit.value, a, b))
     ordered.sort()
-    if named or not ordered:
+    if len(ordered) < 2:
         return [("", a, b) for _, a, b in ordered]
     return [("median pair", *ordered[(len(ordered) - 1) // 2][1:]), ("worst pair", *ordered[-1][1:])]
 

@@ -15,6 +15,7 @@ from speechiq.reducer.studies.coupled import compare
 from speechiq.reducer.studies.sample_size import parts_of_siq
 from tests.commands import refusal, siq
 from tests.reducer.conftest import levels, write_run
+from tests.reducer.judged_runs import graded, write_judged
 from tests.reducer.runs.test_systems import name_clusters
 
 SKILLS = {"good": 0.9, "middle": 0.6, "bad": 0.1}
@@ -86,6 +87,18 @@ def test_clusters_are_counted_and_needed(runs, tmp_path):
     for plan in plans(tmp_path / "o.json"):
         assert (plan["pilot_clips"], plan["pilot_clusters"]) == (12, 4) and plan["icc"] >= 0
         assert plan["needed_clips"]["value"] == 3 * plan["needed_clusters"]["value"]
+
+
+def test_items_without_a_score_are_left_out_of_any_suite(tmp_path):
+    write_judged(tmp_path / "a", graded([[None], *[[grade % 4] for grade in range(11)]], questions=1), "a")
+    write_judged(tmp_path / "b", graded([[5], *[[4 - grade % 2] for grade in range(11)]], questions=1), "b")
+    printed = power(tmp_path, "--difference", 10, "-o", tmp_path / "o.json")
+    assert "Suite listening: sample size" in printed and "no SIQ" not in printed
+    (plan,) = json.loads((tmp_path / "o.json").read_text())["suites"]["listening"]
+    assert (plan["unit"], plan["pilot_clips"], plan["a"]) == ("judge %", 11, "a")
+    gaps = [20 * (grade % 4 - (4 - grade % 2)) for grade in range(11)]
+    assert plan["difference"] == pytest.approx(np.mean(gaps))
+    assert plan["deviation"] == pytest.approx(np.std(gaps, ddof=1))
 
 
 def test_siq_is_planned_on_norms_from_what_each_clip_adds(runs, tmp_path):
