@@ -86,15 +86,15 @@ def count_learned(
             shared = [clip for clip in of_clips if of_clips[clip][0] and all(clip in each for each in known_clean)]
             if not shared:
                 continue
-            clusters = [systems[name].clusters.get(f"{original}/{clip}", clip) for clip in shared]
+            clips, clusters = [f"{original}/{clip}" for clip in shared], systems[name].clusters
             places, written, right = np.array([of_clips[clip] for clip in shared], dtype=float).T
             above = None
             if known_clean and name not in clean:
                 usual = np.mean([[each[clip][1] for clip in shared] for each in known_clean], axis=0)
-                above = bootstrap(_Rate(written - usual, places), clusters, draws=draws, seed=seed)
+                above = bootstrap(_Rate(written - usual, places), clips, clusters, draws=draws, seed=seed)
             learned[original, name] = LearnedErrors(
                 int(places.sum()),
-                bootstrap(_Rate(written, places), clusters, draws=draws, seed=seed),
+                bootstrap(_Rate(written, places), clips, clusters, draws=draws, seed=seed),
                 float(right.sum() / places.sum()),
                 above,
             )
