@@ -90,8 +90,8 @@ def rank_groups(scoreboard: Scoreboard, field: str) -> list[GroupBoard]:
         bars = scoreboard.bars and resample_alone(
             groups.pool, clips, draws=scoreboard.bars.draws, seed=scoreboard.bars.seed
         )
-        for group, names in clusters_of(groups.pool).items() if bars else ():
-            if len(names) == 1:
+        for group, names in clusters_of(groups.pool).items():
+            if bars and len(names) == 1:
                 bars.intervals[group] = Interval(*np.full((2, len(systems)), np.nan))
         groups = groups._replace(mismatches=scoreboard.mismatches, bars=bars)
         boards.append(GroupBoard(field, categories, groups, without))
