@@ -102,7 +102,7 @@ def group_json(scores: GroupScores) -> dict[str, Any]:
         cells["gap"] = plain(gap and gap.record)
         cells["pairs"] = plain([{"group_a": a, "group_b": b, **each.record} for (a, b), each in pairs.items()])
     about = {"item_categories": scores.board.categories, "without": scores.board.without, "notes": [*scores.lines()]}
-    return {key: plain(value) for key, value in about.items()} | content
+    return {**plain(about), **content}
 
 
 def group_rows(scores: GroupScores) -> list[dict[str, Any]]:
