@@ -106,8 +106,8 @@ def _test(
         drawn = np.equal(permuted[:, None], np.arange(groups)[:, None]).astype(float)
         largest.append(np.stack([_divide(*_compare(each, sizes, drawn)).max(axis=1) for each in (sums, centered)]))
     statistics = np.concatenate(largest, axis=1)
-    reached = (statistics[:, :, None] >= observed - ROUNDING).sum(axis=1).max(axis=0)
-    p = np.where(np.isnan(gap[0]), math.nan, (1 + reached) / (1 + draws))
+    as_large = (statistics[:, :, None] >= observed - ROUNDING).sum(axis=1).max(axis=0)
+    p = np.where(np.isnan(gap[0]), math.nan, (1 + as_large) / (1 + draws))
     critical = np.quantile(statistics, CONFIDENCE, axis=1, method="higher").max(axis=0)
     half = np.where(error[0] > ROUNDING, critical * error[0], math.nan)
     return gap[0] - half, gap[0] + half, p

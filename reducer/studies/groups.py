@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,8 @@ from speechiq.reducer.stats.grid import Important
 
 #: Difference of the shares of a category or data set in two groups from which on a line says so.
 UNEQUAL = 0.1
+#: Ways to form groups from which on p can be below 0.05.
+FEWEST_WAYS = 20
 #: Categories that a heading names.
 SHOWN = 3
 
@@ -95,6 +97,11 @@ class GroupScores(NamedTuple):
             yield Important(
                 f"no gap counts {names}: a group of one {units[:-1]} has no error; merge it, or add {units}"
             )
+        counts_of_clusters = [len(names) for names in clusters.values() if len(names) >= FEWEST]
+        if board.bars and (ways := count_ways(counts_of_clusters)) < FEWEST_WAYS:
+            yield Important(
+                f"no p below {1 / ways:.2g}: there are too few {units} to find a gap; add {units}, or merge groups"
+            )
         yield Important(self._pairing())
         yield from map(Important, self._compositions())
         if board.bars:
@@ -139,6 +146,16 @@ class GroupScores(NamedTuple):
                     f"groups differ in {kind}: {title(name)} has {100 * shares[name][most]:.0f} % of the items of "
                     f"{title(most)} and {100 * shares[name][least]:.0f} % of {title(least)}"
                 )
+
+
+def count_ways(counts: Sequence[int]) -> int:
+    """Return in how many ways clusters can form groups of some sizes, which limits how small a p value can be.
+
+    >>> count_ways([3, 3]), count_ways([2, 4])
+    (10, 15)
+    """
+    alike = math.prod(math.factorial(groups) for groups in Counter(counts).values())
+    return math.factorial(sum(counts)) // (math.prod(map(math.factorial, counts)) * alike)
 
 
 def score_groups(scoreboard: Scoreboard, field: str) -> list[GroupScores]:

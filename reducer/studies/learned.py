@@ -2,12 +2,13 @@
 
 A place is a stretch in which original and corrected reference differ. A system has the original's words there if its
 transcript is nearer to the corrected reference with these words than without them (Levenshtein distance over words).
-A system that only hears writes them where it mishears as the first transcriber did; how often that is, systems that
-are known to be clean show.
+An honest recognizer writes them where it makes the error of the first transcriber; systems that are known to be clean
+show how often that is.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from speechiq.reducer.runs import rows
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.stats.bootstrap import bootstrap
 from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.stats.proportion import share
 
 #: The words of a reference and of a transcript.
 Texts = tuple[list[str], list[str]]
@@ -65,40 +67,64 @@ def count_learned(
     Raises:
         SpeechIQError: No system has the name of a clean one, or a sample file cannot be read.
     """
-    systems = {system.name: system for system in systems}
+    by_name = {system.name: system for system in systems}
     for name in clean:
-        if name not in systems:
-            fix = f"{did_you_mean(name, systems)}choose from {', '.join(systems)}"
+        if name not in by_name:
+            fix = f"{did_you_mean(name, by_name)}choose from {', '.join(by_name)}"
             raise SpeechIQError(f"--clean {name}", "no system of these runs has this name", fix)
-    texts = {name: _read_texts(system, level) for name, system in systems.items()}
-    learned = {}
+    texts = {name: _read_texts(system, level) for name, system in by_name.items()}
+    learned: dict[tuple[str, str], LearnedErrors] = {}
     for original, cleaned in sets.items():
         counts = {
-            name: {
-                clip: count_places(known[original][clip][0], known[cleaned][clip][0], known[original][clip][1])
-                for clip in sorted(known[original].keys() & known[cleaned].keys())
-            }
+            name: _count(known[original], known[cleaned])
             for name, known in texts.items()
             if original in known and cleaned in known
         }
-        known_clean = [counts[name] for name in clean if name in counts]
-        for name, of_clips in counts.items():
-            shared = [clip for clip in of_clips if of_clips[clip][0] and all(clip in each for each in known_clean)]
-            if not shared:
-                continue
-            clips, clusters = [f"{original}/{clip}" for clip in shared], systems[name].clusters
-            places, written, right = np.array([of_clips[clip] for clip in shared], dtype=float).T
-            above = None
-            if known_clean and name not in clean:
-                usual = np.mean([[each[clip][1] for clip in shared] for each in known_clean], axis=0)
-                above = bootstrap(_Rate(written - usual, places), clips, clusters, draws=draws, seed=seed)
-            learned[original, name] = LearnedErrors(
-                int(places.sum()),
-                bootstrap(_Rate(written, places), clips, clusters, draws=draws, seed=seed),
-                float(right.sum() / places.sum()),
-                above,
-            )
+        usual = [counts[name] for name in clean if name in counts]
+        for name, places in counts.items():
+            shared = [clip for clip in places if all(clip in each for each in usual)]
+            if shared:
+                clips, clusters = [f"{original}/{clip}" for clip in shared], by_name[name].clusters
+                rows = np.array([[each[clip] for clip in shared] for each in (places, *usual)], dtype=float)
+                learned[original, name] = _measure(rows, clips, clusters, name in clean, draws, seed)
     return learned
+
+
+def _count(original: Mapping[str, Texts], cleaned: Mapping[str, Texts]) -> dict[str, tuple[int, int, int]]:
+    """Return clip -> what `count_places` returns, for clips of both versions of a set with places."""
+    counts = {
+        clip: count_places(original[clip][0], cleaned[clip][0], original[clip][1])
+        for clip in sorted(original.keys() & cleaned.keys())
+    }
+    return {clip: places for clip, places in counts.items() if places[0]}
+
+
+def _measure(
+    rows: np.ndarray, clips: Sequence[str], clusters: Mapping[str, str], is_clean: bool, draws: int, seed: int
+) -> LearnedErrors:
+    """Return the rates of one system.
+
+    Args:
+        rows: What `count_places` returns of the system, then of each clean one, shape (systems, clips, 3).
+        clips: The clips.
+        clusters: Clip -> its cluster, for clips that have one.
+        is_clean: Whether the system is a clean one.
+        draws: Number of draws.
+        seed: Seed of the draws.
+    """
+    (places, written, right), above = rows[0].T, None
+    if len(rows) > 1 and not is_clean:
+        more = written - rows[1:, :, 1].mean(axis=0)
+
+        def rate(counts: np.ndarray) -> np.ndarray:
+            return np.asarray(counts @ more / (counts @ places))
+
+        above = bootstrap(rate, clips, clusters, draws=draws, seed=seed)
+        if not more.any():  # draws without any difference say nothing about the next clip
+            above = above._replace(low=math.nan, high=math.nan)
+    return LearnedErrors(
+        int(places.sum()), share(written, places, clips, clusters), float(right.sum() / places.sum()), above
+    )
 
 
 def count_places(original: Sequence[str], corrected: Sequence[str], transcript: Sequence[str]) -> tuple[int, int, int]:
@@ -127,16 +153,6 @@ def _list_places(original: Sequence[str], corrected: Sequence[str]) -> list[tupl
         for here, after in pairwise(ends)
         if here[1] < after[0] or here[3] < after[2]
     ]
-
-
-class _Rate(NamedTuple):
-    """Compute a rate over clips in draws, as `bootstrap` takes it."""
-
-    counts: np.ndarray
-    places: np.ndarray
-
-    def __call__(self, draws: np.ndarray) -> np.ndarray:
-        return np.asarray(draws @ self.counts / (draws @ self.places))
 
 
 def _read_texts(system: System, level: str) -> dict[str, dict[str, Texts]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,6 +53,18 @@ def test_a_gap_that_is_not_there_is_found_in_5_per_cent_of_sets(sizes):
         (pairs,) = compare(scores, groups, clusters, draws=200)
         found.append(any(gap.p < 0.05 for gap in pairs.values()))
     assert np.mean(found) <= 0.05 + 2.5 * math.sqrt(0.05 * 0.95 / 300)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["wer", "accuracy"])
+def test_the_interval_has_the_planted_gap(kind, monkeypatch):
+    folder = Path(__file__).parents[3] / "benchmarks"
+    monkeypatch.syspath_prepend(str(folder))
+    spec = importlib.util.spec_from_file_location("benchmark_of_gaps", folder / "group_gaps.py")
+    benchmark = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(benchmark)
+    found, others, covered = benchmark.measure(kind, (20, 40), 5, 0.2, benchmark.GAPS[kind], 100, 200)
+    assert found > 0.6 and others == 0 and covered > 0.87
 
 
 def test_clips_of_a_cluster_count_as_one():

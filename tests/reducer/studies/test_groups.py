@@ -91,6 +91,8 @@ def test_speakers_inside_groups_make_the_test_more_careful(tmp_path):
     )
     assert alone["systems"][0]["gap"]["p"] < 0.01 or alone["systems"][-1]["gap"]["p"] < 0.01
     assert all(row["gap"]["p"] > 0.05 for row in nested["systems"])
+    assert any(note.startswith("no p below 0.33: there are too few clusters to find a gap") for note in nested["notes"])
+    assert not any(note.startswith("no p below") for note in alone["notes"])
     assert "Female 16 clips of 2 clusters, Male 8 clips of 2 clusters" in " ".join(nested["notes"])
 
 
