@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 from speechiq.cli.commands import examples
-from speechiq.cli.options import AllowMismatch, Explain, Force, Runs, Samples, output_option, split_names
+from speechiq.cli.options import AllowMismatch, Explain, Force, Runs, Samples, output_option, say_warnings, split_names
 from speechiq.cli.scoring.options import Levels, Metrics
+from speechiq.reducer.runs.tasks import warn_of_variants
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.scoring import ScoringOptions
@@ -40,8 +42,11 @@ def listen(
     outputs = list_outputs(output, FORMATS, force)
     options = ScoringOptions(draws=bootstrap)
     found = suites.find(runs, allow_mismatch, options, measures=split_names(metrics), levels=levels)
+    variants = list(chain.from_iterable(found.variants.values()))
+    left_out = warn_of_variants(variants)
+    say_warnings(line for line in found.warnings if line not in left_out)
     rows = study(found, bootstrap, 0)
-    tasks = [task for group in (found.tasks, found.variants) for tasks in group.values() for task in tasks]
+    tasks = [*chain.from_iterable(found.tasks.values()), *variants]
     records = list(as_records(rows))
     lines = [describe_samples(bootstrap, 0)] if bootstrap else []
     publication = Publication("speechiq-listen", as_grids(rows, bootstrap), {"systems": records}, records, lines)

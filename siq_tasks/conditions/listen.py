@@ -54,7 +54,7 @@ def _written(rows: Sequence[Row], task: str) -> Iterator[dict[str, Any]]:
             raise SpeechIQError(
                 f"--metadata {LISTEN}={TEXT}",
                 f"clip {row['id']} of task {task} has no reference text",
-                "leave the task out, or take listen=muted",
+                "name the column of transcripts by text_column, or take listen=muted",
             )
         yield dict(row)
 

@@ -1,6 +1,7 @@
 """Runs with `listen`: what a system gets instead of the audio, and what is refused before any model runs."""
 
 import pytest
+import torch
 from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 
@@ -12,17 +13,18 @@ from tests.engines import tiny
 
 pytestmark = pytest.mark.slow
 
-DOCS = [0, 3, 6]
+DOCS, CLIPS = [0, 3, 4], 2
 
 
 def evaluate(model, tasks=("siq_demo_apply",), **metadata):
-    """Return the sample rows of the first questions of three clips, and the metadata that they record."""
+    """Return the sample rows of some questions, and the metadata that they record."""
     results = simple_evaluate(
         model,
         tasks=list(tasks),
         task_manager=TaskManager(include_defaults=False, metadata=metadata),
         metadata=metadata,
         samples=dict.fromkeys(tasks, DOCS),
+        gen_kwargs="max_gen_toks=8",
         bootstrap_iters=0,
     )
     return results["samples"][tasks[0]], results["configs"][tasks[0]]["metadata"]
@@ -38,24 +40,43 @@ def count_rows(store, stage):
 
 def test_a_cascade_with_the_text_answers_as_after_gold_and_transcribes_nothing(tiny_cascade, tmp_path):
     options = {"device": "cpu", "llm_answer": "likelihood", "store": str(tmp_path)}
+    torch.manual_seed(1)
     gold, _ = evaluate(HFAudio(pretrained=f"gold+{tiny_cascade.llm}", **options))
     rows = count_rows(tmp_path, "text")
+    torch.manual_seed(1)
     cascade = HFAudio(pretrained=tiny_cascade.spec, **options)
     written, recorded = evaluate(cascade, listen="text")
     assert answers(written) == answers(gold) and recorded["listen"] == "text"
-    assert count_rows(tmp_path, "text") == rows and not count_rows(tmp_path, "asr")
+    assert count_rows(tmp_path, "text") == rows > 0 and not count_rows(tmp_path, "asr")
 
 
 def test_a_cascade_hears_silence_and_the_clips_of_other_questions(tiny_cascade, tmp_path):
     model = HFAudio(pretrained=tiny_cascade.spec, device="cpu", llm_answer="likelihood", store=str(tmp_path))
     evaluate(model)
-    assert count_rows(tmp_path, "asr") == len(DOCS)
+    assert count_rows(tmp_path, "asr") == CLIPS
     muted, _ = evaluate(model, listen="muted")
-    assert count_rows(tmp_path, "asr") == 2 * len(DOCS)
+    assert count_rows(tmp_path, "asr") == 2 * CLIPS
     assert all('"mute"' in row["doc"]["audio"]["transforms"] for row in muted)
     before = {row["doc"]["id"]: row["doc"]["audio"]["sha256"] for row in muted}
     swapped, _ = evaluate(model, listen="swapped")
     assert all(row["doc"]["audio"]["sha256"] != before[row["doc"]["id"]] for row in swapped)
+
+
+@pytest.mark.parametrize(
+    ("task", "variant"),
+    [
+        ("siq_demo_assistant_answer", "text"),
+        ("siq_demo_reply_tc", "text"),
+        ("audiobench_demo_choice", "muted"),
+        ("audiobench_demo_gender", "swapped"),
+        ("audiobench_demo_judged", "swapped"),
+    ],
+)
+def test_questions_of_every_kind_are_asked_and_scored(tiny_cascade, task, variant):
+    model = HFAudio(pretrained=tiny_cascade.spec, device="cpu", store="off")
+    rows, recorded = evaluate(model, [task], listen=variant)
+    assert recorded["listen"] == variant and recorded["measure"]["column"] in rows[0]
+    assert all(row["doc"]["audio"]["listen"] == variant for row in rows)
 
 
 @pytest.fixture(scope="module")

@@ -100,7 +100,7 @@ def test_options_answer_by_their_text_and_not_by_their_letter():
     [
         (rows(a="joy"), "swapped", "listen=swapped: task T has one clip, and none to swap it with; take a larger"),
         (rows(a="joy", b="Joy "), "swapped", "T has no clip with another answer than 'joy' of a; take a larger subset"),
-        (rows(a="joy", text=" "), "text", "listen=text: clip a of task T has no reference text; leave the task out"),
+        (rows(a="joy", text=" "), "text", "listen=text: clip a of task T has no reference text; name the column"),
         (rows(a="joy", text=None), "text", "clip a of task T has no reference text"),
     ],
 )

@@ -24,14 +24,14 @@ DRAWS = 40
 SKILLS = {"": 0.9, "text": 0.95, "muted": 0.2, "swapped": 0.1}
 
 
-def write_listening(folder, skills=SKILLS, system="ears", clips=12, **metadata):
+def write_listening(folder, skills=SKILLS, system="ears", clips=12, date=1.0, **metadata):
     """Write the runs of a system, each variant with the skill given; the one with its audio has all levels."""
     for number, (variant, skill) in enumerate(skills.items()):
         scores = levels(skill, clips, questions=10)
         listen = {"listen": variant, "content_sha256": variant} if variant else {}
         kept = {level: of for level, of in scores.items() if level == "apply" or not variant}
         about = dict.fromkeys(kept, listen | metadata)
-        write_run(folder / system / (variant or "audio"), kept, system, float(number + 1), metadata=about)
+        write_run(folder / system / (variant or "audio"), kept, system, date + number, metadata=about)
     return folder
 
 
@@ -128,7 +128,12 @@ def test_the_command_writes_what_it_prints(tmp_path):
     write_listening(tmp_path / "runs")
     files = [tmp_path / f"listen.{ending}" for ending in ("json", "csv", "md")]
     options = [option for file in files for option in ("--output", file)]
-    printed = siq("study", "listen", tmp_path / "runs", "--bootstrap", DRAWS, "--explain", *options)
+    write_listening(tmp_path / "runs" / "older", {"muted": 0.3}, date=0.5)
+    arguments = ["study", "listen", str(tmp_path / "runs"), "--bootstrap", str(DRAWS), "--explain", *map(str, options)]
+    done = CliRunner().invoke(app, arguments)
+    printed = done.stdout
+    assert "has several runs of demo_0: taking the newest" in " ".join(done.stderr.split())
+    assert "left out" not in done.stderr
     assert "the audio is needed by ears: +" in printed and "guessing scores 20 acc. %" in printed
     (record,) = json.loads(files[0].read_text())["systems"]
     (row,) = csv.DictReader(files[1].read_text().splitlines())
