@@ -48,6 +48,7 @@ def listen(
     rows = study(found, bootstrap, 0)
     tasks = [*chain.from_iterable(found.tasks.values()), *variants]
     records = list(as_records(rows))
-    lines = [describe_samples(bootstrap, 0)] if bootstrap else []
+    units = "clusters" if any(row.clusters < row.clips for row in rows) else "clips"
+    lines = [describe_samples(bootstrap, 0, units)] if bootstrap else []
     publication = Publication("speechiq-listen", as_grids(rows, bootstrap), {"systems": records}, records, lines)
     publish(publication, outputs, runs, tasks, explain)
