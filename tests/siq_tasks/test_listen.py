@@ -124,5 +124,5 @@ def test_siq_eval_refuses_an_unknown_variant_before_it_reads_anything(tmp_path):
 
 
 def test_an_unknown_variant_is_refused_with_the_nearest_one():
-    with pytest.raises(SpeechIQError, match="listen=swaped: unknown; did you mean swapped"):
-        check_listen("T", {"level": "apply", "listen": "swaped"})
+    with pytest.raises(SpeechIQError, match="listen=swappedd: unknown; did you mean swapped"):
+        check_listen("T", {"level": "apply", "listen": "swappedd"})

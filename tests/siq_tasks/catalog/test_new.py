@@ -39,8 +39,9 @@ def test_a_column_of_clusters_is_recorded(mine, tmp_path):
     audio, text = mine
     text.write_text("audio,text,cluster\n" + "".join(f"{name},{words},{len(words)}\n" for name, words in TEXTS.items()))
     create("harbour", audio, text, tmp_path / "tasks", EMBEDDER)
-    task = load_yaml(tmp_path / "tasks" / "siq_harbour_remember.yaml", resolve_func=True)
-    docs = list(task["custom_dataset"](**task["metadata"]).docs)
+    file = tmp_path / "tasks" / "siq_harbour_remember.yaml"
+    task = load_yaml(file, resolve_func=True)
+    docs = list(task["custom_dataset"](**resolve_folder(task["metadata"], file)).docs)
     assert {doc["id"]: doc["cluster"] for doc in docs} == {"harbour/a": "harbour/30", "harbour/b": "harbour/27"}
 
 
