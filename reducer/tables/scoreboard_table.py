@@ -60,9 +60,10 @@ def group_grid(scores: GroupScores) -> Grid:
     notes = [
         *scores.lines(),
         f"{category.unit}, {category.measure.direction} is better",
-        *([describe_samples(scoreboard.bars.draws, scoreboard.bars.seed)] if scoreboard.bars else []),
-        *(caution_lines(scoreboard.caution) if scoreboard.bars else []),
     ]
+    if scoreboard.bars:
+        notes.append(describe_samples(scoreboard.bars.draws, scoreboard.bars.seed, scoreboard.pool.units))
+        notes += caution_lines(scoreboard.caution)
     grid = as_grid(scoreboard, scores.heading, notes)
     heading = "\n".join(["Best - worst", category.unit, *[INTERVAL] * (scoreboard.bars is not None)])
     factor = 100.0 if category.measure.in_per_cent else 1.0
