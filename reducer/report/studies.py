@@ -15,7 +15,9 @@ from speechiq.reducer.report.identity import short_names
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats.grid import Column, Grid
-from speechiq.reducer.studies import agreement, listening, listening_grid
+from speechiq.reducer.studies import agreement
+from speechiq.reducer.studies.listening.grid import as_grids
+from speechiq.reducer.studies.listening.study import study as study_listening
 from speechiq.reducer.studies.robustness import published as robustness
 from speechiq.reducer.studies.robustness.curves import Curve
 from speechiq.reducer.studies.robustness.series import CLEAN
@@ -70,7 +72,7 @@ def list_listening(found: Found, options: ScoringOptions) -> list[Section]:
     """
     if not found.variants:
         return []
-    grids = listening_grid.as_grids(listening.study(found, options.draws, options.seed), options.draws)
+    grids = as_grids(study_listening(found, options.draws, options.seed), options.draws)
     return [Section(f"listen-{number}", grid.title, grid=grid, notes=grid.notes) for number, grid in enumerate(grids)]
 
 

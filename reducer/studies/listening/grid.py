@@ -12,7 +12,7 @@ from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw, count_units
 from speechiq.reducer.stats.estimate import Difference
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important
-from speechiq.reducer.studies.listening import AUDIO, Listening, needs_audio
+from speechiq.reducer.studies.listening.study import AUDIO, Listening, needs_audio
 from speechiq.siq_tasks.conditions.variants import MUTED, SWAPPED, TEXT
 
 #: Variant -> heading of its score, and of the difference below it.

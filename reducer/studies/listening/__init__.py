@@ -1,0 +1,1 @@
+"""Compare how systems answer with their audio and without: did they listen?"""
