@@ -96,6 +96,7 @@ bench-coverage: $(WORKSHOP)  ## how often intervals hold the true score; after `
 	$(BIN)/python benchmarks/proportions.py
 	$(BIN)/python benchmarks/listening.py
 	$(BIN)/python benchmarks/sample_size.py
+	$(BIN)/python benchmarks/group_gaps.py
 
 build: $(WORKSHOP)  ## wheel and sdist, into dist/
 	$(BIN)/python -m build --outdir dist .

@@ -14,6 +14,7 @@ SMALLEST = {
     "coverage": ("--clips", "5", "--sets", "2", "--draws", "20", "--populations", "like"),
     "coverage_clusters": ("--clusters", "3", "--icc", "0.1", "--sets", "2", "--draws", "40"),
     "decoding": ("--clips", "2", "--joined", "2"),
+    "group_gaps": ("--sets", "1", "--draws", "40"),
     "growth": ("--clips", "1", "--times", "1"),
     "hand_overs": (),
     "listening": ("--sets", "3", "--clusters", "6"),
