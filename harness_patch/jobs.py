@@ -14,6 +14,7 @@ from speechiq.core.clip import as_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.core.response import Response
+from speechiq.engines.languages import FIELD
 from speechiq.harness_patch._lm_eval import normalize_settings
 from speechiq.harness_patch.systems.answering import TRANSCRIBE, Question
 
@@ -27,11 +28,13 @@ class Job(NamedTuple):
         question: What the system is asked; the purpose `transcribe` asks for a transcript.
         repeats: Number of answers.
         reference: Reference of the clips if the doc has one, for engines that need it.
+        language: Language of the clips if their data set names one.
     """
 
     question: Question
     repeats: int
     reference: str | None
+    language: str | None = None
 
     @classmethod
     def to_generate(cls, request: Instance) -> Job:
@@ -53,7 +56,7 @@ class Job(NamedTuple):
         items = audio[0] if audio and isinstance(audio[0], Mapping) else {}
         options = continuation or tuple(items.get("options") or ())
         question = Question(prompt, settings, items.get("question") or "", options, items.get("purpose") or "")
-        return cls(question, request.repeats or 1, request.doc.get("text"))
+        return cls(question, request.repeats or 1, request.doc.get("text"), request.doc.get(FIELD))
 
 
 def group_questions(jobs: Sequence[Job]) -> dict[int, dict[int, Question]]:
@@ -62,6 +65,14 @@ def group_questions(jobs: Sequence[Job]) -> dict[int, dict[int, Question]]:
     for i, job in enumerate(jobs):
         if job.question.purpose != TRANSCRIBE:
             groups[job.repeats][i] = job.question
+    return groups
+
+
+def group_languages(jobs: Sequence[Job]) -> dict[str | None, list[int]]:
+    """Return language -> places in `jobs`; None for jobs whose data set names no language."""
+    groups: dict[str | None, list[int]] = defaultdict(list)
+    for i, job in enumerate(jobs):
+        groups[job.language].append(i)
     return groups
 
 

@@ -74,7 +74,8 @@ def read_conditions(task: TaskRun) -> dict[str, Scalar]:
     fields = [*(field for field, aspect in FIELDS.items() if aspect in (CLIPS, TASKS)), *task.category.settings]
     recorded = {field: _as_scalar(task.metadata.get(field)) for field in fields}
     under = {CONDITION: _as_scalar(task.metadata[CONDITION])} if task.metadata.get(CONDITION) else {}
-    return {"task": printable(task.task), **recorded, **under}
+    in_language = {key: _as_scalar(task.metadata[key]) for key in ("language", "unit") if task.metadata.get(key)}
+    return {"task": printable(task.task), **recorded, **under, **in_language}
 
 
 def by_level(system: System) -> dict[str, list[Conditions]]:
