@@ -27,7 +27,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored, TextPrompt
 from speechiq.core.response import Response
 from speechiq.engines._transformers import whisper_language_codes
-from speechiq.engines.languages import AUTO, are_alike
+from speechiq.engines.languages import AUTO, list_alike
 from speechiq.engines.options import Options, list_names
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Setup(Struct, frozen=True, kw_only=True):
         """
         if option in (None, AUTO):
             return self.language
-        if self.language and not are_alike(self.language, whisper_language_codes().get(option.lower(), option)):
+        if self.language and whisper_language_codes().get(option.lower(), option) not in list_alike(self.language):
             name = f"{self.prefix}language"
             raise SpeechIQError(f"{name}={option}", f"the clips are in {self.language}", f"give {name}={AUTO}")
         return option

@@ -9,6 +9,7 @@ from typing import Any
 import regex
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.engines._transformers import whisper_language_codes
 
 #: Key of metadata with the language of a data set, and the field of its docs that has it.
 KEY, FIELD = "language", "spoken_language"
@@ -18,37 +19,40 @@ ENGLISH = "en"
 #: Languages without spaces between words, whose errors are counted by characters.
 UNSPACED = frozenset({"bo", "cmn", "dz", "hak", "ja", "km", "lo", "my", "nan", "shn", "th", "wuu", "yue", "zh"})
 UNSPACED_SIGNS = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Myanmar}\p{Khmer}\p{Tibetan}]")
-#: Languages that recognizers and language identification take for one another, or know by another code.
+#: Languages that recognizers and language identification take for one another, or know by another code; the most
+#: usual code first.
 _ALIKE = (
-    {"zh", "cmn", "yue", "wuu"},
-    {"no", "nb", "nn"},
-    {"hr", "sr", "bs"},
-    {"id", "ms"},
-    {"tl", "fil"},
-    {"jv", "jw"},
+    ("zh", "cmn", "yue", "wuu"),
+    ("no", "nb", "nn"),
+    ("hr", "sr", "bs"),
+    ("id", "ms"),
+    ("tl", "fil"),
+    ("jv", "jw"),
 )
 _CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
 
 
 def read_language(metadata: Mapping[str, Any]) -> str | None:
-    """Return the language of a data set without its region or script; None if it names none.
+    """Return the code of the language of a data set without its region or script; None if it names none.
 
-    >>> read_language({"language": "zh-Hant"}), read_language({})
-    ('zh', None)
+    >>> read_language({"language": "zh-Hant"}), read_language({"language": "German"}), read_language({})
+    ('zh', 'de', None)
     """
     code = metadata.get(KEY)
-    if code is not None and not (isinstance(code, str) and _CODE.fullmatch(code)):
+    if code in (None, AUTO):
+        return None
+    if not isinstance(code, str) or not (_CODE.fullmatch(code) or code.lower() in whisper_language_codes()):
         raise SpeechIQError(f"metadata.{KEY}", f"{code!r:.80} is not the code of a language", "write one such as de")
-    return None if code is None else code.partition("-")[0]
+    return code.partition("-")[0] if _CODE.fullmatch(code) else whisper_language_codes()[code.lower()]
 
 
-def are_alike(code: str, other: str) -> bool:
-    """Return whether two codes name one language, or two that are often taken for one another.
+def list_alike(code: str) -> tuple[str, ...]:
+    """Return the codes that are the same as this one, or often taken for it, and itself; the most usual one first.
 
-    >>> are_alike("nb", "no"), are_alike("de", "nl")
-    (True, False)
+    >>> list_alike("nb"), list_alike("de")
+    (('no', 'nb', 'nn'), ('de',))
     """
-    return code == other or any({code, other} <= languages for languages in _ALIKE)
+    return next((codes for codes in _ALIKE if code in codes), (code,))
 
 
 def is_unspaced(text: str) -> bool:

@@ -56,8 +56,8 @@ METADATA = {
     ),
     "unit": (
         ", ".join((AUTO, *UNITS)),
-        "Unit in which errors are counted: words (WER), characters (CER) or both (MER); auto, the default, chooses it by "
-        "the language.",
+        "Unit in which errors are counted: words (WER), characters (CER) or both (MER); auto, the default, chooses it "
+        "by the language.",
     ),
     "embedder": (
         f"a hub id, a folder or `demo:NAME`; default {DEFAULT_EMBEDDER}",

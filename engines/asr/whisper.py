@@ -25,7 +25,7 @@ from speechiq.engines.asr.nbest import (
     read_windows,
 )
 from speechiq.engines.base import Setup
-from speechiq.engines.languages import ENGLISH, FOLLOWS, are_alike
+from speechiq.engines.languages import ENGLISH, FOLLOWS, list_alike
 
 
 class WhisperOptions(Loading, frozen=True, kw_only=True):
@@ -78,7 +78,7 @@ class WhisperASR(CheckpointASR):
         """Refuse a language that the checkpoint does not know, not even by the code of one that is alike."""
         code = whisper_language_codes().get(self.language.lower(), self.language)
         if code not in languages:
-            near = next((known for known in languages if are_alike(code, known)), None)
+            near = next((known for known in list_alike(code) if known in languages), None)
             if near is None:
                 raise SpeechIQError(
                     f"asr_language={self.language}",

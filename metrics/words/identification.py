@@ -6,7 +6,7 @@ import math
 from functools import cache
 from typing import Any
 
-from speechiq.engines.languages import UNSPACED_SIGNS, are_alike
+from speechiq.engines.languages import UNSPACED_SIGNS, list_alike
 
 #: Fewest words from which a language is certain; in scripts without spaces, fewest characters.
 FEWEST_WORDS = 4
@@ -21,7 +21,7 @@ def is_other_language(text: str, language: str) -> bool:
     (True, False)
     """
     code, probability = _identifier().classify(text)
-    return bool(not are_alike(code, language) and probability >= CERTAIN)
+    return bool(code not in list_alike(language) and probability >= CERTAIN)
 
 
 def wrong_language(text: str, language: str) -> float:
@@ -33,7 +33,7 @@ def wrong_language(text: str, language: str) -> float:
     (0.0, nan)
     """
     size = len(text.split()) + len(UNSPACED_SIGNS.findall(text))
-    if size < FEWEST_WORDS or not any(are_alike(language, label) for label in _identifier().labels):
+    if size < FEWEST_WORDS or not {*list_alike(language)} & {*_identifier().labels}:
         return math.nan
     return float(is_other_language(text, language))
 

@@ -209,9 +209,10 @@ def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
         `audio_coverage` (seconds that the system received / seconds of the clip; NaN if the system did not report
         them), `repetition` (see `metrics/words/repetition.py`), `wer`, `wer_basic`, `cer`, `wer_corpus`, and
         `substitutions`, `deletions`, `insertions` per unit of the reference; `wer_first` and `wer_oracle`, both
-        equal to `wer` for a system without an n-best list and a corrector; `corrector_trimmed` and `corrector_refused` (1 if the
-        corrector's answer was that, see `CORRECTIONS`). All rates of words are NaN for a language without spaces. Docs
-        of a set with a language have `wrong_language` (see `words/identification.py`), those with mixed units `mer`.
+        equal to `wer` for a system without an n-best list and a corrector; `corrector_trimmed` and `corrector_refused`
+        (1 if the corrector's answer was that, see `CORRECTIONS`). All rates
+        of words are NaN for a language without spaces. Docs of a set with a language have `wrong_language` (see
+        `words/identification.py`), those with mixed units `mer`.
 
     >>> rates = score({"text": "so it goes"}, ["so he goes on"])
     >>> rates["wer"] == rates["substitutions"] + rates["insertions"]
