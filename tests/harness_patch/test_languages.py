@@ -34,16 +34,16 @@ def task_of(tmp_path, demo_models, demo_clips, monkeypatch):
     monkeypatch.setenv("SIQ_CACHE", str(cache))
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "datasets"))
 
-    def write(language, text=None, **metadata):
-        folder = tmp_path / "tasks" / language
+    def write(code, text=None, **metadata):
+        folder = tmp_path / "tasks" / code
         folder.mkdir(parents=True, exist_ok=True)
         clip = min(demo_clips, key=lambda clip: clip.duration)
         assert isinstance(clip.source, AudioFile)
         folder.joinpath("clip.audio").write_bytes(clip.source.file.read_bytes())
-        folder.joinpath("clips.csv").write_text(f"audio,text\nclip.audio,{text or TEXTS[language]}\n")
-        name = f"siq_{language}_own_remember"
-        about = {"version": 1.0, "dataset": f"{language}own", "dataset_path": "folder:clips.csv", "subset": "all"}
-        lines = [f"  {key}: {value}" for key, value in (about | {"language": language} | metadata).items() if value]
+        folder.joinpath("clips.csv").write_text(f"audio,text\nclip.audio,{text or TEXTS[code]}\n")
+        name = f"siq_{code}_own_remember"
+        about = {"version": 1.0, "dataset": f"{code}own", "dataset_path": "folder:clips.csv", "subset": "all"}
+        lines = [f"  {key}: {value}" for key, value in (about | {"language": code} | metadata).items() if value]
         header = [f"include: [{suite.HERE}/templates/_remember.yaml]", f"task: {name}", "metadata:"]
         folder.joinpath(f"{name}.yaml").write_text("\n".join([*header, *lines]) + "\n")
         return name
@@ -85,13 +85,13 @@ def test_mixed_units_have_a_column_and_a_heading_of_their_own(task_of, tmp_path)
     for system in ("gold", "silence"):
         results = evaluate(tmp_path, task, system=f"{system}+{LLM}", output=tmp_path / "runs" / system)
         assert results["samples"][task][0]["mer"] == (system == "silence")
-    assert "MER %" in siq("score", tmp_path / "runs", "--levels", "remember")
+    assert "MER %" in siq("score", tmp_path / "runs", "--levels", "remember", "--bootstrap", "0")
 
 
 def test_two_units_are_not_put_into_one_column(task_of, tmp_path):
     for language in ("de", "zh"):
         evaluate(tmp_path, task_of(language), output=tmp_path / "runs")
-    line = refusal("score", tmp_path / "runs", "--levels", "remember")
+    line = refusal("score", tmp_path / "runs", "--levels", "remember", "--bootstrap", "0")
     assert "metadata.measure.column: 'wer' differs from 'cer'" in line or "'cer' differs from 'wer'" in line
 
 
