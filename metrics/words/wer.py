@@ -171,7 +171,7 @@ def _pooled_rate(
 
 def _count_units(reference: str, hypothesis: str, unit: str, kind: str | None, language: str | None) -> Errors:
     """Count the errors of two normalized texts in a unit; `kind` is their normalizer."""
-    align = jiwer.process_characters if unit == CHARACTER else jiwer.process_words
+    align: Align = jiwer.process_characters if unit == CHARACTER else jiwer.process_words
     if unit == WORD and follows_open_asr(kind):
         align = align_compounds
     return count_errors(separate(reference, unit, language), separate(hypothesis, unit, language), align)

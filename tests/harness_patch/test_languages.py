@@ -88,6 +88,14 @@ def test_mixed_units_have_a_column_and_a_heading_of_their_own(task_of, tmp_path)
     assert "MER %" in siq("score", tmp_path / "runs", "--levels", "remember", "--bootstrap", "0")
 
 
+def test_systems_that_were_scored_in_other_ways_share_no_table(task_of, tmp_path):
+    for system, normalizer in (("gold", "multilingual"), ("silence", "openasr")):
+        task = task_of("de", normalizer=normalizer)
+        evaluate(tmp_path, task, system=f"{system}+{LLM}", output=tmp_path / "runs" / system)
+    line = refusal("score", tmp_path / "runs", "--levels", "remember", "--bootstrap", "0")
+    assert "normalizer is " in line and "'openasr-de'" in line and "'multilingual'" in line
+
+
 def test_two_units_are_not_put_into_one_column(task_of, tmp_path):
     for language in ("de", "zh"):
         evaluate(tmp_path, task_of(language), output=tmp_path / "runs")
