@@ -7,6 +7,7 @@ EXTRAS = {
     "bitsandbytes": "quantization",
     "faster-whisper": "faster-whisper",
     "gguf": "demo",
+    "num2words": "openasr",
     "openai": "endpoints",
     "peft": "peft",
     "pocketsphinx": "demo",

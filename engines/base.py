@@ -26,6 +26,8 @@ from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored, TextPrompt
 from speechiq.core.response import Response
+from speechiq.engines._transformers import whisper_language_codes
+from speechiq.engines.languages import AUTO, list_alike
 from speechiq.engines.options import Options, list_names
 
 if TYPE_CHECKING:
@@ -43,12 +45,30 @@ class Setup(Struct, frozen=True, kw_only=True):
         prefix: prefix of the stage's options (`asr_`, `ger_`, `llm_`, `speaks_`, or empty), for errors.
         device: device on which the model runs.
         batch_size: items per batch; `auto` lets the engine choose.
+        language: code of the language of the clips; None if their data set names none.
     """
 
     engine: str = ""
     prefix: str = ""
     device: str | torch.device = "cpu"
     batch_size: BatchSize = "auto"
+    language: str | None = None
+
+    def choose_language(self, option: str | None) -> str | None:
+        """Return the language that a recognizer is given: by its option, else that of the clips; None without both.
+
+        Raises:
+            SpeechIQError: The option is not the language of the clips.
+
+        >>> Setup(language="de").choose_language("auto"), Setup().choose_language("French")
+        ('de', 'French')
+        """
+        if option in (None, AUTO):
+            return self.language
+        if self.language and whisper_language_codes().get(option.lower(), option) not in list_alike(self.language):
+            name = f"{self.prefix}language"
+            raise SpeechIQError(f"{name}={option}", f"the clips are in {self.language}", f"give {name}={AUTO}")
+        return option
 
 
 class Engine(Protocol):

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from itertools import cycle
 from typing import Any
 
@@ -26,11 +27,12 @@ from speechiq.core.response import Response
 from speechiq.core.usage import Work, since, snapshot, total
 from speechiq.engines.base import BatchSize
 from speechiq.harness_patch.evaluation import SpeechModel
-from speechiq.harness_patch.jobs import CarryingText, Job, first_clip, group_questions
+from speechiq.harness_patch.jobs import CarryingText, Job, first_clip, group_languages, group_questions
 from speechiq.harness_patch.ranks import AtMost, in_doc_order, share
 from speechiq.harness_patch.systems.answering import TRANSCRIBE, Likelihood
 from speechiq.harness_patch.systems.build import build_system, name_system
 from speechiq.harness_patch.systems.spec import REFERENCE
+from speechiq.harness_patch.systems.system import SpeechSystem
 from speechiq.harness_patch.systems.voices import SPEAKS
 from speechiq.metrics.reply.transcript import find_audible, transcribe_replies
 
@@ -75,15 +77,24 @@ class HFAudio(SpeechModel, LM):
         self._store, self._before, self._voice = store, snapshot(), options.get(SPEAKS)
         self._done: tuple[Work, ...] = ()
         self._references: dict[Clip, str] = {}
-        with use_store(store):
-            self.system = build_system(
-                self.pretrained,
-                options,
-                device=self.state.device,
-                batch_size=_read_batch_size(batch_size),
-                seed=torch.initial_seed(),
-                references=self._references,
-            )
+        self._build = partial(
+            build_system,
+            self.pretrained,
+            options,
+            device=self.state.device,
+            batch_size=_read_batch_size(batch_size),
+            seed=torch.initial_seed(),
+            references=self._references,
+        )
+        self._systems: dict[str | None, SpeechSystem] = {}
+        self.system = self._system_for(None)
+
+    def _system_for(self, language: str | None) -> SpeechSystem:
+        """Return the system whose recognizer is given a language; the same weights are loaded for each language."""
+        if language not in self._systems:
+            with use_store(self._store):
+                self._systems[language] = self._build(language=language)
+        return self._systems[language]
 
     @property
     def device(self) -> torch.device:
@@ -129,13 +140,19 @@ class HFAudio(SpeechModel, LM):
         for request in distinct.values():
             request.resps = AtMost(request.repeats or 1, request.resps)
         jobs = {key: Job.to_generate(request) for key, request in distinct.items()}
-        for n, questions in group_questions(list(jobs.values())).items():
-            self.system.check(list(questions.values()), n)
-        answers = self._share(list(jobs.values()), self._respond)
+        self._check(list(jobs.values()))
+        answers = self._share(list(jobs.values()), _respond)
         end_count()
         self._transcribe_replies(list(distinct.values()), answers)
         turns = {key: cycle(texts) for key, texts in zip(jobs, answers, strict=True)}
         return [CarryingText(next(turns[key]).cut(jobs[key].question.settings["until"])) for key in map(id, requests)]
+
+    def _check(self, jobs: list[Job]) -> None:
+        """Refuse languages and questions with which the system cannot run, before any model is loaded."""
+        for language, places in group_languages(jobs).items():
+            system = self._system_for(language)
+            for n, questions in group_questions([jobs[i] for i in places]).items():
+                system.check(list(questions.values()), n)
 
     def _transcribe_replies(self, requests: list[Instance], answers: list[list[Response]]) -> None:
         """Transcribe the spoken replies of all tasks at once; their filters find the transcripts in the response cache.
@@ -157,32 +174,26 @@ class HFAudio(SpeechModel, LM):
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """Return the log-likelihood of each continuation after its context and clip, and if it is the greedy one."""
-        scored = self._share([Job.to_score(request) for request in requests], self._score_continuations)
+        scored = self._share([Job.to_score(request) for request in requests], _score_continuations)
         end_count()
         return scored
 
-    def _share(self, jobs: list[Job], work: Callable[[list[Job]], list]) -> list:
+    def _share(self, jobs: list[Job], work: Callable[[SpeechSystem, list[Job]], list]) -> list:
+        for job in jobs:
+            self._system_for(job.language)
+
         def work_on_own(own: list[Job]) -> list:
             for job in own:
                 if job.reference is not None:
                     self._references.update(dict.fromkeys(job.question.prompt.clips, job.reference))
-            with self.system.keep_loaded():
-                return work(own)
+            results: dict[int, Any] = {}
+            for language, places in group_languages(own).items():
+                system = self._system_for(language)
+                with system.keep_loaded():
+                    results |= zip(places, work(system, [own[i] for i in places]), strict=True)
+            return [results[i] for i in range(len(own))]
 
         return share(jobs, work_on_own, clip=first_clip, rank=self.rank, ranks=self.world_size)
-
-    def _respond(self, jobs: list[Job]) -> list[list[Response]]:
-        to_transcribe = [i for i, job in enumerate(jobs) if job.question.purpose == TRANSCRIBE]
-        transcripts = self.system.transcribe([jobs[i].question.prompt for i in to_transcribe])
-        answers = {i: [transcript] for i, transcript in zip(to_transcribe, transcripts, strict=True)}
-        for n, questions in group_questions(jobs).items():
-            answers.update(zip(questions, self.system.answer(list(questions.values()), n), strict=True))
-        return [answers[i] for i in range(len(jobs))]
-
-    def _score_continuations(self, jobs: list[Job]) -> list[Scored]:
-        questions = [job.question for job in jobs]
-        continuations = [question.options[0] for question in questions]
-        return self.system.loglikelihood([question.prompt for question in questions], continuations)
 
     def loglikelihood_rolling(self, requests: list[Instance]) -> list[float]:
         """Refuse tasks with rolling log-likelihoods."""
@@ -208,7 +219,10 @@ class HFAudio(SpeechModel, LM):
         with use_store(self._store):
             idle = "no model had to run" + (", nothing was missing from the response cache" if store_folder() else "")
         say(counts or idle)
-        about = {"pretrained": self.name, "system": self.system.describe(), "device": str(self.device)}
+        languages = [language for language in self._systems if language is not None]
+        system = self._systems[languages[0]] if languages else self.system
+        described = system.describe() | ({"languages": sorted(languages)} if len(languages) > 1 else {})
+        about = {"pretrained": self.name, "system": described, "device": str(self.device)}
         return {"siq": {**about, "usage": dict(done.usage), "speed": done.speeds()}}
 
     def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -227,6 +241,21 @@ class HFAudio(SpeechModel, LM):
     def barrier(self) -> None:
         """Wait for all processes."""
         self.state.wait_for_everyone()
+
+
+def _respond(system: SpeechSystem, jobs: list[Job]) -> list[list[Response]]:
+    to_transcribe = [i for i, job in enumerate(jobs) if job.question.purpose == TRANSCRIBE]
+    transcripts = system.transcribe([jobs[i].question.prompt for i in to_transcribe])
+    answers = {i: [transcript] for i, transcript in zip(to_transcribe, transcripts, strict=True)}
+    for n, questions in group_questions(jobs).items():
+        answers.update(zip(questions, system.answer(list(questions.values()), n), strict=True))
+    return [answers[i] for i in range(len(jobs))]
+
+
+def _score_continuations(system: SpeechSystem, jobs: list[Job]) -> list[Scored]:
+    questions = [job.question for job in jobs]
+    continuations = [question.options[0] for question in questions]
+    return system.loglikelihood([question.prompt for question in questions], continuations)
 
 
 def _choose_device(device: str | None, state: PartialState, count: int) -> torch.device:

@@ -14,6 +14,7 @@ from speechiq.core.clip import as_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.core.response import Response
+from speechiq.engines.languages import FIELD
 from speechiq.harness_patch._lm_eval import normalize_settings
 from speechiq.harness_patch.systems.answering import TRANSCRIBE, Question
 from speechiq.siq_tasks.conditions.variants import LISTEN, TEXT
@@ -28,11 +29,13 @@ class Job(NamedTuple):
         question: What the system is asked; the purpose `transcribe` asks for a transcript.
         repeats: Number of answers.
         reference: Reference of the clips if the doc has one, for engines that need it.
+        language: Language of the clips if their data set names one.
     """
 
     question: Question
     repeats: int
     reference: str | None
+    language: str | None = None
 
     @classmethod
     def to_generate(cls, request: Instance) -> Job:
@@ -57,7 +60,7 @@ class Job(NamedTuple):
         transcript = reference if items.get(LISTEN) == TEXT else None
         asked, purpose = items.get("question") or "", items.get("purpose") or ""
         question = Question(prompt, settings, asked, options, purpose, transcript)
-        return cls(question, request.repeats or 1, reference)
+        return cls(question, request.repeats or 1, reference, request.doc.get(FIELD))
 
 
 def group_questions(jobs: Sequence[Job]) -> dict[int, dict[int, Question]]:
@@ -66,6 +69,14 @@ def group_questions(jobs: Sequence[Job]) -> dict[int, dict[int, Question]]:
     for i, job in enumerate(jobs):
         if job.question.purpose != TRANSCRIBE:
             groups[job.repeats][i] = job.question
+    return groups
+
+
+def group_languages(jobs: Sequence[Job]) -> dict[str | None, list[int]]:
+    """Return language -> places in `jobs`; None for jobs whose data set names no language."""
+    groups: dict[str | None, list[int]] = defaultdict(list)
+    for i, job in enumerate(jobs):
+        groups[job.language].append(i)
     return groups
 
 

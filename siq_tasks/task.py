@@ -12,6 +12,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.columns import columns_of
 from speechiq.metrics.judge.free_answers import check_docs
 from speechiq.metrics.wording import SPREAD, worded
+from speechiq.metrics.words.normalizer import refuse_lost_marks
+from speechiq.metrics.words.units import describe_measure, refuse_unspaced
 from speechiq.siq_tasks.conditions.apply import with_condition
 from speechiq.siq_tasks.conditions.listen import check_listen, with_listen
 from speechiq.siq_tasks.conditions.variants import LISTEN
@@ -20,13 +22,16 @@ from speechiq.siq_tasks.metadata import CONDITION, expand_sets, for_dataset, key
 from speechiq.siq_tasks.task_files import INLINE, join_metadata, resolve_folder
 from speechiq.siq_tasks.task_types import name_task_type
 
+REMEMBER = "remember"
+
 
 class SpeechTask(ConfigurableTask):
     """Run a task of the suite; `class` of every template. Its `custom_dataset` returns a `Loaded`.
 
     The metadata of the data set, the description in the template and the `condition` of a task become part of its
     metadata; lm-eval would replace them by those of the task or of the user. A task that lists no metrics has the
-    columns of its score function (`metrics/columns.py`).
+    columns of its score function (`metrics/columns.py`). The measure of the level Remember is in the unit of the task's
+    language (`metrics/words/units.py`).
     """
 
     def __init__(self, config: dict[str, Any]) -> None:
@@ -37,6 +42,10 @@ class SpeechTask(ConfigurableTask):
         if LISTEN in metadata:
             check_listen(config.get("task"), metadata)
         metrics = own.get("metric_list") or [column.metric for column in columns_of(own.get("process_results"))]
+        if name_task_type(metadata) == REMEMBER:
+            measure, columns = describe_measure(metadata)
+            metadata |= measure
+            metrics = [*metrics, *(column.metric for column in columns)]
         self.has_spread = any(metric["metric"] == SPREAD for metric in metrics)
         super().__init__(config=own | {"metadata": metadata, "metric_list": _named_metrics(metrics)})
 
@@ -60,6 +69,9 @@ class SpeechTask(ConfigurableTask):
         docs = with_listen(docs, about[LISTEN], str(self.config.task)) if LISTEN in about else docs
         if "judging" in docs.column_names:
             check_docs(docs)
+        if name_task_type(about) == REMEMBER:
+            refuse_unspaced(docs.remove_columns("audio"))
+            refuse_lost_marks(docs["text"], docs["normalizer"][0])
         self.dataset = {"test": docs}
         about |= {**loaded.record, "content_sha256": digest_content(docs)}
 

@@ -16,6 +16,7 @@ from speechiq.metrics.judge.settings import KEYS, read_judging, read_settings
 from speechiq.metrics.reply import scores as reply
 from speechiq.metrics.words.entities import check_entities
 from speechiq.metrics.words.normalizer import read_normalizer
+from speechiq.metrics.words.units import UNIT, read_unit
 from speechiq.siq_tasks.loaders.question_columns import read_choice, read_label, read_nothing, read_open, read_query
 
 Settings = dict[str, Any]
@@ -27,6 +28,10 @@ RowReader = Callable[[Mapping[str, Any], Mapping[str, Any], str], dict[str, Any]
 def _read_right_wrong(metadata: Mapping[str, Any]) -> Settings:
     """Return the settings of a judge beside a rule, which knows only right and wrong."""
     return read_judging(metadata, "right_wrong").record()
+
+
+def _read_units(metadata: Mapping[str, Any]) -> Settings:
+    return read_unit(metadata) | read_normalizer(metadata)
 
 
 def _read_labels(metadata: Mapping[str, Any]) -> Settings:
@@ -79,7 +84,7 @@ _ANSWER = frozenset({"answer_column"})
 _QUESTION = frozenset({"question_column"})
 _CHOICE = _ANSWER | {"question_column", "choices_column"}
 TASK_TYPES: dict[str, TaskType] = {
-    "remember": TaskType(frozenset({"normalizer"}), read_normalizer),
+    "remember": TaskType(frozenset({"normalizer", UNIT}), _read_units),
     "understand": TaskType(frozenset({"embedder", *OPTIONS}), read_embedding),
     "apply": TaskType(has_questions=True),
     "distance": TaskType(DISTANCE_KEYS, read_distance, check=check_entities),

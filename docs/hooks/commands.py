@@ -14,6 +14,7 @@ from mkdocs.structure.pages import Page
 from mkdocs.structure.toc import AnchorLink
 
 from docs.hooks.tables import code, write_table
+from speechiq.engines.languages import AUTO
 from speechiq.harness_patch.audio_api import AudioAPI
 from speechiq.harness_patch.hf_audio import HFAudio
 from speechiq.harness_patch.run import speech_help
@@ -23,11 +24,12 @@ from speechiq.metrics.distance.readers import DEFAULT_ASSISTANT, DEFAULT_ENCODER
 from speechiq.metrics.distance.semantic import OPTIONS as SEMDIST
 from speechiq.metrics.judge.rubric import read_rubric, shipped_rubrics
 from speechiq.metrics.judge.settings import REPLY
-from speechiq.metrics.words.normalizer import RULES
+from speechiq.metrics.words.normalizer import NAMES
+from speechiq.metrics.words.units import UNITS
 from speechiq.siq_tasks.conditions.spec import KINDS
 from speechiq.siq_tasks.conditions.variants import LISTEN, VARIANTS
 from speechiq.siq_tasks.loaders.clips import load
-from speechiq.siq_tasks.metadata import CONDITION, DECLARED
+from speechiq.siq_tasks.metadata import COMMON, DECLARED
 from speechiq.siq_tasks.task_types import TASK_TYPES
 
 PAGE = "reference/commands.md"
@@ -50,8 +52,18 @@ METADATA = {
         "clip. See [Did it listen?](../how-to/listen.md).",
     ),
     "normalizer": (
-        ", ".join(RULES),
-        "Rules that write transcript and reference in one form before errors are counted.",
+        ", ".join(NAMES),
+        "Rules that write transcript and reference in one form before errors are counted; auto, the default, chooses "
+        "them by the language ([languages](../how-to/languages.md)).",
+    ),
+    "language": (
+        "code such as `de` or `zh`",
+        "Language of the data set, which recognizers are given; the sets in English need none.",
+    ),
+    "unit": (
+        ", ".join((AUTO, *UNITS)),
+        "Unit in which errors are counted: words (WER), characters (CER) or both (MER); auto, the default, chooses it "
+        "by the language.",
     ),
     "embedder": (
         f"a hub id, a folder or `demo:NAME`; default {DEFAULT_EMBEDDER}",
@@ -234,7 +246,7 @@ def describe_lm_eval() -> str:
 
 def _describe_metadata() -> str:
     readers: dict[str, frozenset[str]] = {
-        "every task": frozenset({CONDITION}),
+        "every task": COMMON - {LISTEN},
         "every task with a question": frozenset({LISTEN}),
     }
     readers |= {f"task type {name}": task_type.keys for name, task_type in TASK_TYPES.items()} | {

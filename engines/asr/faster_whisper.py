@@ -24,6 +24,7 @@ from speechiq.core.response import Response
 from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.chunking import SPAN_S, read_chunks
 from speechiq.engines.base import ASREngine, Setup
+from speechiq.engines.languages import ENGLISH, FOLLOWS
 from speechiq.engines.options import Count, Options
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class FasterWhisperOptions(Options, frozen=True, kw_only=True):
         str | None,
         Meta(description="CTranslate2 type by name; without it float32 on a CPU, elsewhere the type of the model."),
     ] = None
-    language: Annotated[str, Meta(description="Spoken language.")] = "en"
+    language: Annotated[str | None, Meta(description=f"Spoken language; {FOLLOWS}.")] = None
     num_beams: Annotated[Count, Meta(description="Beams of the search; 1 is greedy.")] = 1
 
 
@@ -64,7 +65,9 @@ class FasterWhisperASR(ASREngine):
         device = torch.device(setup.device)
         self.on_cuda, self.index = device.type == "cuda", device.index or 0
         self.compute_type = _choose_type(model, options.compute_type, self.on_cuda)
-        self.language, self.num_beams = options.language, options.num_beams
+        self.language, self.num_beams = setup.choose_language(options.language) or ENGLISH, options.num_beams
+        if model.endswith(".en") and self.language != ENGLISH:
+            raise SpeechIQError(f"asr_language={self.language}", f"unknown to faster-whisper:{model}", "it knows en")
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         """Transcribe each clip; see `ASREngine.transcribe`."""

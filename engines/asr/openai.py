@@ -14,6 +14,7 @@ from speechiq.core.response import Response
 from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.remote import AudioEndpointOptions, RemoteModel
 from speechiq.engines.base import ASREngine, Setup
+from speechiq.engines.languages import ENGLISH, FOLLOWS
 
 PATH = "/audio/transcriptions"
 
@@ -21,7 +22,7 @@ PATH = "/audio/transcriptions"
 class TranscriptionOptions(AudioEndpointOptions, frozen=True, kw_only=True):
     """Define the options of `OpenAIASR`."""
 
-    language: Annotated[str, Meta(description="Spoken language.")] = "en"
+    language: Annotated[str | None, Meta(description=f"Spoken language; {FOLLOWS}.")] = None
     prompt: Annotated[
         str | None, Meta(description="Words that the recognizer should expect; the model decides how it uses them.")
     ] = None
@@ -39,7 +40,7 @@ class OpenAIASR(ASREngine):
     def __init__(self, model: str, options: TranscriptionOptions, setup: Setup) -> None:
         self.remote = RemoteModel(model, options, setup.prefix, options.max_audio_s)
         prompt = {"prompt": options.prompt} if options.prompt else {}
-        self.settings = {"language": options.language, "temperature": 0} | prompt
+        self.settings = {"language": setup.choose_language(options.language) or ENGLISH, "temperature": 0} | prompt
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         """Transcribe each clip; see `ASREngine.transcribe`."""

@@ -21,9 +21,11 @@ from speechiq.core.response import Response
 from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.chunking import SPAN_S, read_chunks
 from speechiq.engines.base import ASREngine, Setup
+from speechiq.engines.languages import ENGLISH
 from speechiq.engines.options import Options
 
 BUNDLED = "en-us"
+OTHER = "give a recognizer that knows the language, such as openai/whisper-large-v3"
 
 
 class PocketSphinxASR(ASREngine):
@@ -34,6 +36,8 @@ class PocketSphinxASR(ASREngine):
             raise SpeechIQError(
                 f"pocketsphinx:{model}", "only the bundled model is known", f"write pocketsphinx:{BUNDLED}"
             )
+        if setup.language not in (None, ENGLISH):
+            raise SpeechIQError(f"pocketsphinx:{model}", f"knows English, and the clips are in {setup.language}", OTHER)
         if find_spec("pocketsphinx") is None:
             raise SpeechIQError(f"pocketsphinx:{model}", missing("pocketsphinx"))
 

@@ -18,6 +18,7 @@ from speechiq.engines.asr.checkpoint import TOKENS_PER_S, ChunkedASR, ChunkedOpt
 from speechiq.engines.asr.nbest import Beams, NBest, count_beams
 from speechiq.engines.asr.whisper import WhisperASR
 from speechiq.engines.base import Setup
+from speechiq.engines.languages import AUTO, ENGLISH, FOLLOWS
 
 POSITIONS = ("max_target_positions", "max_text_positions", "max_position_embeddings")
 
@@ -25,9 +26,9 @@ POSITIONS = ("max_target_positions", "max_text_positions", "max_position_embeddi
 class Seq2SeqOptions(ChunkedOptions, frozen=True, kw_only=True):
     """Define the options of `Seq2SeqASR`."""
 
-    language: Annotated[
-        str | None, Meta(description="Spoken language, for checkpoints that take one; without it en.")
-    ] = None
+    language: Annotated[str | None, Meta(description=f"Spoken language, for checkpoints that take one; {FOLLOWS}.")] = (
+        None
+    )
     num_beams: Beams = None
     nbest: NBest = None
 
@@ -45,10 +46,10 @@ class Seq2SeqASR(ChunkedASR):
     def __init__(self, model: str, options: Seq2SeqOptions, setup: Setup) -> None:
         self.num_beams, self.nbest = count_beams(options.num_beams, options.nbest), options.nbest
         super().__init__(model, options, setup)
-        self.language = options.language or "en"
+        self.language = setup.choose_language(options.language) or ENGLISH
         self.target = self._choose_target()
         self._try_request()
-        if options.language and not self._takes_language():
+        if options.language not in (None, AUTO) and not self._takes_language():
             raise SpeechIQError(
                 f"asr_language={options.language}", f"{model} has no option for the language", "leave it out"
             )

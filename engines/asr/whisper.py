@@ -25,12 +25,15 @@ from speechiq.engines.asr.nbest import (
     read_windows,
 )
 from speechiq.engines.base import Setup
+from speechiq.engines.languages import ENGLISH, FOLLOWS, list_alike
 
 
 class WhisperOptions(Loading, frozen=True, kw_only=True):
     """Define the options of `WhisperASR`."""
 
-    language: Annotated[str, Meta(description="Spoken language, for checkpoints that know several.")] = "en"
+    language: Annotated[
+        str | None, Meta(description=f"Spoken language, for checkpoints that know several; {FOLLOWS}.")
+    ] = None
     num_beams: Beams = None
     nbest: NBest = None
 
@@ -51,7 +54,7 @@ class WhisperASR(CheckpointASR):
         self.num_beams, self.nbest = count_beams(options.num_beams, options.nbest), options.nbest
         self.model_class = WhisperWithBeams if self.nbest else AutoModelForSpeechSeq2Seq
         super().__init__(model, options, setup)
-        self.language = options.language
+        self.language = setup.choose_language(options.language) or ENGLISH
         self.settings = self._choose_settings()
 
     @classmethod
@@ -65,16 +68,24 @@ class WhisperASR(CheckpointASR):
         settings: dict[str, Any] = {"do_sample": False, "num_beams": self.num_beams}
         if getattr(defaults, "no_timestamps_token_id", None) is not None:
             settings["return_timestamps"] = True
-        if getattr(defaults, "is_multilingual", False):
+        is_multilingual = getattr(defaults, "is_multilingual", False)
+        if is_multilingual:
             languages = [token.strip("<|>") for token in defaults.lang_to_id]
-            settings |= {"language": self.language, "task": "transcribe"}
-        if whisper_language_codes().get(self.language.lower(), self.language) not in languages:
-            raise SpeechIQError(
-                f"asr_language={self.language}",
-                f"unknown to {self.checkpoint.name}",
-                f"it knows {', '.join(languages[:12])}",
-            )
-        return settings
+        self._refuse_unknown(languages)
+        return settings | ({"language": self.language, "task": "transcribe"} if is_multilingual else {})
+
+    def _refuse_unknown(self, languages: Sequence[str]) -> None:
+        """Refuse a language that the checkpoint does not know, not even by the code of one that is alike."""
+        code = whisper_language_codes().get(self.language.lower(), self.language)
+        if code not in languages:
+            near = next((known for known in list_alike(code) if known in languages), None)
+            if near is None:
+                raise SpeechIQError(
+                    f"asr_language={self.language}",
+                    f"unknown to {self.checkpoint.name}",
+                    f"it knows {', '.join(languages[:12])}",
+                )
+            self.language = near
 
     def decode(self, model: PreTrainedModel, audio: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
         """Return the transcripts of each array, best first; see `CheckpointASR.decode`."""

@@ -39,6 +39,7 @@ from speechiq.engines.asr.checkpoint import TOKENS_PER_S
 from speechiq.engines.audio.inputs import InputBuilder
 from speechiq.engines.audio.prompts import AudioPrompts
 from speechiq.engines.base import AudioEngine, Setup
+from speechiq.engines.languages import ENGLISH, FOLLOWS
 
 log = logging.getLogger(__name__)
 
@@ -66,8 +67,9 @@ class AudioOptions(Loading, frozen=True, kw_only=True):
     """Define the options of `AudioLLM`."""
 
     language: Annotated[
-        str, Meta(description="Spoken language, for processors whose transcription request has one.")
-    ] = "en"
+        str | None,
+        Meta(description=f"Spoken language, for processors whose transcription request has one; {FOLLOWS}."),
+    ] = None
     asked_by: Annotated[
         Literal["processor", "task"] | None,
         Meta(description="Source of the prompt for transcripts; without it the processor, if it has one."),
@@ -95,7 +97,9 @@ class AudioLLM(CheckpointWriter, AudioEngine):
             raise SpeechIQError(model, f"takes audio by an adapter that comes with it, and {missing('peft')}")
         processor = self.checkpoint.load_processor(AutoProcessor)
         self.own_settings = self.checkpoint.generation_config
-        self.prompts = AudioPrompts(model, processor, options.language, options.asked_by)
+        self.prompts = AudioPrompts(
+            model, processor, setup.choose_language(options.language) or ENGLISH, options.asked_by
+        )
         self.asks_in_words = not self.prompts.has_request
         self.context = read_context(self.checkpoint.config, self.prompts.tokenizer)
         self.tokenizer = self.prompts.tokenizer

@@ -38,6 +38,7 @@ from speechiq.engines.audio.hf import AudioOptions
 from speechiq.engines.audio.inputs import InputBuilder
 from speechiq.engines.audio.prompts import AudioPrompts
 from speechiq.engines.base import ReplyEngine, Setup
+from speechiq.engines.languages import ENGLISH
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,9 @@ class OmniReply(CheckpointEngine, ReplyEngine):
         self.options = options
         self.system = self.talker.system if options.system is None else options.system
         processor = self.checkpoint.load_processor(AutoProcessor)
-        self.prompts = AudioPrompts(model, processor, options.language, system=self.system)
+        self.prompts = AudioPrompts(
+            model, processor, setup.choose_language(options.language) or ENGLISH, system=self.system
+        )
         context = read_context(self.checkpoint.config, self.prompts.tokenizer)
         self.inputs = InputBuilder(model, self.prompts, context)
 

@@ -42,6 +42,7 @@ def build_system(
     batch_size: BatchSize,
     seed: int,
     references: Mapping[Clip, str] = MappingProxyType({}),
+    language: str | None = None,
 ) -> SpeechSystem:
     """Return the system of a spec; no model is loaded yet.
 
@@ -55,6 +56,7 @@ def build_system(
         batch_size: Items per batch, or `auto`.
         seed: Seed of the sampled answers.
         references: References of the current clips, for an engine that needs them.
+        language: Language of the clips, which recognizers are given.
     """
     spec, implied = ALIASES.get(spec, (spec, {}))
     options = {**implied, **options}
@@ -68,7 +70,9 @@ def build_system(
     voice = take_voice(options, stages, device, batch_size)
     _refuse_unknown(options, stages)
     setups = {
-        stage.role: Setup(engine=stage.engine, prefix=stage.prefix, device=device, batch_size=batch_size)
+        stage.role: Setup(
+            engine=stage.engine, prefix=stage.prefix, device=device, batch_size=batch_size, language=language
+        )
         for stage in stages
     }
     given = {stage.role: stage.pick(options) for stage in stages}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from lm_eval.api.filter import Filter
@@ -26,16 +25,13 @@ from speechiq.metrics.reply.rater import DEFAULT, describe_rater, rater_of, read
 from speechiq.metrics.reply.rater import KEY as QUALITY
 from speechiq.metrics.reply.transcript import KEY, PREFIX, find_audible, read_reply_asr, transcribe_replies
 from speechiq.metrics.rules.exact_match import count_keywords
+from speechiq.metrics.words.identification import FEWEST_WORDS, is_other_language
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.metrics.words.wer import wer
 
 RUBRIC = "points_1_10"
 #: Keys of metadata that tasks with spoken replies read.
 KEYS = JUDGE_KEYS | {KEY, f"{PREFIX}*", QUALITY}
-#: Fewest words in Latin letters from which a language is certain.
-FEWEST_WORDS = 4
-#: Probability from which another language is certain.
-CERTAIN = 0.9
 
 
 def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,12 +178,4 @@ def is_english(text: str) -> bool:
         return False
     if len(text.split()) < FEWEST_WORDS:
         return True
-    language, probability = _identifier().classify(text)
-    return bool(language == "en" or probability < CERTAIN)
-
-
-@cache
-def _identifier() -> Any:
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    return not is_other_language(text, "en")

@@ -20,12 +20,16 @@ from typing import Any
 import jiwer
 
 from speechiq.core.response import response_of
+from speechiq.engines.languages import UNSPACED
 from speechiq.metrics.columns import higher, lower, returns
-from speechiq.metrics.words.normalizer import DEFAULT, normalize
+from speechiq.metrics.words.compounds import Alignment, align_compounds
+from speechiq.metrics.words.identification import wrong_language
+from speechiq.metrics.words.normalizer import DEFAULT, follows_open_asr, normalize
 from speechiq.metrics.words.pairs import pair_texts
 from speechiq.metrics.words.repetition import repetition
+from speechiq.metrics.words.units import CHARACTER, MIXED, UNIT, WORD, language_of, separate
 
-Align = Callable[[str, str], jiwer.WordOutput | jiwer.CharacterOutput]
+Align = Callable[[str, str], jiwer.WordOutput | jiwer.CharacterOutput | Alignment]
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ def count_errors(reference: str, hypothesis: str, align: Align = jiwer.process_w
     Errors(hits=3, substitutions=0, deletions=0, insertions=1)
     """
     if not reference:
-        units = hypothesis.split() if align is jiwer.process_words else hypothesis
+        units = hypothesis if align is jiwer.process_characters else hypothesis.split()
         return Errors(insertions=len(units))
     found = align(reference, hypothesis)
     return Errors(found.hits, found.substitutions, found.deletions, found.insertions)
@@ -104,8 +108,8 @@ def wer(reference: str | Sequence[str], hypothesis: str | Sequence[str], normali
     Args:
         reference: The words that were spoken, or a list of texts.
         hypothesis: The transcript, or as many texts as `reference` has.
-        normalizer: A key of `metrics.normalizer.RULES`: `english`, `basic` or `multilingual`; None to compare the
-            texts as written, split at white space, as jiwer does by default.
+        normalizer: A key of `metrics.normalizer.RULES`: `english`, `basic` or `multilingual`, or `openasr-LANGUAGE`;
+            None to compare the texts as written, split at white space, as jiwer does by default.
 
     Raises:
         SpeechIQError: The lists have different lengths, or the normalizer is unknown.
@@ -119,27 +123,58 @@ def wer(reference: str | Sequence[str], hypothesis: str | Sequence[str], normali
     >>> wer("so it goes", ""), wer("", "so it goes")
     (1.0, nan)
     """
-    return _pooled_rate(reference, hypothesis, normalizer, jiwer.process_words)
+    return _pooled_rate(reference, hypothesis, normalizer, WORD)
 
 
-def cer(reference: str | Sequence[str], hypothesis: str | Sequence[str], normalizer: str | None = DEFAULT) -> float:
+def cer(
+    reference: str | Sequence[str],
+    hypothesis: str | Sequence[str],
+    normalizer: str | None = DEFAULT,
+    language: str | None = None,
+) -> float:
     """Return the character error rate of one text, or of several together (all errors over all characters).
 
-    Called as `jiwer.cer` is; arguments, edge cases and errors are those of `wer`. A space counts as a character.
+    Called as `jiwer.cer` is; arguments, edge cases and errors are those of `wer`. A space counts as a character, unless
+    `language` is the code of one that is written without spaces between words.
 
     >>> cer("so it goes", "so he goes")
     0.2
     >>> cer("so it goes", ""), cer("", "so it goes")
     (1.0, nan)
+    >>> cer("我不 知道", "我不知到", "multilingual", language="zh")
+    0.25
     """
-    return _pooled_rate(reference, hypothesis, normalizer, jiwer.process_characters)
+    return _pooled_rate(reference, hypothesis, normalizer, CHARACTER, language)
+
+
+def mer(reference: str | Sequence[str], hypothesis: str | Sequence[str], normalizer: str | None = DEFAULT) -> float:
+    """Return the mixed error rate: each Chinese or Japanese character is a unit, and each word of other scripts.
+
+    Arguments, edge cases and errors are those of `wer`.
+
+    >>> mer("我爱 the beatles", "我爱 the beagles", "multilingual")
+    0.25
+    """
+    return _pooled_rate(reference, hypothesis, normalizer, MIXED)
 
 
 def _pooled_rate(
-    reference: str | Sequence[str], hypothesis: str | Sequence[str], normalizer: str | None, align: Align
+    reference: str | Sequence[str],
+    hypothesis: str | Sequence[str],
+    normalizer: str | None,
+    unit: str,
+    language: str | None = None,
 ) -> float:
     pairs = [[normalize(text, normalizer) for text in pair] for pair in pair_texts(reference, hypothesis)]
-    return pool(ErrorRate(count_errors(spoken, written, align)) for spoken, written in pairs)
+    return pool(ErrorRate(_count_units(spoken, written, unit, normalizer, language)) for spoken, written in pairs)
+
+
+def _count_units(reference: str, hypothesis: str, unit: str, kind: str | None, language: str | None) -> Errors:
+    """Count the errors of two normalized texts in a unit; `kind` is their normalizer."""
+    align: Align = jiwer.process_characters if unit == CHARACTER else jiwer.process_words
+    if unit == WORD and follows_open_asr(kind):
+        align = align_compounds
+    return count_errors(separate(reference, unit, language), separate(hypothesis, unit, language), align)
 
 
 def pool(rates: Iterable[ErrorRate]) -> float:
@@ -167,15 +202,17 @@ def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
 
     Args:
         doc: `text` is the reference, `normalizer` names the rules for all rates but `wer_basic` (a key of
-            `metrics.normalizer.RULES`; by default `english`).
+            `metrics.normalizer.RULES`; by default `english`), `unit` the unit of the measure (see `words/units.py`).
         results: One hypothesis.
 
     Returns:
         `audio_coverage` (seconds that the system received / seconds of the clip; NaN if the system did not report
         them), `repetition` (see `metrics/words/repetition.py`), `wer`, `wer_basic`, `cer`, `wer_corpus`, and
-        `substitutions`, `deletions`, `insertions` per reference word; `wer_first` and `wer_oracle`, both equal to `wer`
-        for a system without an n-best list and a corrector; `corrector_trimmed` and `corrector_refused` (1 if the
-        corrector's answer was that, see `CORRECTIONS`).
+        `substitutions`, `deletions`, `insertions` per unit of the reference; `wer_first` and `wer_oracle`, both
+        equal to `wer` for a system without an n-best list and a corrector; `corrector_trimmed` and `corrector_refused`
+        (1 if the corrector's answer was that, see `CORRECTIONS`). All rates
+        of words are NaN for a language without spaces. Docs of a set with a language have `wrong_language` (see
+        `words/identification.py`), those with mixed units `mer`.
 
     >>> rates = score({"text": "so it goes"}, ["so he goes on"])
     >>> rates["wer"] == rates["substitutions"] + rates["insertions"]
@@ -184,23 +221,32 @@ def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
     response, reference = response_of(results[0]), doc["text"]
     hypothesis = response.text
     kind = doc.get("normalizer", DEFAULT)
+    unit, language = doc.get(UNIT, WORD), language_of(doc)
     texts = normalize(reference, kind), normalize(hypothesis, kind)
-    words = count_errors(*texts)
-    possible = [count_errors(texts[0], normalize(text, kind)) for text in response.hypotheses or [hypothesis]]
+    counts = {name: _count_units(*texts, name, kind, language) for name in {WORD, CHARACTER, unit}}
+    possible = [
+        _count_units(texts[0], normalize(text, kind), WORD, kind, language)
+        for text in response.hypotheses or [hypothesis]
+    ]
     basic = count_errors(normalize(reference, "basic"), normalize(hypothesis, "basic"))
-    characters = count_errors(*texts, align=jiwer.process_characters)
-    return {
+    if language in UNSPACED:
+        counts[WORD] = basic = Errors()
+        possible = [Errors()]
+    words, measured = counts[WORD], counts[unit]
+    rates = {
         "audio_coverage": response.coverage,
         "repetition": repetition(hypothesis, reference),
         "wer": float(ErrorRate(words)),
         "wer_basic": float(ErrorRate(basic)),
-        "cer": float(ErrorRate(characters)),
+        "cer": float(ErrorRate(counts[CHARACTER])),
         "wer_corpus": ErrorRate(words),
-        "substitutions": words.per_unit(words.substitutions),
-        "deletions": words.per_unit(words.deletions),
-        "insertions": words.per_unit(words.insertions),
+        "substitutions": measured.per_unit(measured.substitutions),
+        "deletions": measured.per_unit(measured.deletions),
+        "insertions": measured.per_unit(measured.insertions),
         "wer_first": float(ErrorRate(possible[0])),
         "wer_oracle": float(min(map(ErrorRate, possible))),
         "corrector_trimmed": float(response.provenance == "trimmed"),
         "corrector_refused": float(response.provenance == "refused"),
     }
+    mixed = {"mer": float(ErrorRate(measured))} if unit == MIXED else {}
+    return rates | mixed | ({"wrong_language": wrong_language(hypothesis, language)} if language else {})

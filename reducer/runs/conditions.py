@@ -78,7 +78,9 @@ def read_conditions(task: TaskRun) -> dict[str, Scalar]:
     """
     fields = [*(field for field, aspect in FIELDS.items() if aspect in (CLIPS, TASKS)), *task.category.settings]
     recorded = {field: _as_scalar(task.metadata.get(field)) for field in fields}
-    under = {key: _as_scalar(task.metadata[key]) for key in (CONDITION, LISTEN) if task.metadata.get(key)}
+    under = {
+        key: _as_scalar(task.metadata[key]) for key in (CONDITION, LISTEN, "language", "unit") if task.metadata.get(key)
+    }
     return {"task": printable(task.task), **recorded, **under}
 
 

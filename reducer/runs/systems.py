@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+import msgspec
+
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.judged import Judged, read_judgments
 from speechiq.reducer.runs.measure import Category
@@ -112,11 +114,14 @@ def read_tasks(tasks: Iterable[TaskRun], levels: Mapping[str, Category]) -> list
 
     Args:
         tasks: The newest run of each, from `find_tasks`.
-        levels: The categories to read, each with its column; tasks of other categories are left out.
+        levels: The categories to read, each with its column; tasks of other categories are left out. A category with
+            its usual column is read in the unit of its tasks, such as characters for a language without spaces.
 
     Raises:
         SpeechIQError: A sample file is missing or cannot be used.
     """
+    tasks = list(tasks)
+    levels = {level: _in_unit_of(tasks, category) for level, category in levels.items()}
     systems: dict[str, list[TaskRun]] = {}
     for task in tasks:
         systems.setdefault(task.system, []).extend([task] * (task.level in levels))
@@ -124,6 +129,12 @@ def read_tasks(tasks: Iterable[TaskRun], levels: Mapping[str, Category]) -> list
     datasets: dict[str, str] = {}
     clusters: dict[str, str] = {}
     return [_read_system(name, systems[name], levels, known, datasets, clusters) for name in sorted(systems)]
+
+
+def _in_unit_of(tasks: Iterable[TaskRun], category: Category) -> Category:
+    """Return a category with the measure that its tasks recorded, unless another column of it was chosen."""
+    recorded = next((task.category.measure for task in tasks if task.level == category.name), category.measure)
+    return category if category.usual else msgspec.structs.replace(category, measure=recorded)
 
 
 def _read_system(

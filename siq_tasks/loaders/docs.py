@@ -12,6 +12,7 @@ from datasets import Dataset
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.transforms.chain import read_transforms
+from speechiq.engines.languages import FIELD, read_language
 from speechiq.siq_tasks.conditions.variants import LISTEN
 from speechiq.siq_tasks.loaders.clusters import CLUSTER
 from speechiq.siq_tasks.task_types import read_task_type
@@ -50,13 +51,16 @@ def build_docs(
             `core.clip.file_clip`.
         questions: `id` (of the clip), and items of `QUESTION_ITEMS` and `ROW_ITEMS`. A question of a question file has
             `options` (4 texts) and `answer` (A to D).
-        metadata: Metadata of the task; its task type states whether there is one doc per clip or per question.
+        metadata: Metadata of the task; its task type states whether there is one doc per clip or per question. With a
+            `language`, each doc has it.
 
     Raises:
         SpeechIQError: A clip cannot be decoded, the type or a setting is invalid, or a group has the name of a field.
     """
     task_type = read_task_type(metadata)
     settings = task_type.read_settings(metadata)
+    if language := read_language(metadata):
+        settings[FIELD] = language
     docs: dict[str, dict[str, Any]] = {}
     for clip in clips:
         audio = {item: clip[item] for item in CLIP_ITEMS if item in clip}

@@ -45,7 +45,7 @@ def test_rates_follow_the_normalizer_of_the_doc():
 
 @pytest.mark.parametrize("name", ["German", "", 3, ["english"]])
 def test_an_unknown_normalizer_is_refused_with_the_known_ones(name):
-    with pytest.raises(SpeechIQError, match="unknown; known are english, basic, multilingual"):
+    with pytest.raises(SpeechIQError, match="unknown; known are auto, english, basic, multilingual, openasr"):
         read_normalizer({"normalizer": name})
 
 

@@ -70,7 +70,9 @@ def test_lists_of_different_lengths_and_unknown_normalizers_are_refused(rate):
         rate(["so it goes", "yes"], ["so it goes"])
     with pytest.raises(SpeechIQError, match=r"^references: 1 text, hypotheses: 2; give"):
         rate("so it goes", ["so", "it"])
-    with pytest.raises(SpeechIQError, match=r"^normalizer=whisper: unknown; known are english, basic, multilingual$"):
+    with pytest.raises(
+        SpeechIQError, match=r"^normalizer=whisper: unknown; known are english, basic, multilingual, openasr-LANGUAGE$"
+    ):
         rate("so it goes", "so it goes", normalizer="whisper")
 
 

@@ -1,0 +1,45 @@
+"""Identify the language of a text by py3langid; only a clear finding counts."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+from speechiq.engines.languages import UNSPACED_SIGNS, list_alike
+
+#: Fewest words from which a language is certain; in scripts without spaces, fewest characters.
+FEWEST_WORDS = 4
+#: Probability from which another language is certain.
+CERTAIN = 0.9
+
+
+def is_other_language(text: str, language: str) -> bool:
+    """Return whether a text is clearly in another language than the one with this code.
+
+    >>> is_other_language("Der Zug fährt um acht Uhr ab.", "en"), is_other_language("Hallo du da vorn", "de")
+    (True, False)
+    """
+    code, probability = _identifier().classify(text)
+    return bool(code not in list_alike(language) and probability >= CERTAIN)
+
+
+def wrong_language(text: str, language: str) -> float:
+    """Return 1 if a transcript is clearly in another language, else 0; NaN if it is short, or the language not known.
+
+    >>> wrong_language("Der Zug fährt um acht Uhr ab.", "fr"), wrong_language("Der Zug fährt um acht Uhr ab.", "de")
+    (1.0, 0.0)
+    >>> wrong_language("我不知道", "zh"), wrong_language("Ja.", "de")
+    (0.0, nan)
+    """
+    size = len(text.split()) + len(UNSPACED_SIGNS.findall(text))
+    if size < FEWEST_WORDS or not {*list_alike(language)} & {*_identifier().labels}:
+        return math.nan
+    return float(is_other_language(text, language))
+
+
+@cache
+def _identifier() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

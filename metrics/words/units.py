@@ -1,0 +1,87 @@
+"""Choose the units in which errors are counted, by language: words, characters, or both for code-switched texts.
+
+Languages without spaces between words are scored by characters (CER), and their spaces do not count. All others are
+scored by words (WER). The mixed error rate (MER) is for texts that switch between languages: each Chinese or Japanese
+character is a unit, and so is each word of other scripts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import regex
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.engines.languages import AUTO, FIELD, KEY, UNSPACED, is_unspaced, read_language
+from speechiq.metrics.columns import Columns, lower, mean
+
+UNIT = "unit"
+WORD, CHARACTER, MIXED = UNITS = ("word", "character", "mixed")
+#: Unit -> the column of its error rate, and the heading.
+MEASURES = {WORD: ("wer", "WER %"), CHARACTER: ("cer", "CER %"), MIXED: ("mer", "MER %")}
+_CJK = regex.compile(r"([\p{Han}\p{Hiragana}\p{Katakana}ー])")
+
+
+def read_unit(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Return `unit` of a task; empty for a task that names neither a language nor a unit, which has words.
+
+    >>> read_unit({"language": "th"}), read_unit({"language": "de", "unit": "character"}), read_unit({})
+    ({'unit': 'character'}, {'unit': 'character'}, {})
+    """
+    if not {KEY, UNIT} & metadata.keys():
+        return {}
+    language, unit = read_language(metadata), metadata.get(UNIT, AUTO)
+    usual = CHARACTER if language in UNSPACED else WORD
+    if unit not in (AUTO, *UNITS):
+        raise SpeechIQError(f"unit={unit}", "unknown", f"known are {', '.join((AUTO, *UNITS))}")
+    if unit == WORD != usual:
+        raise SpeechIQError(
+            f"unit={unit}", f"{language} is written without spaces, so a sentence is one word", "give unit=auto"
+        )
+    return {UNIT: usual if unit == AUTO else unit}
+
+
+def describe_measure(metadata: Mapping[str, Any]) -> tuple[dict[str, Any], Columns]:
+    """Return what the unit of a task changes in its metadata, and the columns that its language and unit add."""
+    unit = read_unit(metadata).get(UNIT, WORD)
+    column, heading = MEASURES[unit]
+    language, measure = read_language(metadata), metadata["measure"]
+    columns = lower(column) * (unit == MIXED) + lower("wrong_language", aggregation=mean) * (language is not None)
+    if unit == WORD:
+        return {}, columns
+    usual = {measure["column"]: {UNIT: measure[UNIT]}} | measure["alternatives"]
+    others = {name: about for name, about in usual.items() if name != column and language not in UNSPACED}
+    return {"measure": measure | {"column": column, UNIT: heading, "alternatives": others}}, columns
+
+
+def separate(text: str, unit: str, language: str | None) -> str:
+    """Return a normalized text in which the units of an error rate can be counted.
+
+    >>> separate("我 爱 你", "character", "zh"), separate("我爱 the beatles", "mixed", "zh")
+    ('我爱你', '我 爱 the beatles')
+    """
+    if unit == MIXED:
+        return " ".join(_CJK.sub(r" \1 ", text).split())
+    return text.replace(" ", "") if unit == CHARACTER and language in UNSPACED else text
+
+
+def refuse_unspaced(docs: Iterable[Mapping[str, Any]]) -> None:
+    """Refuse references without spaces between words, if errors are counted by words.
+
+    Raises:
+        SpeechIQError: More than half of the references are such texts.
+    """
+    texts = [str(doc["text"]) for doc in docs if doc.get(UNIT, WORD) == WORD]
+    unspaced = [text for text in texts if is_unspaced(text)]
+    if len(unspaced) > len(texts) / 2:
+        raise SpeechIQError(
+            "the error rate of words",
+            f"{len(unspaced)} of {len(texts)} references have no spaces, such as {unspaced[0][:20]!r}",
+            f"give the {KEY}, such as --metadata language=zh, which counts characters",
+        )
+
+
+def language_of(doc: Mapping[str, Any]) -> str | None:
+    """Return the language of a doc; None if its data set names none."""
+    return doc.get(FIELD)
