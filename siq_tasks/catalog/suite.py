@@ -11,9 +11,10 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import exists
 from speechiq.core.ids import PLAIN, check_plain
 from speechiq.core.suggestions import did_you_mean
-from speechiq.siq_tasks.catalog.languages import HERE, list_language_tasks
+from speechiq.siq_tasks.catalog.languages import list_language_tasks
 from speechiq.siq_tasks.task_files import read_task, resolve_folder
 
+HERE = Path(__file__).parents[1]
 #: The suite of the levels.
 SUITE = "siq"
 #: The levels of SIQ, in the order of the paper.

@@ -21,10 +21,11 @@ from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import decode
 from speechiq.core.recordings.inspection import inspect
+from speechiq.metrics.choice import LETTERS
 from speechiq.siq_tasks.loaders.docs import GROUPS
 from speechiq.siq_tasks.loaders.rows import Rows, RowSource, load_rows
 from speechiq.siq_tasks.loaders.tables import read_field, read_number
-from speechiq.siq_tasks.questions.file import LETTERS, find_fault
+from speechiq.siq_tasks.questions.file import find_fault
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -128,7 +129,7 @@ def open_passages(source: RowSource, rule: SentenceRule, unwanted: Collection[st
     with load_rows(source) as rows:
         reader = _PassageReader(rows, rule, source.dataset_path)
         passages = reader.read_all(unwanted)
-        columns = {
+        columns: dict[str, list[Any]] = {
             "id": [passage.name for passage in passages],
             "text": [" ".join(sentence[TEXT] for sentence in passage.sentences) for passage in passages],
             "seconds": [reader.measure(passage) for passage in passages],
@@ -250,7 +251,8 @@ class _PassageReader:
     def measure(self, passage: Passage) -> float:
         """Return the seconds of a passage by the numbers of samples in the set."""
         pauses = self.rule.pause_s * max(0, len(passage.sentences) - 1)
-        return sum(sentence["num_samples"] for sentence in passage.sentences) / SAMPLING_RATE + pauses
+        samples: int = sum(sentence["num_samples"] for sentence in passage.sentences)
+        return samples / SAMPLING_RATE + pauses
 
     def join(self, passage: Passage) -> np.ndarray:
         """Return the samples of a passage: its sentences, with silence between them."""

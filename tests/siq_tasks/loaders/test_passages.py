@@ -1,11 +1,5 @@
 """Passages of Belebele-FLEURS: a parquet set with the columns of the Hub's, joined audio, and rows that are refused."""
 
-import functools
-import http.server
-import json
-import threading
-import urllib.parse
-
 import datasets
 import numpy as np
 import pytest
@@ -17,7 +11,7 @@ from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.choice import LETTERS
 from speechiq.siq_tasks.loaders import passages
-from tests.siq_tasks.belebele import question, read, record, sentence, write_set
+from tests.siq_tasks.belebele import question, read, record, sentence, serve, write_set
 
 pytestmark = pytest.mark.slow
 ASK = {"dataset": "belebele_deu_Latn", "dataset_name": "deu_Latn", "recording": "first", "pause_s": 0.5}
@@ -43,6 +37,12 @@ def rows():
 @pytest.fixture
 def hub(tmp_path, own_cache, rows):
     return write_set(tmp_path / "hub", rows)
+
+
+@pytest.fixture
+def address(hub):
+    with serve(hub) as address:
+        yield address
 
 
 def read_set(folder, **metadata):
@@ -118,59 +118,7 @@ def test_a_second_run_reads_no_rows(hub, monkeypatch):
     assert read_set(hub) == first
 
 
-class Hub(http.server.BaseHTTPRequestHandler):
-    """Answer as the Hub does for a data set at one commit."""
-
-    def __init__(self, folder, *args):
-        self.folder = folder
-        super().__init__(*args)
-
-    def do_GET(self):
-        self.answer(with_body=True)
-
-    def do_HEAD(self):
-        self.answer(with_body=False)
-
-    def describe(self, file):
-        name = str(file.relative_to(self.folder))
-        kind = {"type": "file", "size": file.stat().st_size} if file.is_file() else {"type": "directory"}
-        return kind | {"path": name, "oid": "0" * 40}
-
-    def answer(self, with_body):
-        path = urllib.parse.unquote(self.path.partition("?")[0])
-        if path.startswith("/api/datasets/WueNLP/belebele-fleurs/tree/"):
-            wanted = path.partition(f"/tree/{'1' * 40}")[2].strip("/")
-            files = sorted((self.folder / wanted).iterdir())
-            return self.send(json.dumps([self.describe(file) for file in files]).encode(), with_body)
-        if path.startswith("/api/datasets/WueNLP/belebele-fleurs"):
-            names = [file for file in sorted(self.folder.rglob("*")) if file.is_file()]
-            files = [{"rfilename": str(file.relative_to(self.folder))} for file in names]
-            about = {"_id": "0", "id": "WueNLP/belebele-fleurs", "sha": "1" * 40, "siblings": files}
-            return self.send(json.dumps(about).encode(), with_body)
-        file = self.folder / path.partition(f"/resolve/{'1' * 40}/")[2]
-        if not path.startswith("/datasets/WueNLP/belebele-fleurs/resolve/") or not file.is_file():
-            return self.send(b"", with_body, 404)
-        return self.send(file.read_bytes(), with_body)
-
-    def send(self, body, with_body=True, status=200):
-        self.send_response(status)
-        headers = {"Content-Length": len(body), "ETag": f'"{hash(body):x}"', "X-Repo-Commit": "1" * 40}
-        for name, value in headers.items():
-            self.send_header(name, str(value))
-        if status == 404:
-            self.send_header("X-Error-Code", "EntryNotFound")
-        self.end_headers()
-        if with_body:
-            self.wfile.write(body)
-
-    def log_message(self, *_):
-        """Print nothing."""
-
-
-def test_the_set_is_loaded_from_a_hub(hub, tmp_path, monkeypatch):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Hub, hub))
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    address = f"http://127.0.0.1:{server.server_port}"
+def test_the_set_is_loaded_from_a_hub(hub, address, tmp_path, monkeypatch):
     template = f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
     for module, name, value in (
         (constants, "ENDPOINT", address),
@@ -187,8 +135,6 @@ def test_the_set_is_loaded_from_a_hub(hub, tmp_path, monkeypatch):
     try:
         remember, apply = load_tasks(["siq_belebele_deu_Latn_remember", "siq_belebele_deu_Latn_apply"])
     finally:
-        server.shutdown()
-        server.server_close()
         notice_offline.cache_clear()
         close_session()
     assert remember.config.metadata["dataset_commit"] == "1" * 40
