@@ -156,6 +156,7 @@ def tasks(
                 "no such task, group, data set or folder of `siq data new`",
                 f"{did_you_mean(name, names)}`siq list tasks` lists them",
             )
+    further = len({task.dataset for task in listed if task.is_further_language})
     datasets = [] if name is None else list(dict.fromkeys(task.dataset for task in listed)) or [name]
     if json:
         records = [task._asdict() for task in listed]
@@ -173,11 +174,13 @@ def tasks(
                 f"{task.measure} ({task.direction})",
             ]
             for task in listed
+            if name is not None or not task.is_further_language
         ]
         print_table(name or "Tasks and groups, for `siq eval --tasks` and `lm_eval --tasks`", TASK_COLUMNS, rows)
     for dataset in datasets:
         show(*describe(dataset, fetch=fetch))
     if name is None:
+        show(f"siq_belebele_LANG has {further} more languages, such as siq_belebele_deu_Latn; --json lists them")
         show("Clips, columns and questions of a data set: siq list tasks NAME")
 
 

@@ -72,6 +72,48 @@ def add_task_folders(manager: ModuleType, suite: Callable[[], Sequence[str]]) ->
     manager.TaskManager.__init__ = init
 
 
+def add_language_tasks(manager: ModuleType, language_tasks: Callable[[], Iterable[Any]]) -> None:
+    """Add tasks that have no file of their own to the index of every `TaskManager`; a file with the same name wins.
+
+    Wraps `TaskIndex.build`, whose entries are of files alone; an entry without a file is made by the `class` in its
+    keys. `language_tasks` returns `siq_tasks.catalog.languages.LanguageTask`s.
+    """
+    index = manager.TaskIndex
+    build = index.build
+
+    @functools.wraps(build)
+    def build_all(*args: Any, **kwargs: Any) -> Any:
+        entries = build(*args, **kwargs)
+        for task in language_tasks():
+            if task.name not in entries:
+                index.process_cfg({**task.keys, "class": _make_builder(task)}, None, entries)
+        return entries
+
+    index.build = staticmethod(build_all)
+
+
+def _make_builder(task: Any) -> type:
+    """Return a class that reads a task's template and returns the task in the place of an object of its own.
+
+    Reading it only then keeps torch, which metrics import, out of the start of lm-eval.
+    """
+
+    class Builder:
+        def __new__(cls, config: dict[str, Any]) -> Any:
+            from lm_eval.tasks._yaml_loader import load_yaml
+
+            own = task.join(load_yaml(task.template, resolve_func=True))
+            made = own.pop("class")
+            given = {key: value for key, value in config.items() if key != "class"}
+            # Its metadata have those of the run, which win.
+            return made(config={**own, **given, "metadata": {**own["metadata"], **given["metadata"]}})
+
+        def __init__(self, config: dict[str, Any]) -> None:
+            """Declare that the configuration is wanted."""
+
+    return Builder
+
+
 def check_outputs(tracker: ModuleType, check_results: Callable, check_samples: Callable) -> None:
     """Make lm-eval call a check after it saved results, and one after it saved the samples of a task.
 

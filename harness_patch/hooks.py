@@ -1,6 +1,6 @@
 """Register the suite with lm-eval, and install the checks around a run: what is called after an import of a module.
 
-Modules of speechiq are imported only then. If lm-eval reads entry points itself, the first two functions do nothing.
+Modules of speechiq are imported only then. If lm-eval reads entry points itself, it registers models and task folders.
 """
 
 from __future__ import annotations
@@ -49,10 +49,17 @@ def _wrap_command(module: ModuleType) -> None:
     _lm_eval.wrap_command(module, functools.partial(wrap_run, model_types=_own_model_types()))
 
 
+def _add_tasks(module: ModuleType) -> None:
+    from speechiq.siq_tasks.catalog.languages import list_language_tasks
+
+    _lm_eval.add_task_folders(module, find_task_folders)
+    _lm_eval.add_language_tasks(module, list_language_tasks)
+
+
 #: Module of lm-eval -> what is called with it after its import.
 HOOKS: Mapping[str, Callable[[ModuleType], None]] = {
     "lm_eval.models": lambda module: _lm_eval.register_models(find_entry_points("lm_eval.models")),
-    "lm_eval.tasks.manager": lambda module: _lm_eval.add_task_folders(module, find_task_folders),
+    "lm_eval.tasks.manager": _add_tasks,
     "lm_eval.loggers.evaluation_tracker": _check_outputs,
     "lm_eval.evaluator": _guard_runs,
     "lm_eval._cli.run": _wrap_command,

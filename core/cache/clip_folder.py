@@ -41,11 +41,16 @@ def save_audio(audio: Path | bytes, name: str) -> dict[str, Any]:
 
 def save_samples(samples: np.ndarray, name: str) -> dict[str, Any]:
     """Write samples (float32, mono, `SAMPLING_RATE`) into the clip folder, as 16-bit FLAC; see `save_audio`."""
+    return save_audio(encode_samples(samples), name)
+
+
+def encode_samples(samples: np.ndarray) -> bytes:
+    """Return samples (float32, mono, `SAMPLING_RATE`) as 16-bit FLAC, which is exact for samples of 16-bit files."""
     import soundfile
 
     file = io.BytesIO()
     soundfile.write(file, samples, SAMPLING_RATE, format="FLAC", subtype="PCM_16")
-    return save_audio(file.getvalue(), name)
+    return file.getvalue()
 
 
 def _read_blocks(file: Path) -> Iterator[bytes]:

@@ -11,9 +11,7 @@ from mkdocs.structure.files import File, Files
 
 from docs.hooks.tables import code, write_table
 from speechiq.metrics.columns import columns_of
-from speechiq.siq_tasks.catalog.suite import HERE
-from speechiq.siq_tasks.catalog.tasks import TaskInfo, list_tasks
-from speechiq.siq_tasks.task_files import read_task
+from speechiq.siq_tasks.catalog.tasks import TaskInfo, list_tasks, read_tasks
 
 TASKS = """# Tasks
 
@@ -46,9 +44,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def describe_tasks(tasks: list[TaskInfo]) -> str:
-    """Return a section per data set, and the table of groups."""
+    """Return a section per data set, and the table of groups; of a set in many languages those of its group."""
     groups: dict[str, list[str]] = {}
     sections = []
+    tasks = [task for task in tasks if not task.is_further_language]
     for dataset, found in groupby(tasks, key=lambda task: task.dataset):
         members = list(found)
         first = members[0]
@@ -70,9 +69,10 @@ def describe_tasks(tasks: list[TaskInfo]) -> str:
 def describe_metrics(tasks: list[TaskInfo]) -> str:
     """Return a section per level or task type: its measure, its metrics, and the docstring of what computes them."""
     sections: dict[str, str] = {}
+    known = read_tasks()
     for info in tasks:
-        (file,) = HERE.rglob(f"{info.name}.yaml")
-        sections.setdefault(info.level, _describe_category(info.level, read_task(file)))
+        if info.level not in sections:
+            sections[info.level] = _describe_category(info.level, known[info.name])
     return "\n".join(sections.values())
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.measure import Category
@@ -75,9 +77,11 @@ def _describe(suite: str, tasks: Sequence[TaskRun], norms: Norms | None) -> Mapp
     if suite != SIQ:
         return categories_of(tasks)
     check_levels(tasks)
-    if norms is None:
-        return LEVELS
-    return {level: category.measured_by(norms.levels[level].metric) for level, category in LEVELS.items()}
+    if norms is not None:
+        return {level: category.measured_by(norms.levels[level].metric) for level, category in LEVELS.items()}
+    # The levels are those of the templates; only fields that all tasks have can group their items.
+    groups = [field for field in tasks[0].category.group_by if all(field in task.category.group_by for task in tasks)]
+    return {level: replace(category, group_by=tuple(groups)) for level, category in LEVELS.items()}
 
 
 def refuse_unknown_field(found: Found, field: str | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,10 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.ids import complete_ids
 from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, list_clips, read_one_task
+from speechiq.siq_tasks.catalog.tasks import RECORDING
 from speechiq.siq_tasks.loaders.question_columns import read_columns
 from speechiq.siq_tasks.loaders.rows import open_rows, read_source
+from speechiq.siq_tasks.loaders.sentences import QUESTIONS
 from speechiq.siq_tasks.questions.file import PER_CLIP, read_questions
 from speechiq.siq_tasks.questions.location import locate
 
@@ -35,6 +37,11 @@ def describe(dataset: str, *, fetch: bool = False) -> Iterator[str]:
         source = read_source(about)
         part = "".join(f", {value}" for value in (source.dataset_name, source.split) if source.local is None and value)
         yield f"rows: {source.dataset_path}{part}"
+        if RECORDING in about:
+            yield f"clips: passages, {about[RECORDING]} recording of each sentence, pauses of {about['pause_s']:g} s"
+            if source.local is not None or fetch:
+                yield from _describe_clips(dataset, about)
+            return
         roles = {"audio": source.audio_column, "text": source.text_column, "id": source.id_column}
         roles["seconds"] = source.length_column
         roles |= {role.removesuffix("_column"): name for role, name in read_columns(about)._asdict().items()}
@@ -57,10 +64,22 @@ def _describe_clips(dataset: str, about: dict[str, Any]) -> Iterator[str]:
         return
     ids = [clip["id"] for clip in clips]
     counts: Counter[str] = Counter()
+    if RECORDING in about:
+        counts.update({clip["id"]: len(clip[QUESTIONS]) for clip in clips})
+        yield f"questions: {counts.total()}, in the rows"
+    else:
+        yield from _describe_questions(about, ids, counts)
+    yield f"clips: {len(ids)}, {sum(clip['duration'] for clip in clips):.1f} s"
+    for clip in clips:
+        yield f"  {clip['id']}  {clip['duration']:.2f} s, {count_of(counts[clip['id']], 'question')}"
+
+
+def _describe_questions(about: dict[str, Any], ids: Sequence[str], counts: Counter[str]) -> Iterator[str]:
+    """Yield the lines about the question file, and count its questions per clip."""
     try:
         file = DEMO_QUESTIONS if about["dataset"] == "demo" else locate(about["dataset"], about.get("questions"))
         lines = complete_ids(read_questions(Path(file)), ids)
-        counts = Counter(row["id"] for row in lines)
+        counts.update(row["id"] for row in lines)
         incomplete = sum(counts[key] < PER_CLIP for key in ids)
         unknown = len(counts.keys() - set(ids))
         few = f"{incomplete} of {len(ids)} clips have fewer than {PER_CLIP}"
@@ -69,6 +88,3 @@ def _describe_clips(dataset: str, about: dict[str, Any]) -> Iterator[str]:
             yield f"questions about clips that are not in the subset: {unknown}"
     except SpeechIQError as error:
         yield f"questions: {error}"
-    yield f"clips: {len(ids)}, {sum(clip['duration'] for clip in clips):.1f} s"
-    for clip in clips:
-        yield f"  {clip['id']}  {clip['duration']:.2f} s, {count_of(counts[clip['id']], 'question')}"

@@ -11,6 +11,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import exists
 from speechiq.core.ids import PLAIN, check_plain
 from speechiq.core.suggestions import did_you_mean
+from speechiq.siq_tasks.catalog.languages import list_language_tasks
 from speechiq.siq_tasks.task_files import read_task, resolve_folder
 
 HERE = Path(__file__).parents[1]
@@ -20,7 +21,11 @@ SUITE = "siq"
 LEVELS = ("remember", "understand", "apply")
 ONE_TASK = "siq_*_remember.yaml"
 #: Loaders that a task may name; no other code that a task folder names is imported.
-LOADERS = ("speechiq.siq_tasks.loaders.clips.load", "speechiq.siq_tasks.loaders.bundled.load")
+LOADERS = (
+    "speechiq.siq_tasks.loaders.clips.load",
+    "speechiq.siq_tasks.loaders.bundled.load",
+    "speechiq.siq_tasks.loaders.passages.load",
+)
 
 
 def data_sets() -> list[str]:
@@ -68,17 +73,20 @@ def read_one_task(dataset: str) -> tuple[Path, dict[str, Any]]:
     Raises:
         SpeechIQError: The data set does not exist, or its metadata are malformed or its loader is not one of speechiq.
     """
+    for task in list_language_tasks():
+        if task.keys["metadata"]["dataset"] == dataset:
+            return task.template, check_task(task.template, task.read())
     file = _find_one_task(dataset)
     return file, check_task(file)
 
 
-def check_task(file: Path) -> dict[str, Any]:
-    """Return the task in a file, with the paths of its metadata.
+def check_task(file: Path, task: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return the task in a file, or one that includes the file, with the paths of its metadata.
 
     Raises:
         SpeechIQError: Its metadata are malformed, or its loader is not one of speechiq.
     """
-    task = read_task(file)
+    task = read_task(file) if task is None else task
     about, loader = task.get("metadata"), task.get("custom_dataset")
     if not isinstance(about, dict) or not all(isinstance(key, str) for key in about):
         raise SpeechIQError(file, f"metadata: {about!r:.80} is not a mapping", "write one key: value per line")

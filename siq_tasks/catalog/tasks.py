@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from speechiq.siq_tasks.catalog.languages import list_language_tasks
 from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, SUITE
 from speechiq.siq_tasks.questions.location import find_question_file
 from speechiq.siq_tasks.task_files import PACKAGED, read_task
@@ -15,6 +16,9 @@ from speechiq.siq_tasks.task_files import PACKAGED, read_task
 IN_PACKAGE = "in the package"
 #: Keys of metadata that name a model which scores.
 MODELS = ("embedder", "assistant", "encoder")
+QUESTION_FILE = "question file"
+#: Key of sets of passages, whose rows have the questions.
+RECORDING = "recording"
 #: The revision of a data set on the Hub if its task names none.
 DEFAULT_REVISION = "main"
 
@@ -33,6 +37,7 @@ class TaskInfo(NamedTuple):
         measure: Column of the sample rows that `siq score` reads.
         direction: `higher` or `lower`: which values are better.
         category: Column of the suite's table; for SIQ, the level.
+        family: Set of which the task is one language, such as `belebele`; else empty.
     """
 
     name: str
@@ -47,6 +52,7 @@ class TaskInfo(NamedTuple):
     direction: str
     suite: str
     category: str
+    family: str = ""
 
     @property
     def groups(self) -> list[str]:
@@ -61,11 +67,16 @@ class TaskInfo(NamedTuple):
     @property
     def needs_questions(self) -> bool:
         """Return whether the task reads a question file that is not in the package."""
-        return self.level == "apply" and self.source != IN_PACKAGE
+        return QUESTION_FILE in self.needs
+
+    @property
+    def is_further_language(self) -> bool:
+        """Return whether the task is of a language that is not in its family's group, and so not in short lists."""
+        return bool(self.family) and f"siq_{self.family}" not in self.groups
 
 
 def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
-    """Return every task of the package: those of SIQ first, and of a suite by data set and level.
+    """Return every task of the package: those of SIQ first, of a suite by data set and level, then sets by language.
 
     Args:
         check_files: Whether `needs` states if the question file is on this machine. Without it the result is the same
@@ -75,7 +86,7 @@ def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
     >>> task.name, task.group, task.clips, task.measure, task.direction
     ('siq_demo_remember', 'siq_demo', 14, 'wer', 'lower')
     """
-    tasks = _read_all()
+    tasks = read_tasks()
     groups = _list_groups(tasks)
     return sorted((_describe(name, task, groups, check_files) for name, task in tasks.items()), key=_place)
 
@@ -88,7 +99,7 @@ def list_keys(names: Sequence[str]) -> list[frozenset[str] | None]:
     from speechiq.siq_tasks.metadata import keys_of
     from speechiq.siq_tasks.task_types import name_task_type
 
-    known = _read_all()
+    known = read_tasks()
     groups = _list_groups(known)
     tasks = {task for name in names for task in groups.get(name, [name])}
     if not tasks <= known.keys():
@@ -101,15 +112,16 @@ def list_keys(names: Sequence[str]) -> list[frozenset[str] | None]:
     return keys
 
 
-def _read_all() -> dict[str, dict[str, Any]]:
+def read_tasks() -> dict[str, dict[str, Any]]:
     """Return every task of the package by name."""
-    return {file.stem: read_task(file) for file in HERE.rglob("[!_]*.yaml")}
+    of_files = {file.stem: read_task(file) for file in HERE.rglob("[!_]*.yaml")}
+    return of_files | {task.name: task.read() for task in list_language_tasks()}
 
 
 def _place(task: TaskInfo) -> tuple[Any, ...]:
     """Return the sort key of a task: of one data set, the tasks of a group stand together."""
     rank = LEVELS.index(task.level) if task.level in LEVELS else len(LEVELS)
-    return task.suite != SUITE, task.suite, task.dataset, task.groups[:1], rank, task.name
+    return bool(task.family), task.suite != SUITE, task.suite, task.dataset, task.groups[:1], rank, task.name
 
 
 def _describe(name: str, task: Mapping[str, Any], groups: Mapping[str, list[str]], check_files: bool) -> TaskInfo:
@@ -131,6 +143,7 @@ def _describe(name: str, task: Mapping[str, Any], groups: Mapping[str, list[str]
         direction=measure["direction"],
         suite=about["suite"],
         category=about["category"],
+        family=about.get("family", ""),
     )
 
 
@@ -172,6 +185,6 @@ def _needs(about: Mapping[str, Any], check_files: bool) -> Iterator[str]:
     for model in MODELS:
         if model in about:
             yield f"{model} {about[model]}"
-    if about.get("level") == "apply" and not is_bundled(about):
+    if about.get("level") == "apply" and not is_bundled(about) and RECORDING not in about:
         state = "present" if find_question_file(about["dataset"]) else "missing: `siq data questions`"
-        yield f"question file ({state})" if check_files else "question file"
+        yield f"{QUESTION_FILE} ({state})" if check_files else QUESTION_FILE

@@ -26,6 +26,7 @@ from speechiq.siq_tasks.loaders.docs import GROUPS, Loaded, build_docs
 from speechiq.siq_tasks.loaders.question_columns import Columns
 from speechiq.siq_tasks.loaders.row_questions import RowQuestions, read_row_questions
 from speechiq.siq_tasks.loaders.rows import Rows, RowSource, open_rows, read_source
+from speechiq.siq_tasks.loaders.sentences import QUESTIONS, SentenceRule, open_passages
 from speechiq.siq_tasks.loaders.subset import SELECTIONS, TIES, choose, counts, ids_sha256
 from speechiq.siq_tasks.loaders.tables import read_field, read_id, read_number, read_texts
 from speechiq.siq_tasks.metadata import takes
@@ -45,9 +46,9 @@ class Prepared(NamedTuple):
     """Hold the clips of one test, and how they were chosen.
 
     Attributes:
-        clips: `id`, `text`, maybe `entities`, `groups` and `cluster`, the items of a clip and its `warnings`, longest
-            first. If the task asks rows: one entry per row, with its id as `question_id` and the values of its columns
-            as `row`; `id` and `cluster` are those of the first row with the same audio.
+        clips: `id`, `text`, maybe `entities`, `groups`, `cluster` and `questions`, the items of a clip and its
+            `warnings`, longest first. If the task asks rows: one entry per row, with its id as `question_id` and the
+            values of its columns as `row`; `id` and `cluster` are those of the first row with the same audio.
         record: Additions to the task's metadata: `subset_ids`, `subset_sha256`, `left_out` (number of rows that cannot
             be scored), `rows`, and `dataset_commit` for a data set from the Hub.
         known: Ids of all rows that can be scored, chosen or not.
@@ -67,6 +68,7 @@ class LoadingPlan(NamedTuple):
     where: row_choice.Where
     groups: row_choice.GroupColumns
     clusters: ClusterRule | None
+    sentences: SentenceRule | None
     subset: int | str
     selection: str
     ties: str
@@ -132,6 +134,7 @@ def prepare(
     group_columns: Any = None,
     cluster_column: Any = None,
     cluster_pattern: Any = None,
+    sentences: SentenceRule | None = None,
     **metadata: Any,
 ) -> Prepared:
     """Return the clips of a test, from the clip folder if they were prepared before.
@@ -148,6 +151,7 @@ def prepare(
             `row_choice`.
         cluster_column: Column with what clips share, such as a speaker; a draw takes all clips of a cluster.
         cluster_pattern: Regular expression whose only group finds the cluster in an id without the data set.
+        sentences: How passages are made of the rows, whose columns are then those of `open_passages`.
         **metadata: Fields of `RowSource`, and for a task that asks rows those of `Columns`; other keys that lm-eval
             passes are ignored.
 
@@ -158,13 +162,17 @@ def prepare(
         if value not in known:
             raise SpeechIQError(f"{key}={value}", "unknown", f"known are {', '.join(known)}")
     dataset = check_plain(dataset, "metadata.dataset")
+    source = read_source(metadata)
+    if sentences:
+        source, cluster_column = source._replace(id_column="id", length_column="seconds"), "id"
     plan = LoadingPlan(
-        read_source(metadata),
+        source,
         read_row_questions(metadata),
         row_choice.read_ids(leave_out),
         row_choice.read_where(where),
         row_choice.read_group_columns(group_columns),
         read_cluster_rule(cluster_column, cluster_pattern),
+        sentences,
         subset,
         selection,
         ties,
@@ -220,7 +228,10 @@ def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
     columns = row_questions.columns.names if row_questions else []
     rule = plan.clusters
     others = [*plan.where, *row_choice.list_columns(plan.groups), *(rule.columns if rule else [])]
-    with open_rows(source, [*columns, *others]) as rows:
+    opened = open_rows(source, [*columns, *others])
+    if plan.sentences:
+        opened = open_passages(source, plan.sentences, plan.leave_out)
+    with opened as rows:
         named = _name_rows(dataset, source, rows, plan.leave_out)
         places = row_choice.choose_rows(named, rows, plan.where, source.dataset_path)
         scored = {key: i for key, i in places.items() if _is_scored(rows.read(i), source, row_questions)}
@@ -247,6 +258,8 @@ def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
                 clip[ENTITIES] = read_texts(row[ENTITIES], f"{source.dataset_path} row {scored[key]}: {ENTITIES}")
             if plan.groups:
                 clip[GROUPS] = groups[key]
+            if plan.sentences:
+                clip |= {item: row[item] for item in (GROUPS, QUESTIONS)}
             if rule:
                 clip[CLUSTER] = clusters[key]
             clip |= save_audio(rows.audio[scored[key]], key)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from speechiq.core.cache.folder import working_folder
 from speechiq.core.checkpoints.hub import notice_offline
@@ -121,17 +121,25 @@ def read_source(about: Mapping[str, Any]) -> RowSource:
     return RowSource(**fields | ({"text_column": None} if without_text else {}))
 
 
+class AudioSource(Protocol):
+    """Return the encoded audio of a row, a file or its bytes."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, i: int, /) -> Path | bytes: ...
+
+
 @dataclass(frozen=True)
 class Rows:
     """Give random access to rows without their audio in memory.
 
     Attributes:
         columns: Column name -> values, for the required columns except audio, and for those of `OPTIONAL`.
-        audio: Returns the encoded audio of row i, a file or its bytes.
+        audio: The audio of each row.
     """
 
     columns: Mapping[str, Sequence[Any]]
-    audio: AudioColumn | list[Path]
+    audio: AudioSource
 
     def __len__(self) -> int:
         return len(self.audio)
@@ -166,14 +174,26 @@ def open_rows(source: RowSource, more: Sequence[str] = ()) -> Iterator[Rows]:
     Raises:
         SpeechIQError: The source does not exist, or has no such split or column; the message names those that exist.
     """
+    if source.local is not None and is_table(source.local):
+        yield _open_table(source, more, source.local)
+        return
+    with load_rows(source) as rows:
+        yield _open_dataset(source, more, rows)
+
+
+@contextmanager
+def load_rows(source: RowSource) -> Iterator[Dataset]:
+    """Yield the rows of a Hub id or of a folder as `datasets` loads them, to be read inside the block.
+
+    Raises:
+        SpeechIQError: The source does not exist, or has no such configuration or split.
+    """
     local = source.local
     if local is None:
-        yield _open_dataset(source, more, source.dataset_path, None)
-    elif is_table(local):
-        yield _open_table(source, more, local)
+        yield _load_rows(source, source.dataset_path, None)
     elif exists(local) and local.is_dir():
         with working_folder() as folder:
-            yield _open_dataset(source, more, str(local), folder)
+            yield _load_rows(source, str(local), folder)
     else:
         raise SpeechIQError(f"dataset_path={local}", "no such folder", "give a Hub id, a folder or a table")
 
@@ -195,8 +215,7 @@ def _open_table(source: RowSource, more: Sequence[str], file: Path) -> Rows:
     return Rows(columns, [file.parent / name for name in names])
 
 
-def _open_dataset(source: RowSource, more: Sequence[str], place: str, folder: str | None) -> Rows:
-    rows = _load_rows(source, place, folder)
+def _open_dataset(source: RowSource, more: Sequence[str], rows: Dataset) -> Rows:
     required = _required(source, more)
     nested = {column.partition(".")[0] for column in required if column not in rows.column_names}
     parts = rows.select_columns([column for column in rows.column_names if column in nested]).flatten()
@@ -210,7 +229,7 @@ def _open_dataset(source: RowSource, more: Sequence[str], place: str, folder: st
             )
     wanted = [*required, *(column for column in _optional(rows.column_names) if column not in required)]
     kept = {column: (parts if column in parts.column_names else rows.select_columns(column)) for column in wanted}
-    _refuse_other_types(rows, source.audio_column, place)
+    _refuse_other_types(rows, source.audio_column, str(source.local or source.dataset_path))
     return Rows({column: table[column] for column, table in kept.items()}, AudioColumn(rows, source.audio_column))
 
 

@@ -56,7 +56,8 @@ def test_one_engine_is_shown_with_its_options():
 def test_tasks_are_listed_and_shown():
     tasks, table = list_tasks(), siq("list", "tasks").stdout
     assert json.loads(siq("list", "tasks", "--json").stdout) == [task._asdict() for task in tasks]
-    assert all(task.name in table for task in tasks)
+    assert all((task.name in table) != task.is_further_language for task in tasks)
+    assert "siq_belebele_LANG has 81 more languages" in table
     content = json.loads(siq("list", "tasks", "siq_demo", "--json").stdout)
     assert [task["name"] for task in content["tasks"]] == [
         f"siq_demo_{level}" for level in ("remember", "understand", "apply")

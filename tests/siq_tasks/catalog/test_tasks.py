@@ -17,8 +17,13 @@ def by_name(**options) -> dict[str, TaskInfo]:
     return {task.name: task for task in list_tasks(**options)}
 
 
+def list_files() -> list[TaskInfo]:
+    """The tasks of SIQ that have a file, without those of noise."""
+    return [task for task in list_tasks() if task.suite == SUITE and NOISY not in task.groups and not task.family]
+
+
 def test_every_task_and_group_of_the_suite_is_listed_once():
-    names = [task.name for task in list_tasks() if task.suite == SUITE and NOISY not in task.groups]
+    names = [task.name for task in list_files()]
     asked = {dataset: LEVELS[:2] if dataset.endswith("_cleaned") else LEVELS for dataset in data_sets()}
     assert names == [f"siq_{dataset}_{level}" for dataset, levels in asked.items() for level in levels]
     listed = set[str]().union(*(task.names for task in list_tasks()))
@@ -27,13 +32,25 @@ def test_every_task_and_group_of_the_suite_is_listed_once():
 
 
 def test_groups_are_those_that_lm_eval_expands():
-    for task in (task for task in list_tasks() if task.suite == SUITE and NOISY not in task.groups):
+    for task in list_files():
         nearest, *others = task.group.split(", ")
         assert nearest == f"siq_{task.dataset}"
         if task.dataset in ("earnings22", "medasr", "voxpopuli"):
             assert others == [f"siq_{task.level}", "siq_all"]
         else:
             assert others == (["siq_paper"] if task.dataset.startswith("paper_") else [])
+
+
+def test_every_language_has_three_levels_and_the_group_some():
+    tasks = [task for task in list_tasks() if task.family == "belebele"]
+    languages = {task.dataset.removeprefix("belebele_") for task in tasks}
+    assert len(languages) == 92 and languages >= {"deu_Latn", "zho_Hans", "yor_Latn"}
+    assert {task.name for task in tasks} == {f"siq_belebele_{code}_{level}" for code in languages for level in LEVELS}
+    chosen = {task.dataset for task in tasks if not task.is_further_language}
+    assert 10 <= len(chosen) <= 12 and len({name.rpartition("_")[2] for name in chosen}) >= 10
+    task = by_name()["siq_belebele_deu_Latn_apply"]
+    assert (task.group, task.source) == ("siq_belebele_deu_Latn", "WueNLP/belebele-fleurs (deu_Latn, test)")
+    assert task.needs == "data set from the Hub" and not task.needs_questions
 
 
 def test_a_task_has_the_facts_of_its_yaml():

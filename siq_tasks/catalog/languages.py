@@ -1,0 +1,62 @@
+"""List the tasks of sets that exist in many languages: one template per level and a list of languages, not files.
+
+A folder of the suite with `_languages.yaml` has the tasks `siq_FOLDER_LANG_LEVEL`. `harness_patch` gives them to
+lm-eval, whose own index knows a task only by a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from speechiq.siq_tasks.task_files import join_metadata, read_mapping, read_task
+
+HERE = Path(__file__).parents[1]
+LANGUAGES = "_languages.yaml"
+
+
+class LanguageTask(NamedTuple):
+    """Describe a task of one language and level.
+
+    Attributes:
+        template: File of the level, with everything that the languages share.
+        keys: `task`, `tag` and the metadata of the language, as a YAML with `include: TEMPLATE` would have them.
+    """
+
+    template: Path
+    keys: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Return the name for `--tasks`."""
+        return str(self.keys["task"])
+
+    def join(self, template: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the whole task; `template` is the content of the file `template`."""
+        return {**template, **self.keys, "metadata": {**template.get("metadata", {}), **self.keys["metadata"]}}
+
+    def read(self) -> dict[str, Any]:
+        """Return the whole task, without importing the functions that it names."""
+        return join_metadata(self.join(read_task(self.template)))
+
+
+def list_language_tasks() -> list[LanguageTask]:
+    """Return the tasks of every language and level.
+
+    >>> task = list_language_tasks()[0]
+    >>> task.name, task.keys["tag"], task.keys["metadata"]["dataset_name"]
+    ('siq_belebele_afr_Latn_remember', ['siq_belebele_afr_Latn'], 'afr_Latn')
+    """
+    tasks = []
+    for file in sorted(HERE.rglob(LANGUAGES)):
+        listed, family = read_mapping(file), file.parent.name
+        for language in listed["languages"]:
+            group = f"siq_{family}_{language}"
+            tags = [group, f"siq_{family}"] if language in listed["chosen"] else [group]
+            # The one place for what depends on the language alone.
+            metadata = {"family": family, "dataset": f"{family}_{language}", "dataset_name": language}
+            for level in listed["levels"]:
+                keys = {"task": f"{group}_{level}", "tag": tags, "metadata": metadata}
+                tasks.append(LanguageTask(file.with_name(f"_{level}.yaml"), keys))
+    return tasks

@@ -1,0 +1,296 @@
+"""Make passages of rows whose questions are about recorded sentences, as in Belebele-FLEURS.
+
+A row is one question. It has its passage, and in `sentence_data` the sentences with one or more recordings of each.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from speechiq.core.cache.clip_folder import encode_samples
+from speechiq.core.clip import SAMPLING_RATE
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.recordings.audio_file import decode
+from speechiq.core.recordings.inspection import inspect
+from speechiq.metrics.choice import LETTERS
+from speechiq.siq_tasks.loaders.docs import GROUPS
+from speechiq.siq_tasks.loaders.rows import Rows, RowSource, load_rows
+from speechiq.siq_tasks.loaders.tables import read_field, read_number
+from speechiq.siq_tasks.questions.file import find_fault
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+RECORDINGS = ("first", "longest", "lowest_cer")
+#: Longest pause between two sentences, in seconds.
+LONGEST_PAUSE = 10.0
+SENTENCES, QUESTIONS, LANGUAGE = "sentence_data", "questions", "dialect"
+OPTIONS = ("mc_answer1", "mc_answer2", "mc_answer3", "mc_answer4")
+#: Columns of rows; `LANGUAGE` is read if it is there.
+COLUMNS = ("link", "question_number", "flores_passage", "question", *OPTIONS, "correct_answer_num")
+#: Parts of a sentence with a value per recording, and those of them with error rates, which may be missing.
+PER_RECORDING = ("audio", "num_samples", "gender", "speaker_id")
+ERROR_RATES = ("whisper_asr_cer", "seamlessm4t_asr_cer")
+TEXT = "raw_transcription"
+PARTS = ("id", TEXT, *PER_RECORDING)
+#: Group of a passage whose sentences are of several.
+MIXED = "mixed"
+COPY = "give the Hub's set or a copy of it"
+_CODE = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")
+
+
+class SentenceRule(NamedTuple):
+    """State how a passage is made of its sentences.
+
+    Attributes:
+        recording: Which recording of a sentence is taken: the `first`, the `longest`, or that with the `lowest_cer`, in
+            the mean over the recognizers whose error rates the set has. Of equal ones, the first.
+        pause_s: Silence between two sentences, in seconds.
+        language: Language of all rows, such as `deu_Latn`.
+    """
+
+    recording: str
+    pause_s: float
+    language: str
+
+    def choose(self, sentence: Mapping[str, Any]) -> int:
+        """Return the number of the recording that is taken.
+
+        >>> sentence = {"num_samples": [2, 9], "whisper_asr_cer": [0.0, 0.2], "seamlessm4t_asr_cer": [0.3, None]}
+        >>> [SentenceRule(name, 0.5, "deu_Latn").choose(sentence) for name in RECORDINGS]
+        [0, 1, 0]
+        """
+        costs = [0.0] * len(sentence["num_samples"])
+        if self.recording == "longest":
+            costs = [-read_number(samples) for samples in sentence["num_samples"]]
+        elif self.recording == "lowest_cer":
+            rates = [sentence[name] for name in ERROR_RATES if sentence.get(name)]
+            costs = [_mean([rate for rate in of_one if rate is not None]) for of_one in zip(*rates, strict=True)]
+        return costs.index(min(costs)) if costs else 0
+
+
+def _mean(rates: Sequence[float]) -> float:
+    return sum(rates) / len(rates) if rates else math.inf
+
+
+def read_sentence_rule(metadata: Mapping[str, Any], dataset: str) -> SentenceRule:
+    """Return how the passages of a data set, such as `belebele_deu_Latn`, are made, as the metadata of a task say.
+
+    Raises:
+        SpeechIQError: The recording or the pause is invalid, or `dataset_name` is another language than the data set's.
+    """
+    recording, pause = metadata.get("recording"), metadata.get("pause_s")
+    if recording not in RECORDINGS:
+        raise SpeechIQError(f"recording={recording!s:.40}", "unknown", f"known are {', '.join(RECORDINGS)}")
+    if not 0 <= (seconds := read_number(pause)) <= LONGEST_PAUSE:
+        raise SpeechIQError(f"pause_s={pause!s:.40}", f"not from 0 to {LONGEST_PAUSE:g} seconds", "correct it")
+    language, name = dataset.partition("_")[2], str(metadata.get("dataset_name"))
+    if _CODE.fullmatch(name) and name != language:
+        raise SpeechIQError(
+            f"metadata.dataset_name: {name}",
+            f"not the language of {dataset}, so that one task would have two languages",
+            f"run --tasks siq_{dataset.removesuffix(language)}{name}",
+        )
+    return SentenceRule(recording, seconds, language)
+
+
+class Passage(NamedTuple):
+    """Hold a passage: its name, the rows with its questions, and its sentences in order, without their audio."""
+
+    name: str
+    rows: list[int]
+    sentences: list[dict[str, Any]]
+
+
+@contextmanager
+def open_passages(source: RowSource, rule: SentenceRule, unwanted: Collection[str]) -> Iterator[Rows]:
+    """Yield one row per passage, to be read inside the block, with its joined audio and its questions.
+
+    The columns are `id` (a digest of the passage's link and the number of its first question, which is equal in all
+    languages), `text` (the sentences), `seconds`, `groups` (`gender` and `speaker`) and `questions`.
+
+    Args:
+        source: The rows of questions.
+        rule: How passages are made.
+        unwanted: Names of passages that the user leaves out, which may be invalid.
+
+    Raises:
+        SpeechIQError: A column is missing, a row is of another language, or a passage or question is invalid.
+    """
+    with load_rows(source) as rows:
+        reader = _PassageReader(rows, rule, source.dataset_path)
+        passages = reader.read_all(unwanted)
+        columns: dict[str, list[Any]] = {
+            "id": [passage.name for passage in passages],
+            "text": [" ".join(sentence[TEXT] for sentence in passage.sentences) for passage in passages],
+            "seconds": [reader.measure(passage) for passage in passages],
+            GROUPS: [_group(passage) for passage in passages],
+            QUESTIONS: [reader.read_questions(passage) if passage.sentences else [] for passage in passages],
+        }
+        yield Rows(columns, _JoinedAudio(reader, passages))
+
+
+class _PassageReader:
+    """Read passages from rows of questions; of the audio, only the recordings that are taken."""
+
+    def __init__(self, rows: Dataset, rule: SentenceRule, place: str) -> None:
+        self.rule, self.place = rule, place
+        for column in (*COLUMNS, SENTENCES):
+            if column not in rows.column_names:
+                raise SpeechIQError(place, f"no column {column!r}; it has {', '.join(rows.column_names)}", COPY)
+        names = [*COLUMNS, *([LANGUAGE] if LANGUAGE in rows.column_names else [])]
+        self.questions = rows.select_columns(names).to_list()
+        # In this format nothing is decoded, and only the parts that are read leave the disk.
+        self.sentences = rows.select_columns([SENTENCES]).with_format("arrow")
+
+    def read_all(self, unwanted: Collection[str]) -> list[Passage]:
+        groups: dict[tuple[str, str], list[int]] = {}
+        numbers: dict[tuple[str, int], int] = {}
+        for i, row in enumerate(self.questions):
+            where = f"{self.place} row {i}"
+            if row.get(LANGUAGE, self.rule.language) != self.rule.language:
+                raise SpeechIQError(
+                    where,
+                    f"its language is {row[LANGUAGE]!r:.40}, that of the task {self.rule.language}",
+                    "give rows of one language, and run the task of that language",
+                )
+            link, text = read_field(row, "link", where), read_field(row, "flores_passage", where)
+            number = read_number(row["question_number"])
+            if not number.is_integer():
+                raise SpeechIQError(where, f"question_number is {row['question_number']!r:.40}", "write a whole number")
+            if (key := (link, int(number))) in numbers:
+                raise SpeechIQError(
+                    where,
+                    f"row {numbers[key]} has the same link and question_number ({link:.80}, {number:g})",
+                    "give rows of one language, each question once",
+                )
+            numbers[key] = i
+            groups.setdefault((link, text), []).append(i)
+        passages = []
+        for (link, _), rows in groups.items():
+            rows.sort(key=lambda i: int(self.questions[i]["question_number"]))
+            digest = hashlib.sha256(link.encode()).hexdigest()[:8]
+            name = f"{digest}-{self.questions[rows[0]]['question_number']}"
+            passages.append(Passage(name, rows, [] if name in unwanted else self._read_sentences(name, rows[0])))
+        return passages
+
+    def _open(self, i: int) -> Any:
+        """Return the sentences of row i as an array of structs."""
+        return self.sentences[i : i + 1].column(SENTENCES).combine_chunks().flatten()
+
+    def _read_sentences(self, name: str, i: int) -> list[dict[str, Any]]:
+        """Return the sentences of a row in their order, each with its place in the row and the recording taken."""
+        array = self._open(i)
+        parts = [array.type.field(k).name for k in range(array.type.num_fields)]
+        if missing := [part for part in PARTS if part not in parts]:
+            fault = f"the sentences have no {missing[0]!r}; they have {', '.join(parts)}"
+            raise SpeechIQError(self.place, fault, COPY)
+        light = [part for part in (*PARTS, *ERROR_RATES) if part in parts and part != "audio"]
+        columns = {part: array.field(part).to_pylist() for part in light}
+        columns["audio"] = [[None] * (count or 0) for count in array.field("audio").value_lengths().to_pylist()]
+        sentences = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        for place, sentence in enumerate(sentences):
+            where = f"{self.place} row {i}: sentence {sentence['id']}"
+            self._check(sentence, name, where)
+            taken = self.rule.choose(sentence)
+            sentence |= {"place": place, "taken": taken} | {part: sentence[part][taken] for part in PER_RECORDING}
+        sentences.sort(key=lambda sentence: sentence["id"])
+        if not sentences or any(a["id"] == b["id"] for a, b in pairwise(sentences)):
+            fault = "two sentences have the same id" if sentences else "the passage has no recording"
+            raise SpeechIQError(f"{self.place} row {i}", fault, _leave_out(name))
+        return sentences
+
+    def _check(self, sentence: dict[str, Any], name: str, where: str) -> None:
+        fault, count = "", len(sentence["audio"])
+        lengths = {part: len(sentence[part] or ()) for part in (*PER_RECORDING, *ERROR_RATES) if sentence.get(part)}
+        if not count:
+            fault = "it has no recording"
+        elif uneven := [part for part in PER_RECORDING if lengths.get(part) != count]:
+            fault = f"it has {count} recordings and {lengths.get(uneven[0], 0)} values of {uneven[0]}"
+        elif any(lengths.get(part, count) != count for part in ERROR_RATES):
+            fault = f"it has {count} recordings and another number of error rates"
+        elif type(sentence["id"]) is not int:
+            fault = f"its id is {sentence['id']!r:.40}, not its number in the text"
+        elif not all(0 < read_number(samples) < math.inf for samples in sentence["num_samples"]):
+            fault = f"num_samples is {sentence['num_samples']!r:.80}"
+        elif self.rule.recording == "lowest_cer" and not any(sentence.get(part) for part in ERROR_RATES):
+            fault = "it has no error rates for recording=lowest_cer"
+        elif not isinstance(sentence[TEXT], str) or not sentence[TEXT].strip():
+            fault = f"{TEXT} is {sentence[TEXT]!r:.80}"
+        if fault:
+            raise SpeechIQError(where, fault, _leave_out(name))
+        sentence[TEXT] = sentence[TEXT].strip()
+
+    def read_questions(self, passage: Passage) -> list[dict[str, Any]]:
+        """Return the questions of a passage, as build_docs takes them, without `id`."""
+        questions = []
+        for i in passage.rows:
+            row = self.questions[i]
+            number = read_number(row["correct_answer_num"])
+            question = {
+                "id": passage.name,
+                "question_id": f"{passage.name}-q{row['question_number']}",
+                "question": row["question"],
+                "options": [row[option] for option in OPTIONS],
+                "answer": LETTERS[int(number) - 1] if number in range(1, len(OPTIONS) + 1) else str(number),
+            }
+            if fault := find_fault(question | {"writer": "Belebele", "checkers": [], "prompt_version": 0}):
+                raise SpeechIQError(f"{self.place} row {i}", fault, _leave_out(passage.name))
+            questions.append(question)
+        return questions
+
+    def measure(self, passage: Passage) -> float:
+        """Return the seconds of a passage by the numbers of samples in the set."""
+        pauses = self.rule.pause_s * max(0, len(passage.sentences) - 1)
+        samples: int = sum(sentence["num_samples"] for sentence in passage.sentences)
+        return samples / SAMPLING_RATE + pauses
+
+    def join(self, passage: Passage) -> np.ndarray:
+        """Return the samples of a passage: its sentences, with silence between them."""
+        array = self._open(passage.rows[0])
+        pause = np.zeros(round(self.rule.pause_s * SAMPLING_RATE), np.float32)
+        parts = []
+        for sentence in passage.sentences:
+            where = f"{self.place} row {passage.rows[0]}: sentence {sentence['id']}, recording {sentence['taken'] + 1}"
+            audio = array.field("audio")[sentence["place"]].as_py()[sentence["taken"]] or {}
+            content = audio.get("bytes") or (Path(audio["path"]) if audio.get("path") else None)
+            try:
+                if content is None:
+                    raise SpeechIQError(where, "the recording is empty")
+                parts += [pause, decode(content, 0.0, inspect(content, where).duration)]
+            except SpeechIQError as error:
+                raise SpeechIQError(error.thing, error.fault, _leave_out(passage.name)) from error
+        return np.concatenate(parts[1:])
+
+
+def _leave_out(name: str) -> str:
+    return f"correct the row, or leave the passage out with --metadata leave_out={name}"
+
+
+def _group(passage: Passage) -> dict[str, str]:
+    """Return the gender and the speaker of a passage; `mixed` and all speakers in order if sentences differ."""
+    genders = {str(sentence["gender"]).lower() for sentence in passage.sentences}
+    speakers = dict.fromkeys(str(sentence["speaker_id"]) for sentence in passage.sentences)
+    return {"gender": genders.pop() if len(genders) == 1 else MIXED, "speaker": "+".join(speakers)}
+
+
+class _JoinedAudio:
+    """Encode the joined audio of a passage when it is read."""
+
+    def __init__(self, reader: _PassageReader, passages: Sequence[Passage]) -> None:
+        self.reader, self.passages = reader, passages
+
+    def __len__(self) -> int:
+        return len(self.passages)
+
+    def __getitem__(self, i: int) -> bytes:
+        return encode_samples(self.reader.join(self.passages[i]))

@@ -1,0 +1,75 @@
+"""Three levels of a language end to end: from a hub that `HF_ENDPOINT` names to rows with clusters and groups."""
+
+import json
+import os
+
+import pytest
+
+from tests.conftest import run
+from tests.siq_tasks.belebele import question, record, sentence, serve, write_set
+
+pytestmark = pytest.mark.slow
+LEVELS = ("remember", "understand", "apply")
+ONLY = {"SIQ_TASKS": "only", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+
+
+def lm_eval(*arguments, **environment):
+    return run("lm_eval", *arguments, env=os.environ | ONLY | environment)
+
+
+@pytest.fixture(scope="module")
+def rows(tiny_cascade, demo_models, tmp_path_factory):
+    """The sample rows of each level, from one run of a tiny recognizer and a tiny language model."""
+    folder = tmp_path_factory.mktemp("belebele")
+    both = [sentence(1, "Erster Satz.", record("kennedy", 3.0)), sentence(2, "Zweiter.", record("kennedy", 3.0, 4.0))]
+    other = [sentence(3, "Ein anderer Satz.", record("austen", 4.0), gender=["MALE"])]
+    # Above the window of 30 s of Whisper.
+    long = [sentence(4 + i, "Ein langer Satz.", record(f"parliament-{i + 1}", 17.0)) for i in range(2)]
+    asked = [question("a", 1, both), question("a", 2, both), question("b", 1, other), question("c", 1, long)]
+    write_set(folder / "hub", asked)
+    own = {"HF_HUB_OFFLINE": "", "HF_HOME": str(folder / "home"), "no_proxy": "*", "SIQ_STORE": "off"}
+    with serve(folder / "hub") as address:
+        done = lm_eval(
+            *("run", "--model", "hf-audio", "--model_args", f"pretrained={tiny_cascade.spec}"),
+            *("--tasks", "siq_belebele_deu_Latn", "--metadata", f"embedder={demo_models[-1]},recording=longest"),
+            *("--device", "cpu", "--log_samples", "--output_path", str(folder / "runs")),
+            **own,
+            HF_ENDPOINT=address,
+        )
+    assert done.returncode == 0, done.stderr[-3000:]
+    (results,) = folder.joinpath("runs").rglob("results_*.json")
+    files = {level: next(results.parent.glob(f"samples_siq_belebele_deu_Latn_{level}_*")) for level in LEVELS}
+    samples = {level: [json.loads(line) for line in file.read_text().splitlines()] for level, file in files.items()}
+    return samples, json.loads(results.read_text())["configs"], folder
+
+
+def test_a_run_of_a_language_has_three_levels_of_the_same_passages(rows):
+    samples, configs, _ = rows
+    assert [len(samples[level]) for level in LEVELS] == [3, 3, 4]
+    passages = {level: {row["doc"]["id"]: row["doc"]["cluster"] for row in samples[level]} for level in LEVELS}
+    assert passages["remember"] == passages["understand"] == passages["apply"]
+    assert {row["doc"]["gender"] for row in samples["apply"]} == {"female", "male"}
+    assert max(row["doc"]["audio"]["duration"] for row in samples["remember"]) == 34.5
+    for level in LEVELS:
+        about = configs[f"siq_belebele_deu_Latn_{level}"]["metadata"]
+        assert (about["recording"], about["pause_s"], about["dataset_commit"]) == ("longest", 0.5, "1" * 40)
+        assert about["dataset_name"] == "deu_Latn" and about["group_by"] == ["gender", "speaker"]
+    columns = dict(zip(LEVELS, ("wer", "similarity", "acc"), strict=True))
+    assert all(isinstance(row[columns[level]], float) for level in LEVELS for row in samples[level])
+
+
+def test_a_level_is_scored_by_group(rows):
+    done = run("siq", "score", str(rows[2] / "runs"), "--levels", "apply", "--group-by", "gender")
+    assert done.returncode == 0, done.stderr
+    assert "Suite siq by gender" in done.stdout
+    assert "Female" in done.stdout and "Male" in done.stdout
+
+
+def test_lm_eval_validates_the_group_and_names_the_nearest_language():
+    valid = lm_eval("validate", "--tasks", "siq_belebele,siq_belebele_deu_Latn,siq_belebele_yor_Latn_apply")
+    assert valid.returncode == 0 and "All tasks found and valid" in valid.stdout
+    wrong = lm_eval(
+        "run", "--model", "hf-audio", "--model_args", "pretrained=gold", "--tasks", "siq_belebele_deu_Latin"
+    )
+    assert wrong.returncode != 0
+    assert "--tasks siq_belebele_deu_Latin: no such task; did you mean siq_belebele_deu_Latn?" in wrong.stderr

@@ -1,0 +1,230 @@
+"""Passages of Belebele-FLEURS: a parquet set with the columns of the Hub's, joined audio, and rows that are refused."""
+
+import datasets
+import numpy as np
+import pytest
+from huggingface_hub import close_session, constants
+from lm_eval.tasks import TaskManager
+
+from speechiq.core.checkpoints.hub import notice_offline
+from speechiq.core.clip import file_clip
+from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.choice import LETTERS
+from speechiq.siq_tasks.loaders import passages
+from tests.siq_tasks.belebele import question, read, record, sentence, serve, write_set
+
+pytestmark = pytest.mark.slow
+ASK = {"dataset": "belebele_deu_Latn", "dataset_name": "deu_Latn", "recording": "first", "pause_s": 0.5}
+KENNEDY = [record("kennedy", 3.5), record("kennedy", 3.5, 3.5), record("kennedy", 3.0, 7.5)]
+AUSTEN = [record("austen", 4.0), record("austen", 5.0, 4.0)]
+#: Two readers of one sentence: the second is longer, the third has the fewest errors.
+RATES = {"whisper_asr_cer": [0.3, 0.2, 0.1], "seamlessm4t_asr_cer": [0.3, None, 0.1], "gender": ["MALE"] * 3}
+PASSAGES = {
+    "a": [sentence(452, "Zweiter Satz.", KENNEDY[1]), sentence(451, "Erster Satz.", KENNEDY[0], speaker_id=[7])],
+    "b": [sentence(9, "Ein Satz.", AUSTEN[0], AUSTEN[1], KENNEDY[2], **RATES), sentence(10, "Noch einer.", KENNEDY[1])],
+}
+
+
+@pytest.fixture
+def rows():
+    return [
+        question("a", 2, PASSAGES["a"], answer="4"),
+        question("b", 1, PASSAGES["b"]),
+        question("a", 1, PASSAGES["a"], answer="1"),
+    ]
+
+
+@pytest.fixture
+def hub(tmp_path, own_cache, rows):
+    return write_set(tmp_path / "hub", rows)
+
+
+@pytest.fixture
+def address(hub):
+    with serve(hub) as address:
+        yield address
+
+
+def read_set(folder, **metadata):
+    return passages.list_clips(**ASK | {"dataset_path": str(folder)} | metadata)
+
+
+def load_level(level, folder, **metadata):
+    (task,) = load_tasks(f"siq_belebele_deu_Latn_{level}", dataset_path=str(folder), **metadata)
+    return task
+
+
+def load_tasks(names, **metadata):
+    return list(TaskManager(include_defaults=False, metadata=metadata).load(names)["tasks"].values())
+
+
+def silence(seconds):
+    return np.zeros(round(16_000 * seconds), np.float32)
+
+
+def test_a_passage_is_its_sentences_in_the_order_of_their_ids_with_pauses(hub):
+    long, short = read_set(hub)
+    assert [clip["text"] for clip in (long, short)] == ["Ein Satz. Noch einer.", "Erster Satz. Zweiter Satz."]
+    expected = np.concatenate([read(AUSTEN[0]), silence(0.5), read(KENNEDY[1])])
+    assert np.array_equal(file_clip(long).samples, expected) and long["duration"] == len(expected) / 16_000
+    expected = np.concatenate([read(KENNEDY[0]), silence(0.5), read(KENNEDY[1])])
+    assert np.array_equal(file_clip(short).samples, expected)
+
+
+@pytest.mark.parametrize(("rule", "taken"), [("first", AUSTEN[0]), ("longest", AUSTEN[1]), ("lowest_cer", KENNEDY[2])])
+def test_the_rule_chooses_one_recording_per_sentence(hub, rule, taken):
+    (clip,) = (clip for clip in read_set(hub, recording=rule, pause_s=0) if clip["text"] == "Ein Satz. Noch einer.")
+    assert np.array_equal(file_clip(clip).samples, np.concatenate([read(taken), read(KENNEDY[1])]))
+
+
+def test_a_passage_has_its_gender_and_speakers_or_says_that_they_differ(hub):
+    mixed, same = read_set(hub)
+    assert mixed["groups"] == {"gender": "mixed", "speaker": "1"}
+    assert same["groups"] == {"gender": "female", "speaker": "7+1"}
+
+
+def test_levels_share_passages_and_apply_asks_each_question(hub, demo_models):
+    remember, understand = load_level("remember", hub), load_level("understand", hub, embedder=str(demo_models[-1]))
+    apply = load_level("apply", hub)
+    clips = {doc["id"]: doc for doc in remember.eval_docs}
+    assert list(understand.eval_docs["id"]) == list(clips) and len(clips) == 2
+    docs = list(apply.eval_docs)
+    assert len(docs) == 3 and len({doc["question_id"] for doc in docs}) == 3
+    for doc in docs:
+        clip = clips[doc["id"]]
+        assert doc["cluster"] == clip["cluster"] == doc["id"]
+        assert (doc["audio"], doc["gender"], doc["speaker"]) == (clip["audio"], clip["gender"], clip["speaker"])
+    answers = {doc["question"]: doc["options"][LETTERS.index(doc["answer"])] for doc in docs}
+    assert answers == {"Frage 1 zu a?": "Antwort 1", "Frage 2 zu a?": "Antwort 4", "Frage 1 zu b?": "Antwort 2"}
+    about = apply.config.metadata
+    assert (about["recording"], about["pause_s"], about["dataset"]) == ("first", 0.5, "belebele_deu_Latn")
+    assert about["group_by"] == ["gender", "speaker"] and about["rows"] == 2
+
+
+def test_passages_of_two_languages_have_the_same_names(hub, tmp_path):
+    english = write_set(tmp_path / "english", [question("b", 1, PASSAGES["b"], language="eng_Latn")], "eng_Latn")
+    (clip,) = read_set(english, dataset="belebele_eng_Latn", dataset_name="eng_Latn")
+    assert clip["id"].partition("/")[2] == read_set(hub)[0]["id"].partition("/")[2]
+
+
+def test_a_subset_has_the_same_passages_on_every_level(hub):
+    docs = [load_level(level, hub, subset=1).eval_docs for level in ("remember", "apply")]
+    assert set(docs[0]["id"]) == set(docs[1]["id"]) and len(docs[0]) == 1
+
+
+def test_a_second_run_reads_no_rows(hub, monkeypatch):
+    first = read_set(hub)
+    monkeypatch.setattr(passages.clips, "open_passages", lambda *_: pytest.fail("rows were read again"))
+    assert read_set(hub) == first
+
+
+def test_the_set_is_loaded_from_a_hub(hub, address, tmp_path, monkeypatch):
+    template = f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+    for module, name, value in (
+        (constants, "ENDPOINT", address),
+        (constants, "HUGGINGFACE_CO_URL_TEMPLATE", template),
+        (constants, "HF_HUB_OFFLINE", False),
+        (constants, "HF_HUB_CACHE", str(tmp_path / "hub-cache")),
+        (datasets.config, "HF_ENDPOINT", address),
+        (datasets.config, "HF_HUB_OFFLINE", False),
+        (datasets.config, "HF_DATASETS_CACHE", tmp_path / "datasets"),
+    ):
+        monkeypatch.setattr(module, name, value)
+    notice_offline.cache_clear()
+    close_session()
+    try:
+        remember, apply = load_tasks(["siq_belebele_deu_Latn_remember", "siq_belebele_deu_Latn_apply"])
+    finally:
+        notice_offline.cache_clear()
+        close_session()
+    assert remember.config.metadata["dataset_commit"] == "1" * 40
+    assert [clip["id"] for clip in read_set(hub)] == list(remember.eval_docs["id"])
+    assert len(apply.eval_docs) == 3
+
+
+def break_audio(rows):
+    damaged = AUSTEN[0][: len(AUSTEN[0]) // 2]
+    rows[1]["sentence_data"] = [sentence(9, "Ein Satz.", AUSTEN[0], audio=[{"bytes": damaged, "path": "a.wav"}])]
+
+
+def change(part, value):
+    def spoil(rows):
+        rows[1]["sentence_data"] = [PASSAGES["b"][1] | {part: value}]
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    ("spoil", "error"),
+    [
+        (lambda rows: rows[1].update(sentence_data=[]), "row 1: the passage has no recording; .* leave_out=.*-1$"),
+        (change("audio", []), "row 1: sentence 10: it has no recording; correct the row, or leave .* leave_out="),
+        (change("audio", [{"bytes": None, "path": None}]), "sentence 10, recording 1: the recording is empty; .*leave"),
+        (
+            break_audio,
+            "row 1: sentence 9, recording 1: .*; correct the row, or leave the passage out with --m",
+        ),
+        (change("gender", ["MALE", "MALE"]), "sentence 10: it has 1 recordings and 2 values of gender"),
+        (change("whisper_asr_cer", [0.1, 0.1]), "sentence 10: it has 1 recordings and another number of error rates"),
+        (change("num_samples", [0]), r"sentence 10: num_samples is \[0\]"),
+        (change("id", None), "sentence None: its id is None, not its number in the text"),
+        (change("raw_transcription", " "), "sentence 10: raw_transcription is ' '"),
+        (
+            lambda rows: rows[1].update(dialect="fra_Latn"),
+            "row 1: its language is 'fra_Latn', that of the task deu",
+        ),
+        (
+            lambda rows: rows[0].update(question_number=1),
+            "row 2: row 0 has the same link and question_number .a, 1.;",
+        ),
+        (lambda rows: rows[1].update(question_number=None), "row 1: question_number is None; write a whole number"),
+        (lambda rows: rows[1].update(correct_answer_num="5"), "row 1: 'answer' is '5.0', which is not one of its opt"),
+        (lambda rows: rows[1].update(mc_answer2="Antwort 1"), "row 1: options .* are not all different; .* leave_out="),
+        (lambda rows: rows[1].update(link=None), "row 1: link is None"),
+        (lambda rows: [row.pop("mc_answer3") for row in rows], "no column 'mc_answer3'; it has link, .*; give the Hub"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_one_line(own_cache, tmp_path, rows, spoil, error):
+    spoil(rows)
+    with pytest.raises(SpeechIQError, match=error) as refused:
+        read_set(write_set(tmp_path / "spoilt", rows))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("spoil", [lambda rows: rows[1].update(sentence_data=[]), break_audio, change("audio", [])])
+def test_a_spoilt_passage_can_be_left_out_as_the_error_says(own_cache, tmp_path, rows, spoil):
+    spoil(rows)
+    folder = write_set(tmp_path / "spoilt", rows)
+    with pytest.raises(SpeechIQError) as refused:
+        read_set(folder)
+    name = str(refused.value).partition("leave_out=")[2]
+    assert [clip["text"] for clip in read_set(folder, leave_out=name)] == ["Erster Satz. Zweiter Satz."]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "error"),
+    [
+        ({"recording": "best"}, "recording=best: unknown; known are first, longest, lowest_cer"),
+        ({"pause_s": -1}, "pause_s=-1: not from 0 to 10 seconds; correct it"),
+        ({"pause_s": "long"}, "pause_s=long: not from 0 to 10 seconds"),
+        (
+            {"dataset_name": "fra_Latn"},
+            "dataset_name: fra_Latn: not the language of belebele_deu_Latn, so that one task would have two languages; "
+            "run --tasks siq_belebele_fra_Latn",
+        ),
+    ],
+)
+def test_settings_that_make_no_passages_are_refused(hub, metadata, error):
+    with pytest.raises(SpeechIQError, match=error):
+        read_set(hub, **metadata)
+
+
+def test_error_rates_are_needed_only_by_the_rule_that_reads_them(own_cache, tmp_path, rows):
+    for each in rows:
+        each["sentence_data"] = [
+            part | {"whisper_asr_cer": None, "seamlessm4t_asr_cer": []} for part in each["sentence_data"]
+        ]
+    folder = write_set(tmp_path / "without", rows)
+    assert len(read_set(folder)) == 2
+    with pytest.raises(SpeechIQError, match="it has no error rates for recording=lowest_cer"):
+        read_set(folder, recording="lowest_cer")
