@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from speechiq.engines.languages import KEY
 from speechiq.siq_tasks.task_files import join_metadata, read_mapping, read_task
 
 HERE = Path(__file__).parents[1]
@@ -51,11 +52,11 @@ def list_language_tasks() -> list[LanguageTask]:
     tasks = []
     for file in sorted(HERE.rglob(LANGUAGES)):
         listed, family = read_mapping(file), file.parent.name
-        for language in listed["languages"]:
-            group = f"siq_{family}_{language}"
-            tags = [group, f"siq_{family}"] if language in listed["chosen"] else [group]
+        for name, code in listed["languages"].items():
+            group = f"siq_{family}_{name}"
+            tags = [group, f"siq_{family}"] if name in listed["chosen"] else [group]
             # The one place for what depends on the language alone.
-            metadata = {"family": family, "dataset": f"{family}_{language}", "dataset_name": language}
+            metadata = {"family": family, "dataset": f"{family}_{name}", "dataset_name": name, KEY: code}
             for level in listed["levels"]:
                 keys = {"task": f"{group}_{level}", "tag": tags, "metadata": metadata}
                 tasks.append(LanguageTask(file.with_name(f"_{level}.yaml"), keys))

@@ -19,7 +19,7 @@ def lm_eval(*arguments, **environment):
 
 @pytest.fixture(scope="module")
 def rows(tiny_cascade, demo_models, tmp_path_factory):
-    """The sample rows of each level, from one run of a tiny recognizer and a tiny language model."""
+    """The sample rows of each level, from one run of a multilingual recognizer and a tiny language model."""
     folder = tmp_path_factory.mktemp("belebele")
     both = [sentence(1, "Erster Satz.", record("kennedy", 3.0)), sentence(2, "Zweiter.", record("kennedy", 3.0, 4.0))]
     other = [sentence(3, "Ein anderer Satz.", record("austen", 4.0), gender=["MALE"])]
@@ -30,7 +30,7 @@ def rows(tiny_cascade, demo_models, tmp_path_factory):
     own = {"HF_HUB_OFFLINE": "", "HF_HOME": str(folder / "home"), "no_proxy": "*", "SIQ_STORE": "off"}
     with serve(folder / "hub") as address:
         done = lm_eval(
-            *("run", "--model", "hf-audio", "--model_args", f"pretrained={tiny_cascade.spec}"),
+            *("run", "--model", "hf-audio", "--model_args", f"pretrained=demo:whisper-base+{tiny_cascade.spec.partition('+')[2]}"),
             *("--tasks", "siq_belebele_deu_Latn", "--metadata", f"embedder={demo_models[-1]},recording=longest"),
             *("--device", "cpu", "--log_samples", "--output_path", str(folder / "runs")),
             **own,
