@@ -266,7 +266,8 @@ def _describe_gap(pool: ScoreMatrix, systems: Sequence[System], level: str, row:
     else:
         gap = f"{pool.levels[level].show(pool.means[level][better[0]] - pool.means[level][row]):.2f} points"
     names = tuple(systems[place].name for place in better)
-    return Beaten(control.name, level, names, gap, separates(pool.raw[level][[row, better[0]]]))
+    beyond_chance = separates(pool.raw[level][[row, better[0]]], pool.number_clusters(level))
+    return Beaten(control.name, level, names, gap, beyond_chance)
 
 
 def _find_above_floor(pool: ScoreMatrix, systems: Sequence[System]) -> dict[str, AboveFloor]:
