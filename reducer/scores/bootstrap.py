@@ -185,5 +185,4 @@ def _between(raw: np.ndarray, clusters: np.ndarray, lowest: float, highest: floa
     span = largest - least
     shares, sizes = (raw - least[:, None]) / span[:, None], np.ones(raw.shape[1])
     sums, sizes = sum_clusters(shares, clusters), sum_clusters(sizes, clusters)
-    found = wilson(sums, sizes, raw.shape[1] if len(sizes) < raw.shape[1] else 0)
-    return Interval(*(least + end * span for end in found))
+    return Interval(*(least + end * span for end in wilson(sums, sizes, raw.shape[1])))
