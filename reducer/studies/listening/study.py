@@ -23,7 +23,6 @@ from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats import proportion
 from speechiq.reducer.stats.bootstrap import resample
-from speechiq.reducer.stats.clusters import number_clusters
 from speechiq.reducer.stats.estimate import UNDEFINED, Difference, Estimate
 from speechiq.reducer.stats.interval import Interval
 from speechiq.reducer.stats.permutation import permute
@@ -112,11 +111,10 @@ def compare(system: str, category: Category, runs: Mapping[str, System], draws: 
     require_equal(differing)
     kept = complete(share(run._replace(name=variant) for variant, run in runs.items()))
     pool, scale = align(kept), category.measure.sign * float(category.measure.show_score(1.0))
-    clips = pool.clips[category.name]
-    numbers = number_clusters(clips, pool.clusters)
     raw = dict(zip(pool.systems, pool.raw[category.name], strict=True))
     pairs = {variant: (TEXT, AUDIO) if variant == TEXT else (AUDIO, variant) for variant in runs if variant != AUDIO}
     scores, differences = _resample(pool, category.name, [*pairs.values()], draws, seed)
+    numbers = pool.number_clusters(category.name)
     p = permute(np.array([raw[a] - raw[b] for a, b in pairs.values()]), seed, numbers).tolist()
     tested = {
         variant: difference._replace(p=chance).map(scale)
@@ -130,8 +128,8 @@ def compare(system: str, category: Category, runs: Mapping[str, System], draws: 
         {variant: tested[variant] for variant in BLIND if variant in tested},
         _count_right(kept, category, pool.clusters),
         len(kept[0].scores[category.name]),
-        len(clips),
-        int(numbers.max()) + 1,
+        len(pool.clips[category.name]),
+        pool.count_clusters(category.name),
     )
 
 
