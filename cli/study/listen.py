@@ -14,6 +14,7 @@ from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples
+from speechiq.reducer.stats.coverage import name_units
 from speechiq.reducer.studies.listening.grid import as_grids, as_records
 from speechiq.reducer.studies.listening.study import study
 from speechiq.reducer.tables.publish import Publication, list_outputs, publish
@@ -48,7 +49,6 @@ def listen(
     rows = study(found, bootstrap, 0)
     tasks = [*chain.from_iterable(found.tasks.values()), *variants]
     records = list(as_records(rows))
-    units = "clusters" if any(row.clusters < row.clips for row in rows) else "clips"
-    lines = [describe_samples(bootstrap, 0, units)] if bootstrap else []
+    lines = [describe_samples(bootstrap, 0, name_units(rows))] if bootstrap else []
     publication = Publication("speechiq-listen", as_grids(rows, bootstrap), {"systems": records}, records, lines)
     publish(publication, outputs, runs, tasks, explain)

@@ -64,9 +64,8 @@ class ScoreMatrix(NamedTuple):
     @property
     def units(self) -> str:
         """Return the noun of what a draw takes."""
-        return (
-            "clips" if all(self.count_clusters(level) == len(self.clips[level]) for level in self.clips) else "clusters"
-        )
+        clips = [*set().union(*self.clips.values())]
+        return "clusters" if number_clusters(clips, self.clusters).max() < len(clips) - 1 else "clips"
 
     @property
     def means(self) -> dict[str, np.ndarray]:

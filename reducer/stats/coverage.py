@@ -39,6 +39,15 @@ def count_units(clips: int, clusters: int) -> str:
     return count_of(clips, "clip") + f" in {count_of(clusters, 'cluster')}" * (clusters < clips)
 
 
+def name_units(samples: Iterable[Any]) -> str:
+    """Return the noun of what draws take: clusters if a record of some has fewer `clusters` than `clips`.
+
+    >>> name_units([Estimate(0.5, clusters=14, clips=14), Estimate(0.5, clusters=6, clips=200)])
+    'clusters'
+    """
+    return "clusters" if any(sample.clusters < sample.clips for sample in samples) else "clips"
+
+
 def caution_of_clusters(clips: int, clusters: int) -> str | None:
     """Return the caution about intervals from few clusters; None from 10 on, and if no two clips share one.
 

@@ -81,8 +81,7 @@ class GroupScores(NamedTuple):
     def lines(self) -> Iterator[str]:
         """Yield what to know about the comparison, a line each."""
         board, pool = self.scoreboard, self.scoreboard.pool
-        clusters, counts = clusters_of(pool), board.remarks.counts
-        units = "clusters" if any(map(pool.clusters.get, set().union(*pool.clips.values()))) else "clips"
+        clusters, counts, units = clusters_of(pool), board.remarks.counts, pool.units
         sizes = [
             f"{title(group)} {count_of(counts[group].items, counts[group].noun)}"
             + f" of {count_of(len(clusters[group]), units[:-1])}" * (units == "clusters" or counts[group].several)
