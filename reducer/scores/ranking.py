@@ -15,7 +15,7 @@ from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.remarks import explain_few, explain_no_siq, has_scale, observe
 from speechiq.reducer.scores.scale import DEFAULT_RULE, NoSpread, calibrate, competition_ranks, flat, score
-from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
+from speechiq.reducer.scores.score_matrix import align
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.interval import Interval
 
@@ -85,22 +85,17 @@ def rank_groups(scoreboard: Scoreboard, field: str) -> list[GroupBoard]:
     boards = []
     for categories, systems, without in split_groups(scoreboard.systems, field):
         groups, clips = _describe(scoreboard.suite, systems), scoreboard.pool
-        if all(len(names) == 1 for names in clusters_of(groups.pool).values()):
+        if all(groups.pool.count_clusters(group) == 1 for group in groups.pool.clips):
             groups, clips = groups._replace(pool=groups.pool._replace(clusters={})), clips._replace(clusters={})
         bars = scoreboard.bars and resample_alone(
             groups.pool, clips, draws=scoreboard.bars.draws, seed=scoreboard.bars.seed
         )
-        for group, names in clusters_of(groups.pool).items():
-            if bars and len(names) == 1:
+        for group in groups.pool.clips if bars else ():
+            if groups.pool.count_clusters(group) == 1:
                 bars.intervals[group] = Interval(*np.full((2, len(systems)), np.nan))
         groups = groups._replace(mismatches=scoreboard.mismatches, bars=bars)
         boards.append(GroupBoard(field, categories, groups, without))
     return boards
-
-
-def clusters_of(pool: ScoreMatrix) -> dict[str, set[str]]:
-    """Return level -> the clusters of its clips; a clip without one is its own."""
-    return {level: {pool.clusters.get(clip, clip) for clip in clips} for level, clips in pool.clips.items()}
 
 
 def rank_means(means: np.ndarray) -> np.ndarray:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.scores.ranking import GroupBoard, clusters_of, rank_groups
+from speechiq.reducer.scores.ranking import GroupBoard, rank_groups
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.estimate import Difference
@@ -46,10 +46,12 @@ class GroupScores(NamedTuple):
         board: The scores of each group.
         pairs: For each system, in the order of the pool, the differences of all pairs of groups, in the unit of the
             column.
+        clusters: Group -> number of its clusters.
     """
 
     board: GroupBoard
     pairs: tuple[Pairs, ...]
+    clusters: Mapping[str, int]
 
     @property
     def scoreboard(self) -> Scoreboard:
@@ -65,8 +67,11 @@ class GroupScores(NamedTuple):
 
     def gap(self, row: int) -> Gap | None:
         """Return the largest gap of the system of a row; None without two groups that are compared."""
-        means = {group: scores[row] for group, scores in self.scoreboard.means.items() if group not in self.lone}
-        means = {group: mean for group, mean in means.items() if not math.isnan(mean)}
+        means = {
+            group: scores[row]
+            for group, scores in self.scoreboard.means.items()
+            if self.clusters[group] >= FEWEST and not math.isnan(scores[row])
+        }
         if len(means) < 2:
             return None
         best, worst = max(means, key=means.__getitem__), min(reversed(means), key=means.__getitem__)
@@ -76,15 +81,15 @@ class GroupScores(NamedTuple):
     @property
     def lone(self) -> list[str]:
         """Return the groups with too few clusters for a comparison."""
-        return [group for group, names in clusters_of(self.scoreboard.pool).items() if len(names) < FEWEST]
+        return [group for group, count in self.clusters.items() if count < FEWEST]
 
     def lines(self) -> Iterator[str]:
         """Yield what to know about the comparison, a line each."""
         board, pool = self.scoreboard, self.scoreboard.pool
-        clusters, counts, units = clusters_of(pool), board.remarks.counts, pool.units
+        counts, units = board.remarks.counts, pool.units
         sizes = [
             f"{title(group)} {count_of(counts[group].items, counts[group].noun)}"
-            + f" of {count_of(len(clusters[group]), units[:-1])}" * (units == "clusters" or counts[group].several)
+            + f" of {count_of(self.clusters[group], units[:-1])}" * (units == "clusters" or counts[group].several)
             for group in pool.clips
         ]
         yield f"by {self.board.field}: the mean over the items of {', '.join(map(title, self.board.categories))}"
@@ -96,16 +101,15 @@ class GroupScores(NamedTuple):
             yield Important(
                 f"no gap counts {names}: a group of one {units[:-1]} has no error; merge it, or add {units}"
             )
-        counts_of_clusters = [len(names) for names in clusters.values() if len(names) >= FEWEST]
-        if board.bars and (ways := count_ways(counts_of_clusters)) < FEWEST_WAYS:
+        compared = [count for count in self.clusters.values() if count >= FEWEST]
+        if board.bars and (ways := count_ways(compared)) < FEWEST_WAYS:
             yield Important(
                 f"no p below {1 / ways:.2g}: there are too few {units} to find a gap; add {units}, or merge groups"
             )
         yield Important(self._pairing())
         yield from map(Important, self._compositions())
         if board.bars:
-            compared = len(pool.clips) - len(self.lone)
-            pairs = f", for all {compared * (compared - 1) // 2} pairs of groups together" * (compared > 2)
+            pairs = f", for all {math.comb(len(compared), 2)} pairs of groups together" * (len(compared) > 2)
             yield (
                 f"best - worst: the largest gap of each system; interval and p come from {board.bars.draws} "
                 f"permutations of the groups of {units}{pairs}"
@@ -168,13 +172,16 @@ def score_groups(scoreboard: Scoreboard, field: str) -> list[GroupScores]:
         SpeechIQError: There is only one group, no group has two clusters, or two systems have an item in different
             groups.
     """
-    boards = rank_groups(scoreboard, field)
-    for board in boards:
-        _refuse_few(board)
-    return [GroupScores(board, tuple(_compare(board.scoreboard))) for board in boards]
+    scores = []
+    for board in rank_groups(scoreboard, field):
+        pool = board.scoreboard.pool
+        clusters = {group: pool.count_clusters(group) for group in pool.clips}
+        _refuse_few(board, clusters)
+        scores.append(GroupScores(board, tuple(_compare(board.scoreboard)), clusters))
+    return scores
 
 
-def _refuse_few(board: GroupBoard) -> None:
+def _refuse_few(board: GroupBoard, clusters: Mapping[str, int]) -> None:
     pool, where = board.scoreboard.pool, f"--group-by {board.field}, {', '.join(map(title, board.categories))}"
     if len(pool.clips) < 2:
         group, clips = next(iter(pool.clips.items()))
@@ -183,7 +190,7 @@ def _refuse_few(board: GroupBoard) -> None:
             f"all {count_of(len(clips), 'clip')} have the group {group!r:.80}, so that there is nothing to compare",
             "run clips of another group as well, or leave it out",
         )
-    if all(len(names) < FEWEST for names in clusters_of(pool).values()):
+    if max(clusters.values()) < FEWEST:
         raise SpeechIQError(
             where,
             f"each of the {len(pool.clips)} groups, such as {next(iter(pool.clips))!r:.80}, has one clip",
