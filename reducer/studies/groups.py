@@ -128,25 +128,22 @@ class GroupScores(NamedTuple):
     def _compositions(self) -> Iterator[str]:
         """Yield how groups differ most in their categories and data sets."""
         system = self.scoreboard.systems[0]
-        kinds = {
+        aspects = {
             "category": {group: Counter(item[-1] for item in items) for group, items in system.scores.items()},
             "data set": {
                 group: Counter(system.datasets[item[0]] for item in items) for group, items in system.scores.items()
             },
         }
-        for kind, counts in kinds.items():
+        for aspect, counts in aspects.items():
             shares = {
                 name: {group: count[name] / count.total() for group, count in counts.items()}
                 for name in sorted(set().union(*counts.values()))
             }
             name = max(shares, key=lambda name: np.ptp([*shares[name].values()]))
-            most, least = (
-                max(shares[name], key=shares[name].__getitem__),
-                min(shares[name], key=shares[name].__getitem__),
-            )
+            most, least = (choose(shares[name], key=shares[name].__getitem__) for choose in (max, min))
             if shares[name][most] - shares[name][least] >= UNEQUAL:
                 yield (
-                    f"groups differ in {kind}: {title(name)} has {100 * shares[name][most]:.0f} % of the items of "
+                    f"groups differ in {aspect}: {title(name)} has {100 * shares[name][most]:.0f} % of the items of "
                     f"{title(most)} and {100 * shares[name][least]:.0f} % of {title(least)}"
                 )
 
