@@ -68,26 +68,13 @@ def notes_of(prediction: Prediction) -> Iterator[str]:
 
 def as_content(prediction: Prediction) -> dict[str, Any]:
     """Return the content of the JSON file."""
-    names = [
-        "labels",
-        "items",
-        "failures",
-        "clips",
-        "clusters",
-        "systems",
-        "draws",
-        "left_out",
-        "seed",
-        "baseline",
-        "notes",
-    ]
+    apart = ("predictors", "gaps", "units", "risks")
     return {
-        **{name: getattr(prediction, name) for name in names},
+        **{name: value for name, value in prediction._asdict().items() if name not in apart},
         "predictors": [
             predictor._asdict() | {"opposite_direction": predictor.opposite} for predictor in prediction.predictors
         ],
         "differences": [{"metric_a": a, "metric_b": b} | gap.record for (a, b), gap in prediction.gaps.items()],
-        "combinations": prediction.combinations,
     }
 
 
