@@ -21,7 +21,7 @@ from speechiq.core.suggestions import did_you_mean
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
 from speechiq.reducer.runs import rows
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.stats.bootstrap import bootstrap
+from speechiq.reducer.stats.bootstrap import resample
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.proportion import share
 
@@ -119,7 +119,7 @@ def _measure(
         def rate(counts: np.ndarray) -> np.ndarray:
             return np.asarray(counts @ more / (counts @ places))
 
-        above = bootstrap(rate, clips, clusters, draws=draws, seed=seed)
+        above = resample(rate, clips, clusters, draws=draws, seed=seed).estimate
         if not more.any():  # draws without any difference say nothing about the next clip
             above = above._replace(low=math.nan, high=math.nan)
     return LearnedErrors(
