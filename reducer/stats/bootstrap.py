@@ -65,12 +65,11 @@ class Resampled(NamedTuple):
         gap = self.values[:, a] - self.values[:, b]
         estimate, drawn = self._estimate(gap), gap[1:][~np.isnan(gap[1:])]
         rarer = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
-        p = min(1.0, 2 * (rarer + 1) / (len(drawn) + 1)) if len(drawn) else math.nan
-        if self.clusters < self.clips:
+        p = min(1.0, 2 * (rarer + 1) / (len(drawn) + 1)) if len(drawn) and self.clusters > 1 else math.nan
+        if 1 < self.clusters < self.clips:
             from scipy.special import ndtri, stdtr
 
-            alone = self.clusters == 1
-            p = math.nan if alone else 2 * float(stdtr(self.clusters - 1, ndtri(p / 2) / self._stretch))
+            p = 2 * float(stdtr(self.clusters - 1, ndtri(p / 2) / self._stretch))
         return Difference(float(self.values[0, a]), float(self.values[0, b]), estimate.low, estimate.high, p)
 
     @property

@@ -229,7 +229,6 @@ def find_zeros(gaps: np.ndarray, strengths: np.ndarray) -> np.ndarray:
 
 def _ends(draws: np.ndarray, clips: Clips) -> tuple[float, float]:
     """Return the 95 % interval of draws of clips; NaN without draws, and for clips of one cluster."""
-    count, clusters = len(clips.names), clips.cluster_count
+    count = len(clips.names)
     middle = np.median(draws[~np.isnan(draws)]) if np.isfinite(draws).any() else np.nan
-    clusters = clusters if clusters < count else max(count, 2)  # draws of a single clip have zero width
-    return Resampled(np.append(middle, draws), count, clusters, count).estimate.ends
+    return Resampled(np.append(middle, draws), count, clips.cluster_count, count).estimate.ends

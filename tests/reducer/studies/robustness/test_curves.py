@@ -26,7 +26,7 @@ CLIPS = 12
 STRENGTHS = (20, 10, 0)
 
 
-def write_study(folder: Path, strengths=STRENGTHS, systems=("steady", "fragile", "weak")) -> Path:
+def write_study(folder: Path, strengths=STRENGTHS, systems=("steady", "fragile", "weak"), clips=CLIPS) -> Path:
     """Write systems on clean audio and under white noise: one keeps its skill, one loses it, one is bad throughout."""
     skills = {"steady": [0.8, 0.78, 0.76, 0.74], "fragile": [0.95, 0.9, 0.7, 0.2], "weak": [0.3, 0.28, 0.26, 0.24]}
     for system in systems:
@@ -35,7 +35,7 @@ def write_study(folder: Path, strengths=STRENGTHS, systems=("steady", "fragile",
             metadata = {
                 level: {"content_sha256": f"{strength}", **about} for level in ("remember", "understand", "apply")
             }
-            scores = levels(skills[system][number], clips=CLIPS)
+            scores = levels(skills[system][number], clips=clips)
             write_run(folder / system, scores, system, date=1.0 + number, metadata=metadata)
     return folder
 
@@ -109,6 +109,12 @@ def test_without_draws_there_are_no_intervals(tmp_path):
     assert all(math.isnan(point.score.low) for each in found.curves for point in each.points)
     assert all(math.isnan(each.slope.value) for each in found.curves)
     assert plain(as_content(found))["points"][0]["score"]["low"] is None
+
+
+def test_a_single_clip_has_scores_and_losses_without_intervals(tmp_path):
+    found = read(write_study(tmp_path, systems=("steady", "weak"), clips=1))
+    losses = [point.loss for each in found.curves for point in each.points]
+    assert all(math.isfinite(loss.value) and math.isnan(loss.low) for loss in losses)
 
 
 def test_runs_without_a_condition_or_without_clean_audio_are_refused(tmp_path):
