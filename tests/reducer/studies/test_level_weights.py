@@ -14,7 +14,7 @@ CLIPS = 40
 
 
 def made_systems(clips: int = CLIPS) -> list[System]:
-    """Systems whose answers follow their word errors, while the similarity of a clip is noise of small spread."""
+    """Return systems whose answers follow their word errors; the similarity of a clip is noise of small spread."""
     rng = np.random.default_rng(0)
     systems = []
     for number, skill in enumerate((0.9, 0.6, 0.3)):
