@@ -15,7 +15,6 @@ from speechiq.reducer.stats.estimate import plain
 from speechiq.reducer.stats.interval import CONFIDENCE, Interval
 from speechiq.reducer.studies.groups import GroupScores
 from speechiq.reducer.studies.judges.reliability import POOLED
-from speechiq.reducer.studies.validity.level_weights import compare_weights
 
 #: Name of the rows over all data sets.
 ALL_SETS = "all"
@@ -58,7 +57,7 @@ def as_json(scoreboard: Scoreboard) -> dict[str, Any]:
             "caution": scoreboard.caution,
         },
         "systems": rows_of(scoreboard),
-        "remarks": [*remarks.readings(), *compare_weights(scoreboard), *remarks.lines(pool.levels)],
+        "remarks": [*remarks.readings(), *remarks.lines(pool.levels)],
     }
     scale = _describe_scale(scoreboard) if scoreboard.scale else {}
     return {key: plain(value) for key, value in (content | scale).items()}

@@ -14,8 +14,13 @@ from speechiq.reducer.stats.bootstrap import Resampled, resample
 from speechiq.reducer.stats.classifier import auc
 
 OUTCOME = "apply"
-#: Answers up to which 1000 bootstrap samples take less than half a second; files and the page draw them again.
+#: Answers up to which 1000 bootstrap samples take less than half a second.
 MOST_ANSWERS = 5_000
+
+
+def add_predictive(scoreboard: Scoreboard) -> Scoreboard:
+    """Return a scoreboard whose remarks have the lines of `compare_weights`."""
+    return scoreboard._replace(remarks=scoreboard.remarks._replace(predictive=tuple(compare_weights(scoreboard))))
 
 
 def compare_weights(scoreboard: Scoreboard) -> Iterator[str]:
