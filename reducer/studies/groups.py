@@ -11,8 +11,10 @@ import numpy as np
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.scores.ranking import GroupBoard, rank_groups
+from speechiq.reducer.scores.derived import split_groups
+from speechiq.reducer.scores.ranking import rank_groups
 from speechiq.reducer.scores.remarks import title
+from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.estimate import Difference
 from speechiq.reducer.stats.gaps import FEWEST, Pairs, compare_groups
@@ -43,27 +45,28 @@ class GroupScores(NamedTuple):
     """Hold the scores of groups of items, for categories of one measure.
 
     Attributes:
-        board: The scores of each group.
+        field: The field of docs that names the groups.
+        categories: The categories whose items the groups have.
+        scoreboard: The scores, with groups in the place of categories.
+        without: Number of items of the categories that have no group.
+        clusters: Group -> number of its clusters.
         pairs: For each system, in the order of the pool, the differences of all pairs of groups, in the unit of the
             column.
-        clusters: Group -> number of its clusters.
     """
 
-    board: GroupBoard
-    pairs: tuple[Pairs, ...]
+    field: str
+    categories: tuple[str, ...]
+    scoreboard: Scoreboard
+    without: int
     clusters: Mapping[str, int]
-
-    @property
-    def scoreboard(self) -> Scoreboard:
-        """Return the scores, with groups in the place of categories."""
-        return self.board.scoreboard
+    pairs: tuple[Pairs, ...]
 
     @property
     def heading(self) -> str:
         """Return the field, and the categories whose items the groups have."""
-        names = self.board.categories
+        names = self.categories
         shown = f"{len(names)} categories" if len(names) > SHOWN else ", ".join(map(title, names))
-        return f"by {self.board.field}: {shown}"
+        return f"by {self.field}: {shown}"
 
     def gap(self, row: int) -> Gap | None:
         """Return the largest gap of the system of a row; None without two groups that are compared."""
@@ -92,10 +95,10 @@ class GroupScores(NamedTuple):
             + f" of {count_of(self.clusters[group], units[:-1])}" * (units == "clusters" or counts[group].several)
             for group in pool.clips
         ]
-        yield f"by {self.board.field}: the mean over the items of {', '.join(map(title, self.board.categories))}"
+        yield f"by {self.field}: the mean over the items of {', '.join(map(title, self.categories))}"
         yield f"size of groups: {', '.join(sizes)}"
-        if self.board.without:
-            yield Important(f"left out: {count_of(self.board.without, 'item')} without {self.board.field}")
+        if self.without:
+            yield Important(f"left out: {count_of(self.without, 'item')} without {self.field}")
         if self.lone:
             names = ", ".join(map(title, self.lone))
             yield Important(
@@ -116,7 +119,7 @@ class GroupScores(NamedTuple):
             )
 
     def _pairing(self) -> str:
-        pool, field = self.scoreboard.pool, self.board.field
+        pool, field = self.scoreboard.pool, self.field
         memberships = Counter(clip for clips in pool.clips.values() for clip in clips)
         shared = sum(count > 1 for count in memberships.values())
         words = f"only {shared} of {len(memberships)} clips are in several" if shared else "no clip is in two"
@@ -170,16 +173,15 @@ def score_groups(scoreboard: Scoreboard, field: str) -> list[GroupScores]:
             groups.
     """
     scores = []
-    for board in rank_groups(scoreboard, field):
-        pool = board.scoreboard.pool
-        clusters = {group: pool.count_clusters(group) for group in pool.clips}
-        _refuse_few(board, clusters)
-        scores.append(GroupScores(board, tuple(_compare(board.scoreboard)), clusters))
+    for categories, systems, without in split_groups(scoreboard.systems, field):
+        board = rank_groups(scoreboard, systems)
+        clusters = {group: board.pool.count_clusters(group) for group in board.pool.clips}
+        _refuse_few(f"--group-by {field}, {', '.join(map(title, categories))}", board.pool, clusters)
+        scores.append(GroupScores(field, categories, board, without, clusters, tuple(_compare(board))))
     return scores
 
 
-def _refuse_few(board: GroupBoard, clusters: Mapping[str, int]) -> None:
-    pool, where = board.scoreboard.pool, f"--group-by {board.field}, {', '.join(map(title, board.categories))}"
+def _refuse_few(where: str, pool: ScoreMatrix, clusters: Mapping[str, int]) -> None:
     if len(pool.clips) < 2:
         group, clips = next(iter(pool.clips.items()))
         raise SpeechIQError(
