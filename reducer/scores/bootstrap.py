@@ -65,11 +65,8 @@ def resample(
     """Return the error bars of all systems from one set of draws.
 
     Args:
-        pool: The systems.
         scale: A fixed scale on the pool's clips; None sets a new scale from the pool in every draw.
         rule: Rule of the level weights, without `scale`.
-        draws: Number of draws.
-        seed: Equal seeds give equal draws.
     """
     drawn = draw(pool, scale=scale, rule=rule, draws=draws, seed=seed)
     return Bars(
@@ -114,10 +111,7 @@ def resample_alone(pool: ScoreMatrix, clips: ScoreMatrix, *, draws: int = DRAWS,
     the others. With equal seeds, all levels and `resample_raw` draw the same clips.
 
     Args:
-        pool: The systems.
-        clips: The same systems, with the clips to draw from.
-        draws: Number of draws.
-        seed: Seed of the draws.
+        clips: The systems of the pool, with the clips to draw from.
     """
     bars = Bars(draws, 0, seed, {}, {})
     for level in pool.raw:

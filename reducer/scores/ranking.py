@@ -43,7 +43,6 @@ def rank(
         allow_mismatch: Whether systems may have been run on different clips, questions or task versions. What they
             share is scored then, and the scoreboard names the mismatches.
         draws: Number of bootstrap draws; 0 leaves out the error bars.
-        seed: Seed of the draws.
 
     Raises:
         SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or cannot be scored.

@@ -72,8 +72,6 @@ def share(
     Args:
         sums: What each item adds to the share, from 0 to its size.
         sizes: How much each item counts; 0 for one that does not.
-        clips: The clip of each item.
-        clusters: Clip -> its cluster, for clips that have one.
 
     >>> [round(number, 3) for number in share([1, 1, *[0] * 15], [1] * 17, range(17))[:3]]
     [0.118, 0.033, 0.343]

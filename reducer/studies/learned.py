@@ -59,10 +59,7 @@ def count_learned(
     Args:
         systems: With the tasks that they come from, whose texts are read.
         sets: Set -> the same set with corrected references; clips are joined by their ids without the set.
-        level: Level of the transcripts.
         clean: Names of systems that are known not to have learned the references.
-        draws: Number of draws of clusters.
-        seed: Seed of the draws.
 
     Raises:
         SpeechIQError: No system has the name of a clean one, or a sample file cannot be read.
@@ -104,13 +101,7 @@ def _measure(
 ) -> LearnedErrors:
     """Return the rates of one system.
 
-    Args:
-        rows: What `count_places` returns of the system, then of each clean one, shape (systems, clips, 3).
-        clips: The clips.
-        clusters: Clip -> its cluster, for clips that have one.
-        is_clean: Whether the system is a clean one.
-        draws: Number of draws.
-        seed: Seed of the draws.
+    `rows` are what `count_places` returns of the system, then of each clean one, shape (systems, clips, 3).
     """
     (places, written, right), above = rows[0].T, None
     if len(rows) > 1 and not is_clean:

@@ -100,7 +100,6 @@ def as_grid(
     """Return a grid with one row per set and system.
 
     Args:
-        rows: The error rates.
         unit: Unit of the error rates, such as `WER %`.
         learned: (set, system) -> how often it writes the original's words, as `count_learned` returns it.
     """

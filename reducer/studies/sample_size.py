@@ -74,12 +74,9 @@ def plan(
     """Return the sample sizes for each score of a suite, and remarks on them.
 
     Args:
-        systems: Systems of the suite.
-        aim: What the run has to show.
         options: How to score; norms add SIQ.
         pair: Parts of the names of two systems; None takes the median and the worst of all pairs by how much their
             differences vary, without controls if two systems are left.
-        has_scale: Whether the suite is SIQ.
 
     Returns:
         A record per score and pair, in the units that people read: a minus b in the pilot run (`difference`), its

@@ -102,7 +102,6 @@ def compare(system: str, category: Category, runs: Mapping[str, System], draws: 
         category: The only category of the runs.
         runs: `audio` and each variant that was run -> the scores.
         draws: Draws of the intervals; 0 leaves them out.
-        seed: Seed of draws and permutations.
 
     Raises:
         SpeechIQError: The runs differ in more than the variant, or share no item.
