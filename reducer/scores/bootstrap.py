@@ -19,7 +19,9 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores.draws import DRAWS, Clips, Draws, PerLevel, draw
 from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale, calibrate, competition_ranks, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
+from speechiq.reducer.stats.bootstrap import Resampled
 from speechiq.reducer.stats.clusters import sum_clusters
+from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.interval import Interval
 from speechiq.reducer.stats.proportion import wilson
 
@@ -171,6 +173,18 @@ def bound_means(pool: ScoreMatrix, level: str, drawn: Interval) -> Interval:
     if measure and measure.in_per_cent:
         ends = list(_between(raw, clusters, *sorted((0.0, measure.sign))))
     return Interval(*(np.where(constant, *pair) for pair in zip(ends, drawn, strict=True)))
+
+
+def estimate_means(pool: ScoreMatrix, level: str, drawn: Resampled) -> list[Estimate]:
+    """Return the mean raw score of each system on a level, drawn by `stats.bootstrap`, with its `bound_means`."""
+    estimates = drawn.estimates
+    if len(drawn.values) == 1:
+        return estimates
+    ends = bound_means(pool, level, Interval(*np.array([estimate.ends for estimate in estimates]).T))
+    return [
+        estimate._replace(low=low, high=high)
+        for estimate, low, high in zip(estimates, *(end.tolist() for end in ends), strict=True)
+    ]
 
 
 def _between(raw: np.ndarray, clusters: np.ndarray, lowest: float, highest: float) -> Interval:

@@ -17,14 +17,13 @@ from speechiq.reducer.runs.conditions import CLIPS, compare_systems
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import name_under
 from speechiq.reducer.runs.systems import System, read_tasks
-from speechiq.reducer.scores.bootstrap import bound_means
+from speechiq.reducer.scores.bootstrap import estimate_means
 from speechiq.reducer.scores.comparability import complete, require_equal, share
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats import proportion
 from speechiq.reducer.stats.bootstrap import resample
 from speechiq.reducer.stats.estimate import UNDEFINED, Difference, Estimate
-from speechiq.reducer.stats.interval import Interval
 from speechiq.reducer.stats.permutation import permute
 from speechiq.siq_tasks.conditions.variants import LISTEN, MUTED, SWAPPED, TEXT
 
@@ -142,13 +141,7 @@ def _resample(
         return np.asarray(counts @ raw.T / counts.sum(axis=1, keepdims=True))
 
     resampled = resample(means, pool.clips[level], pool.clusters, draws=draws, seed=seed)
-    estimates, place = resampled.estimates, pool.systems.index
-    drawn = Interval(*np.array([estimate.ends for estimate in estimates]).T)
-    low, high = bound_means(pool, level, drawn) if draws else drawn
-    scores = {
-        variant: estimate._replace(low=float(low[row]), high=float(high[row]))
-        for row, (variant, estimate) in enumerate(zip(pool.systems, estimates, strict=True))
-    }
+    scores, place = dict(zip(pool.systems, estimate_means(pool, level, resampled), strict=True)), pool.systems.index
     return scores, [resampled.difference(place(a), place(b)) for a, b in pairs]
 
 

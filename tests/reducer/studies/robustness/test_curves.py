@@ -11,10 +11,10 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores import norms
-from speechiq.reducer.scores.draws import Clips
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.scores.suites import find
+from speechiq.reducer.stats.bootstrap import Resampled
 from speechiq.reducer.stats.estimate import plain
 from speechiq.reducer.studies.robustness.curves import Measured, find_crossings, find_zeros
 from speechiq.reducer.studies.robustness.published import as_content
@@ -168,9 +168,8 @@ def test_draws_in_which_the_system_is_already_worse_on_clean_audio_are_no_crossi
     runs = [SeriesRun(f"{name}{end}", name, *of) for name in "ab" for end, of in (("", ()), ("!", ("w@9dB", "w", 9.0)))]
     values = np.array([81.0, 60.0, 80.0, 70.0])
     draws = np.repeat([values, [79.0, 60.0, 80.0, 70.0]], 50, axis=0)
-    measured = Measured(
-        "apply", "acc. %", 1.0, values, draws, np.full((2, 4), np.nan), Clips(("x", "y"), {}, np.arange(2))
-    )
+    drawn = Resampled(np.vstack([values, draws]), 2, 2, 2)
+    measured = Measured("apply", "acc. %", 1.0, drawn.estimates, drawn)
     (crossing,) = find_crossings(measured, {"w": {"a": [0, 1], "b": [2, 3]}}, runs)
     assert (crossing.better, crossing.worse, crossing.share) == ("a", "b", 0.5)
 
