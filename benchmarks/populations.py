@@ -33,7 +33,7 @@ CLOSE, CLOSE_CLIPS = 9, 50
 
 
 class Population(NamedTuple):
-    """A source of clips: `sample(clips, generator)` gives level -> raw scores; `equal`: systems 0 and 1 are equal."""
+    """Hold how to `sample` clips, (clips, generator) -> level -> raw scores, and if systems 0 and 1 are `equal`."""
 
     sample: Callable[[int, np.random.Generator], dict[str, np.ndarray]]
     equal: bool

@@ -20,6 +20,8 @@ from speechiq.reducer.scores.siq_systems import read_systems
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.unanswerable import ConfirmedSet
 
+#: Formats of commands whose output is tables.
+TABLES = ("json", "csv", "markdown", "latex")
 Weights = Annotated[
     str | None,
     typer.Option(

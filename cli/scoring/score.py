@@ -133,11 +133,7 @@ def score(
 
 
 def _refuse_pairs(norms_file: str | None, group_by: str | None, save_norms: Path | None, levels: str | None) -> None:
-    """Refuse options that exclude each other.
-
-    Raises:
-        SpeechIQError: Naming both options.
-    """
+    """Refuse options that exclude each other, in an error that names both."""
     if norms_file and group_by == DATASET:
         raise SpeechIQError(
             f"--group-by {DATASET} and --norms {norms_file}",

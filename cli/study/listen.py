@@ -8,17 +8,16 @@ from typing import Annotated
 
 from speechiq.cli.commands import examples
 from speechiq.cli.options import AllowMismatch, Explain, Force, Runs, Samples, output_option, say_warnings, split_names
-from speechiq.cli.scoring.options import Levels, Metrics
+from speechiq.cli.scoring.options import TABLES, Levels, Metrics
 from speechiq.reducer.runs.tasks import warn_of_variants
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples
+from speechiq.reducer.stats.coverage import name_units
 from speechiq.reducer.studies.listening.grid import as_grids, as_records
 from speechiq.reducer.studies.listening.study import study
 from speechiq.reducer.tables.publish import Publication, list_outputs, publish
-
-FORMATS = ("json", "csv", "markdown", "latex")
 
 
 @examples("siq study listen runs", "siq study listen runs --output listen.csv --output listen.json")
@@ -39,7 +38,7 @@ def listen(
     RUNS have the same tasks with their audio and with `--metadata listen=text`, `muted` or `swapped`. The report of
     `siq score` has the same tables.
     """
-    outputs = list_outputs(output, FORMATS, force)
+    outputs = list_outputs(output, TABLES, force)
     options = ScoringOptions(draws=bootstrap)
     found = suites.find(runs, allow_mismatch, options, measures=split_names(metrics), levels=levels)
     variants = list(chain.from_iterable(found.variants.values()))
@@ -48,7 +47,6 @@ def listen(
     rows = study(found, bootstrap, 0)
     tasks = [*chain.from_iterable(found.tasks.values()), *variants]
     records = list(as_records(rows))
-    units = "clusters" if any(row.clusters < row.clips for row in rows) else "clips"
-    lines = [describe_samples(bootstrap, 0, units)] if bootstrap else []
+    lines = [describe_samples(bootstrap, 0, name_units(rows))] if bootstrap else []
     publication = Publication("speechiq-listen", as_grids(rows, bootstrap), {"systems": records}, records, lines)
     publish(publication, outputs, runs, tasks, explain)

@@ -9,7 +9,7 @@ import typer
 
 from speechiq.cli.commands import examples
 from speechiq.cli.options import AllowMismatch, Explain, Force, Runs, Samples, output_option, say_warnings
-from speechiq.cli.scoring.options import Levels, NormsFile, read_norms
+from speechiq.cli.scoring.options import TABLES, Levels, NormsFile, read_norms
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import SUITE
@@ -49,7 +49,7 @@ def power(
     RUNS are a pilot run of two or more systems on clips of the same kind. Without --difference, only the smallest
     difference that their clips show is printed.
     """
-    outputs = list_outputs(output, ("json", "csv", "markdown", "latex"), force)
+    outputs = list_outputs(output, TABLES, force)
     options = ScoringOptions(norms=read_norms(norms_file, None), allow_mismatch=allow_mismatch, draws=bootstrap)
     found = suites.find(runs, allow_mismatch, options, levels=levels)
     suites.refuse_options_of_siq(found, norms=norms_file)

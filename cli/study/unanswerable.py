@@ -81,11 +81,7 @@ def _read(runs: list[Path], allow_mismatch: bool) -> Answers:
 
 
 def _name_file(output: list[Path] | None, ending: str, force: bool) -> Path:
-    """Return the one file to write.
-
-    Raises:
-        SpeechIQError: Not one file with this ending is named, or it exists.
-    """
+    """Return the one file to write; refuse any other number of files, another ending, and a file that exists."""
     if not output or len(output) > 1 or output[0].suffix != ending:
         named = " ".join(map(str, output or ())) or "nothing"
         content = "the candidates" if ending == ".jsonl" else "the confirmed questions"

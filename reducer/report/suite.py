@@ -174,6 +174,6 @@ def gather_groups(scores: SuiteScores) -> list[GroupScores]:
 def group_grids(section: str, groups: Sequence[GroupScores]) -> dict[str, Grid]:
     """Return id -> table of the scores of groups; `section` begins each id."""
     return {
-        f"{section}-by-{scores.board.field}-{number}": set_apart(group_grid(scores), scores.scoreboard)
+        f"{section}-by-{scores.field}-{number}": set_apart(group_grid(scores), scores.scoreboard)
         for number, scores in enumerate(groups)
     }

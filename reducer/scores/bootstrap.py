@@ -19,7 +19,9 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores.draws import DRAWS, Clips, Draws, PerLevel, draw
 from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale, calibrate, competition_ranks, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
+from speechiq.reducer.stats.bootstrap import Resampled
 from speechiq.reducer.stats.clusters import sum_clusters
+from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.interval import Interval
 from speechiq.reducer.stats.proportion import wilson
 
@@ -65,11 +67,8 @@ def resample(
     """Return the error bars of all systems from one set of draws.
 
     Args:
-        pool: The systems.
         scale: A fixed scale on the pool's clips; None sets a new scale from the pool in every draw.
         rule: Rule of the level weights, without `scale`.
-        draws: Number of draws.
-        seed: Equal seeds give equal draws.
     """
     drawn = draw(pool, scale=scale, rule=rule, draws=draws, seed=seed)
     return Bars(
@@ -114,10 +113,7 @@ def resample_alone(pool: ScoreMatrix, clips: ScoreMatrix, *, draws: int = DRAWS,
     the others. With equal seeds, all levels and `resample_raw` draw the same clips.
 
     Args:
-        pool: The systems.
-        clips: The same systems, with the clips to draw from.
-        draws: Number of draws.
-        seed: Seed of the draws.
+        clips: The systems of the pool, with the clips to draw from.
     """
     bars = Bars(draws, 0, seed, {}, {})
     for level in pool.raw:
@@ -179,11 +175,22 @@ def bound_means(pool: ScoreMatrix, level: str, drawn: Interval) -> Interval:
     return Interval(*(np.where(constant, *pair) for pair in zip(ends, drawn, strict=True)))
 
 
+def estimate_means(pool: ScoreMatrix, level: str, drawn: Resampled) -> list[Estimate]:
+    """Return the mean raw score of each system on a level, drawn by `stats.bootstrap`, with its `bound_means`."""
+    estimates = drawn.estimates
+    if len(drawn.values) == 1:
+        return estimates
+    ends = bound_means(pool, level, Interval(*np.array([estimate.ends for estimate in estimates]).T))
+    return [
+        estimate._replace(low=low, high=high)
+        for estimate, low, high in zip(estimates, *(end.tolist() for end in ends), strict=True)
+    ]
+
+
 def _between(raw: np.ndarray, clusters: np.ndarray, lowest: float, highest: float) -> Interval:
     """Return the intervals of means of scores between two limits, which a score outside moves."""
     least, largest = np.minimum(raw.min(axis=1), lowest), np.maximum(raw.max(axis=1), highest)
     span = largest - least
     shares, sizes = (raw - least[:, None]) / span[:, None], np.ones(raw.shape[1])
     sums, sizes = sum_clusters(shares, clusters), sum_clusters(sizes, clusters)
-    found = wilson(sums, sizes, raw.shape[1] if len(sizes) < raw.shape[1] else 0)
-    return Interval(*(least + end * span for end in found))
+    return Interval(*(least + end * span for end in wilson(sums, sizes, raw.shape[1])))

@@ -116,9 +116,6 @@ def draw(
     """Score a pool on draws of its clips; differences between systems are coupled, since all share each draw.
 
     Args:
-        pool: The systems.
-        draws: Number of draws.
-        seed: Equal seeds give equal draws.
         tail_allowance: Intervals of X_j count the variance of the heaviest cluster this many more times, for equally
             heavy ones that are not in the set; None takes `TAIL_ALLOWANCE`, and `TAIL_ALLOWANCE_ON_NORMS` on a fixed
             scale. Differences between two systems use less (`comparison.compare`).

@@ -43,7 +43,6 @@ def choose(
     """Return suite -> the categories to score, each with its column; a suite without such a category is left out.
 
     Args:
-        suites: Suite -> its categories by name.
         measures: `CATEGORY=COLUMN` for each category that is not scored by its usual column.
         levels: Names of categories, separated by commas; None means all.
 

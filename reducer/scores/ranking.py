@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.bootstrap import leave_one_out, resample, resample_alone, resample_raw
 from speechiq.reducer.scores.comparability import intersect
-from speechiq.reducer.scores.derived import derive_columns, split_groups
+from speechiq.reducer.scores.derived import derive_columns
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.remarks import explain_few, explain_no_siq, has_scale, observe
 from speechiq.reducer.scores.scale import DEFAULT_RULE, NoSpread, calibrate, competition_ranks, flat, score
-from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
+from speechiq.reducer.scores.score_matrix import align
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.interval import Interval
 
@@ -44,7 +43,6 @@ def rank(
         allow_mismatch: Whether systems may have been run on different clips, questions or task versions. What they
             share is scored then, and the scoreboard names the mismatches.
         draws: Number of bootstrap draws; 0 leaves out the error bars.
-        seed: Seed of the draws.
 
     Raises:
         SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or cannot be scored.
@@ -61,46 +59,22 @@ def rank(
     return scoreboard
 
 
-class GroupBoard(NamedTuple):
-    """Hold the scores of groups of items, which take the place of categories, for categories of one measure.
-
-    Attributes:
-        field: The field of docs that names the groups.
-        categories: The categories whose items the groups have.
-        scoreboard: The scores.
-        without: Number of items of the categories that have no group.
-    """
-
-    field: str
-    categories: tuple[str, ...]
-    scoreboard: Scoreboard
-    without: int
-
-
-def rank_groups(scoreboard: Scoreboard, field: str) -> list[GroupBoard]:
-    """Score the items of each group by itself, for each measure, with draws as in `scoreboard`.
+def rank_groups(scoreboard: Scoreboard, systems: Sequence[System]) -> Scoreboard:
+    """Score groups of items, which take the place of categories in `systems`, with draws as in `scoreboard`.
 
     If each group is one cluster, such as a speaker, the groups are not drawn: their clips are.
     """
-    boards = []
-    for categories, systems, without in split_groups(scoreboard.systems, field):
-        groups, clips = _describe(scoreboard.suite, systems), scoreboard.pool
-        if all(len(names) == 1 for names in clusters_of(groups.pool).values()):
-            groups, clips = groups._replace(pool=groups.pool._replace(clusters={})), clips._replace(clusters={})
-        bars = scoreboard.bars and resample_alone(
-            groups.pool, clips, draws=scoreboard.bars.draws, seed=scoreboard.bars.seed
-        )
-        for group, names in clusters_of(groups.pool).items():
-            if bars and len(names) == 1:
-                bars.intervals[group] = Interval(*np.full((2, len(systems)), np.nan))
-        groups = groups._replace(mismatches=scoreboard.mismatches, bars=bars)
-        boards.append(GroupBoard(field, categories, groups, without))
-    return boards
-
-
-def clusters_of(pool: ScoreMatrix) -> dict[str, set[str]]:
-    """Return level -> the clusters of its clips; a clip without one is its own."""
-    return {level: {pool.clusters.get(clip, clip) for clip in clips} for level, clips in pool.clips.items()}
+    groups, clips = _describe(scoreboard.suite, systems), scoreboard.pool
+    lone = [group for group in groups.pool.clips if groups.pool.count_clusters(group) == 1]
+    if len(lone) == len(groups.pool.clips):
+        groups, clips = groups._replace(pool=groups.pool._replace(clusters={})), clips._replace(clusters={})
+        lone = [group for group, names in groups.pool.clips.items() if len(names) == 1]
+    bars = scoreboard.bars and resample_alone(
+        groups.pool, clips, draws=scoreboard.bars.draws, seed=scoreboard.bars.seed
+    )
+    if bars:
+        bars.intervals.update(dict.fromkeys(lone, Interval(*np.full((2, len(systems)), np.nan))))
+    return groups._replace(mismatches=scoreboard.mismatches, bars=bars)
 
 
 def rank_means(means: np.ndarray) -> np.ndarray:

@@ -145,6 +145,7 @@ class Remarks(NamedTuple):
         floors: Name of each `silence` control, which receives no audio -> level -> its mean raw score.
         ceilings: Each level on which a control `gold`, which receives the references, is beaten.
         above_floor: Level with a high floor -> place of the best system between floor and ceiling.
+        predictive: Lines on levels that predict wrong answers better than the heaviest one (`level_weights`).
     """
 
     no_siq: str | None = None
@@ -158,11 +159,13 @@ class Remarks(NamedTuple):
     floors: Mapping[str, Mapping[str, float]] = MappingProxyType({})
     ceilings: tuple[Beaten, ...] = ()
     above_floor: Mapping[str, AboveFloor] = MappingProxyType({})
+    predictive: tuple[str, ...] = ()
 
     def readings(self) -> Iterator[str]:
-        """Yield how scores are read that controls put in another light, a line each."""
+        """Yield how scores are read that controls or answers put in another light, a line each."""
         yield from (position.line(level) for level, position in self.above_floor.items())
         yield from (beaten.line for beaten in self.ceilings)
+        yield from self.predictive
 
     def lines(self, levels: Mapping[str, Category]) -> Iterator[str]:
         """Yield the other remarks in words, a line each; `warnings` are not among them."""
@@ -266,7 +269,8 @@ def _describe_gap(pool: ScoreMatrix, systems: Sequence[System], level: str, row:
     else:
         gap = f"{pool.levels[level].show(pool.means[level][better[0]] - pool.means[level][row]):.2f} points"
     names = tuple(systems[place].name for place in better)
-    return Beaten(control.name, level, names, gap, separates(pool.raw[level][[row, better[0]]]))
+    beyond_chance = separates(pool.raw[level][[row, better[0]]], pool.number_clusters(level))
+    return Beaten(control.name, level, names, gap, beyond_chance)
 
 
 def _find_above_floor(pool: ScoreMatrix, systems: Sequence[System]) -> dict[str, AboveFloor]:

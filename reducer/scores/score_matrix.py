@@ -64,9 +64,8 @@ class ScoreMatrix(NamedTuple):
     @property
     def units(self) -> str:
         """Return the noun of what a draw takes."""
-        return (
-            "clips" if all(self.count_clusters(level) == len(self.clips[level]) for level in self.clips) else "clusters"
-        )
+        clips = [*set().union(*self.clips.values())]
+        return "clusters" if number_clusters(clips, self.clusters).max() < len(clips) - 1 else "clips"
 
     @property
     def means(self) -> dict[str, np.ndarray]:
@@ -97,14 +96,8 @@ class ScoreMatrix(NamedTuple):
         for name, raw in clips.raw.items():
             at = [place[clip] for clip in clips.clips[name]]
             drawn[:, at] = np.where(np.isnan(raw), drawn[:, at], 0.0)
-        return ScoreMatrix(
-            self.systems,
-            {"": tuple(names), level: self.clips[level]},
-            {"": drawn, level: self.raw[level]},
-            self.levels,
-            self.controls,
-            self.clusters,
-        )
+        clips_of_both = {"": tuple(names), level: self.clips[level]}
+        return self._replace(clips=clips_of_both, raw={"": drawn, level: self.raw[level]})
 
     def complete_parts(self) -> Iterator[tuple[list[int], ScoreMatrix]]:
         """Yield the rows of the systems that have scores on the same clips, and a pool of these systems and clips.
@@ -119,17 +112,12 @@ class ScoreMatrix(NamedTuple):
             places = {level: np.flatnonzero(~np.isnan(raw[rows[0]])) for level, raw in self.raw.items()}
             kept = {level: of for level, of in places.items() if len(of) >= min(2, len(self.clips[level]))}
             if kept:
-                yield (
-                    rows,
-                    ScoreMatrix(
-                        tuple(self.systems[row] for row in rows),
-                        {level: tuple(self.clips[level][place] for place in of) for level, of in kept.items()},
-                        {level: self.raw[level][np.ix_(np.array(rows), of)] for level, of in kept.items()},
-                        self.levels,
-                        self.controls,
-                        self.clusters,
-                    ),
+                part = self._replace(
+                    systems=tuple(self.systems[row] for row in rows),
+                    clips={level: tuple(self.clips[level][place] for place in of) for level, of in kept.items()},
+                    raw={level: self.raw[level][np.ix_(np.array(rows), of)] for level, of in kept.items()},
                 )
+                yield rows, part
 
 
 def align(systems: Iterable[System]) -> ScoreMatrix:

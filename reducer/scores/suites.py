@@ -59,7 +59,6 @@ def find(
 
     Args:
         runs: Folders (any depth) or results files.
-        options: Options of the scoring.
         measures: `CATEGORY=COLUMN` for each category that is not scored by its usual column.
         levels: Categories to score, separated by commas; None means all. A suite without any of them is left out.
     """

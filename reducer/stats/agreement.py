@@ -52,8 +52,6 @@ def compare_raters(
     Args:
         a: Scores of rater A, shape (items,), at least one.
         b: Scores of rater B, shape (items,).
-        clips: The clip of each item.
-        clusters: Clip -> its cluster, for clips that have one.
         ordinal: Whether scores are grades, of which only the order counts (`krippendorff`).
 
     >>> agreement = compare_raters(np.array([0.0, 1, 2]), np.array([0.0, 1, 1]), "abc", draws=0)

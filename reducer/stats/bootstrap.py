@@ -20,7 +20,7 @@ import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.stats.clusters import NO_CLUSTERS, number_clusters
-from speechiq.reducer.stats.estimate import UNDEFINED, Difference, Estimate
+from speechiq.reducer.stats.estimate import Difference, Estimate
 from speechiq.reducer.stats.interval import CONFIDENCE
 
 FEWEST_DRAWS = 40
@@ -65,12 +65,11 @@ class Resampled(NamedTuple):
         gap = self.values[:, a] - self.values[:, b]
         estimate, drawn = self._estimate(gap), gap[1:][~np.isnan(gap[1:])]
         rarer = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
-        p = min(1.0, 2 * (rarer + 1) / (len(drawn) + 1)) if len(drawn) else math.nan
-        if self.clusters < self.clips:
+        p = min(1.0, 2 * (rarer + 1) / (len(drawn) + 1)) if len(drawn) and self.clusters > 1 else math.nan
+        if 1 < self.clusters < self.clips:
             from scipy.special import ndtri, stdtr
 
-            alone = self.clusters == 1
-            p = math.nan if alone else 2 * float(stdtr(self.clusters - 1, ndtri(p / 2) / self._stretch))
+            p = 2 * float(stdtr(self.clusters - 1, ndtri(p / 2) / self._stretch))
         return Difference(float(self.values[0, a]), float(self.values[0, b]), estimate.low, estimate.high, p)
 
     @property
@@ -92,22 +91,6 @@ class Resampled(NamedTuple):
         return Estimate(value, min(low, value), max(high, value), self.n, self.clusters, len(drawn), self.clips)
 
 
-def bootstrap(
-    statistic: Statistic,
-    clips: Sequence[Hashable],
-    clusters: Mapping[Any, str] = NO_CLUSTERS,
-    *,
-    draws: int,
-    seed: int = 0,
-) -> Estimate:
-    """Return a statistic of one number with its interval; undefined without items. Arguments as for `resample`.
-
-    >>> bootstrap(lambda counts: counts @ np.array([0.0, 1.0]) / counts.sum(axis=1), ["a", "b"], draws=100)[:3]
-    (0.5, 0.0, 1.0)
-    """
-    return resample(statistic, clips, clusters, draws=draws, seed=seed).estimate if len(clips) else UNDEFINED
-
-
 def resample(
     statistic: Statistic,
     clips: Sequence[Hashable],
@@ -127,6 +110,9 @@ def resample(
 
     Raises:
         SpeechIQError: Too few draws.
+
+    >>> resample(lambda counts: counts @ [0, 1] / counts.sum(axis=1), ["a", "b"], draws=100).estimate[:3]
+    (0.5, 0.0, 1.0)
     """
     place = number_clusters(clips, clusters)
     count = int(place.max()) + 1

@@ -44,8 +44,8 @@ def correct(
 
     The variance is that of the sum over clips, or `clusters` of clips, of each answer's part in the estimate. So the
     answers of a clip may depend on each other, and the answers that the person scored count in both means, as they are
-    part of both. If all parts agree, each clip that the person scored counts as one answer (`proportion.wilson`). The
-    interval ends at the bounds of the score.
+    part of both. If all parts agree, each clip or cluster that the person scored counts as one answer
+    (`proportion.wilson`). The interval ends at the bounds of the score.
 
     >>> correct(np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0, 0.0]), "abcd").mean.value
     0.25
@@ -62,17 +62,15 @@ def correct(
     value = mean + float(gap.mean())
     parts = _parts(judge, clip)
     parts[scored] += _parts(gap, clip[scored])
-    seen = len(np.unique(clip[scored]))
+    seen, seen_clips = len(np.unique(clip[scored])), len({*np.array(names)[scored]})
     error = math.sqrt(float((np.bincount(clip, parts) ** 2).sum()))
     half = float(stdtrit(seen - 1, (1 + CONFIDENCE) / 2)) * error if seen > 1 else math.nan
     value, low, high = (float(np.clip(end, *bounds)) for end in (value, value - half, value + half))
     span = bounds[1] - bounds[0]
     if half < ROUNDING and math.isfinite(span):
-        ends = wilson(np.full(seen, (value - bounds[0]) / span), np.ones(seen))
+        ends = wilson(np.full(seen, (value - bounds[0]) / span), np.ones(seen), seen_clips)
         low, high = (bounds[0] + span * float(end) for end in ends)
-    return Corrected(
-        mean, Estimate(value, low, high, int(scored.sum()), seen, clips=len({*np.array(names)[scored]})), len(judge)
-    )
+    return Corrected(mean, Estimate(value, low, high, int(scored.sum()), seen, clips=seen_clips), len(judge))
 
 
 def _parts(values: np.ndarray, clip: np.ndarray) -> np.ndarray:

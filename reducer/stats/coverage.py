@@ -39,6 +39,15 @@ def count_units(clips: int, clusters: int) -> str:
     return count_of(clips, "clip") + f" in {count_of(clusters, 'cluster')}" * (clusters < clips)
 
 
+def name_units(samples: Iterable[Any]) -> str:
+    """Return the noun of what draws take: clusters if a record of some has fewer `clusters` than `clips`.
+
+    >>> name_units([Estimate(0.5, clusters=14, clips=14), Estimate(0.5, clusters=6, clips=200)])
+    'clusters'
+    """
+    return "clusters" if any(sample.clusters < sample.clips for sample in samples) else "clips"
+
+
 def caution_of_clusters(clips: int, clusters: int) -> str | None:
     """Return the caution about intervals from few clusters; None from 10 on, and if no two clips share one.
 
@@ -69,11 +78,7 @@ def caution_of_raw(clips: int, clusters: int) -> str | None:
     >>> caution_of_raw(14, 14)
     'Small test set (14 clips): the intervals are approximate. Those from fewer than 50 clips may be too narrow'
     """
-    if few := caution_of_clusters(clips, clusters):
-        return few
-    if clips >= ENOUGH:
-        return None
-    return f"{_begin(clips, clusters)} Those from fewer than {ENOUGH} clips may be too narrow"
+    return _caution(clips, clusters, f"Those from fewer than {ENOUGH} clips may be too narrow")
 
 
 def caution(clips: int, clusters: int) -> str | None:
@@ -84,22 +89,23 @@ def caution(clips: int, clusters: int) -> str | None:
     >>> caution(50, 50) is None
     True
     """
-    if few := caution_of_clusters(clips, clusters):
-        return few
-    if clips >= ENOUGH:
-        return None
     size = max((size for size in MEASURED if size <= clips), default=min(MEASURED))
     own, norms = (f"{low} to {high} %" for low, high in MEASURED[size])
     covered = f"95 % intervals of SIQ covered {own} in simulation, {norms} on norms"
     with_size = f"With {size} clips, " * (clips != size)
-    return f"{_begin(clips, clusters)} {with_size}{covered}"
+    return _caution(clips, clusters, with_size + covered)
+
+
+def _caution(clips: int, clusters: int, figures: str) -> str | None:
+    """Return the caution about few clusters, or else that about few clips with figures on their intervals."""
+    if few := caution_of_clusters(clips, clusters):
+        return few
+    if clips >= ENOUGH:
+        return None
+    return f"Small test set ({count_units(clips, clusters)}): the intervals are approximate. {figures}"
 
 
 def caution_lines(caution: str | None) -> list[str]:
     """Return a caution as lines below a table: its first sentence is important, the figures follow; none without it."""
     sentence, _, figures = (caution or "").partition(". ")
     return [line for line in (Important(f"{sentence}."), figures) if line] if caution else []
-
-
-def _begin(clips: int, clusters: int) -> str:
-    return f"Small test set ({count_units(clips, clusters)}): the intervals are approximate."

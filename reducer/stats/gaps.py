@@ -40,9 +40,7 @@ def compare_groups(
     Args:
         scores: Of clips, shape (systems, clips); NaN for a clip without a score.
         groups: The group of each clip. One with fewer than `FEWEST` clusters has differences, but no test.
-        clusters: The cluster of each clip.
         draws: Number of permutations; 0 leaves intervals and p values out.
-        seed: Equal seeds give equal permutations.
     """
     names, place = np.unique(np.asarray(groups), return_inverse=True)
     units, unit = np.unique(
@@ -88,8 +86,6 @@ def _test(
     Args:
         sums, sizes: Sum of the scores and number of clips of each cluster, shape (clusters, systems).
         label: The group of each cluster, numbers from 0.
-        draws: Number of permutations.
-        seed: Seed of the permutations.
     """
     groups = int(label.max()) + 1
     members = np.equal.outer(np.arange(groups), label).astype(float)

@@ -63,7 +63,6 @@ def measure(differences: np.ndarray, clusters: np.ndarray, *, draws: int = 0, se
         differences: Difference of each clip, shape (clips,).
         clusters: Number of the cluster of each clip, from 0 without gaps, shape (clips,).
         draws: Number of draws; 0 leaves the interval out.
-        seed: Equal seeds give equal draws.
 
     >>> spread = measure(np.array([0.0, 2.0, 4.0, 2.0, 2.0]), np.arange(5))
     >>> round(spread.deviation, 3), round(spread.unit.value, 3), round(spread.smallest(0.8).value, 3)

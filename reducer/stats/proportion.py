@@ -32,8 +32,9 @@ def wilson(sums: np.ndarray, sizes: np.ndarray, clips: int = 0) -> Interval:
     Args:
         sums: Sum of the values of each unit, shape (..., units), from 0 to the unit's size.
         sizes: How much each unit counts, shape (units,), such as its number of items; not all 0.
-        clips: Number of clips, if units are clusters of several. The pooled answer then counts as a clip and adds no
-            degree of freedom, since the variance between few clusters is uncertain however many answers they have.
+        clips: Number of clips. If it is above that of units, these are clusters: the pooled answer counts as a clip and
+            adds no degree of freedom, since the variance between few clusters is uncertain however many answers they
+            have.
 
     >>> [end.round(3).tolist() for end in wilson(np.array([[1, 0, 0, 0, 0], [0, 0, 0, 0, 0]]), np.ones(5))]
     [[0.036, 0.0], [0.624, 0.434]]
@@ -47,7 +48,7 @@ def wilson(sums: np.ndarray, sizes: np.ndarray, clips: int = 0) -> Interval:
     varies = spread > ROUNDING * np.maximum(largest, ROUNDING)
     ratio = np.divide(spread, largest, out=np.ones_like(mean), where=varies)
     rare, freedom = units * np.minimum(mean, 1 - mean), units
-    if clips:
+    if clips > len(sizes):
         rare, freedom = clips * np.minimum(mean, 1 - mean), max(units - 1, 1)
         ratio *= units / freedom
     ratio *= (rare + 1) / (rare + ratio)
@@ -71,8 +72,6 @@ def share(
     Args:
         sums: What each item adds to the share, from 0 to its size.
         sizes: How much each item counts; 0 for one that does not.
-        clips: The clip of each item.
-        clusters: Clip -> its cluster, for clips that have one.
 
     >>> [round(number, 3) for number in share([1, 1, *[0] * 15], [1] * 17, range(17))[:3]]
     [0.118, 0.033, 0.343]
@@ -82,6 +81,6 @@ def share(
     names = [str(clip) for clip in clips]
     unit, count = number_clusters(names, clusters), len(set(names))
     above, below = (np.bincount(unit, np.asarray(values, float)) for values in (sums, sizes))
-    low, high = wilson(above, below, count if len(below) < count else 0)
+    low, high = wilson(above, below, count)
     value = float(above.sum() / below.sum())
     return Estimate(value, float(low), float(high), len(unit), len(below), clips=count)

@@ -31,7 +31,6 @@ def correlate_ranks(scoreboard: Scoreboard, ranks: Mapping[str, Mapping[str, flo
     Systems without a rank are left out. SIQ is left out if there is none.
 
     Args:
-        scoreboard: The scored systems.
         ranks: Column -> system -> rank, 1 for the best; as `read_ranks` returns them.
     """
     first, *others = ranks
@@ -83,7 +82,6 @@ def read_ranks(file: Path, systems: Sequence[str]) -> dict[str, dict[str, float]
     Args:
         file: A `.csv`, `.tsv` or `.jsonl` table with the column `system` and one column of ranks or more: the first
             is what all others are correlated with, such as the ranks of people.
-        systems: Names of the systems that were scored.
 
     Returns:
         Column -> system -> rank, for the systems of the table.

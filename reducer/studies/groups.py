@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.scores.ranking import GroupBoard, clusters_of, rank_groups
+from speechiq.reducer.scores.derived import split_groups
+from speechiq.reducer.scores.ranking import rank_groups
 from speechiq.reducer.scores.remarks import title
+from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.estimate import Difference
 from speechiq.reducer.stats.gaps import FEWEST, Pairs, compare_groups
@@ -43,30 +45,36 @@ class GroupScores(NamedTuple):
     """Hold the scores of groups of items, for categories of one measure.
 
     Attributes:
-        board: The scores of each group.
+        field: The field of docs that names the groups.
+        categories: The categories whose items the groups have.
+        scoreboard: The scores, with groups in the place of categories.
+        without: Number of items of the categories that have no group.
+        clusters: Group -> number of its clusters.
         pairs: For each system, in the order of the pool, the differences of all pairs of groups, in the unit of the
             column.
     """
 
-    board: GroupBoard
+    field: str
+    categories: tuple[str, ...]
+    scoreboard: Scoreboard
+    without: int
+    clusters: Mapping[str, int]
     pairs: tuple[Pairs, ...]
-
-    @property
-    def scoreboard(self) -> Scoreboard:
-        """Return the scores, with groups in the place of categories."""
-        return self.board.scoreboard
 
     @property
     def heading(self) -> str:
         """Return the field, and the categories whose items the groups have."""
-        names = self.board.categories
+        names = self.categories
         shown = f"{len(names)} categories" if len(names) > SHOWN else ", ".join(map(title, names))
-        return f"by {self.board.field}: {shown}"
+        return f"by {self.field}: {shown}"
 
     def gap(self, row: int) -> Gap | None:
         """Return the largest gap of the system of a row; None without two groups that are compared."""
-        means = {group: scores[row] for group, scores in self.scoreboard.means.items() if group not in self.lone}
-        means = {group: mean for group, mean in means.items() if not math.isnan(mean)}
+        means = {
+            group: scores[row]
+            for group, scores in self.scoreboard.means.items()
+            if self.clusters[group] >= FEWEST and not math.isnan(scores[row])
+        }
         if len(means) < 2:
             return None
         best, worst = max(means, key=means.__getitem__), min(reversed(means), key=means.__getitem__)
@@ -76,44 +84,42 @@ class GroupScores(NamedTuple):
     @property
     def lone(self) -> list[str]:
         """Return the groups with too few clusters for a comparison."""
-        return [group for group, names in clusters_of(self.scoreboard.pool).items() if len(names) < FEWEST]
+        return [group for group, count in self.clusters.items() if count < FEWEST]
 
     def lines(self) -> Iterator[str]:
         """Yield what to know about the comparison, a line each."""
         board, pool = self.scoreboard, self.scoreboard.pool
-        clusters, counts = clusters_of(pool), board.remarks.counts
-        units = "clusters" if any(map(pool.clusters.get, set().union(*pool.clips.values()))) else "clips"
+        counts, units = board.remarks.counts, pool.units
         sizes = [
             f"{title(group)} {count_of(counts[group].items, counts[group].noun)}"
-            + f" of {count_of(len(clusters[group]), units[:-1])}" * (units == "clusters" or counts[group].several)
+            + f" of {count_of(self.clusters[group], units[:-1])}" * (units == "clusters" or counts[group].several)
             for group in pool.clips
         ]
-        yield f"by {self.board.field}: the mean over the items of {', '.join(map(title, self.board.categories))}"
+        yield f"by {self.field}: the mean over the items of {', '.join(map(title, self.categories))}"
         yield f"size of groups: {', '.join(sizes)}"
-        if self.board.without:
-            yield Important(f"left out: {count_of(self.board.without, 'item')} without {self.board.field}")
+        if self.without:
+            yield Important(f"left out: {count_of(self.without, 'item')} without {self.field}")
         if self.lone:
             names = ", ".join(map(title, self.lone))
             yield Important(
                 f"no gap counts {names}: a group of one {units[:-1]} has no error; merge it, or add {units}"
             )
-        counts_of_clusters = [len(names) for names in clusters.values() if len(names) >= FEWEST]
-        if board.bars and (ways := count_ways(counts_of_clusters)) < FEWEST_WAYS:
+        compared = [count for count in self.clusters.values() if count >= FEWEST]
+        if board.bars and (ways := count_ways(compared)) < FEWEST_WAYS:
             yield Important(
                 f"no p below {1 / ways:.2g}: there are too few {units} to find a gap; add {units}, or merge groups"
             )
         yield Important(self._pairing())
         yield from map(Important, self._compositions())
         if board.bars:
-            compared = len(pool.clips) - len(self.lone)
-            pairs = f", for all {compared * (compared - 1) // 2} pairs of groups together" * (compared > 2)
+            pairs = f", for all {math.comb(len(compared), 2)} pairs of groups together" * (len(compared) > 2)
             yield (
                 f"best - worst: the largest gap of each system; interval and p come from {board.bars.draws} "
                 f"permutations of the groups of {units}{pairs}"
             )
 
     def _pairing(self) -> str:
-        pool, field = self.scoreboard.pool, self.board.field
+        pool, field = self.scoreboard.pool, self.field
         memberships = Counter(clip for clips in pool.clips.values() for clip in clips)
         shared = sum(count > 1 for count in memberships.values())
         words = f"only {shared} of {len(memberships)} clips are in several" if shared else "no clip is in two"
@@ -125,25 +131,22 @@ class GroupScores(NamedTuple):
     def _compositions(self) -> Iterator[str]:
         """Yield how groups differ most in their categories and data sets."""
         system = self.scoreboard.systems[0]
-        kinds = {
+        aspects = {
             "category": {group: Counter(item[-1] for item in items) for group, items in system.scores.items()},
             "data set": {
                 group: Counter(system.datasets[item[0]] for item in items) for group, items in system.scores.items()
             },
         }
-        for kind, counts in kinds.items():
+        for aspect, counts in aspects.items():
             shares = {
                 name: {group: count[name] / count.total() for group, count in counts.items()}
                 for name in sorted(set().union(*counts.values()))
             }
             name = max(shares, key=lambda name: np.ptp([*shares[name].values()]))
-            most, least = (
-                max(shares[name], key=shares[name].__getitem__),
-                min(shares[name], key=shares[name].__getitem__),
-            )
+            most, least = (choose(shares[name], key=shares[name].__getitem__) for choose in (max, min))
             if shares[name][most] - shares[name][least] >= UNEQUAL:
                 yield (
-                    f"groups differ in {kind}: {title(name)} has {100 * shares[name][most]:.0f} % of the items of "
+                    f"groups differ in {aspect}: {title(name)} has {100 * shares[name][most]:.0f} % of the items of "
                     f"{title(most)} and {100 * shares[name][least]:.0f} % of {title(least)}"
                 )
 
@@ -169,14 +172,16 @@ def score_groups(scoreboard: Scoreboard, field: str) -> list[GroupScores]:
         SpeechIQError: There is only one group, no group has two clusters, or two systems have an item in different
             groups.
     """
-    boards = rank_groups(scoreboard, field)
-    for board in boards:
-        _refuse_few(board)
-    return [GroupScores(board, tuple(_compare(board.scoreboard))) for board in boards]
+    scores = []
+    for categories, systems, without in split_groups(scoreboard.systems, field):
+        board = rank_groups(scoreboard, systems)
+        clusters = {group: board.pool.count_clusters(group) for group in board.pool.clips}
+        _refuse_few(f"--group-by {field}, {', '.join(map(title, categories))}", board.pool, clusters)
+        scores.append(GroupScores(field, categories, board, without, clusters, tuple(_compare(board))))
+    return scores
 
 
-def _refuse_few(board: GroupBoard) -> None:
-    pool, where = board.scoreboard.pool, f"--group-by {board.field}, {', '.join(map(title, board.categories))}"
+def _refuse_few(where: str, pool: ScoreMatrix, clusters: Mapping[str, int]) -> None:
     if len(pool.clips) < 2:
         group, clips = next(iter(pool.clips.items()))
         raise SpeechIQError(
@@ -184,7 +189,7 @@ def _refuse_few(board: GroupBoard) -> None:
             f"all {count_of(len(clips), 'clip')} have the group {group!r:.80}, so that there is nothing to compare",
             "run clips of another group as well, or leave it out",
         )
-    if all(len(names) < FEWEST for names in clusters_of(pool).values()):
+    if max(clusters.values()) < FEWEST:
         raise SpeechIQError(
             where,
             f"each of the {len(pool.clips)} groups, such as {next(iter(pool.clips))!r:.80}, has one clip",

@@ -11,7 +11,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.letters.options import UNPARSED
 from speechiq.reducer.runs.answers import NONE_OF_THE_ABOVE, Answers
 from speechiq.reducer.runs.rows import Item
-from speechiq.reducer.stats.coverage import caution_of_estimates
+from speechiq.reducer.stats.coverage import caution_of_estimates, name_units
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Column, Grid
 from speechiq.reducer.stats.interval import CONFIDENCE
@@ -70,7 +70,7 @@ def as_grid(counts: list[Hallucination]) -> Grid:
         Column("unparsed", "Unreadable", "d"),
     ]
     few = caution_of_estimates(count.rate for count in counts)
-    units = "clusters" if counts[0].rate.clusters < counts[0].rate.clips else "clips"
+    units = name_units(count.rate for count in counts)
     notes = [f"{counts[0].asked} unanswerable questions; interval: Wilson over {units}, {100 * CONFIDENCE:.0f} %"]
     notes += filter(None, [few])
     return Grid("Hallucination", columns, [count._asdict() for count in counts], notes)

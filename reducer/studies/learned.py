@@ -21,7 +21,7 @@ from speechiq.core.suggestions import did_you_mean
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
 from speechiq.reducer.runs import rows
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.stats.bootstrap import bootstrap
+from speechiq.reducer.stats.bootstrap import resample
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.proportion import share
 
@@ -59,10 +59,7 @@ def count_learned(
     Args:
         systems: With the tasks that they come from, whose texts are read.
         sets: Set -> the same set with corrected references; clips are joined by their ids without the set.
-        level: Level of the transcripts.
         clean: Names of systems that are known not to have learned the references.
-        draws: Number of draws of clusters.
-        seed: Seed of the draws.
 
     Raises:
         SpeechIQError: No system has the name of a clean one, or a sample file cannot be read.
@@ -104,13 +101,7 @@ def _measure(
 ) -> LearnedErrors:
     """Return the rates of one system.
 
-    Args:
-        rows: What `count_places` returns of the system, then of each clean one, shape (systems, clips, 3).
-        clips: The clips.
-        clusters: Clip -> its cluster, for clips that have one.
-        is_clean: Whether the system is a clean one.
-        draws: Number of draws.
-        seed: Seed of the draws.
+    `rows` are what `count_places` returns of the system, then of each clean one, shape (systems, clips, 3).
     """
     (places, written, right), above = rows[0].T, None
     if len(rows) > 1 and not is_clean:
@@ -119,7 +110,7 @@ def _measure(
         def rate(counts: np.ndarray) -> np.ndarray:
             return np.asarray(counts @ more / (counts @ places))
 
-        above = bootstrap(rate, clips, clusters, draws=draws, seed=seed)
+        above = resample(rate, clips, clusters, draws=draws, seed=seed).estimate
         if not more.any():  # draws without any difference say nothing about the next clip
             above = above._replace(low=math.nan, high=math.nan)
     return LearnedErrors(

@@ -38,7 +38,6 @@ def compare_metrics(pairs: Sequence[Pair], metrics: Sequence[str], options: Scor
     Args:
         pairs: The two systems, once for each suite.
         metrics: Columns of the sample rows whose direction is known; those of questions are averaged by clip.
-        options: How to compare.
     """
     if not options.allow_mismatch:
         comparability.require_equal([mismatch for pair in pairs for mismatch in compare_systems(pair.both)])

@@ -98,8 +98,6 @@ def pair_up(
     """Yield systems A and B for each suite that both ran; of several suites, those with a name in `asked`.
 
     Args:
-        chosen_a: System A.
-        chosen_b: System B.
         named: Runs whose further systems can set a scale.
         asked: Suites and categories that must agree; None means all.
         places: A and B as the user wrote them.

@@ -12,7 +12,7 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.stats.agreement import mean_difference
-from speechiq.reducer.stats.bootstrap import bootstrap
+from speechiq.reducer.stats.bootstrap import resample
 from speechiq.reducer.stats.coverage import caution_of_estimates
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
@@ -88,7 +88,9 @@ def _compare(system: System, draws: int, seed: int) -> Iterator[ReferenceErrors]
             changed=int((before != after).sum()),
             original=float(before.mean()),
             cleaned=float(after.mean()),
-            difference=bootstrap(partial(mean_difference, before, after), shared, clusters, draws=draws, seed=seed),
+            difference=resample(
+                partial(mean_difference, before, after), shared, clusters, draws=draws, seed=seed
+            ).estimate,
         )
 
 
@@ -98,7 +100,6 @@ def as_grid(
     """Return a grid with one row per set and system.
 
     Args:
-        rows: The error rates.
         unit: Unit of the error rates, such as `WER %`.
         learned: (set, system) -> how often it writes the original's words, as `count_learned` returns it.
     """

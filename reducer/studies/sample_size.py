@@ -21,10 +21,9 @@ from speechiq.reducer.scores.scale import Scale
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples
-from speechiq.reducer.stats.clusters import number_clusters
 from speechiq.reducer.stats.coverage import ENOUGH
 from speechiq.reducer.stats.estimate import Estimate
-from speechiq.reducer.stats.grid import Cell, Column, Grid, Important
+from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important
 from speechiq.reducer.stats.power import ALPHA, Spread, measure
 from speechiq.reducer.studies.comparison import SIQ
 from speechiq.reducer.studies.pairs import match_name
@@ -75,12 +74,9 @@ def plan(
     """Return the sample sizes for each score of a suite, and remarks on them.
 
     Args:
-        systems: Systems of the suite.
-        aim: What the run has to show.
         options: How to score; norms add SIQ.
         pair: Parts of the names of two systems; None takes the median and the worst of all pairs by how much their
             differences vary, without controls if two systems are left.
-        has_scale: Whether the suite is SIQ.
 
     Returns:
         A record per score and pair, in the units that people read: a minus b in the pilot run (`difference`), its
@@ -96,12 +92,11 @@ def plan(
     matrix = align(kept)
     no_siq = explain_missing(matrix) or NO_NORMS * (not norms) if has_scale else ""
     scores = [
-        (name, category.unit, number_clusters(matrix.clips[name], matrix.clusters), category.show(matrix.raw[name]))
+        (name, category.unit, matrix.number_clusters(name), category.show(matrix.raw[name]))
         for name, category in matrix.levels.items()
     ]
     if norms and not no_siq:
-        clusters = number_clusters(Clips.of(matrix).names, matrix.clusters)
-        scores.append((SIQ, "", clusters, parts_of_siq(matrix, norms.scale_of(matrix.clips))))
+        scores.append((SIQ, "", Clips.of(matrix).clusters, parts_of_siq(matrix, norms.scale_of(matrix.clips))))
     records = []
     for name, unit, clusters, values in scores:
         for label, a, b in _choose_pairs(name, matrix.systems, clusters, values):
@@ -141,9 +136,9 @@ def as_grid(
     columns = [Column("score", "Score"), Column("system", "Systems"), Column("pilot_clips", "Clips\nnow", "d")]
     if clustered:
         columns += [Column("pilot_clusters", "Clusters\nnow", "d"), Column("icc", "ICC", ".2f")]
-    columns += [Column("smallest_difference", "Shown now\n95 % interval", ".2f")]
+    columns += [Column("smallest_difference", f"Shown now\n{INTERVAL}", ".2f")]
     if aim.difference is not None:
-        columns += [Column("needed_clips", f"Clips for {aim.difference:g}\n95 % interval", ".0f")]
+        columns += [Column("needed_clips", f"Clips for {aim.difference:g}\n{INTERVAL}", ".0f")]
         columns += [Column("needed_clusters", f"Clusters\nfor {aim.difference:g}", ".0f")] * clustered
     rows: list[dict[str, Cell]] = []
     for record in records:

@@ -15,7 +15,6 @@ from speechiq.reducer.stats.estimate import plain
 from speechiq.reducer.stats.interval import CONFIDENCE, Interval
 from speechiq.reducer.studies.groups import GroupScores
 from speechiq.reducer.studies.judges.reliability import POOLED
-from speechiq.reducer.studies.validity.level_weights import compare_weights
 
 #: Name of the rows over all data sets.
 ALL_SETS = "all"
@@ -58,7 +57,7 @@ def as_json(scoreboard: Scoreboard) -> dict[str, Any]:
             "caution": scoreboard.caution,
         },
         "systems": rows_of(scoreboard),
-        "remarks": [*remarks.readings(), *compare_weights(scoreboard), *remarks.lines(pool.levels)],
+        "remarks": [*remarks.readings(), *remarks.lines(pool.levels)],
     }
     scale = _describe_scale(scoreboard) if scoreboard.scale else {}
     return {key: plain(value) for key, value in (content | scale).items()}
@@ -102,7 +101,7 @@ def group_json(scores: GroupScores) -> dict[str, Any]:
         gap, pairs = scores.gap(row), scores.pairs[row]
         cells["gap"] = plain(gap and gap.record)
         cells["pairs"] = plain([{"group_a": a, "group_b": b, **each.record} for (a, b), each in pairs.items()])
-    about = {"item_categories": scores.board.categories, "without": scores.board.without, "notes": [*scores.lines()]}
+    about = {"item_categories": scores.categories, "without": scores.without, "notes": [*scores.lines()]}
     return {**plain(about), **content}
 
 
@@ -111,8 +110,8 @@ def group_rows(scores: GroupScores) -> list[dict[str, Any]]:
     rows = csv_rows(
         scores.scoreboard,
         dataset=ALL_SETS,
-        group_by=scores.board.field,
-        item_categories=", ".join(scores.board.categories),
+        group_by=scores.field,
+        item_categories=", ".join(scores.categories),
     )
     gaps = map(scores.gap, scores.scoreboard.order)
     return [row | ({"gap": plain(gap.record)} if gap else {}) for row, gap in zip(rows, gaps, strict=True)]

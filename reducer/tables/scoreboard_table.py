@@ -18,7 +18,6 @@ from speechiq.reducer.stats.coverage import caution_lines
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important, by_importance
 from speechiq.reducer.studies.groups import Gap, GroupScores
-from speechiq.reducer.studies.validity.level_weights import compare_weights
 from speechiq.reducer.tables.terminal import CONTROL, MISMATCH
 
 #: Failures that scores hide -> heading, meaning.
@@ -147,7 +146,6 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
     yield from _name_norms(scoreboard)
     yield from _join_names(_judge_lines(scoreboard))
     yield from scoreboard.remarks.readings()
-    yield from compare_weights(scoreboard)
     if scale:
         yield systems + _name_weights(scale) * scoreboard.has_siq
     else:

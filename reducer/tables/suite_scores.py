@@ -15,6 +15,7 @@ from speechiq.reducer.stats.grid import Grid
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.groups import GroupScores, score_groups
 from speechiq.reducer.studies.judges.reliability import add_reliability
+from speechiq.reducer.studies.validity.level_weights import add_predictive
 from speechiq.reducer.tables import reliability_table
 from speechiq.reducer.tables.scoreboard_records import ALL_SETS, as_json, csv_rows, group_json, group_rows, rows_of
 from speechiq.reducer.tables.scoreboard_table import as_grid, group_grid
@@ -99,13 +100,14 @@ def rank_systems(suite: str, systems: Iterable[System], options: ScoringOptions)
     if suite != SIQ:
         return add_reliability(rank(systems, suite, **_how(options)))
     kept = unanswerable.leave_out(systems, options.exclude)
-    return rank(kept, norms=options.norms, **_how(options))._replace(excluded=len(options.exclude))
+    scoreboard = add_predictive(rank(kept, norms=options.norms, **_how(options)))
+    return scoreboard._replace(excluded=len(options.exclude))
 
 
 def score_datasets(scoreboard: Scoreboard, options: ScoringOptions) -> dict[str, Scoreboard]:
     """Return data set -> its scores; errors as for `rank_by_dataset`."""
     parts = rank_by_dataset(scoreboard.systems, scoreboard.suite, **_how(options))
-    return {dataset: add_reliability(part) for dataset, part in parts.items()}
+    return {dataset: add_predictive(add_reliability(part)) for dataset, part in parts.items()}
 
 
 def _how(options: ScoringOptions) -> dict[str, Any]:

@@ -15,7 +15,7 @@ FEW = "Few clusters (12 clips in 4 clusters): the intervals are unreliable"
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """Three systems on 12 clips of 4 calls."""
+    """Write three systems on 12 clips of 4 calls."""
     for name, skill in (("good", 0.9), ("middle", 0.5), ("bad", 0.1)):
         name_calls(write_system(tmp_path / name, f"org/{name}", skill), 4)
     return tmp_path

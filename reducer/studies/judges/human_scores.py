@@ -62,7 +62,6 @@ def read_human_scores(
     Args:
         files: Files of the page, one or more for each person.
         answers: Id -> answer, for all judged answers of the runs.
-        settings: The judge of the runs.
         allow_mismatch: Whether the scores may come from a page about another judge of the same answers.
 
     Raises:

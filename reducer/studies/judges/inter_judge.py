@@ -17,6 +17,7 @@ from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats.agreement import Agreement, compare_raters
 from speechiq.reducer.stats.bootstrap import describe_samples
+from speechiq.reducer.stats.coverage import name_units
 from speechiq.reducer.stats.grid import Column, Grid
 from speechiq.reducer.studies import agreement
 
@@ -164,7 +165,8 @@ def as_grid(agreements: Sequence[InterJudgeAgreement], draws: int, seed: int) ->
         f"{category}: A {a}; B {b}; alpha for the {'ordinal' if ordinal else 'interval'} scale"
         for category, a, b, ordinal in sorted(judges)
     ]
-    bars = [describe_samples(draws, seed)] if draws else []
+    units = name_units(row.agreement.bias for row in agreements)
+    bars = [describe_samples(draws, seed, units)] if draws else []
     rows = [row.record | {"title": title(row.category), "bias": row.agreement.bias.map(100.0)} for row in agreements]
     statistics = ("bias", "kappa", "alpha", "spearman", "equal")
     return agreement.as_grid("Inter-judge agreement", rows, statistics, [*notes, *MEANINGS, *bars], names)

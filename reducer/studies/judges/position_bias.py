@@ -37,12 +37,7 @@ class PositionBias(NamedTuple):
 def measure(
     pairs: Sequence[PairJudgment], clips: Sequence[str], clusters: Mapping[str, str] = NO_CLUSTERS
 ) -> PositionBias:
-    """Return the position bias of a judge; its shares have intervals over clips (`proportion.share`).
-
-    Args:
-        pairs: What `judge_pairs` returned.
-        clips: The clip of each pair.
-        clusters: Clip -> its cluster, for clips that have one.
+    """Return the position bias of a judge on the pair of each clip; shares have intervals over clips (`share`).
 
     >>> from types import SimpleNamespace as Pair
     >>> pairs = [Pair(shown_first=(1.0,), shown_second=(-1.0,)), Pair(shown_first=(1.0,), shown_second=(1.0,))]

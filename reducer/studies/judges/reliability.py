@@ -15,9 +15,9 @@ from speechiq.reducer.runs.judged import Judged
 from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats import agreement
-from speechiq.reducer.stats.bootstrap import bootstrap
+from speechiq.reducer.stats.bootstrap import Statistic, resample
 from speechiq.reducer.stats.clusters import NO_CLUSTERS
-from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.stats.estimate import UNDEFINED, Estimate
 
 #: Name of the reliability over all categories.
 POOLED = "every_category"
@@ -67,12 +67,14 @@ def measure(
     ratings = _ratings(answers)
     known = ratings[~np.isnan(ratings)]
     ordinal = bool((known == np.round(known)).all())
-    over = partial(bootstrap, draws=draws, seed=seed)
+
+    def draw(statistic: Statistic, clips: Sequence[str]) -> Estimate:
+        return resample(statistic, clips, clusters, draws=draws, seed=seed).estimate if clips else UNDEFINED
 
     def correlate(others: Sequence[float]) -> Estimate:
         pairs = np.array([(answer.judge, other) for answer, other in zip(answers, others, strict=True)]).reshape(-1, 2)
         rows = np.flatnonzero(~np.isnan(pairs).any(axis=1))
-        return over(partial(agreement.spearman, *pairs[rows].T), [clips[row] for row in rows], clusters)
+        return draw(partial(agreement.spearman, *pairs[rows].T), [clips[row] for row in rows])
 
     return Reliability(
         items=len(judged),
@@ -82,7 +84,7 @@ def measure(
         unread=mean(math.isnan(score) for answer in answers for score in answer.scores),
         draws=ratings.shape[1],
         equal=float(agreement.share_equal(ratings, np.ones((1, len(answers))))[0]),
-        alpha=over(partial(agreement.krippendorff, ratings, ordinal=ordinal), clips, clusters),
+        alpha=draw(partial(agreement.krippendorff, ratings, ordinal=ordinal), clips),
         ordinal=ordinal,
         length=correlate([answer.words for answer in answers]),
         match=mean(answer.match for answer in judged.values()),

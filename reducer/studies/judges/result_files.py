@@ -87,11 +87,7 @@ def choose_targets(
 
 
 def write_run(target: Target, tasks: Sequence[Rejudged]) -> bool:
-    """Write the sample files of one run, then its results file; leave files as they are if nothing is new.
-
-    Returns:
-        Whether anything was written.
-    """
+    """Write the sample files of one run, then its results file, and return whether anything in them is new."""
     for task in tasks:
         for row in task.rows:
             row["doc_hash"] = _hash(json.dumps(row["doc"], indent=2, ensure_ascii=False))

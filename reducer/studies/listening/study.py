@@ -17,15 +17,13 @@ from speechiq.reducer.runs.conditions import CLIPS, compare_systems
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import name_under
 from speechiq.reducer.runs.systems import System, read_tasks
-from speechiq.reducer.scores.bootstrap import bound_means
+from speechiq.reducer.scores.bootstrap import estimate_means
 from speechiq.reducer.scores.comparability import complete, require_equal, share
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats import proportion
 from speechiq.reducer.stats.bootstrap import resample
-from speechiq.reducer.stats.clusters import number_clusters
 from speechiq.reducer.stats.estimate import UNDEFINED, Difference, Estimate
-from speechiq.reducer.stats.interval import Interval
 from speechiq.reducer.stats.permutation import permute
 from speechiq.siq_tasks.conditions.variants import LISTEN, MUTED, SWAPPED, TEXT
 
@@ -103,7 +101,6 @@ def compare(system: str, category: Category, runs: Mapping[str, System], draws: 
         category: The only category of the runs.
         runs: `audio` and each variant that was run -> the scores.
         draws: Draws of the intervals; 0 leaves them out.
-        seed: Seed of draws and permutations.
 
     Raises:
         SpeechIQError: The runs differ in more than the variant, or share no item.
@@ -112,11 +109,10 @@ def compare(system: str, category: Category, runs: Mapping[str, System], draws: 
     require_equal(differing)
     kept = complete(share(run._replace(name=variant) for variant, run in runs.items()))
     pool, scale = align(kept), category.measure.sign * float(category.measure.show_score(1.0))
-    clips = pool.clips[category.name]
-    numbers = number_clusters(clips, pool.clusters)
     raw = dict(zip(pool.systems, pool.raw[category.name], strict=True))
     pairs = {variant: (TEXT, AUDIO) if variant == TEXT else (AUDIO, variant) for variant in runs if variant != AUDIO}
     scores, differences = _resample(pool, category.name, [*pairs.values()], draws, seed)
+    numbers = pool.number_clusters(category.name)
     p = permute(np.array([raw[a] - raw[b] for a, b in pairs.values()]), seed, numbers).tolist()
     tested = {
         variant: difference._replace(p=chance).map(scale)
@@ -130,8 +126,8 @@ def compare(system: str, category: Category, runs: Mapping[str, System], draws: 
         {variant: tested[variant] for variant in BLIND if variant in tested},
         _count_right(kept, category, pool.clusters),
         len(kept[0].scores[category.name]),
-        len(clips),
-        int(numbers.max()) + 1,
+        len(pool.clips[category.name]),
+        pool.count_clusters(category.name),
     )
 
 
@@ -145,13 +141,7 @@ def _resample(
         return np.asarray(counts @ raw.T / counts.sum(axis=1, keepdims=True))
 
     resampled = resample(means, pool.clips[level], pool.clusters, draws=draws, seed=seed)
-    estimates, place = resampled.estimates, pool.systems.index
-    drawn = Interval(*np.array([estimate.ends for estimate in estimates]).T)
-    low, high = bound_means(pool, level, drawn) if draws else drawn
-    scores = {
-        variant: estimate._replace(low=float(low[row]), high=float(high[row]))
-        for row, (variant, estimate) in enumerate(zip(pool.systems, estimates, strict=True))
-    }
+    scores, place = dict(zip(pool.systems, estimate_means(pool, level, resampled), strict=True)), pool.systems.index
     return scores, [resampled.difference(place(a), place(b)) for a, b in pairs]
 
 

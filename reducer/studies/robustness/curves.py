@@ -15,14 +15,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from speechiq.core.console import count_of
-from speechiq.reducer.scores.bootstrap import bound_means
+from speechiq.reducer.scores.bootstrap import estimate_means
 from speechiq.reducer.scores.draws import Clips, draw
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.scale import Scale, calibrate, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.bootstrap import Resampled, resample
 from speechiq.reducer.stats.estimate import Estimate
-from speechiq.reducer.stats.interval import Interval
 from speechiq.reducer.studies.robustness.series import Paths, SeriesRun
 
 #: A slope per this many units of a strength, by unit; of all others, per 1.
@@ -36,19 +35,15 @@ class Measured(NamedTuple):
 
     Attributes:
         sign: 1 if a higher score is better, else -1.
-        values: Score of each run, as people read it, shape (runs,).
-        draws: The same in every draw, shape (draws, runs).
-        ends: The 95 % interval of each score, shape (2, runs); NaN without draws.
-        clips: The clips that are drawn, with their clusters.
+        scores: Score of each run with its interval, as people read it.
+        drawn: The scores of all runs in every draw, shape (1 + draws, runs).
     """
 
     name: str
     unit: str
     sign: float
-    values: np.ndarray
-    draws: np.ndarray
-    ends: np.ndarray
-    clips: Clips
+    scores: list[Estimate]
+    drawn: Resampled
 
 
 class Point(NamedTuple):
@@ -127,8 +122,8 @@ def measure(
     siq = score(pool, scale).siq
     drawn = draw(pool, scale=scale, draws=draws, seed=seed).siq if draws else np.empty((0, len(runs)))
     clips = Clips.of(pool)
-    ends = np.array([_ends(column, clips) for column in drawn.T]).T
-    return [Measured("siq", "SIQ", 1.0, siq, drawn, ends, clips), *levels], ""
+    resampled = Resampled(np.vstack([siq, drawn]), len(clips.names), clips.cluster_count, len(clips.names))
+    return [Measured("siq", "SIQ", 1.0, resampled.estimates, resampled), *levels], ""
 
 
 def _measure_level(pool: ScoreMatrix, level: str, draws: int, seed: int) -> Measured:
@@ -140,11 +135,12 @@ def _measure_level(pool: ScoreMatrix, level: str, draws: int, seed: int) -> Meas
         sums, sizes = counts[:, places] @ raw.T, counts[:, places].sum(axis=1, keepdims=True)
         return np.asarray(np.divide(sums, sizes, out=np.full_like(sums, np.nan), where=sizes > 0))
 
-    drawn = resample(means, clips.names, pool.clusters, draws=draws, seed=seed).values[1:]
-    ends = Interval(*np.array([_ends(column, clips) for column in drawn.T]).T)
-    ends = bound_means(pool, level, ends) if draws else ends
-    shown = category.show(raw.mean(axis=1)), category.show(drawn), np.sort(category.show(np.array(ends)), axis=0)
-    return Measured(level, category.unit, category.measure.sign, *shown, clips)
+    drawn = resample(means, clips.names, pool.clusters, draws=draws, seed=seed)
+    # The scores are those of other tables to the last bit.
+    drawn = drawn._replace(values=np.vstack([raw.mean(axis=1), drawn.values[1:]]))
+    scale = float(category.show(1.0))
+    scores = [estimate.map(scale) for estimate in estimate_means(pool, level, drawn)]
+    return Measured(level, category.unit, category.measure.sign, scores, drawn.map(lambda values: values * scale))
 
 
 def draw_curves(measured: Measured, series: Mapping[str, Paths], runs: Sequence[SeriesRun]) -> Iterator[Curve]:
@@ -152,19 +148,19 @@ def draw_curves(measured: Measured, series: Mapping[str, Paths], runs: Sequence[
     direction: Literal["higher", "lower"] = "higher" if measured.sign > 0 else "lower"
     for name, paths in series.items():
         for system, rows in paths.items():
-            path = [runs[row] for row in rows]
-            values, draws = measured.values[rows], measured.draws[:, rows]
-            losses, lost = ((scores[..., :1] - scores) * measured.sign for scores in (values, draws))
-            points = [
-                Point(run, Estimate(*numbers), Estimate(loss, *_ends(loss_draws, measured.clips)))
-                for run, numbers, loss, loss_draws in zip(
-                    path, np.vstack([values, measured.ends[:, rows]]).T.tolist(), losses.tolist(), lost.T, strict=True
-                )
-            ]
-            per = PER.get(path[-1].unit, 1.0)
-            slopes = per * _slopes(np.array([run.strength for run in path[1:]]), np.vstack([values, draws])[:, 1:])
-            slope = Estimate(float(slopes[0]), *_ends(slopes[1:], measured.clips))
+            points, slope, per = _draw_curve(measured, rows, [runs[row] for row in rows])
             yield Curve(measured.name, measured.unit, direction, name, system, points, slope, per)
+
+
+def _draw_curve(
+    measured: Measured, rows: Sequence[int], path: Sequence[SeriesRun]
+) -> tuple[list[Point], Estimate, float]:
+    """Return the points of a curve, its slope, and the number of units that the slope is per."""
+    drawn, per = measured.drawn.map(lambda values: values[:, rows]), PER.get(path[-1].unit, 1.0)
+    losses = drawn.map(lambda values: (values[:, :1] - values) * measured.sign).estimates
+    points = [Point(run, measured.scores[row], loss) for run, row, loss in zip(path, rows, losses, strict=True)]
+    strengths = np.array([run.strength for run in path[1:]])
+    return points, drawn.map(lambda values: per * _slopes(strengths, values[:, 1:])).estimate, per
 
 
 def _slopes(strengths: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -184,20 +180,18 @@ def find_crossings(measured: Measured, series: Mapping[str, Paths], runs: Sequen
         for better, worse in combinations(paths, 2):
             if strengths[better] != strengths[worse]:
                 continue
-            gaps, drawn = (
-                measured.sign * (scores[..., paths[better]] - scores[..., paths[worse]])
-                for scores in (measured.values, measured.draws)
-            )
-            if gaps[0] < 0:
-                better, worse, gaps, drawn = worse, better, -gaps, -drawn
-            value, *zeros = find_zeros(np.vstack([gaps, drawn]), np.array([math.nan, *strengths[better]])).tolist()
+            scores = measured.sign * measured.drawn.values
+            gaps = scores[:, paths[better]] - scores[:, paths[worse]]
+            if gaps[0, 0] < 0:
+                better, worse, gaps = worse, better, -gaps
+            value, *zeros = find_zeros(gaps, np.array([math.nan, *strengths[better]])).tolist()
             if math.isinf(value):
                 continue
             crossed = [zero for zero in zeros if not math.isinf(zero)]
-            ends = _ends(np.array([zero for zero in crossed if not math.isnan(zero)]), measured.clips)
+            strength = measured.drawn._replace(values=np.array([value, *crossed])).estimate
             share = len(crossed) / len(zeros) if zeros else math.nan
             unit = runs[paths[better][-1]].unit
-            yield Crossing(measured.name, name, better, worse, Estimate(value, *ends), share, unit)
+            yield Crossing(measured.name, name, better, worse, strength, share, unit)
 
 
 def find_zeros(gaps: np.ndarray, strengths: np.ndarray) -> np.ndarray:
@@ -225,11 +219,3 @@ def find_zeros(gaps: np.ndarray, strengths: np.ndarray) -> np.ndarray:
         way = before / (before - after)
         at = strengths[previous] + (strengths[first] - strengths[previous]) * way
     return np.where(falls, at, np.inf)
-
-
-def _ends(draws: np.ndarray, clips: Clips) -> tuple[float, float]:
-    """Return the 95 % interval of draws of clips; NaN without draws, and for clips of one cluster."""
-    count, clusters = len(clips.names), clips.cluster_count
-    middle = np.median(draws[~np.isnan(draws)]) if np.isfinite(draws).any() else np.nan
-    clusters = clusters if clusters < count else max(count, 2)  # draws of a single clip have zero width
-    return Resampled(np.append(middle, draws), count, clusters, count).estimate.ends

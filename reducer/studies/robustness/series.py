@@ -95,11 +95,7 @@ def group_series(runs: Sequence[SeriesRun]) -> dict[str, Paths]:
 
 
 def refuse_other_tasks(systems: Sequence[System], runs: Sequence[SeriesRun]) -> None:
-    """Refuse runs that differ in more than their condition.
-
-    Raises:
-        SpeechIQError: Systems under one condition got other clips, or any two ran other tasks or settings.
-    """
+    """Refuse systems that got other clips under one condition, or ran other tasks or settings under any two."""
     mismatches = [mismatch for mismatch in compare_systems(systems) if mismatch.aspect not in (CLIPS, CONDITION)]
     for condition in sorted({run.condition for run in runs}):
         same = [system for system, run in zip(systems, runs, strict=True) if run.condition == condition]

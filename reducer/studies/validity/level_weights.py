@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from speechiq.reducer.runs.systems import System
+from speechiq.reducer.scores.bootstrap import Bars
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import Resampled, resample
 from speechiq.reducer.stats.classifier import auc
 
 OUTCOME = "apply"
-#: Answers up to which 1000 bootstrap samples take less than half a second; files and the page draw them again.
+#: Answers up to which 1000 bootstrap samples take less than half a second.
 MOST_ANSWERS = 5_000
+
+
+def add_predictive(scoreboard: Scoreboard) -> Scoreboard:
+    """Return a scoreboard whose remarks have the lines of `compare_weights`."""
+    return scoreboard._replace(remarks=scoreboard.remarks._replace(predictive=tuple(compare_weights(scoreboard))))
 
 
 def compare_weights(scoreboard: Scoreboard) -> Iterator[str]:
@@ -31,7 +37,7 @@ def compare_weights(scoreboard: Scoreboard) -> Iterator[str]:
     if heaviest == OUTCOME:
         return
     levels = [heaviest, *(level for level in levels if level != OUTCOME)]
-    sampled = _draw_aucs(systems, levels, scoreboard.bars.draws, scoreboard.bars.seed)
+    sampled = _draw_aucs(systems, levels, scoreboard.pool.clusters, scoreboard.bars)
     names = [scoreboard.levels[level].unit.removesuffix("%").strip() for level in levels]
     places = range(1, len(levels)) if sampled else ()
     better = [names[place] for place in places if sampled and sampled.difference(place, 0).side == 1]
@@ -43,8 +49,10 @@ def compare_weights(scoreboard: Scoreboard) -> Iterator[str]:
         yield f"AUC of wrong answers (0.5 is chance): {shown}; siq study predict tests all metrics"
 
 
-def _draw_aucs(systems: Sequence[System], levels: Sequence[str], draws: int, seed: int) -> Resampled | None:
-    """Return the AUC of each level in bootstrap samples of the clips; None if there is none, or too much to draw."""
+def _draw_aucs(
+    systems: Sequence[System], levels: Sequence[str], clusters: Mapping[str, str], bars: Bars
+) -> Resampled | None:
+    """Return the AUC of each level in bootstrap samples; None if there is none, or too much to draw."""
     rows = np.array(
         [
             [score, *(system.scores[level].get(item[:1], np.nan) for level in levels)]
@@ -61,6 +69,7 @@ def _draw_aucs(systems: Sequence[System], levels: Sequence[str], draws: int, see
     return resample(
         lambda counts: np.stack([auc(risk, failed, counts) for risk in risks], axis=1),
         clips[known],
-        draws=draws,
-        seed=seed,
+        clusters,
+        draws=bars.draws,
+        seed=bars.seed,
     )

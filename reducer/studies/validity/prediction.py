@@ -141,12 +141,9 @@ def predict(
     """Measure how well each metric predicts failure.
 
     Args:
-        units: The labeled items and their metrics.
         labels: Source of the labels, in words.
-        combine: Linear forms of metrics.
         against: The metric that others are compared with; None means `wer`, or the first metric.
         draws: Number of draws of clips; 0 leaves intervals out.
-        seed: Of draws and folds.
     """
     refuse_alike([not failed for failed in units.failed], labels)
     groups = number_clusters(units.clips, units.clusters)

@@ -7,7 +7,7 @@ from typing import Any
 
 from speechiq.core.console import count_of
 from speechiq.reducer.stats.bootstrap import describe_samples
-from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw, count_units
+from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw, count_units, name_units
 from speechiq.reducer.stats.grid import INTERVAL, Column, Grid, Important, flatten
 from speechiq.reducer.studies.validity.prediction import Prediction
 from speechiq.reducer.studies.validity.predictors import CAUGHT, Quality
@@ -53,8 +53,7 @@ def notes_of(prediction: Prediction) -> Iterator[str]:
     yield "AUC: how often a failure has a worse value than a success; 0.5 is chance"
     yield "R2 and thresholds are in-sample; p is not corrected for the number of metrics"
     if prediction.draws:
-        units = "clusters" if prediction.clusters < prediction.clips else "clips"
-        yield describe_samples(prediction.draws, prediction.seed, units)
+        yield describe_samples(prediction.draws, prediction.seed, name_units([prediction]))
         if prediction.left_out:
             yield f"{prediction.left_out} samples had only failures or only successes and do not count"
         yield from caution_lines(caution_of_raw(prediction.clips, prediction.clusters))
@@ -69,26 +68,13 @@ def notes_of(prediction: Prediction) -> Iterator[str]:
 
 def as_content(prediction: Prediction) -> dict[str, Any]:
     """Return the content of the JSON file."""
-    names = [
-        "labels",
-        "items",
-        "failures",
-        "clips",
-        "clusters",
-        "systems",
-        "draws",
-        "left_out",
-        "seed",
-        "baseline",
-        "notes",
-    ]
+    apart = ("predictors", "gaps", "units", "risks")
     return {
-        **{name: getattr(prediction, name) for name in names},
+        **{name: value for name, value in prediction._asdict().items() if name not in apart},
         "predictors": [
             predictor._asdict() | {"opposite_direction": predictor.opposite} for predictor in prediction.predictors
         ],
         "differences": [{"metric_a": a, "metric_b": b} | gap.record for (a, b), gap in prediction.gaps.items()],
-        "combinations": prediction.combinations,
     }
 
 

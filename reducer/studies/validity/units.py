@@ -81,11 +81,9 @@ def gather(
     """Join labels with the metrics of the same system's transcript, one unit per label.
 
     Args:
-        tables: Sample tables of all tasks.
         success: (system, item) -> whether it succeeded.
         metrics: Names of metrics; None means all that every unit has and that vary.
-        defined: Keep only units of which this metric is defined.
-        undefined: Keep only units of which this metric is undefined.
+        defined, undefined: Keep only units of which this metric is defined, or is not.
     """
     of_clips = [table for table in tables if len(table.task.category.item) == 1]
     known = _names(of_clips)

@@ -131,7 +131,7 @@ def test_equal_systems_differ_in_five_per_cent_of_the_sets():
     gaps = generator.normal(size=(100, 12))[:, calls] + generator.normal(size=(100, 120))
 
     def excludes_zero(gap: np.ndarray, names: dict[int, str]) -> bool:
-        mean = bootstrap.bootstrap(lambda n: n @ gap / n.sum(axis=1), clips, names, draws=100)
+        mean = bootstrap.resample(lambda n: n @ gap / n.sum(axis=1), clips, names, draws=100).estimate
         return not mean.low <= 0 <= mean.high
 
     for differ, ways in {
@@ -156,9 +156,11 @@ def test_studies_draw_clusters():
     noise = [0.3 * generator.normal(size=48) for _ in range(2)]
     a, b = shared + noise[0], np.round(shared + noise[1])
     for name, estimates in {
-        "mean": [bootstrap.bootstrap(lambda n: n @ a / n.sum(axis=1), clips, of, draws=400) for of in (clusters, {})],
+        "mean": [
+            bootstrap.resample(lambda n: n @ a / n.sum(axis=1), clips, of, draws=400).estimate for of in (clusters, {})
+        ],
         "bias": [compare_raters(a, shared, clips, of, draws=400).spearman for of in (clusters, {})],
-        "auc": [bootstrap.bootstrap(lambda n: auc(a, b > 0, n), clips, of, draws=400) for of in (clusters, {})],
+        "auc": [bootstrap.resample(lambda n: auc(a, b > 0, n), clips, of, draws=400).estimate for of in (clusters, {})],
         "share": [share(b > 0, np.ones(48), clips, of) for of in (clusters, {})],
         "corrected": [correct(a, b, clips, clusters=of).mean for of in (clusters, {})],
     }.items():
@@ -181,11 +183,12 @@ def test_an_interval_and_its_p_value_agree():
 def test_one_cluster_has_no_interval():
     with pytest.raises(SpeechIQError, match="a single cluster of 20 clips has no error bar: run more clips"):
         resample(make_pool(sizes=(20,)), draws=100)
-    alone = bootstrap.bootstrap(
+    alone = bootstrap.resample(
         lambda n: n @ np.arange(3.0) / n.sum(axis=1), list("abc"), dict.fromkeys("abc", "x"), draws=99
-    )
+    ).estimate
     assert np.isnan(alone.low) and alone.clusters == 1
-    assert np.isnan(bootstrap.Resampled(np.ones((9, 2)), 6, 1, 6).difference(0, 1).p)
+    for clips in (1, 6):
+        assert np.isnan(bootstrap.Resampled(np.ones((9, 2)), 6, 1, clips).difference(0, 1).p)
 
 
 def test_clusters_of_all_systems_and_levels_are_one():

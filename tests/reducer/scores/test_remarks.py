@@ -210,7 +210,8 @@ def test_a_ceiling_that_is_beaten_is_named_with_its_level_and_the_better_systems
         asr = {"control": "gold"} if number == 0 else {"model": "m"}
         config = {"siq": {"pretrained": f"s{number}", "system": {"kind": "cascade", "asr": asr}}}
         write_run(tmp_path / f"s{number}", scores, system=f"s{number}", config=config)
-    ranking = rank(read_systems([tmp_path]).systems)
+    systems = read_systems([tmp_path]).systems
+    ranking = rank(systems)
     (of,) = ranking.remarks.ceilings
     assert (of.control, of.level, [*of.better]) == ("s0", "apply", ["s4", "s3", "s2", "s1"])
     line = "Apply: s0 is 4 of 8 questions below s4 and 3 others, beyond the 95 % interval of this pair"
@@ -218,6 +219,9 @@ def test_a_ceiling_that_is_beaten_is_named_with_its_level_and_the_better_systems
     assert of._replace(control="gold+llm", better=("base+llm",), beyond_chance=False).line == (
         "Apply: gold+llm is 4 of 8 questions below base+llm, which may be chance"
     )
+    halves = {clip: f"call {i // 4}" for i, clip in enumerate(ranking.pool.clips["apply"])}
+    (of_calls,) = rank([system._replace(clusters=halves) for system in systems]).remarks.ceilings
+    assert of_calls == of._replace(beyond_chance=False)
 
 
 def test_a_score_near_a_high_floor_is_put_between_floor_and_ceiling(tmp_path):

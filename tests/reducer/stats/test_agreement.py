@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
 from speechiq.reducer.stats import agreement
-from speechiq.reducer.stats.bootstrap import bootstrap
+from speechiq.reducer.stats.bootstrap import resample
 from speechiq.reducer.stats.estimate import plain
 
 ONCE = np.ones((1, 60))
@@ -80,15 +80,15 @@ def test_items_of_a_clip_are_drawn_together():
     def mean(counts: np.ndarray) -> np.ndarray:
         return counts @ ability / counts.sum(axis=1)
 
-    together = bootstrap(mean, clips, draws=2000)
-    apart = bootstrap(mean, [str(i) for i in range(100)], draws=2000)
+    together = resample(mean, clips, draws=2000).estimate
+    apart = resample(mean, [str(i) for i in range(100)], draws=2000).estimate
     assert together.high - together.low > 1.8 * (apart.high - apart.low)
-    assert bootstrap(mean, clips, draws=2000) == together
+    assert resample(mean, clips, draws=2000).estimate == together
     assert together.low < together.value < together.high and together.value == pytest.approx(ability.mean())
 
 
 def test_without_draws_there_is_no_interval():
-    found = bootstrap(lambda counts: counts.mean(axis=1), ["a", "b"], draws=0)
+    found = resample(lambda counts: counts.mean(axis=1), ["a", "b"], draws=0).estimate
     assert plain(found) == {"value": 1.0, "low": None, "high": None}
 
 
@@ -98,6 +98,6 @@ def test_the_interval_of_spearman_covers_the_truth():
     for _ in range(100):
         one, other = random.multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]], size=60).T
         statistic = partial(agreement.spearman, one, other)
-        found = bootstrap(statistic, [*map(str, range(60))], draws=300)
+        found = resample(statistic, [*map(str, range(60))], draws=300).estimate
         hits += found.low <= truth <= found.high
     assert hits >= 88

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from speechiq.reducer.stats.corrected import correct
+from speechiq.reducer.stats.proportion import share
 
 
 def slow(judge, person):
@@ -90,3 +91,12 @@ def test_scores_that_all_agree_have_an_interval_of_their_clips():
     wilson = stats.binomtest(10, 10).proportion_ci(method="wilson")
     assert (found.mean.low, found.mean.high) == pytest.approx((5 * wilson.low, 5.0))
     assert found.mean.value == 5.0
+
+
+def test_clusters_that_all_agree_have_the_interval_of_a_share():
+    """Five calls of four clips with one score say as much as a share that is equal on five calls."""
+    clips, calls = range(20), {str(clip): f"call {clip // 4}" for clip in range(20)}
+    for grade in (2.0, 5.0):
+        found = correct(np.full(20, grade), np.full(20, grade), clips, (0, 5), calls).mean
+        equal = share(np.full(20, grade / 5), np.ones(20), clips, calls)
+        assert found[:3] == pytest.approx(equal.map(5.0)[:3]) and (found.clips, found.clusters) == (20, 5)

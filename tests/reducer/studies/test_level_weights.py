@@ -13,15 +13,15 @@ from speechiq.reducer.studies.validity.level_weights import compare_weights
 CLIPS = 40
 
 
-def made_systems() -> list[System]:
-    """Systems whose answers follow their word errors, while the similarity of a clip is noise of small spread."""
+def made_systems(clips: int = CLIPS) -> list[System]:
+    """Return systems whose answers follow their word errors; the similarity of a clip is noise of small spread."""
     rng = np.random.default_rng(0)
     systems = []
     for number, skill in enumerate((0.9, 0.6, 0.3)):
-        errors = np.clip(1 - skill + rng.normal(0, 0.2, CLIPS), 0, 1)
+        errors = np.clip(1 - skill + rng.normal(0, 0.2, clips), 0, 1)
         scores = {
             "remember": {(f"c{i}",): -float(error) for i, error in enumerate(errors)},
-            "understand": {(f"c{i}",): 0.9 + float(noise) for i, noise in enumerate(rng.normal(0, 0.01, CLIPS))},
+            "understand": {(f"c{i}",): 0.9 + float(noise) for i, noise in enumerate(rng.normal(0, 0.01, clips))},
             "apply": {(f"c{i}", "q"): float(rng.random() > error) for i, error in enumerate(errors)},
         }
         systems.append(System(f"s{number}", scores, levels=LEVELS))
@@ -39,6 +39,23 @@ def test_a_level_that_counts_most_and_predicts_worst_is_named():
     for level, name in (("remember", "WER"), ("understand", "sim.")):
         risks = [-system.scores[level][clip,] for system, clip, _ in answers]
         assert f"{name} {roc_auc_score([score < 0.5 for *_, score in answers], risks):.3f}" in figures
+
+
+def test_copies_of_a_clip_in_one_cluster_say_no_more_than_the_clip():
+    once = made_systems(clips=8)
+    copies = [
+        system._replace(
+            scores={
+                level: {(f"{clip}/{i}", *rest): score for (clip, *rest), score in scores.items() for i in range(8)}
+                for level, scores in system.scores.items()
+            },
+            clusters={f"c{clip}/{i}": f"c{clip}" for clip in range(8) for i in range(8)},
+        )
+        for system in once
+    ]
+    assert not [*compare_weights(rank(once, draws=200))]
+    assert not [*compare_weights(rank(copies, draws=200))]
+    assert [*compare_weights(rank([system._replace(clusters={}) for system in copies], draws=200))]
 
 
 def test_nothing_is_said_without_intervals_failures_or_a_scale():

@@ -55,6 +55,21 @@ def test_agreement_is_that_of_the_scores(both, tmp_path):
     assert siq("judge", "agree", *both, "--bootstrap", "200") == shown
 
 
+def test_intervals_are_those_of_clusters_and_say_so(tmp_path):
+    lengths = []
+    for name, calls in (("clips", {}), ("calls", {f"talks/{i}": f"call {i // 5}" for i in range(20)})):
+        for folder, judge, shift in (("a", JUDGE, 0), ("b", OTHER, -1)):
+            rows = graded(grades(0, shift))
+            rows = [row | {"doc": row["doc"] | {"cluster": calls.get(row["doc"]["id"])}} for row in rows]
+            write_judged(tmp_path / name / folder, rows, "one", judge)
+        file, both = tmp_path / f"{name}.json", (tmp_path / name / "a", tmp_path / name / "b")
+        shown = siq("judge", "agree", *both, "-o", file, "--bootstrap", "200")
+        assert f"200 bootstrap samples of {'clusters' if calls else 'clips'}" in shown
+        (agreement,) = json.loads(file.read_text())["agreements"]
+        lengths.append(agreement["kappa"]["high"] - agreement["kappa"]["low"])
+    assert lengths[0] != lengths[1] and "Few clusters (20 clips in 4 clusters)" in shown
+
+
 def test_without_draws_there_are_no_intervals(both):
     assert " to " not in siq("judge", "agree", *both, "--bootstrap", "0").split("Spearman:")[0]
 

@@ -11,10 +11,10 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores import norms
-from speechiq.reducer.scores.draws import Clips
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.scores.suites import find
+from speechiq.reducer.stats.bootstrap import Resampled
 from speechiq.reducer.stats.estimate import plain
 from speechiq.reducer.studies.robustness.curves import Measured, find_crossings, find_zeros
 from speechiq.reducer.studies.robustness.published import as_content
@@ -26,7 +26,7 @@ CLIPS = 12
 STRENGTHS = (20, 10, 0)
 
 
-def write_study(folder: Path, strengths=STRENGTHS, systems=("steady", "fragile", "weak")) -> Path:
+def write_study(folder: Path, strengths=STRENGTHS, systems=("steady", "fragile", "weak"), clips=CLIPS) -> Path:
     """Write systems on clean audio and under white noise: one keeps its skill, one loses it, one is bad throughout."""
     skills = {"steady": [0.8, 0.78, 0.76, 0.74], "fragile": [0.95, 0.9, 0.7, 0.2], "weak": [0.3, 0.28, 0.26, 0.24]}
     for system in systems:
@@ -35,7 +35,7 @@ def write_study(folder: Path, strengths=STRENGTHS, systems=("steady", "fragile",
             metadata = {
                 level: {"content_sha256": f"{strength}", **about} for level in ("remember", "understand", "apply")
             }
-            scores = levels(skills[system][number], clips=CLIPS)
+            scores = levels(skills[system][number], clips=clips)
             write_run(folder / system, scores, system, date=1.0 + number, metadata=metadata)
     return folder
 
@@ -111,6 +111,12 @@ def test_without_draws_there_are_no_intervals(tmp_path):
     assert plain(as_content(found))["points"][0]["score"]["low"] is None
 
 
+def test_a_single_clip_has_scores_and_losses_without_intervals(tmp_path):
+    found = read(write_study(tmp_path, systems=("steady", "weak"), clips=1))
+    losses = [point.loss for each in found.curves for point in each.points]
+    assert all(math.isfinite(loss.value) and math.isnan(loss.low) for loss in losses)
+
+
 def test_runs_without_a_condition_or_without_clean_audio_are_refused(tmp_path):
     write_run(tmp_path / "a", levels(0.9), "a")
     with pytest.raises(SpeechIQError, match="no run under a condition: run the same tasks with --metadata condition="):
@@ -162,9 +168,8 @@ def test_draws_in_which_the_system_is_already_worse_on_clean_audio_are_no_crossi
     runs = [SeriesRun(f"{name}{end}", name, *of) for name in "ab" for end, of in (("", ()), ("!", ("w@9dB", "w", 9.0)))]
     values = np.array([81.0, 60.0, 80.0, 70.0])
     draws = np.repeat([values, [79.0, 60.0, 80.0, 70.0]], 50, axis=0)
-    measured = Measured(
-        "apply", "acc. %", 1.0, values, draws, np.full((2, 4), np.nan), Clips(("x", "y"), {}, np.arange(2))
-    )
+    drawn = Resampled(np.vstack([values, draws]), 2, 2, 2)
+    measured = Measured("apply", "acc. %", 1.0, drawn.estimates, drawn)
     (crossing,) = find_crossings(measured, {"w": {"a": [0, 1], "b": [2, 3]}}, runs)
     assert (crossing.better, crossing.worse, crossing.share) == ("a", "b", 0.5)
 
