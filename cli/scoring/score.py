@@ -24,7 +24,7 @@ from speechiq.reducer.scores.norms import build, write
 from speechiq.reducer.scores.norms.file import ADVICE_FILE
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.studies import unanswerable
-from speechiq.reducer.tables import dashboards, speed_table
+from speechiq.reducer.tables import dashboards, language_grid, speed_table
 from speechiq.reducer.tables.origin import command_line
 from speechiq.reducer.tables.publish import HARNESS, Publication, list_outputs, publish
 from speechiq.reducer.tables.scoreboard_records import join
@@ -109,6 +109,10 @@ def score(
     say_warnings(warnings)
     content = join({suite: each.content for suite, each in scored.items()}, SUITE)
     grids = [grid for each in scored.values() for grid in each.grids]
+    by_language = language_grid.list_grids(found.languages, {suite: each.scoreboard for suite, each in scored.items()})
+    grids += by_language
+    if by_language:
+        content["languages"] = {grid.title: grid.records() for grid in by_language}
     tasks = list(chain.from_iterable(found.tasks.values()))
     if speed:
         speeds = read_speeds(tasks)

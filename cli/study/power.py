@@ -12,7 +12,7 @@ from speechiq.cli.options import AllowMismatch, Explain, Force, Runs, Samples, o
 from speechiq.cli.scoring.options import TABLES, Levels, NormsFile, read_norms
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
-from speechiq.reducer.scores.levels import SUITE
+from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.studies.sample_size import Aim, as_grid, check, plan
 from speechiq.reducer.tables.publish import Publication, list_outputs, publish
@@ -58,7 +58,7 @@ def power(
     check(aim, found.levels)
     grids, content = [], {}
     for suite in found.levels:
-        content[suite], remarks = plan(found.read(suite), aim, options, pair, has_scale=suite == SUITE)
+        content[suite], remarks = plan(found.read(suite), aim, options, pair, has_scale=is_siq(suite))
         grids.append(as_grid(suite, content[suite], remarks, aim, options))
     rows = [{"suite": suite} | record for suite, records in content.items() for record in records]
     publication = Publication("speechiq-power", grids, aim._asdict() | {"suites": content}, rows)

@@ -19,7 +19,7 @@ from speechiq.reducer.report.clips import find_sounds
 from speechiq.reducer.report.controls import list_rows
 from speechiq.reducer.report.leaderboard import scores_by_set
 from speechiq.reducer.report.review import review_questions
-from speechiq.reducer.report.studies import Section, list_listening
+from speechiq.reducer.report.studies import Section, list_languages, list_listening
 from speechiq.reducer.report.study import Study, gather, read_study
 from speechiq.reducer.report.suite import SuitePage, group_grids
 from speechiq.reducer.report.suite import gather as gather_suite
@@ -84,6 +84,7 @@ def compose(
         sections, warnings = list_listening(found, options), []
     except SpeechIQError as error:
         sections, warnings = [], [f"the report does not show whether systems listened: {error}"]
+    sections = [*list_languages(found, scored), *sections]
     if SIQ not in scored:
         return render_suites(others, command, sections), warnings
     study = read_study(found.tasks[SIQ], scored[SIQ], options, found.warnings)

@@ -24,6 +24,8 @@ from speechiq.reducer.studies.robustness.series import CLEAN
 from speechiq.reducer.studies.robustness.study import Robustness
 from speechiq.reducer.studies.validity import published
 from speechiq.reducer.studies.validity.prediction import Prediction
+from speechiq.reducer.tables import language_grid
+from speechiq.reducer.tables.suite_scores import SuiteScores
 
 #: Colors that differ for people with any color vision, in both themes (Okabe and Ito).
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#7a7a7a")
@@ -74,6 +76,12 @@ def list_listening(found: Found, options: ScoringOptions) -> list[Section]:
         return []
     grids = as_grids(study_listening(found, options.draws, options.seed), options.draws)
     return [Section(f"listen-{number}", grid.title, grid=grid, notes=grid.notes) for number, grid in enumerate(grids)]
+
+
+def list_languages(found: Found, scored: Mapping[str, SuiteScores]) -> list[Section]:
+    """Return the sections with the scores of systems by language; none for runs in one language."""
+    grids = language_grid.list_grids(found.languages, {suite: each.scoreboard for suite, each in scored.items()})
+    return [Section(f"languages-{n}", grid.title, grid=grid, notes=grid.notes) for n, grid in enumerate(grids)]
 
 
 def render_prediction(prediction: Prediction, agreements: Sequence[Mapping[str, Any]], made: Mapping[str, str]) -> str:

@@ -15,6 +15,7 @@ from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import decode, refuse_extremes
 from speechiq.core.files.plain import read_plain
+from speechiq.engines.languages import AUTO, ENGLISH, KEY
 from speechiq.reducer.runs.description import read_category
 from speechiq.reducer.runs.measure import Category
 from speechiq.siq_tasks.conditions.variants import LISTEN
@@ -85,6 +86,12 @@ class TaskRun(NamedTuple):
     def suite(self) -> str:
         """Return the name of the task's suite."""
         return self.category.suite
+
+    @property
+    def language(self) -> str:
+        """Return the code of the language of the task's data set; English if it names none."""
+        code = self.metadata.get(KEY)
+        return str(code) if code not in (None, AUTO) else ENGLISH
 
     @property
     def level(self) -> str:

@@ -21,7 +21,7 @@ from speechiq.reducer.runs.rows import Item, Name, locate, read_lines, refusal, 
 
 SHARE = 0.0, 1.0
 #: Columns of failures that the score does not show; they are optional.
-FLAGS = ("audio_coverage", "repetition", "unparsed", "none_of_the_above")
+FLAGS = ("audio_coverage", "repetition", "wrong_language", "unparsed", "none_of_the_above")
 #: Optional column with the score of a system that gives the same answer to all items of a data set.
 FLOOR = "floor"
 #: Optional field of a doc: what its clip shares with other clips, such as a call or a speaker.

@@ -34,12 +34,15 @@ class Flags(NamedTuple):
         none_of_the_above: Share of the questions whose majority is (E).
         incomplete_audio: Share of the clips of which the system received less than the whole audio.
         repetition: Share of the clips whose transcript repeats one phrase many times.
+        wrong_language: Share of the transcripts that are clearly in another language than their clip; short ones do not
+            count. Sets in English do not record it.
     """
 
     unparsed: float | None = None
     none_of_the_above: float | None = None
     incomplete_audio: float | None = None
     repetition: float | None = None
+    wrong_language: float | None = None
 
 
 class System(NamedTuple):
@@ -195,6 +198,7 @@ def count_flags(tables: Iterable[SampleTable], scored: Mapping[str, Collection[I
         none_of_the_above=_mean([value for _, value in rows.get("none_of_the_above", ())]),
         incomplete_audio=_mean([value < COMPLETE for value in _by_clip(rows.get("audio_coverage", ()), min)]),
         repetition=_mean([value > 0 for value in _by_clip(rows.get("repetition", ()), max)]),
+        wrong_language=_mean([*_by_clip(rows.get("wrong_language", ()), max)]),
     )
 
 

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from speechiq.core.console import count_of, printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.measure import Category, differences
@@ -84,7 +86,26 @@ def find_all(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[Ta
         )
     newest = {(task.system, task.task): task for task in found}
     left_out = [f"{line}: left out" for line in missing]
-    return list(newest.values()), [*left_out, *_superseded(found, newest), *_described_otherwise(newest.values())]
+    warnings = [*left_out, *_superseded(found, newest), *_described_otherwise(newest.values())]
+    return part_languages(newest.values()), warnings
+
+
+def part_languages(tasks: Iterable[TaskRun]) -> list[TaskRun]:
+    """Return the tasks, with a suite for each language, such as `siq.de`, if those of a suite are in several.
+
+    Error rates of two languages may have different units, and similarities different scales, so that they share
+    neither a mean nor a scale.
+    """
+    tasks = list(tasks)
+    languages: dict[str, set[str]] = {}
+    for task in tasks:
+        languages.setdefault(task.suite, set()).add(task.language)
+    return [
+        task._replace(category=msgspec.structs.replace(task.category, suite=f"{task.suite}.{task.language}"))
+        if len(languages[task.suite]) > 1
+        else task
+        for task in tasks
+    ]
 
 
 def name_control(described: Mapping[str, Any]) -> str:

@@ -27,6 +27,15 @@ def _read(level: str) -> Category:
 LEVELS: Mapping[str, Category] = MappingProxyType({level: _read(level) for level in NAMES})
 
 
+def is_siq(suite: str) -> bool:
+    """Return whether a suite has the levels and the scale of SIQ, as each of several languages has.
+
+    >>> is_siq("siq"), is_siq("siq.de"), is_siq("assistant")
+    (True, True, False)
+    """
+    return suite.partition(".")[0] == SUITE
+
+
 def choose_levels(measures: Sequence[str] = (), levels: str | None = None) -> dict[str, Category]:
     """Return the levels to score, each with its column; see `choose`.
 

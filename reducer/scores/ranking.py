@@ -11,6 +11,7 @@ from speechiq.reducer.scores.bootstrap import leave_one_out, resample, resample_
 from speechiq.reducer.scores.comparability import intersect
 from speechiq.reducer.scores.derived import derive_columns
 from speechiq.reducer.scores.levels import SUITE as SIQ
+from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.remarks import explain_few, explain_no_siq, has_scale, observe
 from speechiq.reducer.scores.scale import DEFAULT_RULE, NoSpread, calibrate, competition_ranks, flat, score
@@ -49,7 +50,7 @@ def rank(
     """
     kept, mismatches = intersect(sorted(systems, key=lambda system: system.name), allow_mismatch, norms)
     scoreboard = _describe(suite, kept)._replace(mismatches=tuple(mismatches))
-    if suite == SIQ:
+    if is_siq(suite):
         scoreboard = _add_scale(scoreboard, rule, norms, draws, seed)
     elif draws:
         scoreboard = scoreboard._replace(bars=resample_raw(scoreboard.pool, draws=draws, seed=seed))

@@ -156,8 +156,9 @@ class Scoreboard(NamedTuple):
             a suite without a scale; for each column its mean in the unit of `frame.attrs["units"][column]` (such as
             WER %), and its Z if the suite has a scale, each with the ends of its interval (`remember`, `remember_low`,
             `remember_high`, `remember_z`, `remember_z_low`, `remember_z_high`); the flags, shares from 0 to 1
-            (`unparsed`, `none_of_the_above`, `incomplete_audio`, `repetition`); `control`, which is empty for a system
-            that listens. Unknown values are missing (NaN, or NA for `rank`).
+            (`unparsed`, `none_of_the_above`, `incomplete_audio`, `repetition`,
+            `wrong_language`); `control`, which is empty for a system that listens. Unknown values are missing (NaN, or
+            NA for `rank`).
 
         Example:
             ```python
@@ -193,8 +194,8 @@ class Scoreboard(NamedTuple):
 
         Returns:
             Columns `system`, `level`, `clip`, `question` (missing if an item of the level is a clip), `dataset`,
-            `score` in its `unit` (such as WER %), and the flags of the row: `audio_coverage`, `repetition`, `unparsed`,
-            `none_of_the_above`, missing if the run does not record them.
+            `score` in its `unit` (such as WER %), and the flags of the row: `audio_coverage`, `repetition`,
+            `wrong_language`, `unparsed`, `none_of_the_above`, missing if the run does not record them.
 
         Example:
             ```python

@@ -12,7 +12,7 @@ from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.systems import Runs, read_tasks
 from speechiq.reducer.runs.tasks import categories_of, find_tasks, group
-from speechiq.reducer.scores.levels import LEVELS, SUITE
+from speechiq.reducer.scores.levels import LEVELS, SUITE, is_siq
 
 
 def read_systems(runs: Iterable[Path], allow_missing: bool = False, *, levels: Mapping[str, Category] = LEVELS) -> Runs:
@@ -34,6 +34,12 @@ def find_levels(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list
     runs = list(runs)
     newest, warnings = find_tasks(runs, allow_missing)
     suites = group(newest)
+    if SUITE not in suites and (languages := [suite for suite in suites if is_siq(suite)]):
+        raise SpeechIQError(
+            f"{len(languages)} languages ({', '.join(languages)})",
+            "they have no common scale",
+            "give the runs of one language, or score all with siq score",
+        )
     if SUITE not in suites:
         raise SpeechIQError(
             f"no SIQ task in {', '.join(repr(str(path)) for path in runs)}, only tasks of suite "
@@ -51,7 +57,7 @@ def read_answers(runs: Iterable[Path], allow_missing: bool = False) -> Answers:
         SpeechIQError: No task of the level Apply, or as for `answers.read_answers`.
     """
     tasks, warnings = find_tasks(runs, allow_missing)
-    apply = [task for task in tasks if task.suite == SUITE and task.level == "apply"]
+    apply = [task for task in tasks if is_siq(task.suite) and task.level == "apply"]
     if not apply:
         raise SpeechIQError(
             "no system in these runs has an Apply task", "give runs of siq_apply or of all three levels"

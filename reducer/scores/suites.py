@@ -15,7 +15,7 @@ from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.systems import System, read_tasks
 from speechiq.reducer.runs.tasks import categories_of, find_all, group, part_listening, warn_of_variants
-from speechiq.reducer.scores.levels import LEVELS, choose
+from speechiq.reducer.scores.levels import LEVELS, choose, is_siq
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scoring import ScoringOptions
@@ -42,6 +42,16 @@ class Found(NamedTuple):
         return read_tasks(self.tasks[suite], self.levels[suite])
 
     @property
+    def languages(self) -> dict[str, dict[str, str]]:
+        """Return suite -> language -> the suite of that language, for suites that were run in several."""
+        parts: dict[str, dict[str, str]] = {}
+        for suite in self.levels:
+            language = self.tasks[suite][0].language
+            if suite.endswith(f".{language}"):
+                parts.setdefault(suite.removesuffix(f".{language}"), {})[language] = suite
+        return {suite: languages for suite, languages in parts.items() if len(languages) > 1}
+
+    @property
     def others(self) -> list[str]:
         """Return the suites without a scale."""
         return [suite for suite in self.levels if suite != SIQ]
@@ -64,7 +74,7 @@ def find(
     """
     everything, warnings = find_all(runs, allow_missing)
     tasks, variants = part_listening(everything)
-    suites = dict(sorted(group(tasks).items(), key=lambda item: (item[0] != SIQ, item[0])))
+    suites = dict(sorted(group(tasks).items(), key=lambda item: (not is_siq(item[0]), item[0])))
     known = {suite: _describe(suite, suite_tasks, options.norms) for suite, suite_tasks in suites.items()}
     chosen = choose(known, measures, levels)
     warnings = [*warnings, *warn_of_variants(variants)]
@@ -73,14 +83,14 @@ def find(
 
 def _describe(suite: str, tasks: Sequence[TaskRun], norms: Norms | None) -> Mapping[str, Category]:
     """Return the categories of a suite; those of SIQ are its levels, with the columns of the norms if there are any."""
-    if suite != SIQ:
+    if not is_siq(suite):
         return categories_of(tasks)
     check_levels(tasks)
     if norms is not None:
         return {level: category.measured_by(norms.levels[level].metric) for level, category in LEVELS.items()}
     # The levels are those of the templates; only fields that all tasks have can group their items.
     groups = [field for field in tasks[0].category.group_by if all(field in task.category.group_by for task in tasks)]
-    return {level: replace(category, group_by=tuple(groups)) for level, category in LEVELS.items()}
+    return {level: replace(category, suite=suite, group_by=tuple(groups)) for level, category in LEVELS.items()}
 
 
 def refuse_unknown_field(found: Found, field: str | None) -> None:
@@ -98,6 +108,12 @@ def refuse_options_of_siq(found: Found, **given: object) -> None:
     """Raise a `SpeechIQError` if an option of SIQ is given (not None) and the runs have no SIQ."""
     for option, value in given.items():
         if value is not None and SIQ not in found.levels:
+            if languages := [suite for suite in found.levels if is_siq(suite)]:
+                raise SpeechIQError(
+                    f"--{option} {value}",
+                    f"{', '.join(languages)} have no common scale",
+                    "give the runs of one language",
+                )
             raise SpeechIQError(
                 f"--{option} {value}",
                 f"only SIQ has this option, and these runs have only suite {', '.join(found.levels)}",

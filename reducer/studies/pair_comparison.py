@@ -13,6 +13,7 @@ from speechiq.reducer.runs.judge_name import name_judges
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.systems import Flags, System
 from speechiq.reducer.scores.comparability import complete, intersect
+from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.remarks import Remarks, observe, remark, title
 from speechiq.reducer.scores.score_matrix import align
 from speechiq.reducer.scores.scoring import ScoringOptions
@@ -51,7 +52,7 @@ class Compared(NamedTuple):
 
 def compare(pair: Pair, options: ScoringOptions) -> Compared:
     """Compare two systems of one suite."""
-    has_scale = pair.suite == SIQ
+    has_scale = is_siq(pair.suite)
     norms = options.norms if has_scale else None
     asked = None if not has_scale and pair.suite in (pair.asked or ()) else pair.asked
     pool = pair.others if has_scale and not norms else ()
@@ -109,17 +110,17 @@ def compare(pair: Pair, options: ScoringOptions) -> Compared:
 
 def list_texts(tasks: Sequence[TaskRun]) -> list[TaskRun]:
     """Return the tasks whose rows have the texts to show; those of Understand repeat the texts of Remember."""
-    return [task for task in tasks if (task.suite, task.level) != (SIQ, "understand")]
+    return [task for task in tasks if not (is_siq(task.suite) and task.level == "understand")]
 
 
 def _restrict(systems: Sequence[System], pair: Pair, asked: Collection[str] | None) -> list[System]:
     """Return the systems with the categories to compare: those that must agree; for SIQ also those that all have."""
-    if asked is None or (pair.suite == SIQ and SIQ in asked):
+    if asked is None or (is_siq(pair.suite) and SIQ in asked):
         return list(systems)
     kept = [
         name
         for name in pair.categories
-        if name in asked or (pair.suite == SIQ and all(name in system.scores for system in systems))
+        if name in asked or (is_siq(pair.suite) and all(name in system.scores for system in systems))
     ]
     return [system.restrict(kept) for system in systems] if kept else list(systems)
 
@@ -151,7 +152,7 @@ def _notes(
     if comparison.draws:
         yield describe_samples(comparison.draws, comparison.seed, comparison.units)
         yield from caution_lines(caution)
-    if comparison.left_out and pair.suite == SIQ:
+    if comparison.left_out and is_siq(pair.suite):
         yield f"{count_of(comparison.left_out, 'bootstrap sample')} left out, in which no clip separates the systems"
     yield from describe_undefined(comparison)
     for name in (name for name, category in comparison.levels.items() if category.judged):
@@ -160,7 +161,7 @@ def _notes(
     if options.exclude:
         which = shorten(options.exclude.sha256 or "")
         yield f"left out of Apply: {count_of(len(options.exclude), 'question')} of the unanswerable set {which}"
-    if pair.suite != SIQ:
+    if not is_siq(pair.suite):
         yield PARTS
 
 

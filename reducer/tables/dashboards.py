@@ -31,7 +31,7 @@ from speechiq.reducer.scores.scoreboard import Scoreboard
 
 VERSION = 1.0
 UNKNOWN = "N/A"
-FAILURES = ("unparsed", "incomplete_audio", "repetition")
+FAILURES = ("unparsed", "incomplete_audio", "repetition", "wrong_language")
 SOURCE = "speechiq"
 LONGEST_NAME = 160
 ADVICE = "name a folder that is yours"

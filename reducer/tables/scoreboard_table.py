@@ -26,6 +26,7 @@ FLAGS = {
     "none_of_the_above": ("None of the above", "questions answered with (E)"),
     "incomplete_audio": ("Audio cut", "clips with incomplete audio"),
     "repetition": ("Repetition", "transcripts that repeat one phrase many times"),
+    "wrong_language": ("Wrong language", "transcripts in another language"),
 }
 SYSTEM = "System"
 TITLE = "Speech IQ"
@@ -44,7 +45,9 @@ def as_grid(scoreboard: Scoreboard, part: str = "", notes: Iterable[str] | None 
         notes: Lines below the grid; None takes those of `caption`.
     """
     if scoreboard.scale:
-        heading = ": ".join(filter(None, [TITLE if scoreboard.has_siq else TITLE_WITHOUT, part]))
+        heading = ": ".join(
+            filter(None, [TITLE if scoreboard.has_siq else TITLE_WITHOUT, scoreboard.suite.partition(".")[2], part])
+        )
     else:
         heading = " ".join(filter(None, [f"Suite {scoreboard.suite}", part]))
     columns = [*_list_columns(scoreboard)]
@@ -89,7 +92,9 @@ def shown_flags(scoreboard: Scoreboard) -> list[str]:
 def _list_flags(scoreboard: Scoreboard) -> dict[str, set[float | None]]:
     """Return flag -> its values for all systems that get audio; for controls `silence` if there are only these."""
     systems = [system for system in scoreboard.systems if system.control != "silence"] or scoreboard.systems
-    return {flag: {getattr(system.flags, flag) for system in systems} for flag in FLAGS}
+    values = {flag: {getattr(system.flags, flag) for system in systems} for flag in FLAGS}
+    # Sets in English alone do not record it.
+    return {flag: shares for flag, shares in values.items() if flag != "wrong_language" or shares != {None}}
 
 
 def _list_columns(scoreboard: Scoreboard) -> Iterator[Column]:
@@ -202,7 +207,7 @@ def _flag_lines(scoreboard: Scoreboard) -> Iterator[str]:
     yield from (f"{FLAGS[flag][0]}: {FLAGS[flag][1]}" for flag in shown_flags(scoreboard))
     values = _list_flags(scoreboard)
     for value, words in ((0, "none of the systems that get audio has"), (None, "not recorded")):
-        if named := [FLAGS[flag][1] for flag in FLAGS if values[flag] == {value}]:
+        if named := [FLAGS[flag][1] for flag in values if values[flag] == {value}]:
             yield f"{words}: {', '.join(named)}"
 
 

@@ -39,9 +39,10 @@ def as_grid(compared: Compared) -> Grid:
         rows.append({"name": name, **scores, "better": better_of(row)})
         styles.append({"Z": "dim", "": "bold"}.get(row.unit, ""))
     for flag, (name, _) in FLAGS.items() if compared.flags else ():
-        a, b = (
-            UNKNOWN if share is None else f"{100 * share:.1f}" for share in (getattr(of, flag) for of in compared.flags)
-        )
+        shares = [getattr(flags, flag) for flags in compared.flags]
+        if shares == [None, None]:
+            continue
+        a, b = (UNKNOWN if share is None else f"{100 * share:.1f}" for share in shares)
         rows.append({"name": f"{name} %", "a": a, "b": b})
         styles.append("")
     notes = [Important(verdict(found)), *compared.notes, RULE, *([MEANINGS] if compared.flags else [])]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.by_dataset import MACRO, macro_average, macro_caption, rank_by_dataset
-from speechiq.reducer.scores.levels import SUITE as SIQ
+from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.ranking import rank
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.scoring import ScoringOptions
@@ -97,10 +97,10 @@ def score_suite(suite: str, systems: Iterable[System], options: ScoringOptions) 
 
 def rank_systems(suite: str, systems: Iterable[System], options: ScoringOptions) -> Scoreboard:
     """Score systems without the questions that the options exclude from SIQ; errors as for `score_suite`."""
-    if suite != SIQ:
+    if not is_siq(suite):
         return add_reliability(rank(systems, suite, **_how(options)))
     kept = unanswerable.leave_out(systems, options.exclude)
-    scoreboard = add_predictive(rank(kept, norms=options.norms, **_how(options)))
+    scoreboard = add_predictive(rank(kept, suite, norms=options.norms, **_how(options)))
     return scoreboard._replace(excluded=len(options.exclude))
 
 

@@ -28,9 +28,10 @@ def rows(tiny_cascade, demo_models, tmp_path_factory):
     asked = [question("a", 1, both), question("a", 2, both), question("b", 1, other), question("c", 1, long)]
     write_set(folder / "hub", asked)
     own = {"HF_HUB_OFFLINE": "", "HF_HOME": str(folder / "home"), "no_proxy": "*", "SIQ_STORE": "off"}
+    system = f"demo:whisper-base+{tiny_cascade.spec.partition('+')[2]}"
     with serve(folder / "hub") as address:
         done = lm_eval(
-            *("run", "--model", "hf-audio", "--model_args", f"pretrained=demo:whisper-base+{tiny_cascade.spec.partition('+')[2]}"),
+            *("run", "--model", "hf-audio", "--model_args", f"pretrained={system}"),
             *("--tasks", "siq_belebele_deu_Latn", "--metadata", f"embedder={demo_models[-1]},recording=longest"),
             *("--device", "cpu", "--log_samples", "--output_path", str(folder / "runs")),
             **own,

@@ -92,7 +92,7 @@ def test_a_level_is_scored_by_another_column(tmp_path):
 
 def test_samples_have_a_row_for_each_item_of_each_system(scoreboard):
     samples = scoreboard.samples()
-    assert len(samples) == 3 * (6 + 6 + 18) and list(samples.columns[-4:]) == list(FLAGS)
+    assert len(samples) == 3 * (6 + 6 + 18) and list(samples.columns[-len(FLAGS) :]) == list(FLAGS)
     assert samples.groupby("level")["question"].nunique().to_dict() == {"apply": 18, "remember": 0, "understand": 0}
     means = samples.groupby(["system", "level"])["score"].mean()
     frame = scoreboard.to_frame()

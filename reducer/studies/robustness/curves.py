@@ -17,7 +17,7 @@ import numpy as np
 from speechiq.core.console import count_of
 from speechiq.reducer.scores.bootstrap import estimate_means
 from speechiq.reducer.scores.draws import Clips, draw
-from speechiq.reducer.scores.levels import SUITE as SIQ
+from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.scale import Scale, calibrate, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.bootstrap import Resampled, resample
@@ -109,7 +109,7 @@ def measure(
         (the measures, the reason for a missing SIQ or an empty text).
     """
     levels = [_measure_level(pool, level, draws, seed) for level in pool.raw]
-    if suite != SIQ:
+    if not is_siq(suite):
         return levels, ""
     clean = [number for number, run in enumerate(runs) if not run.condition]
     if scale is None and len(clean) < FEWEST:

@@ -9,7 +9,7 @@ from speechiq.reducer.runs.results_file import CONDITION
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.comparability import drop_empty_levels, share
 from speechiq.reducer.scores.draws import Clips
-from speechiq.reducer.scores.levels import SUITE as SIQ
+from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scale import Scale
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
@@ -55,7 +55,7 @@ def _study(suite: str, systems: list[System], draws: int, seed: int, norms: Norm
     series = group_series(runs)
     refuse_other_tasks(systems, runs)
     pool = align(systems)
-    measures, without = measure(pool, runs, suite, draws, seed, _scale_of(norms, pool) if suite == SIQ else None)
+    measures, without = measure(pool, runs, suite, draws, seed, _scale_of(norms, pool) if is_siq(suite) else None)
     curves = [curve for measured in measures for curve in draw_curves(measured, series, runs)]
     crossings = [crossing for measured in measures for crossing in find_crossings(measured, series, runs)]
     caution = caution_of_raw(*pool.smallest) if draws else None

@@ -80,7 +80,13 @@ def test_what_rows_lack_is_not_known_and_never_0(tmp_path):
     ranking = rank(read_systems([tmp_path]).systems)
     known, unknown = (row["flags"] for row in as_json(ranking)["systems"])
     assert unknown == dict.fromkeys(Flags._fields)
-    assert known == {"unparsed": 0.5, "none_of_the_above": None, "incomplete_audio": 0.0, "repetition": 0.0}
+    assert known == {
+        "unparsed": 0.5,
+        "none_of_the_above": None,
+        "incomplete_audio": 0.0,
+        "repetition": 0.0,
+        "wrong_language": None,
+    }
     rows = csv_rows(ranking)
     assert [row["unparsed"] for row in rows] == [0.5, None] and [row["repetition"] for row in rows] == [0.0, None]
     text = show(as_grid(ranking))

@@ -97,7 +97,7 @@ def test_what_the_siq_hides_is_printed_beside_it(two_runs):
     rows = [line.replace(" ", "").split("|") for line in utils.make_table(read(path), "groups").splitlines()[2:]]
     shown = {row[5]: row[6:8] for row in rows}
     assert shown["unparsed"] == ["↓", "0.2500"] and shown["repetition"] == ["↓", "N/A"]
-    assert {*shown} == {"siq", "unparsed", "none_of_the_above", "incomplete_audio", "repetition"}
+    assert {*shown} == {"siq", "unparsed", "none_of_the_above", "incomplete_audio", "repetition", "wrong_language"}
 
 
 def test_a_folder_stays_one_systems_over_several_exports(tmp_path):

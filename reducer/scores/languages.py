@@ -1,0 +1,151 @@
+"""Compare the languages of a suite: the score in each, their mean, and the gap to English on the same passages.
+
+Each language is a suite of its own (`runs.tasks.part_languages`), since its errors have a unit and its similarities a
+scale that other languages need not have. What languages share are passages: clips with equal ids, as in
+Belebele-FLEURS, are translations of one text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from speechiq.engines.languages import ENGLISH
+from speechiq.reducer.runs.measure import Category
+from speechiq.reducer.scores.scoreboard import Scoreboard
+from speechiq.reducer.stats.bootstrap import resample
+from speechiq.reducer.stats.estimate import Difference, Estimate
+
+#: Setting of a category whose scores are on a scale of the language, so that they have neither mean nor gap.
+OWN_SCALE = "embedder"
+
+
+class LanguageScores(NamedTuple):
+    """Hold the scores of one category in the languages that count it in one unit; as people read them, not as raw.
+
+    Attributes:
+        category: The category, with the unit of these languages.
+        systems: Names of the systems, which ran all languages.
+        scores: Language -> the score of each system.
+        means: Mean over the languages, for each system; empty for a category whose scores are on a scale of the
+            language.
+        gaps: Language -> the score minus that in English of each system, on the passages of both.
+        shared: Language -> number of passages that English has as well.
+    """
+
+    category: Category
+    systems: Sequence[str]
+    scores: Mapping[str, Sequence[Estimate]]
+    means: Sequence[Estimate]
+    gaps: Mapping[str, Sequence[Difference]]
+    shared: Mapping[str, int]
+
+    def worst(self, system: int) -> str:
+        """Return the language in which a system, by its number, scores worst."""
+        sign = self.category.measure.sign
+        return min(self.scores, key=lambda language: sign * self.scores[language][system].value)
+
+
+def compare_languages(boards: Mapping[str, Scoreboard]) -> list[LanguageScores]:
+    """Compare languages by each category, and by each unit of a category that several of them have.
+
+    Args:
+        boards: Language -> the scores of its systems, with their draws; systems that miss a language are left out.
+    """
+    first = next(iter(boards.values()))
+    systems = [name for name in first.pool.systems if all(name in board.pool.systems for board in boards.values())]
+    groups: dict[tuple[str, str], list[str]] = {}
+    for language, board in boards.items():
+        for level, category in board.levels.items():
+            groups.setdefault((level, category.unit), []).append(language)
+    return [
+        _compare(level, {language: boards[language] for language in languages}, systems)
+        for (level, _), languages in groups.items()
+        if len(languages) > 1 and systems
+    ]
+
+
+class _Clips(NamedTuple):
+    """Hold the clips of a category in one language; names are without the data set, so that translations share them.
+
+    Attributes:
+        passages: Name of each clip.
+        clusters: Passage -> its cluster.
+        raw: Raw scores, shape (systems, clips).
+    """
+
+    passages: Sequence[str]
+    clusters: Mapping[str, str]
+    raw: np.ndarray
+
+    @classmethod
+    def read(cls, board: Scoreboard, level: str, systems: Sequence[str]) -> _Clips:
+        """Return the clips of a category, with the rows of some systems."""
+        pool, names = board.pool, board.pool.clips[level]
+        passages = [_without_set(name) for name in names]
+        clusters = (_without_set(pool.clusters.get(name, name)) for name in names)
+        rows = [pool.systems.index(system) for system in systems]
+        return cls(passages, dict(zip(passages, clusters, strict=True)), pool.raw[level][rows])
+
+
+def _without_set(name: str) -> str:
+    return name.partition("/")[2] or name
+
+
+def _compare(level: str, boards: Mapping[str, Scoreboard], systems: Sequence[str]) -> LanguageScores:
+    category, bars = next((board.levels[level], board.bars) for board in boards.values())
+    how = {"draws": bars.draws, "seed": bars.seed} if bars else {"draws": 0}
+    has_mean, sign = OWN_SCALE not in category.settings, category.measure.sign
+    clips = {language: _Clips.read(board, level, systems) for language, board in boards.items()}
+    pairs = {
+        language: sorted({*own.passages} & {*clips[ENGLISH].passages})
+        for language, own in clips.items()
+        if has_mean and ENGLISH in clips and language != ENGLISH
+    }
+    gaps = {
+        language: [gap.map(sign) for gap in _measure_gaps(clips[language], clips[ENGLISH], shared, **how)]
+        for language, shared in pairs.items()
+        if shared
+    }
+    means = [mean.map(sign) for mean in _average([*clips.values()], **how)] if has_mean else []
+    scores = {language: _read_scores(board, level, systems) for language, board in boards.items()}
+    return LanguageScores(category, systems, scores, means, gaps, {name: len(shared) for name, shared in pairs.items()})
+
+
+def _read_scores(board: Scoreboard, level: str, systems: Sequence[str]) -> list[Estimate]:
+    sign, means = board.levels[level].measure.sign, board.means[level]
+    low, high = board.bars.intervals[level] if board.bars else np.full((2, len(means)), np.nan)
+    rows = map(board.pool.systems.index, systems)
+    return [Estimate(float(means[row]), float(low[row]), float(high[row])).map(sign) for row in rows]
+
+
+def _measure_gaps(
+    own: _Clips, english: _Clips, shared: Sequence[str], *, draws: int, seed: int = 0
+) -> list[Difference]:
+    """Return the raw score of each system minus that in English, over shared passages."""
+    raw = np.concatenate([side.raw[:, [*map(side.passages.index, shared)]] for side in (own, english)])
+    systems = len(own.raw)
+    defined = np.tile(~np.isnan(raw[:systems] + raw[systems:]), (2, 1))
+    means = resample(lambda counts: _mean(counts, raw, defined), shared, english.clusters, draws=draws, seed=seed)
+    return [means.difference(system, systems + system) for system in range(systems)]
+
+
+def _average(languages: Sequence[_Clips], *, draws: int, seed: int = 0) -> list[Estimate]:
+    """Return the mean over languages of each system's raw score; a draw takes a passage in all its languages."""
+    clips = [f"{number}/{passage}" for number, own in enumerate(languages) for passage in own.passages]
+    clusters = dict(zip(clips, (own.clusters[passage] for own in languages for passage in own.passages), strict=True))
+    ends = np.cumsum([len(own.passages) for own in languages])[:-1]
+
+    def average(counts: np.ndarray) -> np.ndarray:
+        parts = zip(np.split(counts, ends, axis=1), languages, strict=True)
+        return np.asarray(np.mean([_mean(part, own.raw, ~np.isnan(own.raw)) for part, own in parts], axis=0))
+
+    return resample(average, clips, clusters, draws=draws, seed=seed).estimates
+
+
+def _mean(counts: np.ndarray, raw: np.ndarray, defined: np.ndarray) -> np.ndarray:
+    """Return the means of raw scores, shape (draws, systems), of draws that have each clip so often."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((counts @ np.where(defined, raw, 0.0).T) / (counts @ defined.T))
