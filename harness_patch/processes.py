@@ -33,7 +33,6 @@ class Settings(NamedTuple):
     """Hold the settings that the runs of several systems share, named like the options of lm-eval.
 
     Attributes:
-        output: Folder for lm-eval's results.
         limit: Clips per data set; None takes all.
         seed: Seed of everything that is random; None takes lm-eval's seeds.
         metadata: `key=value` each.

@@ -167,12 +167,10 @@ class Endpoint:
         """Post a request and return its reply, parsed by `read`; raise `Refusal` for an HTTP error.
 
         Args:
-            path: Path below the address.
             expected: What the reply should be, in words, for the error.
             read: Parses the JSON of the reply, or its bytes if it is `raw`; a `NoAnswer` is a failed call.
             body: JSON, or the fields of a form if there is a file.
             file: Name, content and media type of the file.
-            raw: Whether the reply is something else than JSON.
         """
         files = {"file": file} if file else None
         options = self._options({"Content-Type": "multipart/form-data"} if file else {})

@@ -32,7 +32,6 @@ class Noise(Transform, frozen=True, tag="noise"):
     Attributes:
         color: `white` (equal power per Hz), `pink` (equal power per octave) or `hum` (mains of 50 Hz with harmonics).
         snr_db: Power of the clip / power of the noise, dB.
-        seed: Seed of the noise.
     """
 
     color: Literal["white", "pink", "hum"]

@@ -108,7 +108,6 @@ def write(
     """Generate the tokens that follow each prompt, once per seed.
 
     Args:
-        model: in memory.
         prefill: the prompts; cannot be used again.
         seeds: for each prompt one seed per answer; all of one length.
         settings: `max_gen_toks`, `repetition_penalty` and, if `do_sample` is set, the other names in `PROCESSORS`;

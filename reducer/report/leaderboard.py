@@ -31,12 +31,7 @@ Scores = Mapping[str, Mapping[tuple[str, str], Sequence[Cell]]]
 
 
 def leaderboard(study: Study, rows: Sequence[Row]) -> Grid:
-    """Return the table of all systems, best first: that of the terminal, with what the systems are.
-
-    Args:
-        study: The systems.
-        rows: As `controls.list_rows` returns them.
-    """
+    """Return the table of all systems, best first: that of the terminal, with what the systems are."""
     grid = set_apart(as_grid(study.scoreboard), study.scoreboard)
     numbers = ("siq", *study.levels)
     order = ["rank", RANK_AMONG, "system", *numbers, "kind", "encoder"]

@@ -100,11 +100,7 @@ class Answers(NamedTuple):
 
 
 def read_answers(tasks: Iterable[TaskRun]) -> Answers:
-    """Read the answers of every system to the questions of some tasks.
-
-    Raises:
-        SpeechIQError: A row without a vote, a question with two wordings, or systems with different questions.
-    """
+    """Read the answers of every system to the questions of some tasks; refuse rows without a vote."""
     questions: dict[Item, AnsweredQuestion] = {}
     votes: dict[str, dict[Item, AnswerVote]] = {}
     controls: dict[str, str] = {}
@@ -136,11 +132,7 @@ def read_answers(tasks: Iterable[TaskRun]) -> Answers:
 
 
 def read_asked(tasks: Iterable[TaskRun], items: Collection[Item]) -> dict[Item, str]:
-    """Return (clip, question) -> the wording (`AnsweredQuestion.asked`), for those of `items` that some task has.
-
-    Raises:
-        SpeechIQError: A sample file cannot be read, or a row of it does not name its question.
-    """
+    """Return (clip, question) -> the wording (`AnsweredQuestion.asked`), for those of `items` that some task has."""
     docs = (row.doc for task in tasks for _, row in read_rows(task.samples, _AskedRow, NEEDS))
     return {item: _question(doc).asked for doc in docs if (item := _item(doc)) in items}
 

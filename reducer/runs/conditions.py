@@ -129,11 +129,8 @@ def compare(
     """Return how one level's tasks of a system differ from those of another, matched by data set and not by name.
 
     Args:
-        system: The system's name.
-        level: Name of the category.
         ours: Conditions of its tasks; empty if they are not known, which counts as equal.
         other: What the system is compared with, in words.
-        theirs: The conditions of the other side.
     """
     here, there = _by_dataset(ours), _by_dataset(theirs)
     if not here or not there:

@@ -157,11 +157,7 @@ def read_judgments(task: TaskRun) -> dict[Item, Judged]:
 
 
 def read_judged(task: TaskRun) -> tuple[list[dict[str, Any]], list[JudgedRow]]:
-    """Return all rows of a task as lm-eval wrote them, and those among them that a judge scored.
-
-    Raises:
-        SpeechIQError: The sample file cannot be read, no row was judged, or a judged one misses a text.
-    """
+    """Return all rows of a task as lm-eval wrote them, and those that a judge scored; refuse a task without any."""
     rows = list(read_rows(task.samples, dict[str, Any], NEEDS))
     judged = [
         _judged_row(task, locate(task.samples, number), row, stored)

@@ -108,15 +108,7 @@ class Runs(NamedTuple):
 
 
 def read_tasks(tasks: Iterable[TaskRun], levels: Mapping[str, Category]) -> list[System]:
-    """Read the systems of some tasks of one suite, sorted by name.
-
-    Args:
-        tasks: The newest run of each, from `find_tasks`.
-        levels: The categories to read, each with its column; tasks of other categories are left out.
-
-    Raises:
-        SpeechIQError: A sample file is missing or cannot be used.
-    """
+    """Read the systems of some tasks of one suite, sorted by name; categories outside `levels` are left out."""
     systems: dict[str, list[TaskRun]] = {}
     for task in tasks:
         systems.setdefault(task.system, []).extend([task] * (task.level in levels))

@@ -52,17 +52,13 @@ def warn_of_variants(tasks: Sequence[TaskRun]) -> list[str]:
 
 
 def find_all(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
-    """Find the tasks of every system, the newest run of each.
+    """Find the tasks of every system, the newest run of each; refuse a path without a run.
 
     Args:
-        runs: Folders (any depth) or results files.
         allow_missing: Whether to leave out sample files whose results file is missing or empty, with a warning.
 
     Returns:
         (the tasks, warnings): one line per older run that was left out, and per system with different options.
-
-    Raises:
-        SpeechIQError: A path does not exist or contains no run, or a results file is missing or not valid.
     """
     runs = list(runs)
     files = list(list_files(runs))
@@ -124,11 +120,7 @@ def group(tasks: Iterable[TaskRun]) -> dict[str, list[TaskRun]]:
 
 
 def categories_of(tasks: Iterable[TaskRun]) -> dict[str, Category]:
-    """Return the categories of one suite by name, in the order of their columns.
-
-    Raises:
-        SpeechIQError: Two tasks describe a category differently, or a further column has the name of a category.
-    """
+    """Return the categories of one suite by name, in the order of their columns; refuse two descriptions of one."""
     first: dict[str, TaskRun] = {}
     for task in sorted(tasks, key=lambda task: (task.date, task.results, task.task)):
         usual = first.setdefault(task.level, task)

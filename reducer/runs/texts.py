@@ -43,9 +43,6 @@ def read_texts(tasks: Iterable[TaskRun], clips: Collection[str]) -> dict[str, Cl
     """Read the transcripts and answers of one system on some clips: clip -> its texts.
 
     Tasks whose items are clips give its transcripts, the others its answers.
-
-    Raises:
-        SpeechIQError: A sample file cannot be read.
     """
     texts = {clip: ClipTexts("", "", {}) for clip in clips}
     for task in tasks if texts else ():
