@@ -55,10 +55,7 @@ def find_secret(url: str, secrets: Sequence[str] = ()) -> str | None:
 
 
 def refuse_secrets(options: Any, given_by: str, fix: str) -> None:
-    """Refuse options with an address that contains a secret, before they are logged; see `check_address`.
-
-    `options` are a mapping, to any depth, or lm-eval's `name=value,name=value`.
-    """
+    """Refuse options (a mapping of any depth, or `name=value,...`) with a secret in an address, before any log."""
     for name, text in _texts(options):
         for url in re.findall(r"https?://[^\s,]+", text):
             if secret := find_secret(url):

@@ -46,10 +46,7 @@ Send = Callable[[], Awaitable["httpx2.Response"]]
 
 
 class Refusal(SpeechIQError):
-    """Report an HTTP error that the server answered, after all retries.
-
-    `code` is the endpoint's own name for the reason, such as `content_filter`.
-    """
+    """Report an HTTP error after all retries; `code` is the server's name of the reason, such as `content_filter`."""
 
     def __init__(self, thing: object, fault: object, fix: object, *, status: int, code: str | None) -> None:
         super().__init__(thing, fault, fix)

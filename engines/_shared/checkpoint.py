@@ -103,10 +103,7 @@ class Checkpoint:
         return self._lifetime.keep_loaded()
 
     def loaded(self) -> AbstractContextManager[PreTrainedModel]:
-        """Return a block that yields the model in inference mode; inside another such block it is loaded already.
-
-        When the outermost block ends, the weights are freed, even if the model is still referenced.
-        """
+        """Return a block that yields the model in inference mode; inner ones share it, the outermost frees it."""
         return self._lifetime.loaded()
 
     @contextmanager

@@ -16,10 +16,7 @@ from speechiq.siq_tasks.loaders.audio import transcription_prompt
 
 
 class Cascade(AudioEngine):
-    """Run a recognizer, then a language model; each clip is transcribed once for all levels.
-
-    The stages load and free their models themselves, so one model is in memory at a time.
-    """
+    """Run a recognizer, then a language model, one of them in memory at a time; each clip is transcribed once."""
 
     def __init__(self, asr: ASREngine, llm: TextEngine) -> None:
         self.asr, self.llm = asr, llm

@@ -1,7 +1,4 @@
-"""Replace each option that an answer names, by letter or by text, with one private character.
-
-`metrics/letters/reading.py` reads the words around these characters.
-"""
+"""Replace each option that an answer names, by letter or by text, with one private character, for `reading`."""
 
 from __future__ import annotations
 

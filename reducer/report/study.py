@@ -153,10 +153,7 @@ def _score_sets(scores: SuiteScores, options: ScoringOptions) -> tuple[dict[str,
 
 
 def weights_by_rule(scoreboard: Scoreboard) -> dict[str, dict[str, float]]:
-    """Return rule -> level -> weight, on the systems of the scale; the rule of the scale comes first.
-
-    Empty without SIQ.
-    """
+    """Return rule -> level -> weight on the systems of the scale, whose own rule comes first; empty without SIQ."""
     if not scoreboard.scale or not scoreboard.has_siq:
         return {}
     scale = scoreboard.scale

@@ -57,10 +57,7 @@ class _AnswerRow(msgspec.Struct):
 
 
 class AnsweredQuestion(NamedTuple):
-    """Hold a question of Apply with the texts of (A) to (D), the letter of the right one, and the clip's reference.
-
-    `audio` is the path of the clip, as its run recorded it; None if the run does not record it.
-    """
+    """Hold a question of Apply: text, options, right letter, the clip's reference, and its audio's path if known."""
 
     question: str
     options: tuple[str, ...]

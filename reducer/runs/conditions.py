@@ -55,10 +55,7 @@ FIXES = {
 
 
 class Mismatch(NamedTuple):
-    """Hold one difference between a system's run and what it is compared with, in words, and what the user can do.
-
-    `aspect` is one of `ASPECTS`, `CONDITION`, `LISTEN`, `SETTINGS` or `JUDGE`.
-    """
+    """Hold one difference between a system's run and another, its `aspect`, and what the user can do about it."""
 
     system: str
     level: str

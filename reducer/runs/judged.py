@@ -103,10 +103,7 @@ class _JudgeColumns(msgspec.Struct):
 
 
 class JudgedRow(NamedTuple):
-    """Hold a row of a judged task: its item (the clip first), the row as lm-eval wrote it, and what is read of it.
-
-    `id` is a digest that names the answer, with any judge.
-    """
+    """Hold a judged row: a digest that names the answer, its item (the clip first), and the row as lm-eval wrote it."""
 
     id: str
     item: Item

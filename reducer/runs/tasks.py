@@ -28,10 +28,7 @@ EXAMPLES, LONGEST = 3, 60
 
 
 def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
-    """Find the tasks of every system, the newest run of each, as `find_all` does, without those that did not listen.
-
-    Runs with `listen` are left out beside runs of the same suite that got the audio.
-    """
+    """Find all tasks as `find_all` does, but none with `listen` beside runs of its suite that got the audio."""
     tasks, warnings = find_all(runs, allow_missing)
     scored, variants = part_listening(tasks)
     return scored, [*warnings, *warn_of_variants(variants)]
