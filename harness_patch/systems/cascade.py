@@ -11,7 +11,7 @@ from speechiq.core.clip import Clip
 from speechiq.core.prompt import Prompt, Scored, TextPrompt
 from speechiq.core.response import Response
 from speechiq.engines._shared.checkpoint import ModelLifetime
-from speechiq.engines.base import ASREngine, AudioEngine, TextEngine
+from speechiq.engines.base import ASREngine, AudioEngine, Seeds, TextEngine
 from speechiq.siq_tasks.loaders.audio import transcription_prompt
 
 
@@ -44,11 +44,7 @@ class Cascade(AudioEngine):
         return [prompt.coverage([known[clip].coverage for clip in prompt.clips]) for prompt in prompts]
 
     def generate(
-        self,
-        prompts: Sequence[Prompt],
-        seeds: Sequence[Sequence[int]],
-        settings: Mapping[str, Any],
-        on_result: OnResult = drop,
+        self, prompts: Sequence[Prompt], seeds: Seeds, settings: Mapping[str, Any], on_result: OnResult = drop
     ) -> list[list[str]]:
         """Let the language model answer each prompt once per seed; see `AudioEngine.generate`."""
         return self.llm.generate(self._as_text(prompts), seeds, settings, on_result=on_result)
