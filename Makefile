@@ -56,7 +56,7 @@ checks: docs  ## tests of the package, its types, the notebooks, the benchmarks 
 
 test-upstream:  ## what we need of lm-eval and transformers, against the newest versions of all dependencies
 	$(PYTHON) -m venv --clear $(UPSTREAM)
-	$(UPSTREAM)/bin/python -m pip install --quiet --upgrade $$($(PYTHON) tools/newest.py) pytest hypothesis
+	$(UPSTREAM)/bin/python -m pip install --quiet --upgrade $$($(PYTHON) tests/newest.py) pytest hypothesis
 	$(UPSTREAM)/bin/python -m pip install --quiet --no-deps --editable .
 	$(UPSTREAM)/bin/python -m pip freeze --exclude-editable
 	$(UPSTREAM)/bin/python -m pytest tests/engines/test_transformers_contract.py tests/harness_patch/test_lm_eval_contract.py

@@ -106,11 +106,7 @@ def examples(*commands: str) -> Callable[[Function], Function]:
 
 @contextmanager
 def stop_in_one_line(advice: str = "") -> Iterator[None]:
-    """End the command with one line after Ctrl-C, without waiting for calls of other threads.
-
-    Args:
-        advice: How to go on; by default the interrupt's own message.
-    """
+    """End the command with one line after Ctrl-C, without waiting for other threads; `advice` says how to go on."""
     try:
         yield
     except KeyboardInterrupt as interrupt:
@@ -127,11 +123,7 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """Import the commands of a group when they are called.
-
-    Args:
-        words: Words after `siq` that name the group; without them, `siq` itself.
-    """
+    """Import the commands of a group when they are called; `words` after `siq` name it, none for `siq` itself."""
 
     def __init__(self, *, words: tuple[str, ...] = (), **settings: Any) -> None:
         super().__init__(**settings)

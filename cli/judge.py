@@ -124,11 +124,7 @@ def check(
 
 
 def _name_page(output: list[Path] | None, force: bool) -> Path:
-    """Return the page to write, after checking that it can be written.
-
-    Raises:
-        SpeechIQError: Not one HTML file is named, or it exists or cannot be written.
-    """
+    """Return the page to write; refuse anything but one HTML file that can be written."""
     if not output or len(output) > 1 or output[0].suffix.lower() not in (".html", ".htm"):
         raise SpeechIQError(
             f"--output {' '.join(map(str, output or ())) or 'nothing'}",

@@ -17,11 +17,7 @@ CONTROLS = ("gold+", "silence+", "letter:A", "letter:B", "letter:C", "letter:D",
 
 
 def read_path(text: str) -> Path:
-    """Return a path of runs.
-
-    Raises:
-        SpeechIQError: The path is empty; `Path` would read it as the current folder.
-    """
+    """Return a path of runs; refuse an empty one, which `Path` would read as the current folder."""
     if not text:
         raise SpeechIQError(
             "RUNS", "the path is empty", "set the variable that it comes from, or write . for the current folder"
@@ -96,15 +92,7 @@ def split_names(names: str | None) -> list[str]:
 
 
 def read_values(option: str, items: Iterable[str]) -> dict[str, Any]:
-    """Return the values of an option that is given as `NAME=VALUE`.
-
-    Args:
-        option: Name of the option, such as `--metadata`.
-        items: What the user wrote after each.
-
-    Raises:
-        SpeechIQError: An item has no name or no value.
-    """
+    """Return the values of an option such as `--metadata`, each given as `NAME=VALUE`; refuse any other item."""
     from speechiq.harness_patch._lm_eval import parse_value
 
     values = {}

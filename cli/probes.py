@@ -36,8 +36,6 @@ class Finding(NamedTuple):
     """Hold the result of one examination.
 
     Attributes:
-        name: What was examined.
-        detail: What was found.
         fix: What the user can do; empty if nothing is needed.
         is_error: Whether nothing runs without the fix; otherwise only some uses need it.
     """

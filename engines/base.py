@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 BatchSize = int | Literal["auto"]
 Kind = Literal["asr", "text", "audio", "speech", "reply"]
+#: Per prompt one seed per answer; all of one length.
+Seeds = Sequence[Sequence[int]]
 
 
 class Setup(Struct, frozen=True, kw_only=True):
@@ -211,11 +213,7 @@ class TextEngine(Writer, Protocol):
 
     @abstractmethod
     def generate(
-        self,
-        prompts: Sequence[TextPrompt],
-        seeds: Sequence[Sequence[int]],
-        settings: Mapping[str, Any],
-        on_result: OnResult = drop,
+        self, prompts: Sequence[TextPrompt], seeds: Seeds, settings: Mapping[str, Any], on_result: OnResult = drop
     ) -> list[list[str]]:
         """Answer each prompt once per seed, in the model's chat template if it has one.
 
@@ -236,11 +234,7 @@ class TextEngine(Writer, Protocol):
         """
 
     def attempt(
-        self,
-        prompts: Sequence[TextPrompt],
-        seeds: Sequence[Sequence[int]],
-        settings: Mapping[str, Any],
-        on_result: OnResult = drop,
+        self, prompts: Sequence[TextPrompt], seeds: Seeds, settings: Mapping[str, Any], on_result: OnResult = drop
     ) -> Sequence[Sequence[str | SpeechIQError]]:
         """Answer like `generate`, but if only some answers fail, return their failures in their places.
 
@@ -316,11 +310,7 @@ class AudioEngine(Writer, Protocol):
 
     @abstractmethod
     def generate(
-        self,
-        prompts: Sequence[Prompt],
-        seeds: Sequence[Sequence[int]],
-        settings: Mapping[str, Any],
-        on_result: OnResult = drop,
+        self, prompts: Sequence[Prompt], seeds: Seeds, settings: Mapping[str, Any], on_result: OnResult = drop
     ) -> list[list[str]]:
         """Answer each prompt, with the audio of its clips, once per seed; see `TextEngine.generate`."""
 
@@ -383,11 +373,7 @@ class ReplyEngine(Engine, Protocol):
 
     @abstractmethod
     def reply(
-        self,
-        prompts: Sequence[Prompt],
-        seeds: Sequence[Sequence[int]],
-        settings: Mapping[str, Any],
-        on_result: OnResult = drop,
+        self, prompts: Sequence[Prompt], seeds: Seeds, settings: Mapping[str, Any], on_result: OnResult = drop
     ) -> list[list[Response]]:
         """Answer each prompt once per seed, in writing and in speech.
 

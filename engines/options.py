@@ -93,10 +93,7 @@ def read_options(
     """Return a record with the given options.
 
     Args:
-        record: its class.
         given: model arguments of one stage without its prefix, as lm-eval has parsed them.
-        engine: name of the engine, for the errors.
-        prefix: prefix of the stage's options, for the errors.
         also: options of the stage that are read elsewhere, for the errors.
         hints: by the name of an option, the end of the error if the engine does not have it.
 

@@ -34,7 +34,6 @@ class Backend(Struct, frozen=True):
 
     Attributes:
         kind: one of `KINDS`.
-        engine: its name.
         class_path: `MODULE:CLASS`, imported only if it is used.
         model: an example of a model that it runs; empty if it takes none.
         packages: the modules that it imports in addition to those that speechiq itself requires.
@@ -117,11 +116,7 @@ ELSEWHERE = {"nbest": "; n-best lists come from Whisper and other encoder-decode
 
 
 def list_backends(kind: str) -> dict[str, Backend]:
-    """Return the backends of a kind by name: of this package and of other installed packages.
-
-    Raises:
-        SpeechIQError: another package registers a name that exists already, or a name without a kind.
-    """
+    """Return the backends of a kind by name, of all packages; refuse two of one name, or one without a kind."""
     found = {backend.engine: backend for backend in BACKENDS if backend.kind == kind}
     for entry in sorted(entry_points(group=GROUP)):
         backend = _read_entry(entry)
@@ -154,11 +149,7 @@ def find(kind: str, engine: str) -> Backend | None:
 
 
 def choose(kind: str, model: str, given: Mapping[str, Any], setup: Setup) -> type[Engine]:
-    """Return the class that runs the model by the backend `setup.engine`, before its options are read.
-
-    Raises:
-        SpeechIQError: no such engine, or a model that it cannot run.
-    """
+    """Return the class of `setup.engine` that runs the model, before its options are read; refuse an unknown one."""
     backend = find(kind, setup.engine)
     if backend is None:
         known = sorted(list_backends(kind))
@@ -169,11 +160,7 @@ def choose(kind: str, model: str, given: Mapping[str, Any], setup: Setup) -> typ
 
 
 def build(kind: str, model: str, given: Mapping[str, Any], setup: Setup, *, also: Collection[str] = ()) -> Engine:
-    """Return an engine whose model is not yet loaded; `also` has options that are read elsewhere, for the errors.
-
-    Raises:
-        SpeechIQError: see `choose` and `read_options`; or a model or option that the engine itself refuses.
-    """
+    """Return an engine whose model is not yet loaded; `also` has options that are read elsewhere, for the errors."""
     engine = choose(kind, model, given, setup)
     options = read_options(engine.record, given, engine=setup.engine, prefix=setup.prefix, also=also, hints=ELSEWHERE)
     return engine(model, options, setup)

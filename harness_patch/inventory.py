@@ -45,10 +45,7 @@ class TaskWork(Struct, frozen=True):
 
 
 class SystemWork(Struct, frozen=True):
-    """State what the response cache has of one system, which has a name in results.
-
-    `stages` are those up to the one with missing rows, on which later ones depend.
-    """
+    """State what the response cache has of one system: its stages, up to the first one with missing rows."""
 
     system: str
     name: str
@@ -57,10 +54,7 @@ class SystemWork(Struct, frozen=True):
 
 
 class Inventory(Struct, frozen=True):
-    """Describe the work of a run: its tasks and systems in their order, the different clips and their seconds of audio.
-
-    `samples` are the docs of the tasks that are not run whole.
-    """
+    """Describe the work of a run: tasks, systems, clips, their seconds, and the docs of tasks that run in part."""
 
     tasks: list[TaskWork]
     systems: list[SystemWork]

@@ -33,7 +33,6 @@ class Settings(NamedTuple):
     """Hold the settings that the runs of several systems share, named like the options of lm-eval.
 
     Attributes:
-        output: Folder for lm-eval's results.
         limit: Clips per data set; None takes all.
         seed: Seed of everything that is random; None takes lm-eval's seeds.
         metadata: `key=value` each.
@@ -80,10 +79,7 @@ def run_in_view(system: str, settings: Settings) -> int:
 
 
 def run_with_log(system: str, settings: Settings, log: Path, show: Callable[[Progress], None]) -> None:
-    """Run a system with the output of lm-eval in a file, and `show` the state of each progress bar of speechiq.
-
-    A run that failed is an error with the reason that its log ends with.
-    """
+    """Run a system with its output in a file, and `show` each progress bar; a failure has the log's last reason."""
     reader, writer = os.pipe()
     environment = _environment(settings) | {VARIABLE: str(writer)}
     with (
@@ -101,10 +97,7 @@ def run_with_log(system: str, settings: Settings, log: Path, show: Callable[[Pro
 
 
 def check(systems: Sequence[str], settings: Settings) -> Inventory:
-    """Check tasks and systems in one process as a run would, without loading a model, and return the work of the run.
-
-    Lines for the user, such as that the process waits for the hub, are printed while it works.
-    """
+    """Check tasks and systems in one process without loading a model, print its lines, and return the work."""
     given = {"systems": list(systems), **settings._asdict()}
     command = [sys.executable, "-m", f"{__package__}.inventory", json.dumps(given, default=str)]
     lines: list[str] = []

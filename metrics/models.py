@@ -51,9 +51,6 @@ def open_engine(
     """Return an engine on the device of this process, whose model is not yet loaded.
 
     Args:
-        kind: Kind of the engine.
-        engine: Name of the engine.
-        model: Name of the model.
         options: Options of the engine, without a prefix.
         prefix: Prefix of the options, for errors.
         stage: Name of its rows in the response cache.

@@ -103,10 +103,7 @@ def cosine(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 class Embed(Filter):
-    """Turn each clip's hypothesis into its cosines, one per prompt, and its audio coverage, as a filter of lm-eval.
-
-    Each doc names its embedder and how to use it; all docs of a task name the same.
-    """
+    """Turn each clip's hypothesis into a cosine per prompt and its audio coverage, as a filter of lm-eval."""
 
     def apply(self, resps: Iterable[str], docs: Sequence[Mapping[str, Any]]) -> list[list[float]]:
         """Return `[cosine, cosine, audio coverage]` per clip."""

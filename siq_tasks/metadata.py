@@ -64,14 +64,11 @@ def keys_of(loader: Any, task_type: Any, dataset: Any = None) -> frozenset[str] 
 
 
 def refuse_unread(known: Sequence[frozenset[str] | None], others: bool) -> None:
-    """Refuse given keys that no task of the run reads.
+    """Refuse given keys that no task of the run reads, and name the nearest known one.
 
     Args:
         known: Keys from `keys_of`, for each of the suite's tasks in this run.
         others: Whether the run has tasks of other suites too, which may read other keys.
-
-    Raises:
-        SpeechIQError: No task reads a key; the message names the nearest known one.
     """
     declared = [keys for keys in known if keys is not None]
     if known and not others and len(declared) == len(known):
@@ -94,11 +91,7 @@ def refuse(metadata: Mapping[str, Any], known: Collection[str]) -> None:
 
 
 def expand_sets(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata with `DATASET.KEY` for each key of the file that `sets` names; given keys precede the file's.
-
-    Raises:
-        SpeechIQError: The file cannot be read, or is not a mapping of data sets to keys and values.
-    """
+    """Return metadata with `DATASET.KEY` for each key of the file that `sets` names; given keys precede the file's."""
     if FILE not in metadata:
         return dict(metadata)
     name = metadata[FILE]

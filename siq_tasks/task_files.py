@@ -52,11 +52,7 @@ _Dumper.add_representer(Function, lambda dumper, name: dumper.represent_scalar("
 
 
 def read_task(file: Path) -> dict[str, Any]:
-    """Return a task or template with its includes, and with all metadata of its set and template in `metadata`.
-
-    Raises:
-        SpeechIQError: The file cannot be read, is not valid YAML or not a mapping, or files include each other.
-    """
+    """Return a task or template with its includes, and all metadata of both in `metadata`; refuse other files."""
     return join_metadata(_merge(file, ()))
 
 
@@ -78,10 +74,7 @@ def join_metadata(task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def resolve_folder(metadata: Mapping[str, Any], file: str | Path) -> dict[str, Any]:
-    """Return metadata in which `folder:NAME` is the path of NAME in the folder of the task file.
-
-    Raises:
-        SpeechIQError: A key has this form, and the task comes from no file.
+    """Return metadata with the path in the task's folder for each `folder:NAME`; a task must come from a file.
 
     >>> resolve_folder({"dataset_path": "folder:clips.jsonl", "subset": "all"}, "/shared/calls/siq_calls.yaml")
     {'dataset_path': '/shared/calls/clips.jsonl', 'subset': 'all'}

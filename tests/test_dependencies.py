@@ -7,7 +7,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tools.newest import list_packages
+from tests.newest import list_packages
 
 ROOT = Path(__file__).parent.parent
 #: Packages of which we call much, or what changed between their versions.

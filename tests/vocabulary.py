@@ -17,6 +17,7 @@ READ = {".py", ".md", ".yaml", ".yml", ".toml", ".cfg", ".j2", ".js", ".html", "
 DATA = {
     "harness_patch/systems/correction.py",
     "metrics/letters/words.py",
+    "metrics/letters/words.yaml",
     "metrics/rules/refusal.py",
     "siq_tasks/questions/prompts.py",
     "siq_tasks/demo/README.md",

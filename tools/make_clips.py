@@ -186,11 +186,7 @@ def make_noise(clip: dict, clips: list[dict], length: int, seed: int, sources: S
 
 
 def make_all(out: Path, only: list[str], sources: Sources, home: Path = DEMO) -> None:
-    """Make the clips of the set in `home` with some ids, or all, and print which ones differ from `clips.json`.
-
-    Raises:
-        SpeechIQError: an unknown id, a missing source, or a folder `out` that cannot be written.
-    """
+    """Make the clips of the set in `home` with some ids, or all, and print which ones differ from `clips.json`."""
     clips = json.loads((home / "clips.json").read_text(encoding="utf-8"))
     if unknown := set(only) - {clip["id"] for clip in clips}:
         raise SpeechIQError(f"no clip {min(unknown)!r}", fix=f"known are {', '.join(c['id'] for c in clips)}")

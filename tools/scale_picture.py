@@ -82,12 +82,7 @@ def draw_system(system: dict[str, Any], top: float) -> list[str]:
 
 
 def draw(scores: dict[str, Any], colors: dict[str, str]) -> str:
-    """Return the picture.
-
-    Args:
-        scores: What `siq score -o siq.json` wrote.
-        colors: One of `SCHEMES`.
-    """
+    """Return the picture of the scores that `siq score -o siq.json` wrote, in the colors of a scheme."""
     systems = [system for system in scores["systems"] if system["siq"] is not None]
     levels = list(systems[0]["categories"])
     bottom = HEAD + ROW * len(systems)

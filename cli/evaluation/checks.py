@@ -19,11 +19,7 @@ from speechiq.siq_tasks.conditions.variants import LISTEN, parse_listen
 
 
 def check_form(systems: Sequence[str]) -> None:
-    """Refuse a system that is not a spec, with options after commas.
-
-    Raises:
-        SpeechIQError: Naming the part that is wrong.
-    """
+    """Refuse a system that is not a spec, with options after commas."""
     for system in systems:
         spec, *options = system.split(",")
         if not spec or "=" in spec.partition(":")[0]:
@@ -33,11 +29,7 @@ def check_form(systems: Sequence[str]) -> None:
 
 
 def check_settings(settings: Settings, norms_file: str | None, allow_mismatch: bool) -> None:
-    """Refuse what can be refused without reading anything.
-
-    Raises:
-        SpeechIQError: Naming the option.
-    """
+    """Refuse what can be refused without reading anything; the error names the option."""
     if not settings.tasks:
         raise SpeechIQError("--tasks", "no name given", "give one such as siq_demo, `siq list tasks` lists them")
     _check_metadata(settings.metadata)
@@ -78,9 +70,6 @@ def check_systems(
 
     Returns:
         (system -> its name, the work): None if all systems are finished and `force` is false.
-
-    Raises:
-        SpeechIQError: A system or task is not valid, or two systems have one name.
     """
     inventory = None
     known = {run.system: run.name for run in record.runs if is_finished(run, settings)}

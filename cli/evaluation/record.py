@@ -48,13 +48,7 @@ class EvaluationRun(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct):
-    """Record the finished runs of a folder, one per system and settings.
-
-    Attributes:
-        schema: Kind of content.
-        runs: The runs, the last one last.
-        outputs: Name of a file that was written -> its sha256.
-    """
+    """Record the finished runs of a folder, one per system and settings, and the sha256 of each output."""
 
     schema: str = SCHEMA
     runs: list[EvaluationRun] = []
@@ -71,11 +65,7 @@ class Record(msgspec.Struct):
 
 
 def read_record(folder: Path) -> Record:
-    """Return the record of a folder, empty if it has none.
-
-    Raises:
-        SpeechIQError: The file is not one that `write_record` wrote.
-    """
+    """Return the record of a folder, empty if it has none; refuse a file that `write_record` did not write."""
     file = folder / NAME
     if not exists(file):
         return Record()

@@ -29,17 +29,11 @@ NOT_IN_FILE_NAMES = r"[^\w.+-]"
 def run_all(
     names: Mapping[str, str], settings: Settings, record: Record, work: Sequence[SystemWork], force: bool
 ) -> None:
-    """Run the systems that are not finished, and record each.
+    """Run the systems that are not finished, and record each; then report those that failed, if any.
 
     Args:
         names: System -> its name in results.
-        settings: Settings of the runs.
-        record: What is finished.
         work: What the systems have to compute; of finished ones it may be missing.
-        force: Whether finished systems run again.
-
-    Raises:
-        SpeechIQError: Some systems failed; all others were run.
     """
     finished = {run.name for run in record.runs if names.get(run.system) == run.name and is_finished(run, settings)}
     todo = {system: name for system, name in names.items() if force or name not in finished}

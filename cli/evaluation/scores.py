@@ -29,9 +29,6 @@ def publish(
     """Print the ranking of the runs with these settings, write scores and report, and print a hint.
 
     Runs with other settings stay in the folder. If there are too few clips for error bars, there are none.
-
-    Raises:
-        SpeechIQError: The runs cannot be scored.
     """
     output, runs = settings.output, record.with_settings(settings)
     sources = _find_sources(settings, record, runs)

@@ -9,13 +9,10 @@ from speechiq.harness_patch.inventory import SystemWork
 
 
 class TimeLeft:
-    """Estimate the seconds that the systems of an evaluation still take; the first of them has begun.
+    """Estimate the seconds that the systems of an evaluation, in their order, still take; the first of them has begun.
 
     A system takes the time of its start and of its rows. The first is that of finished systems that had nothing to
     compute, such as controls; the second is that of the others, in proportion to the share of rows to compute.
-
-    Args:
-        work: The systems in the order in which they run.
     """
 
     def __init__(self, work: Sequence[SystemWork]) -> None:

@@ -102,10 +102,7 @@ class RowFile:
 
 
 class RowIndex:
-    """Find rows in some files: every line is checked once, and two numbers per row stay in memory.
-
-    Errors about a file that cannot be read end with `fix`, after "remove it,".
-    """
+    """Find rows in some files: each line is checked once, two numbers per row stay in memory; errors end with `fix`."""
 
     def __init__(self, fix: str = FIX) -> None:
         self._fix = fix

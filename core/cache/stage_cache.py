@@ -67,10 +67,7 @@ class StageCache:
             return len(self._refresh(self.folder)) if self.folder else len(self.rows)
 
     def fetch(self, keys: Collection[str], form: Any = Any) -> None:
-        """Read the rows of those `keys` that are on disk into memory.
-
-        Rows that are not of the type `form` are left out, with one warning for all of them.
-        """
+        """Read the rows of those `keys` that are on disk into memory; warn once of rows that are not a `form`."""
         with self._lock:
             if self.folder and (missing := set(keys) - self.rows.keys()):
                 rows = self._refresh(self.folder).read(missing)

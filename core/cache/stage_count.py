@@ -29,10 +29,7 @@ class Counter:
         self._missing: dict[str, set[str]] = {}
 
     def add(self, stage: Mapping[str, Any], keys: Collection[str], missing: Collection[str]) -> None:
-        """Add the rows that one call needs, and end the count (`Counted`) if some of them are missing in the cache.
-
-        What later stages need is then unknown.
-        """
+        """Add the rows that one call needs; if some are missing, end the count (`Counted`): the rest is unknown."""
         name = str(stage.get("stage"))
         self._needed.setdefault(name, set()).update(keys)
         self._missing.setdefault(name, set()).update(missing)

@@ -41,10 +41,7 @@ class StageFolder(NamedTuple):
 
 
 def list_stages(store: Path | None) -> list[StageFolder]:
-    """Return every stage in the response cache, the last used first; other content of the folder is ignored.
-
-    Runs may be active: stages that are removed meanwhile are left out.
-    """
+    """Return every stage in the response cache, the last used first, without those that are removed meanwhile."""
     found = [_measure_stage(file.parent) for file in (store.glob(f"*/{STAGE}") if store else ())]
     return sorted(filter(None, found), key=lambda stage: -stage.used)
 

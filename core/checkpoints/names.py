@@ -145,10 +145,7 @@ def is_speech_recognizer(config: PreTrainedConfig) -> bool:
 
 
 def find_audio_language_model(config: PreTrainedConfig) -> tuple[type[Any], PreTrainedConfig] | None:
-    """Return the auto class that loads this config as an audio model, and the config to load; None for any other kind.
-
-    A model that also generates speech is loaded without that part.
-    """
+    """Return the auto class and the config of an audio model, without its part that speaks; None for other kinds."""
     import transformers
 
     parts = [*filter(None, (getattr(config, name, None) for name in config.sub_configs)), config]

@@ -23,10 +23,8 @@ def check_address(url: Any, given_by: str, fix: str, example: str, secrets: Sequ
     """Return an address that may be used and logged, without a slash at its end; no error repeats one of the `secrets`.
 
     Args:
-        url: What the user gave.
         given_by: The beginning of errors: the name of the system, and the option or variable that sets the address.
         fix: Where a key belongs instead, such as `set the environment variable OPENAI_API_KEY`.
-        example: A valid address.
         secrets: Texts that must not be in the address, such as the key.
     """
     text = str(url).strip()
@@ -57,10 +55,7 @@ def find_secret(url: str, secrets: Sequence[str] = ()) -> str | None:
 
 
 def refuse_secrets(options: Any, given_by: str, fix: str) -> None:
-    """Refuse options with an address that contains a secret, before they are logged; see `check_address`.
-
-    `options` are a mapping, to any depth, or lm-eval's `name=value,name=value`.
-    """
+    """Refuse options (a mapping of any depth, or `name=value,...`) with a secret in an address, before any log."""
     for name, text in _texts(options):
         for url in re.findall(r"https?://[^\s,]+", text):
             if secret := find_secret(url):

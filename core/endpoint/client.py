@@ -46,10 +46,7 @@ Send = Callable[[], Awaitable["httpx2.Response"]]
 
 
 class Refusal(SpeechIQError):
-    """Report an HTTP error that the server answered, after all retries.
-
-    `code` is the endpoint's own name for the reason, such as `content_filter`.
-    """
+    """Report an HTTP error after all retries; `code` is the server's name of the reason, such as `content_filter`."""
 
     def __init__(self, thing: object, fault: object, fix: object, *, status: int, code: str | None) -> None:
         super().__init__(thing, fault, fix)
@@ -167,12 +164,10 @@ class Endpoint:
         """Post a request and return its reply, parsed by `read`; raise `Refusal` for an HTTP error.
 
         Args:
-            path: Path below the address.
             expected: What the reply should be, in words, for the error.
             read: Parses the JSON of the reply, or its bytes if it is `raw`; a `NoAnswer` is a failed call.
             body: JSON, or the fields of a form if there is a file.
             file: Name, content and media type of the file.
-            raw: Whether the reply is something else than JSON.
         """
         files = {"file": file} if file else None
         options = self._options({"Content-Type": "multipart/form-data"} if file else {})

@@ -25,10 +25,7 @@ class Line(NamedTuple):
 
 
 def read_objects(path: Path, fix: str) -> Iterator[Line]:
-    """Yield the lines of a file in UTF-8 with or without a byte order mark; empty ones are skipped.
-
-    `fix` says what to do about a line that is not an object.
-    """
+    """Yield the lines of a UTF-8 file, but no empty ones; `fix` says what to do about a line that is not an object."""
     try:
         lines = read_plain(path).decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:

@@ -23,7 +23,6 @@ def decode(text: bytes, decoder: msgspec.json.Decoder[Form], *, strict: bool = F
     r"""Return the value of a JSON text; NaN and infinities, which Python's `json` writes, are accepted.
 
     Args:
-        text: The text.
         decoder: Gives the form; fields that it does not name are skipped.
         strict: Whether half a surrogate pair, in a key or a value, is refused; otherwise it becomes U+FFFD.
 

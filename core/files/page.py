@@ -59,9 +59,6 @@ def write_page(page: Page, path: Path) -> str:
 
     The parts come first, under new names, so that an earlier page keeps its own until the new one replaces it; then
     the earlier parts go.
-
-    Raises:
-        SpeechIQError: A file cannot be written, or the folder holds something else.
     """
     check_folder(path)
     folder = name_folder(_follow(path))

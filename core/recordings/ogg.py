@@ -16,10 +16,7 @@ _MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 class Page(NamedTuple):
-    """Hold a page of an Ogg file: its number in a stream, its first byte in the file, and its bytes with the header.
-
-    `flags` are `FIRST` and `LAST`.
-    """
+    """Hold a page of an Ogg file: its stream, first byte and flags (`FIRST`, `LAST`), and its bytes with the header."""
 
     flags: int
     stream: int

@@ -126,10 +126,7 @@ class FlacDigest:
 
 
 class FFmpegReader:
-    """Read the formats of FFmpeg: MP4, WebM, and the codings of WAV, OGG and MP3 that libsndfile cannot read.
-
-    Of a video, the first sound track is read.
-    """
+    """Read the formats of FFmpeg: MP4, WebM, and codings that libsndfile cannot read; of a video, the first sound."""
 
     def __init__(self, source: Path | bytes, warning: str | None) -> None:
         import av

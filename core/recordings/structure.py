@@ -68,10 +68,7 @@ def mapped(source: Path | bytes) -> Iterator[Buffer]:
 
 
 def _check_flac(data: Buffer) -> None:
-    """Check what follows the samples of a FLAC file; FFmpeg's parser finds the frames.
-
-    Missing frames are found when it is decoded.
-    """
+    """Check what follows the samples of a FLAC file; FFmpeg's parser finds the frames, decoding the missing ones."""
     import av
 
     try:
@@ -101,10 +98,7 @@ def _read_flac(file: Any) -> None:
 
 
 def _check_matroska(data: Buffer) -> None:
-    """Check a Matroska or WebM file: nested elements, each of which gives its length (RFC 8794).
-
-    A length of the sound that it gives is compared later.
-    """
+    """Check a Matroska or WebM file: nested elements that give their lengths (RFC 8794); the sound's is used later."""
     place = 0
     while place < len(data):
         name, after = _read_number(data, place, keep_marker=True)
@@ -137,10 +131,7 @@ def _read_number(data: Buffer, place: int, *, keep_marker: bool) -> tuple[int, i
 
 
 def _check_mp4(data: Buffer) -> None:
-    """Check an MP4, M4A, MOV or 3GP file: boxes, each of which gives its length (ISO 14496-12).
-
-    A length of the sound that it gives is compared later.
-    """
+    """Check an MP4, M4A, MOV or 3GP file: boxes that give their lengths (ISO 14496-12); the sound's is used later."""
     place, lists = 0, 0
     while place + BOX.size <= len(data) and skip_tags(data, place) < len(data):
         size, name = BOX.unpack_from(data, place)

@@ -16,10 +16,7 @@ LOWEST_HZ = 20.0
 
 
 def add_at(samples: np.ndarray, noise: np.ndarray, snr_db: float) -> np.ndarray:
-    """Return the sum of a sound and a noise of the same length, at a ratio of their powers over the whole clip.
-
-    A silent sound, which has no such ratio, and a silent noise change nothing.
-    """
+    """Return a sound with noise of its length, at a ratio of their powers; if one is silent, nothing changes."""
     signal, level = measure_rms(samples), measure_rms(noise)
     if not signal or not level:
         return samples
@@ -32,7 +29,6 @@ class Noise(Transform, frozen=True, tag="noise"):
     Attributes:
         color: `white` (equal power per Hz), `pink` (equal power per octave) or `hum` (mains of 50 Hz with harmonics).
         snr_db: Power of the clip / power of the noise, dB.
-        seed: Seed of the noise.
     """
 
     color: Literal["white", "pink", "hum"]

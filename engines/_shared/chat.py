@@ -20,7 +20,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored, TextPrompt, audio_seconds
 from speechiq.core.usage import measured
 from speechiq.engines._shared.remote import RemoteModel
-from speechiq.engines.base import Writer
+from speechiq.engines.base import Seeds, Writer
 
 log = logging.getLogger(__name__)
 
@@ -81,11 +81,7 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         return False
 
     def generate(
-        self,
-        prompts: Sequence[PromptType],
-        seeds: Sequence[Sequence[int]],
-        settings: Mapping[str, Any],
-        on_result: OnResult = drop,
+        self, prompts: Sequence[PromptType], seeds: Seeds, settings: Mapping[str, Any], on_result: OnResult = drop
     ) -> list[list[str]]:
         """Answer each prompt once per seed; without a temperature the endpoint uses its own."""
         if settings.get("do_sample") and any(len(row) > 1 for row in seeds) and not self._samples:
@@ -104,11 +100,7 @@ class ChatEndpoint(Writer, Generic[PromptType]):
             )
 
     def attempt(
-        self,
-        prompts: Sequence[PromptType],
-        seeds: Sequence[Sequence[int]],
-        settings: Mapping[str, Any],
-        on_result: OnResult = drop,
+        self, prompts: Sequence[PromptType], seeds: Seeds, settings: Mapping[str, Any], on_result: OnResult = drop
     ) -> list[list[str | SpeechIQError]]:
         """Answer like `generate`, with the failures of single calls in the places of their answers.
 
@@ -121,7 +113,7 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         self,
         ask: Callable[[Any, Sequence[int], Mapping[str, Any]], Result],
         prompts: Sequence[PromptType],
-        seeds: Sequence[Sequence[int]],
+        seeds: Seeds,
         settings: Mapping[str, Any],
         on_result: OnResult,
     ) -> list[Result]:

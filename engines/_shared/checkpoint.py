@@ -27,11 +27,7 @@ Loaded = TypeVar("Loaded")
 
 
 class ModelLifetime(Generic[Loaded]):
-    """Load and free a model.
-
-    Args:
-        in_memory: returns a block that loads the model when it begins, yields it, and frees it when it ends.
-    """
+    """Load and free a model by a block from `in_memory`, which loads it, yields it, and frees it at the end."""
 
     def __init__(self, in_memory: Callable[[], AbstractContextManager[Loaded]]) -> None:
         self._in_memory = in_memory
@@ -107,10 +103,7 @@ class Checkpoint:
         return self._lifetime.keep_loaded()
 
     def loaded(self) -> AbstractContextManager[PreTrainedModel]:
-        """Return a block that yields the model in inference mode; inside another such block it is loaded already.
-
-        When the outermost block ends, the weights are freed, even if the model is still referenced.
-        """
+        """Return a block that yields the model in inference mode; inner ones share it, the outermost frees it."""
         return self._lifetime.loaded()
 
     @contextmanager
@@ -205,11 +198,7 @@ def _free(model: PreTrainedModel) -> None:
 
 
 def read_generation_config(model: str, path: str, config: PreTrainedConfig, **source: Any) -> GenerationConfig:
-    """Return the generation settings of a checkpoint without loading its weights.
-
-    Raises:
-        SpeechIQError: the file is damaged; transformers itself would then generate by other settings.
-    """
+    """Return a checkpoint's generation settings without its weights; refuse a damaged file."""
     with opening(f"{model}: its generation config cannot be read", "fix or remove that file", path):
         try:
             return GenerationConfig.from_pretrained(path, **source)

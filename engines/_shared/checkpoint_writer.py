@@ -40,7 +40,6 @@ class ModelInputs(NamedTuple):
         ids: token ids; audio is a number of audio tokens.
         prefix: number of first tokens that are prefilled alone; with audio, all up to the end of the last audio.
         features: outputs of the processor for the audio, under the model's own names.
-        clips: keys of the clips.
     """
 
     ids: list[int]

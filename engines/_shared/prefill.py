@@ -1,7 +1,4 @@
-"""Prefill prompts once and continue each several times: by sampled answers, or by continuations that are scored.
-
-A prompt is prefilled into a cache, the cache is copied, and each copy is continued on its own.
-"""
+"""Prefill prompts into a cache once and continue copies of it: by sampled answers, or by continuations to score."""
 
 from __future__ import annotations
 
@@ -108,7 +105,6 @@ def write(
     """Generate the tokens that follow each prompt, once per seed.
 
     Args:
-        model: in memory.
         prefill: the prompts; cannot be used again.
         seeds: for each prompt one seed per answer; all of one length.
         settings: `max_gen_toks`, `repetition_penalty` and, if `do_sample` is set, the other names in `PROCESSORS`;
@@ -172,10 +168,7 @@ def loglikelihoods(
 
 
 def prefill_text(model: PreTrainedModel, prompts: Sequence[Sequence[int]], prefixes: Sequence[Cache] = ()) -> Prefill:
-    """Prefill a batch of prompts (token ids), or what follows their prefixes.
-
-    `prefixes` has per prompt the cache of its first tokens, which is not changed, or is empty if no prompt has one.
-    """
+    """Prefill a batch of prompts (token ids), or what follows the caches in `prefixes`, which are not changed."""
     lengths = [cache.get_seq_length() for cache in prefixes] or [0] * len(prompts)
     heads = pad([row[:length] for row, length in zip(prompts, lengths, strict=True)], "left", model.device)
     tails = pad([row[length:] for row, length in zip(prompts, lengths, strict=True)], "left", model.device)

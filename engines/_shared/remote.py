@@ -119,12 +119,7 @@ class RemoteModel:
 
 
 def encode(blocks: Iterable[np.ndarray], container: str) -> bytes:
-    """Return audio as the bytes of a file of 16 bits per sample.
-
-    Args:
-        blocks: consecutive parts, float32, shape (samples,), mono, 16 kHz.
-        container: `WAV` or `FLAC`.
-    """
+    """Return audio (parts of float32, mono, 16 kHz) as the bytes of a file, `WAV` or `FLAC`, of 16 bits per sample."""
     file = BytesIO()
     with soundfile.SoundFile(file, "w", SAMPLING_RATE, channels=1, format=container, subtype="PCM_16") as sound:
         for block in blocks:

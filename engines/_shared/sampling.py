@@ -77,15 +77,7 @@ def uniforms(seeds: Sequence[int], steps: int) -> np.ndarray:
 
 
 def draw(logits: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
-    """Sample one of a few choices by inverting the cumulative distribution.
-
-    Args:
-        logits: shape (rows, choices), finite.
-        numbers: one in [0, 1) per row, shape (rows,).
-
-    Returns:
-        Indices, shape (rows,), index i with probability softmax(logits)[i].
-    """
+    """Return per row of `logits` (rows, choices) the index that its number in [0, 1) draws, by softmax(logits)."""
     heights = logits.double().softmax(-1).cumsum(-1)
     levels = numbers.to(heights)[:, None] * heights[:, -1:]
     return torch.searchsorted(heights, levels, right=True).squeeze(-1).clamp(max=logits.shape[-1] - 1)
@@ -149,16 +141,13 @@ def refuse_nan(numbers: torch.Tensor, name: str, dtype: torch.dtype) -> None:
 
 
 def sampling_settings(settings: Mapping[str, Any], own: GenerationConfig) -> dict[str, Any]:
-    """Return the settings by which answers are sampled, with the precedence of `generate` of transformers.
+    """Return the settings by which answers are sampled, with the precedence of `generate`; refuse invalid ones.
 
     A value comes from the task, else from the checkpoint, else from the defaults of the installed transformers
     (`top_k=50`, for example). Values that change nothing, such as `top_p=1`, are left out.
 
     Returns:
         `do_sample` and the settings that are in effect, JSON types only.
-
-    Raises:
-        SpeechIQError: an unknown setting, or an invalid value.
     """
     if unknown := [name for name in settings if name not in KNOWN]:
         raise SpeechIQError(

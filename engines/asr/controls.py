@@ -14,10 +14,7 @@ from speechiq.engines.options import Options
 
 
 class Gold(ASREngine):
-    """Return the reference text, as a perfect recognizer would; no other engine has access to these texts.
-
-    The owner of the system sets `references`.
-    """
+    """Return the reference text, as a perfect recognizer would; the system's owner sets `references` here alone."""
 
     def __init__(self, model: str, options: Options, setup: Setup) -> None:
         self.references: Mapping[Clip, str] = {}

@@ -52,7 +52,6 @@ class FasterWhisperASR(ASREngine):
 
     Args:
         model: a size (`large-v3`), a hub id, or a folder that `ct2-transformers-converter` wrote.
-        options: see `FasterWhisperOptions`.
         setup: CTranslate2 runs on CUDA or a CPU; the batch size is not used.
     """
 

@@ -38,7 +38,7 @@ from speechiq.engines._shared.prefill import (
 from speechiq.engines.asr.checkpoint import TOKENS_PER_S
 from speechiq.engines.audio.inputs import InputBuilder
 from speechiq.engines.audio.prompts import AudioPrompts
-from speechiq.engines.base import AudioEngine, Setup
+from speechiq.engines.base import AudioEngine, Seeds, Setup
 from speechiq.engines.languages import ENGLISH, FOLLOWS
 
 log = logging.getLogger(__name__)
@@ -141,11 +141,7 @@ class AudioLLM(CheckpointWriter, AudioEngine):
         return list(map(self.inputs.coverage, prompts))
 
     def generate(
-        self,
-        prompts: Sequence[Prompt],
-        seeds: Sequence[Sequence[int]],
-        settings: Mapping[str, Any],
-        on_result: OnResult = drop,
+        self, prompts: Sequence[Prompt], seeds: Seeds, settings: Mapping[str, Any], on_result: OnResult = drop
     ) -> list[list[str]]:
         """Answer each prompt once per seed, sampled by `settings`, else by the model's own defaults."""
         label, more = ("answering", "answer"), int(settings.get("max_gen_toks", ANSWER))

@@ -37,7 +37,7 @@ from speechiq.engines._transformers import load_with_speakers
 from speechiq.engines.audio.hf import AudioOptions
 from speechiq.engines.audio.inputs import InputBuilder
 from speechiq.engines.audio.prompts import AudioPrompts
-from speechiq.engines.base import ReplyEngine, Setup
+from speechiq.engines.base import ReplyEngine, Seeds, Setup
 from speechiq.engines.languages import ENGLISH
 
 
@@ -140,11 +140,7 @@ class OmniReply(CheckpointEngine, ReplyEngine):
         return {**settings, **sampling_settings(settings, NO_SETTINGS)}
 
     def reply(
-        self,
-        prompts: Sequence[Prompt],
-        seeds: Sequence[Sequence[int]],
-        settings: Mapping[str, Any],
-        on_result: OnResult = drop,
+        self, prompts: Sequence[Prompt], seeds: Seeds, settings: Mapping[str, Any], on_result: OnResult = drop
     ) -> list[list[Response]]:
         """Answer each prompt with the random numbers of its seeds; see `ReplyEngine.reply`."""
         self.inputs.check_clips(prompts)

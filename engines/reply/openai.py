@@ -22,7 +22,7 @@ from speechiq.engines._shared.chat import sampling_parameters
 from speechiq.engines._shared.remote import AudioFormat, Voice, read_audio
 from speechiq.engines._shared.speech import as_speech
 from speechiq.engines.audio.openai import AudioEndpoint, ChatOptions
-from speechiq.engines.base import Kind, ReplyEngine, Setup
+from speechiq.engines.base import Kind, ReplyEngine, Seeds, Setup
 from speechiq.engines.options import Count
 
 
@@ -53,11 +53,7 @@ class EndpointReply(AudioEndpoint, ReplyEngine):
         self.speech: dict[str, Any] = {"modalities": ["text", "audio"], "audio": how, **limit}
 
     def reply(
-        self,
-        prompts: Sequence[Prompt],
-        seeds: Sequence[Sequence[int]],
-        settings: Mapping[str, Any],
-        on_result: OnResult = drop,
+        self, prompts: Sequence[Prompt], seeds: Seeds, settings: Mapping[str, Any], on_result: OnResult = drop
     ) -> list[list[Response]]:
         """Answer each prompt aloud, by one call per seed; see `ReplyEngine.reply`."""
         rows = list(zip(prompts, seeds, strict=True))

@@ -41,11 +41,7 @@ class ProgramOptions(Options, frozen=True, kw_only=True):
 
 
 class ProgramSpeech(SpeechEngine):
-    """Run a program once per text, as many at the same time as there are processors.
-
-    Attributes:
-        program: name of the program.
-    """
+    """Run a program once per text, as many at the same time as there are processors."""
 
     program: ClassVar[str]
     record = ProgramOptions
@@ -137,11 +133,7 @@ def find_program(path: str, name: str, option: str) -> str:
 
 
 def run_program(command: list[str], name: str) -> str | None:
-    """Run a program that speaks; return None if it succeeds, else the last line that it prints.
-
-    Raises:
-        SpeechIQError: it does not end in time, or cannot be started.
-    """
+    """Run a program that speaks, and return its last line if it fails; refuse one that does not start or end."""
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=PATIENCE_S

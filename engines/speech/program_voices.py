@@ -24,10 +24,7 @@ class EspeakOptions(ProgramOptions, frozen=True, kw_only=True):
 
 
 class Espeak(ProgramSpeech):
-    """Speak by rules in about 100 languages.
-
-    A voice is a language such as `en-gb`, with or without a variant such as `+f3`.
-    """
+    """Speak by rules in about 100 languages; a voice is one of them, such as `en-gb`, and may add a variant: `+f3`."""
 
     program = "espeak-ng"
     record = EspeakOptions

@@ -19,7 +19,7 @@ from speechiq.engines._shared.checkpoint import Checkpoint
 from speechiq.engines._shared.checkpoint_writer import CheckpointWriter, ModelInputs
 from speechiq.engines._shared.loading import Loading
 from speechiq.engines._shared.prefill import ANSWER, LONGER, Decode, Request, Result, can_join, loglikelihoods
-from speechiq.engines.base import Setup, TextEngine
+from speechiq.engines.base import Seeds, Setup, TextEngine
 
 
 class TransformersLLM(CheckpointWriter, TextEngine):
@@ -41,11 +41,7 @@ class TransformersLLM(CheckpointWriter, TextEngine):
         return len(self.tokenizer(text, add_special_tokens=False).input_ids)
 
     def generate(
-        self,
-        prompts: Sequence[TextPrompt],
-        seeds: Sequence[Sequence[int]],
-        settings: Mapping[str, Any],
-        on_result: OnResult = drop,
+        self, prompts: Sequence[TextPrompt], seeds: Seeds, settings: Mapping[str, Any], on_result: OnResult = drop
     ) -> list[list[str]]:
         """Answer each prompt, in the model's chat template if it has one; see `TextEngine.generate`."""
         tokenize = partial(_as_chat, self.tokenizer)

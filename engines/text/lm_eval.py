@@ -28,7 +28,7 @@ from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.checkpoint import ACCELERATOR_BATCH, CPU_BATCH, ModelLifetime, read_generation_config
 from speechiq.engines._shared.prefill import ANSWER
 from speechiq.engines._shared.sampling import PENALTY, PROCESSORS, sampling_settings
-from speechiq.engines.base import Engine, Setup, TextEngine
+from speechiq.engines.base import Engine, Seeds, Setup, TextEngine
 from speechiq.engines.options import OpenOptions
 from speechiq.engines.text.lm_eval_model_types import check_model_type
 
@@ -122,11 +122,7 @@ class LMEvalText(TextEngine):
         return {name: self.options[name] for name in ("revision", "trust_remote_code") if name in self.options}
 
     def generate(
-        self,
-        prompts: Sequence[TextPrompt],
-        seeds: Sequence[Sequence[int]],
-        settings: Mapping[str, Any],
-        on_result: OnResult = drop,
+        self, prompts: Sequence[TextPrompt], seeds: Seeds, settings: Mapping[str, Any], on_result: OnResult = drop
     ) -> list[list[str]]:
         """Answer each prompt, in the model's chat template if it has one; a greedy answer is computed only once."""
         settled = self._settle(settings)

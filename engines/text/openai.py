@@ -53,11 +53,7 @@ class OpenAIText(ChatEndpoint[TextPrompt], TextEngine):
     def loglikelihood(
         self, prompts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
     ) -> list[list[Scored]]:
-        """Return the log-probability of each continuation after its prompt, both as plain text.
-
-        Prompt and continuation are sent as one text, split at the first token in which the continuations differ, as
-        `TransformersLLM` does.
-        """
+        """Return the log-probability of each continuation after its prompt, which are split as by `TransformersLLM`."""
         rows = [(prompt.text, group) for prompt, group in zip(prompts, continuations, strict=True)]
         with measured("answering by likelihood", audio_seconds(prompts)):
             return self.remote.run(rows, lambda row: self._score(*row), "answering by likelihood", "prompt", on_result)

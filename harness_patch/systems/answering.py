@@ -75,10 +75,7 @@ def answer_by_settings(
     n: int,
     seed: int,
 ) -> list[Answers]:
-    """Return what a model generates for each question, in one call for all questions of equal settings.
-
-    `generate` takes prompts, per prompt one seed per answer, and the settings; it returns the answers to each prompt.
-    """
+    """Return what a model generates for each question, by one call of `generate` for all of equal settings."""
     answers: dict[int, Answers] = {}
     by_settings = sorted(range(len(questions)), key=lambda i: repr(questions[i].settings))
     for settings, same in groupby(by_settings, key=lambda i: questions[i].settings):
@@ -157,10 +154,7 @@ class Likelihood:
 
 
 class Argmax(Likelihood):
-    """Answer with the option of the highest score; a letter is drawn only among options with equal scores.
-
-    All answers to a question are equal, so a run with another seed gives the same answers.
-    """
+    """Answer with the option of the highest score, equal for all seeds; among equal scores a letter is drawn."""
 
     def sharpen(self, gains: torch.Tensor) -> torch.Tensor:
         """Return logits that are minus infinity for all but the highest scores; see `Likelihood.sharpen`."""

@@ -52,9 +52,6 @@ def build_system(
             `generate` (default), `likelihood` or `argmax`. A corrector implies `asr_nbest=5` if the recognizer has that
             option, and takes `ger_max_gen_toks`. `speaks=ENGINE:MODEL` or `speaks=own` gives the system a voice for
             its replies, with options `speaks_*`.
-        device: Device of the models.
-        batch_size: Items per batch, or `auto`.
-        seed: Seed of the sampled answers.
         references: References of the current clips, for an engine that needs them.
         language: Language of the clips, which recognizers are given.
     """

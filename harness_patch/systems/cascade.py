@@ -11,15 +11,12 @@ from speechiq.core.clip import Clip
 from speechiq.core.prompt import Prompt, Scored, TextPrompt
 from speechiq.core.response import Response
 from speechiq.engines._shared.checkpoint import ModelLifetime
-from speechiq.engines.base import ASREngine, AudioEngine, TextEngine
+from speechiq.engines.base import ASREngine, AudioEngine, Seeds, TextEngine
 from speechiq.siq_tasks.loaders.audio import transcription_prompt
 
 
 class Cascade(AudioEngine):
-    """Run a recognizer, then a language model; each clip is transcribed once for all levels.
-
-    The stages load and free their models themselves, so one model is in memory at a time.
-    """
+    """Run a recognizer, then a language model, one of them in memory at a time; each clip is transcribed once."""
 
     def __init__(self, asr: ASREngine, llm: TextEngine) -> None:
         self.asr, self.llm = asr, llm
@@ -47,11 +44,7 @@ class Cascade(AudioEngine):
         return [prompt.coverage([known[clip].coverage for clip in prompt.clips]) for prompt in prompts]
 
     def generate(
-        self,
-        prompts: Sequence[Prompt],
-        seeds: Sequence[Sequence[int]],
-        settings: Mapping[str, Any],
-        on_result: OnResult = drop,
+        self, prompts: Sequence[Prompt], seeds: Seeds, settings: Mapping[str, Any], on_result: OnResult = drop
     ) -> list[list[str]]:
         """Let the language model answer each prompt once per seed; see `AudioEngine.generate`."""
         return self.llm.generate(self._as_text(prompts), seeds, settings, on_result=on_result)

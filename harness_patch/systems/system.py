@@ -18,9 +18,7 @@ class SpeechSystem:
     """Transcribe clips, and answer questions about them.
 
     Args:
-        engine: A cascade, an audio language model, or an endpoint.
         answering: The way of answering questions; None for a control that does not read them.
-        seed: Seed of the sampled answers.
     """
 
     answering: Answering | None

@@ -66,10 +66,7 @@ class SpeakingByItself(Speaking):
 
 
 class VoiceChoice(NamedTuple):
-    """Hold the voice that a user chose: the class of the system that speaks with it, and how it is built.
-
-    `build` takes the options of the system's last stage; the model of the voice is not yet loaded.
-    """
+    """Hold the voice that a user chose: the class that speaks with it, and how the last stage's options build it."""
 
     system: type[Speaking]
     build: Callable[[Mapping[str, Any]], Any]

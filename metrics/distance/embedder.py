@@ -56,7 +56,6 @@ def embed(
     """Return the state of each text, shape (texts, hidden size), float32; states in the cache are not computed again.
 
     Args:
-        texts: The texts to embed.
         name: Hub id, folder, or `demo:NAME` of a language model.
         template: `plain` or `chat`.
         dtype: `float32`, `bfloat16` or `float16`.

@@ -53,10 +53,7 @@ def compute_gram(weight: torch.Tensor, bias: torch.Tensor | None = None) -> np.n
 
 
 def compute_head(model: TextModel) -> Head:
-    """Return the Gram matrix of a causal language model's head; None if its logits are not linear in its states.
-
-    Logits are not linear if the config soft-caps them, or if those of a short text differ from the head's.
-    """
+    """Return the Gram matrix of a language model's head; None if a soft cap or a test text shows it is not linear."""
     import torch
 
     causal, config = model.load(), model.config.get_text_config(decoder=True)

@@ -68,7 +68,6 @@ def read_vectors(
 
     Args:
         reading: See `LanguageModel`.
-        texts: The texts, with their prompts.
         settings: `assistant` and `assistant_dtype`.
         owners: Text -> its name in errors.
     """

@@ -67,15 +67,11 @@ class Padded(NamedTuple):
 def read_models(
     metadata: Mapping[str, Any], models: Mapping[str, str], options: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
-    """Return the models that metadata name and their options, with the default of each that is missing.
+    """Return the models that metadata name and their options, with defaults for missing ones; refuse invalid values.
 
     Args:
-        metadata: Of a task.
         models: Key of metadata -> the model by default.
         options: Key of metadata -> the values that it can have, the default first.
-
-    Raises:
-        SpeechIQError: A value is unknown or cannot be the name of a model.
     """
     chosen = {**models, **{option: known[0] for option, known in options.items()}}
     chosen |= {key: metadata[key] for key in chosen if key in metadata}
@@ -107,7 +103,6 @@ class TextModel:
     One such model is in memory at a time: loading another one frees it.
 
     Args:
-        role: What it is used for.
         name: Hub id, folder, or `demo:NAME`.
         dtype: `float32`, `bfloat16` or `float16`.
         batch_size: Texts per batch; by default 32 on an accelerator, halved when memory runs out, and 1 on a CPU.
@@ -187,7 +182,6 @@ class TextModel:
         to the last bit.
 
         Args:
-            texts: The texts, with their prompts.
             reading: What is read of each, for models that have several readings.
             on_result: Called after each batch with the positions of its texts and their rows.
             owners: Text -> its name in errors.
@@ -254,12 +248,7 @@ def read_texts(
     """Return the row of each text; cached ones are not computed again, and the model is loaded only for new texts.
 
     Args:
-        model: Class of the model.
-        role: What it is used for.
-        name: Hub id, folder, or `demo:NAME`.
-        texts: The texts, with their prompts.
         owners: Text -> its name in errors.
-        dtype: See `TextModel`.
         reading: See `TextModel.read`.
         stage: What rows depend on in addition to role, checkpoint and dtype.
         form: Type of a row.

@@ -139,7 +139,6 @@ def case_of(doc: Mapping[str, Any], answer: str) -> Case:
 
     Args:
         doc: `question` and, optionally, `answer` (the reference answer), `accepted`, `checklist` and `keywords`.
-        answer: What the system answered.
     """
     return Case(
         doc["question"],

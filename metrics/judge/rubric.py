@@ -93,10 +93,7 @@ def shipped_rubrics() -> list[str]:
 
 
 def read_rubric(name: str) -> Rubric:
-    """Return a rubric of `shipped_rubrics()` by its name, or that of a YAML file.
-
-    Raises:
-        SpeechIQError: The rubric does not exist, or the file is not a rubric.
+    """Return a rubric of `shipped_rubrics()` by its name, or that of a YAML file; refuse what is not one.
 
     >>> read_rubric("grade_0_5").scale
     (0, 5)

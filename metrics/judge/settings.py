@@ -104,14 +104,11 @@ class Judging(Struct, frozen=True, kw_only=True):
 
 
 def read_judging(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5") -> Judging:
-    """Return the judge that a task's metadata describe; the rest of the metadata is ignored.
+    """Return the judge that a task's metadata describe, ignoring the rest; refuse invalid or unknown settings.
 
     Args:
         metadata: `judge` (default `exact_match`), `judge_*`: see `JudgeOptions`.
         default_rubric: Rubric if the metadata name none; a named one must be of the same kind.
-
-    Raises:
-        SpeechIQError: A setting is invalid or unknown, or the judge cannot run.
 
     >>> read_judging({"judge_rubric": "right_wrong"}).rubric.scale
     (0, 1)

@@ -128,10 +128,6 @@ class Verdict(NamedTuple):
 def read_reply(reply: str, rubric: Rubric) -> Verdict:
     r"""Return the score that a judge's reply states in its last line.
 
-    Args:
-        reply: The raw text.
-        rubric: What the judge was asked.
-
     >>> from speechiq.metrics.judge.rubric import read_rubric
     >>> rubric = read_rubric("grade_0_5")
     >>> read_reply("Right in substance.\n**Score: 4/5**", rubric)

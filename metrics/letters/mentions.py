@@ -1,7 +1,4 @@
-"""Replace each option that an answer names, by letter or by text, with one private character.
-
-`metrics/letters/reading.py` reads the words around these characters.
-"""
+"""Replace each option that an answer names, by letter or by text, with one private character, for `reading`."""
 
 from __future__ import annotations
 
@@ -68,13 +65,7 @@ def find_options(options: tuple[str, ...]) -> tuple[dict[str, str], re.Pattern[s
 
 
 def mark_mentions(text: str, pattern: re.Pattern[str] | None, count: int) -> str:
-    """Return the text with one private character in the place of each option that it names.
-
-    Args:
-        text: An answer without markup.
-        pattern: The texts of the options, see `find_options`.
-        count: How many options there are.
-    """
+    """Return an answer with one private character in the place of each option that it names; see `find_options`."""
     if pattern:
         text = pattern.sub(lambda found: chr(OPTION + ALPHABET.index(str(found.lastgroup))), text)
     text = _ENCLOSED.sub(lambda found: f" {_letter(ENCLOSED_LETTER, found[1])} ", text)

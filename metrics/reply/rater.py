@@ -114,10 +114,7 @@ def speech_quality(clips: Sequence[Clip], rater: Rater) -> list[float]:
 
 
 def rate(samples: np.ndarray, network: Network) -> float | None:
-    """Return the score of a sound; None for silence, for less than `SHORTEST_S`, and for values that are not finite.
-
-    The samples are float32, shape (samples,), mono, 16 kHz.
-    """
+    """Return the score of samples (float32, mono, 16 kHz); None for silence, too few, or not finite values."""
     if len(samples) < SHORTEST_S * SAMPLING_RATE or not np.isfinite(samples).all() or not samples.any():
         return None
     score = network.rate(samples)

@@ -48,10 +48,7 @@ def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Reply(Filter):
-    """Transcribe, judge and rate the replies to all docs of a task, as a filter of lm-eval.
-
-    All docs name the same judge, recognizer and rating.
-    """
+    """Transcribe, judge and rate the replies to all docs of a task, as an lm-eval filter; all name the same models."""
 
     def apply(self, resps: Iterable[str], docs: Sequence[Mapping[str, Any]]) -> list[JudgedItem]:
         """Return an item per reply: texts, transcripts, audio, scores and what the judge wrote."""

@@ -67,7 +67,6 @@ def count_keywords(answer: str, keywords: Sequence[str]) -> float:
     """Return the share of the keywords that an answer contains as whole words; NaN without keywords.
 
     Args:
-        answer: Any text.
         keywords: Words, or several forms of one joined by `|`: one of them is enough.
 
     >>> count_keywords("Take the number 21 bus.", ["bus|coach", "twenty one", "ticket"])

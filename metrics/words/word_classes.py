@@ -35,8 +35,6 @@ def count_errors_of(reference: str, hypothesis: str, marked: Sequence[bool], bel
     """Count the errors that concern words of a class, in normalized texts.
 
     Args:
-        reference: The words that were spoken.
-        hypothesis: The transcript.
         marked: Per word of the reference, whether it belongs to the class.
         belongs: Whether an inserted word does.
 

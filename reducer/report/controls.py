@@ -37,10 +37,6 @@ def set_apart(grid: Grid, scoreboard: Scoreboard) -> Grid:
     """Return the grid of a scoreboard with systems ranked among themselves and controls last, without a rank.
 
     A further column has the ranks among all. A grid without controls, or with nothing else, stays as it is.
-
-    Args:
-        grid: As `scoreboard_table.as_grid` returns it.
-        scoreboard: Its scores.
     """
     if len(scoreboard.listening) == len(scoreboard.systems):
         return grid

@@ -98,7 +98,6 @@ def disagreements(clips: Iterable[ClipView], encoders: Mapping[str, str]) -> Gri
     Systems that share an encoder make similar errors and count once.
 
     Args:
-        clips: The clips with their transcripts.
         encoders: System -> the model that processes the audio; controls are left out.
     """
     found = []

@@ -31,12 +31,7 @@ Scores = Mapping[str, Mapping[tuple[str, str], Sequence[Cell]]]
 
 
 def leaderboard(study: Study, rows: Sequence[Row]) -> Grid:
-    """Return the table of all systems, best first: that of the terminal, with what the systems are.
-
-    Args:
-        study: The systems.
-        rows: As `controls.list_rows` returns them.
-    """
+    """Return the table of all systems, best first: that of the terminal, with what the systems are."""
     grid = set_apart(as_grid(study.scoreboard), study.scoreboard)
     numbers = ("siq", *study.levels)
     order = ["rank", RANK_AMONG, "system", *numbers, "kind", "encoder"]
@@ -183,10 +178,7 @@ def profiles(study: Study, rows: Sequence[Row]) -> Grid:
 
 
 def stability(study: Study) -> Grid:
-    """Return the table of ranks by each rule of the level weights, and of the largest move when a system leaves.
-
-    Controls have no rank.
-    """
+    """Return the ranks of systems by each rule of the level weights, and the largest move when a system leaves."""
     bars, shifts, ranks = study.scoreboard.bars, study.scoreboard.shifts, ranks_by_rule(study.scoreboard)
     columns = [Column("system", SYSTEM)]
     for rule, weights in weights_by_rule(study.scoreboard).items():

@@ -65,8 +65,6 @@ def render(
 
     Args:
         template: The template, which extends `base.html.j2`.
-        scripts: Names of the scripts, in their order.
-        title: Title of the page.
         data: Name -> data that the scripts unpack; packed here unless they are (`pack`).
         links: Id of a section -> its name, in the order of the page.
         made: How the page was made: name -> text.
@@ -156,7 +154,6 @@ def describe_origin(tasks: Sequence[TaskRun], command: str, clips: Mapping[str, 
     """Return the facts at the top of a page: data sets, dates and versions of the runs, and what made the page.
 
     Args:
-        tasks: The tasks that were read.
         command: The command that makes the page; "" leaves it out.
         clips: Data set -> number of clips; None leaves the data out.
     """

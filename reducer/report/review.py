@@ -116,12 +116,9 @@ def render_answers(answers: Sequence[JudgedRow], settings: JudgeSettings, made: 
 
 
 def render_exchanges(exchanges: Sequence[Exchange]) -> str:
-    """Return the page on which a person compares answers to transcripts with those to the references.
+    """Return the page on which a person compares answers to transcripts with those to references, if any differ.
 
     Items do not show which answer is to the transcript; equal answers are successes by rule.
-
-    Raises:
-        SpeechIQError: All answers are equal.
     """
     items = sorted((_ask_better(exchange) for exchange in exchanges if not exchange.same), key=lambda item: item.key)
     if not items:

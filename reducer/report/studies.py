@@ -67,11 +67,7 @@ def render_robustness(studies: Sequence[Robustness], made: Mapping[str, str]) ->
 
 
 def list_listening(found: Found, options: ScoringOptions) -> list[Section]:
-    """Return a section per category that runs answered with and without its audio (`listen`); none without such runs.
-
-    Raises:
-        SpeechIQError: The runs cannot be compared.
-    """
+    """Return a section per category that runs answered with and without its audio (`listen`); none without such."""
     if not found.variants:
         return []
     grids = as_grids(study_listening(found, options.draws, options.seed), options.draws)

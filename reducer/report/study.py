@@ -118,17 +118,7 @@ def gather(
 def read_study(
     tasks: Sequence[TaskRun], scores: SuiteScores, options: ScoringOptions, warnings: Iterable[str] = ()
 ) -> Study:
-    """Read the texts of tasks of SIQ, and score each data set.
-
-    Args:
-        tasks: The newest run of each.
-        scores: Their scores.
-        options: How they were scored.
-        warnings: One line for every choice made between runs.
-
-    Raises:
-        SpeechIQError: A sample file cannot be read.
-    """
+    """Read the texts of tasks of SIQ, and score each data set."""
     scoreboard = scores.scoreboard
     answers = _read_answers(tasks) if "apply" in scoreboard.pool.raw else NO_ANSWERS
     sets, unscored = ({}, []) if scoreboard.norms else _score_sets(scores, options)
@@ -163,10 +153,7 @@ def _score_sets(scores: SuiteScores, options: ScoringOptions) -> tuple[dict[str,
 
 
 def weights_by_rule(scoreboard: Scoreboard) -> dict[str, dict[str, float]]:
-    """Return rule -> level -> weight, on the systems of the scale; the rule of the scale comes first.
-
-    Empty without SIQ.
-    """
+    """Return rule -> level -> weight on the systems of the scale, whose own rule comes first; empty without SIQ."""
     if not scoreboard.scale or not scoreboard.has_siq:
         return {}
     scale = scoreboard.scale

@@ -45,8 +45,6 @@ class SuitePage:
     """Hold a suite as the page shows it.
 
     Attributes:
-        suite: Name of the suite.
-        scoreboard: Its scores.
         groups: The scores of the items of each group, by each field and for each measure.
         responses: Category -> its questions and responses.
     """
@@ -144,15 +142,7 @@ def _mean_score(item: Item, scores: Sequence[Mapping[Item, float]]) -> float:
 
 
 def gather(found: Found, scores: SuiteScores) -> SuitePage:
-    """Read the texts of one suite, and score all groups of its items.
-
-    Args:
-        found: The tasks of the runs.
-        scores: The scores of the suite.
-
-    Raises:
-        SpeechIQError: A sample file cannot be read.
-    """
+    """Read the texts of one suite, and score all groups of its items."""
     scoreboard, suite = scores.scoreboard, scores.scoreboard.suite
     responses = {
         name: Responses(category, [task for task in found.tasks[suite] if task.level == name])

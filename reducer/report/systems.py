@@ -55,11 +55,7 @@ class SystemPage(NamedTuple):
 
 
 def pages(study: Study, rows: Sequence[Row], scores: Scores) -> list[SystemPage]:
-    """Return a page per system, in the order of the leaderboard.
-
-    Raises:
-        SpeechIQError: A results file cannot be read.
-    """
+    """Return a page per system, in the order of the leaderboard."""
     found = []
     places = places_apart(study.scoreboard)
     for row in rows:

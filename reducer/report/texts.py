@@ -26,7 +26,6 @@ def divide_texts(study: Study, names: Sequence[str]) -> Iterator[list[bytes]]:
     `answer`, and `votes`: the vote and then the letters).
 
     Args:
-        study: The study.
         names: The systems in the order of their ranks.
     """
     items: dict[str, list[Item]] = {}

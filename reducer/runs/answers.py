@@ -57,10 +57,7 @@ class _AnswerRow(msgspec.Struct):
 
 
 class AnsweredQuestion(NamedTuple):
-    """Hold a question of Apply with the texts of (A) to (D), the letter of the right one, and the clip's reference.
-
-    `audio` is the path of the clip, as its run recorded it; None if the run does not record it.
-    """
+    """Hold a question of Apply: text, options, right letter, the clip's reference, and its audio's path if known."""
 
     question: str
     options: tuple[str, ...]
@@ -100,11 +97,7 @@ class Answers(NamedTuple):
 
 
 def read_answers(tasks: Iterable[TaskRun]) -> Answers:
-    """Read the answers of every system to the questions of some tasks.
-
-    Raises:
-        SpeechIQError: A row without a vote, a question with two wordings, or systems with different questions.
-    """
+    """Read the answers of every system to the questions of some tasks; refuse rows without a vote."""
     questions: dict[Item, AnsweredQuestion] = {}
     votes: dict[str, dict[Item, AnswerVote]] = {}
     controls: dict[str, str] = {}
@@ -136,11 +129,7 @@ def read_answers(tasks: Iterable[TaskRun]) -> Answers:
 
 
 def read_asked(tasks: Iterable[TaskRun], items: Collection[Item]) -> dict[Item, str]:
-    """Return (clip, question) -> the wording (`AnsweredQuestion.asked`), for those of `items` that some task has.
-
-    Raises:
-        SpeechIQError: A sample file cannot be read, or a row of it does not name its question.
-    """
+    """Return (clip, question) -> the wording (`AnsweredQuestion.asked`), for those of `items` that some task has."""
     docs = (row.doc for task in tasks for _, row in read_rows(task.samples, _AskedRow, NEEDS))
     return {item: _question(doc).asked for doc in docs if (item := _item(doc)) in items}
 

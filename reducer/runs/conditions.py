@@ -55,10 +55,7 @@ FIXES = {
 
 
 class Mismatch(NamedTuple):
-    """Hold one difference between a system's run and what it is compared with, in words, and what the user can do.
-
-    `aspect` is one of `ASPECTS`, `CONDITION`, `LISTEN`, `SETTINGS` or `JUDGE`.
-    """
+    """Hold one difference between a system's run and another, its `aspect`, and what the user can do about it."""
 
     system: str
     level: str
@@ -131,11 +128,8 @@ def compare(
     """Return how one level's tasks of a system differ from those of another, matched by data set and not by name.
 
     Args:
-        system: The system's name.
-        level: Name of the category.
         ours: Conditions of its tasks; empty if they are not known, which counts as equal.
         other: What the system is compared with, in words.
-        theirs: The conditions of the other side.
     """
     here, there = _by_dataset(ours), _by_dataset(theirs)
     if not here or not there:

@@ -37,11 +37,7 @@ _STEP = re.compile(r"\w+")
 
 
 def read_category(metadata: Mapping[str, Any], task: str, file: str) -> Category:
-    """Return the category that a task describes in its metadata; without a category, the task's name is its name.
-
-    Raises:
-        SpeechIQError: A key is missing or has a value that is not allowed; the message names file, task, key and value.
-    """
+    """Return the category in a task's metadata, by default named like the task; refuse an invalid key."""
     where = f"{file!r}, task {task!r}"
     given = {key: metadata[key] for key in KEYS if key in metadata}
     try:

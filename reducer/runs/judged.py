@@ -103,10 +103,7 @@ class _JudgeColumns(msgspec.Struct):
 
 
 class JudgedRow(NamedTuple):
-    """Hold a row of a judged task: its item (the clip first), the row as lm-eval wrote it, and what is read of it.
-
-    `id` is a digest that names the answer, with any judge.
-    """
+    """Hold a judged row: a digest that names the answer, its item (the clip first), and the row as lm-eval wrote it."""
 
     id: str
     item: Item
@@ -157,11 +154,7 @@ def read_judgments(task: TaskRun) -> dict[Item, Judged]:
 
 
 def read_judged(task: TaskRun) -> tuple[list[dict[str, Any]], list[JudgedRow]]:
-    """Return all rows of a task as lm-eval wrote them, and those among them that a judge scored.
-
-    Raises:
-        SpeechIQError: The sample file cannot be read, no row was judged, or a judged one misses a text.
-    """
+    """Return all rows of a task as lm-eval wrote them, and those that a judge scored; refuse a task without any."""
     rows = list(read_rows(task.samples, dict[str, Any], NEEDS))
     judged = [
         _judged_row(task, locate(task.samples, number), row, stored)

@@ -13,10 +13,7 @@ HIGHEST_LIMIT = 100.0
 
 
 class Alternative(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Hold another column that can score a category; it has the direction and range of the usual column.
-
-    Attributes are those of `Measure`.
-    """
+    """Hold another column that can score a category, in the direction and range of the usual one; see `Measure`."""
 
     unit: str
     chance: float | None = None

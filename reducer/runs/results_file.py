@@ -62,8 +62,6 @@ class TaskRun(NamedTuple):
 
     Attributes:
         date: Start of the run, in seconds since 1970.
-        results: The results file.
-        category: The category that the task describes.
         metadata: The metadata that the task recorded (`version`, `dataset`, `embedder`, ...).
         described: The description of the system by `hf-audio` (`kind`, `asr`, `llm`, ...); empty for other model types.
         docs: Number of docs that were run, and of all docs of the task; None if the results file does not record it.
@@ -110,11 +108,7 @@ class TaskRun(NamedTuple):
 
 
 def read_results(path: Path) -> Results:
-    """Read the needed keys of a results file.
-
-    Raises:
-        SpeechIQError: The file cannot be read or is not a results file of lm-eval.
-    """
+    """Read the needed keys of a results file; refuse any other file."""
     try:
         results: Results = decode(read_plain(path), _RESULTS)
         described = (task.metadata for task in results.configs.values() if _can_be_scored(task))
@@ -135,9 +129,6 @@ def tasks_of(path: Path, results: Results) -> list[TaskRun]:
     were given), else `model_name`, else `pretrained` of the model arguments, else the folder's name; characters that do
     not print are replaced by U+FFFD. A system under a condition, or with questions of a variant (`listen`), is a system
     of its own; see `name_under`.
-
-    Raises:
-        SpeechIQError: The metadata of a task is not valid.
     """
     name = printable(next((str(name) for name in _names(results) if name), path.absolute().parent.name))
     counts, directions = results.n_samples or {}, results.higher_is_better or {}

@@ -71,11 +71,7 @@ def first_of(filtered: Any) -> Any:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a sample file, numbered from 1.
-
-    Raises:
-        SpeechIQError: The file is missing or cannot be read, or a line is too long.
-    """
+    """Yield the lines of a sample file, numbered from 1; refuse a missing file and a line that is too long."""
     try:
         with open_plain(path) as file:
             for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
@@ -96,12 +92,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def read_rows(path: Path, form: type[Form], needs: str) -> Iterator[tuple[int, Form]]:
-    """Yield the number and the row, in a given form, of each line of a sample file.
-
-    Raises:
-        SpeechIQError: As for `read_lines`, a line is not JSON, has other fields than `needs` names, or has a value that
-            is too large or nested too deeply.
-    """
+    """Yield number and row, in a given form, of each line of a sample file; refuse one without what it `needs`."""
     decoder = msgspec.json.Decoder(form)
     for number, line in read_lines(path):
         try:

@@ -71,11 +71,7 @@ class RunRecord(msgspec.Struct, frozen=True):
 
 
 def read_record(results: Path, tasks: Iterable[str]) -> RunRecord:
-    """Read from a results file how a run was called; `tasks` are those that the command lists.
-
-    Raises:
-        SpeechIQError: The file cannot be read.
-    """
+    """Read from a results file how a run was called; `tasks` are those that the command lists."""
     try:
         content = _read(results)
     except ValueError:
@@ -165,11 +161,7 @@ class MeasuredSpeed(NamedTuple):
 
 
 def read_speeds(tasks: Iterable[TaskRun]) -> list[MeasuredSpeed]:
-    """Return the speeds of the runs of some tasks, by system; runs that recorded none have none.
-
-    Raises:
-        SpeechIQError: A results file cannot be read, or a speed is not a number.
-    """
+    """Return the speeds of the runs of some tasks, by system; runs that recorded none have none."""
     runs = dict.fromkeys((task.results, task.system) for task in tasks)
     return [speed for file, system in sorted(runs) for speed in _read_speeds(Path(file), system)]
 
@@ -192,12 +184,7 @@ def _read_speeds(file: Path, system: str) -> list[MeasuredSpeed]:
 
 
 def _read(results: Path) -> _Results:
-    """Return what a results file says of its run.
-
-    Raises:
-        SpeechIQError: The file cannot be read.
-        ValueError: It is not a results file.
-    """
+    """Return what a results file says of its run; raise `ValueError` if it is another file."""
     try:
         content: _Results = decode(read_plain(results), _DECODER)
     except OSError as error:

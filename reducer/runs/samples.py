@@ -73,7 +73,6 @@ def read_table(
     The columns are the score, flags, the floor and those that the category shows beside its score, and `columns`.
 
     Args:
-        task: The task.
         category: Its category with the column that scores it; None means that of the task.
         columns: Further columns.
         known: Items of other files, so that equal items are one object; new items are added.
@@ -122,11 +121,7 @@ def read_table(
 
 
 def join_columns(tables: Iterable[SampleTable], column: str) -> dict[tuple[str, Item], float]:
-    """Return (system, item) -> the value of a column, over the tasks of any systems.
-
-    Raises:
-        SpeechIQError: Two tasks of a system have different values for one item.
-    """
+    """Return (system, item) -> the value of a column, over the tasks of any systems; refuse two values for one item."""
     joined: dict[tuple[str, Item], float] = {}
     sources: dict[tuple[str, Item], str] = {}
     for table in tables:
@@ -144,11 +139,7 @@ def join_columns(tables: Iterable[SampleTable], column: str) -> dict[tuple[str, 
 
 
 def join_clusters(tables: Iterable[SampleTable], clusters: dict[str, str] | None = None) -> dict[str, str]:
-    """Return clip -> its cluster over some tables, added to known `clusters`.
-
-    Raises:
-        SpeechIQError: A clip is in two clusters.
-    """
+    """Return clip -> its cluster over some tables, added to known `clusters`; refuse a clip in two clusters."""
     joined = {} if clusters is None else clusters
     for table in tables:
         for clip, cluster in table.clusters.items():
@@ -167,11 +158,7 @@ def _refuse_clusters(where: str, clip: str, cluster: str, other: str) -> SpeechI
 
 
 def may_hold_scores(path: Path, categories: Iterable[Category]) -> bool:
-    """Return whether the first row has scores of a category, or cannot be read; a file without rows has no scores.
-
-    Raises:
-        SpeechIQError: The file cannot be read.
-    """
+    """Return whether the first row has scores of a category, or cannot be read; a file without rows has no scores."""
     for _, line in read_lines(path):
         return any(_fits(line, _decoder(category.item, (category.column,), False)) for category in categories)
     return False

@@ -113,15 +113,9 @@ class Runs(NamedTuple):
 
 
 def read_tasks(tasks: Iterable[TaskRun], levels: Mapping[str, Category]) -> list[System]:
-    """Read the systems of some tasks of one suite, sorted by name.
+    """Read the systems of some tasks of one suite, sorted by name; categories outside `levels` are left out.
 
-    Args:
-        tasks: The newest run of each, from `find_tasks`.
-        levels: The categories to read, each with its column; tasks of other categories are left out. A category with
-            its usual column is read in the unit of its tasks, such as characters for a language without spaces.
-
-    Raises:
-        SpeechIQError: A sample file is missing or cannot be used.
+    A category with its usual column is read in the unit of its tasks, such as characters for a language without spaces.
     """
     tasks = list(tasks)
     levels = {level: _in_unit_of(tasks, category) for level, category in levels.items()}

@@ -30,10 +30,7 @@ EXAMPLES, LONGEST = 3, 60
 
 
 def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
-    """Find the tasks of every system, the newest run of each, as `find_all` does, without those that did not listen.
-
-    Runs with `listen` are left out beside runs of the same suite that got the audio.
-    """
+    """Find all tasks as `find_all` does, but none with `listen` beside runs of its suite that got the audio."""
     tasks, warnings = find_all(runs, allow_missing)
     scored, variants = part_listening(tasks)
     return scored, [*warnings, *warn_of_variants(variants)]
@@ -54,17 +51,13 @@ def warn_of_variants(tasks: Sequence[TaskRun]) -> list[str]:
 
 
 def find_all(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
-    """Find the tasks of every system, the newest run of each.
+    """Find the tasks of every system, the newest run of each; refuse a path without a run.
 
     Args:
-        runs: Folders (any depth) or results files.
         allow_missing: Whether to leave out sample files whose results file is missing or empty, with a warning.
 
     Returns:
         (the tasks, warnings): one line per older run that was left out, and per system with different options.
-
-    Raises:
-        SpeechIQError: A path does not exist or contains no run, or a results file is missing or not valid.
     """
     runs = list(runs)
     files = list(list_files(runs))
@@ -145,11 +138,7 @@ def group(tasks: Iterable[TaskRun]) -> dict[str, list[TaskRun]]:
 
 
 def categories_of(tasks: Iterable[TaskRun]) -> dict[str, Category]:
-    """Return the categories of one suite by name, in the order of their columns.
-
-    Raises:
-        SpeechIQError: Two tasks describe a category differently, or a further column has the name of a category.
-    """
+    """Return the categories of one suite by name, in the order of their columns; refuse two descriptions of one."""
     first: dict[str, TaskRun] = {}
     for task in sorted(tasks, key=lambda task: (task.date, task.results, task.task)):
         usual = first.setdefault(task.level, task)

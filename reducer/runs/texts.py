@@ -22,10 +22,7 @@ OF_BASIC_WORDS, OF_CHARACTERS = "wer_basic", "cer"
 
 
 class Answer(NamedTuple):
-    """Hold an answer to one question, with its right answer.
-
-    The answer is the vote and the letters it comes from, `B (BBABB)`; of another template, its text.
-    """
+    """Hold a question with its right option, and the answer: the vote with its letters, `B (BBABB)`, or a text."""
 
     question: str
     answer: str
@@ -40,13 +37,7 @@ class ClipTexts(NamedTuple):
 
 
 def read_texts(tasks: Iterable[TaskRun], clips: Collection[str]) -> dict[str, ClipTexts]:
-    """Read the transcripts and answers of one system on some clips: clip -> its texts.
-
-    Tasks whose items are clips give its transcripts, the others its answers.
-
-    Raises:
-        SpeechIQError: A sample file cannot be read.
-    """
+    """Return clip -> what one system wrote: transcripts by tasks whose items are clips, answers by the other tasks."""
     texts = {clip: ClipTexts("", "", {}) for clip in clips}
     for task in tasks if texts else ():
         for row in rows.read_texts(task.samples):

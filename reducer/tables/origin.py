@@ -17,13 +17,7 @@ SCHEMA_VERSION = 1
 
 
 def origin(schema: str, runs: Iterable[Path], tasks: Sequence[TaskRun] = ()) -> dict[str, Any]:
-    """Return the keys that every JSON file of results has in addition to its results.
-
-    Args:
-        schema: Kind of content, such as `speechiq-scores`.
-        runs: The folders or files that were read, as the user gave them.
-        tasks: What was found in them.
-    """
+    """Return the keys that every JSON file of results has in addition to its results."""
     return {
         "schema": schema,
         "schema_version": SCHEMA_VERSION,

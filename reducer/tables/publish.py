@@ -57,16 +57,7 @@ class Publication(NamedTuple):
 
 
 def list_outputs(paths: Sequence[Path] | None, formats: Collection[str], force: bool) -> list[Output]:
-    """Return the files to write, after checking that each can be written.
-
-    Args:
-        paths: What `--output` names; the ending of a name chooses the format.
-        formats: The formats that the command writes.
-        force: Whether files that exist are replaced.
-
-    Raises:
-        SpeechIQError: A name has another ending, one file is named twice, or a file exists or cannot be written.
-    """
+    """Return the files to write, each in the format of its ending; refuse one that cannot or must not be written."""
     outputs = [Output(path, _read_format(path, formats)) for path in paths or ()]
     refuse_same(output.path for output in outputs)
     for path, format in outputs:
@@ -89,10 +80,6 @@ def publish(
     """Print results, write them to files, each complete or not at all, and name each file.
 
     Args:
-        publication: The results.
-        outputs: What `list_outputs` returned.
-        runs: The folders or files that were read, as the user gave them.
-        tasks: The tasks that were found in them.
         explain: Whether all lines below tables are printed; files have all of them.
     """
     console = open_console()
@@ -115,13 +102,7 @@ def publish(
 
 
 def as_text(publication: Publication, format: str, about: Mapping[str, Any]) -> str:
-    """Return the text of a file.
-
-    Args:
-        publication: The results.
-        format: A name of `ENDINGS`.
-        about: Origin of the results, for JSON and CSV.
-    """
+    """Return the text of a file in a format of `ENDINGS`; JSON and CSV have the origin of the results (`about`)."""
     if format == "json":
         return as_json({**publication.content, **about})
     if format == "csv":

@@ -69,12 +69,7 @@ def rows_of(scoreboard: Scoreboard) -> list[dict[str, Any]]:
 
 
 def csv_rows(scoreboard: Scoreboard, **part: str) -> list[dict[str, Any]]:
-    """Return one row per system with a column per number, such as `<category>_score`.
-
-    Args:
-        scoreboard: The scores.
-        **part: Columns that name the part of a suite.
-    """
+    """Return one row per system with a column per number, such as `<category>_score`, and the columns of `part`."""
     about = {"interval_caution": scoreboard.caution or ""}
     if scoreboard.scale:
         about |= {
@@ -118,11 +113,7 @@ def group_rows(scores: GroupScores) -> list[dict[str, Any]]:
 
 
 def join(contents: Mapping[str, Mapping[str, Any]], first: str) -> dict[str, Any]:
-    """Return the content of a JSON file: that of one suite, and other suites, if there are any, by name.
-
-    Args:
-        contents: Suite -> its content.
-        first: Name of the suite whose keys are those of the file.
+    """Return the content of a JSON file: that of the suite `first`, and other suites, if there are any, by name.
 
     >>> join({"siq": {"a": 1}, "keywords": {"a": 2}}, "siq")
     {'a': 1, 'suites': {'keywords': {'a': 2}}}

@@ -50,10 +50,7 @@ def as_grid(compared: Compared) -> Grid:
 
 
 def clip_grids(compared: Compared, count: int) -> list[Grid]:
-    """Return a grid for each of the first `count` clips that drive the difference: reference, both texts, answers.
-
-    Words that are not in the other text are in [brackets].
-    """
+    """Return a grid for each of the `count` most decisive clips: reference, both texts with [differences], answers."""
     shares = [share for share in compared.comparison.clips if share.total][:count]
     texts = [read_texts(tasks, [share.clip for share in shares]) for tasks in compared.texts]
     whole = f"{sum(share.total for share in compared.comparison.clips):+z.2f} {compared.unit}"

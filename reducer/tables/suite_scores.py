@@ -78,16 +78,7 @@ class SuiteScores(NamedTuple):
 
 
 def score_suite(suite: str, systems: Iterable[System], options: ScoringOptions) -> SuiteScores:
-    """Score the systems of one suite.
-
-    Args:
-        suite: Name of the suite.
-        systems: As `read_tasks` returns them.
-        options: How to score.
-
-    Raises:
-        SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or cannot be scored.
-    """
+    """Score the systems of one suite; refuse systems that ran other clips, questions or tasks, unless allowed."""
     scoreboard = rank_systems(suite, systems, options)
     parts = score_datasets(scoreboard, options) if options.by_dataset else {}
     macro = macro_average(scoreboard, parts) if parts else None

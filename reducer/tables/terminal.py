@@ -67,13 +67,7 @@ def print_grid(grid: Grid, console: Console | None = None, explain: bool = True)
 
 
 def choose_notes(notes: Iterable[str], explain: bool) -> list[str]:
-    """Return the lines to print below a table, the important ones first.
-
-    Args:
-        notes: All lines.
-        explain: Whether all are printed. Otherwise there are at most `MOST_NOTES`, and the last says how many are not
-            printed.
-    """
+    """Return the lines to print below a table, important ones first: all, or `MOST_NOTES` and how many follow."""
     ordered = by_importance(notes)
     shown, hidden = ordered[:MOST_NOTES], ordered[MOST_NOTES:]
     if explain or not hidden:

@@ -59,7 +59,6 @@ def create(
         text: `.csv`, `.tsv` or `.jsonl` with the columns `audio` (a file below `audio`), `text`, and optionally `id`;
             without it a clip is named after its file, `entities`, and `cluster`, such as the call or the speaker.
         folder: Folder for the tasks; it must be empty or not exist.
-        embedder: Embedder of the level Understand.
         assistant: Language model of semantic distances; if given, the task `siq_<name>_distance` is written too, which
             does not have the tag.
         group_by: Columns of `text` with groups of clips, such as the gender of the speaker.

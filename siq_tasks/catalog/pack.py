@@ -44,12 +44,7 @@ class Contents(NamedTuple):
 
 
 def list_contents(folder: Path) -> Contents:
-    """Return what the tasks in a folder read.
-
-    Raises:
-        SpeechIQError: The folder contains no task, or something in it names a file that is missing, a link, outside the
-            folder or at an absolute path.
-    """
+    """Return what the tasks in a folder read; refuse a folder without tasks, and files missing or outside it."""
     if not is_folder(folder):
         raise SpeechIQError(folder, "no such folder", "give one that `siq data new` made")
     root = Path(os.path.realpath(folder))

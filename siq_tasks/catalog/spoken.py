@@ -45,14 +45,11 @@ class Spoken(NamedTuple):
 
 
 def read_texts(path: Path) -> list[Text]:
-    """Return the texts of a file, in its order.
+    """Return the texts of a file, in its order; refuse a text, an id or a column that cannot be used.
 
     Args:
         path: A `.jsonl`, `.csv` or `.tsv` file with the column `text`, and optionally `id` and others; or any other
             file, with a text per line. Ids are by default the positions, `00000` and so on.
-
-    Raises:
-        SpeechIQError: The file cannot be read, or a text, an id or a column cannot be used.
     """
     rows = read_table(path) if is_table(path) else _read_lines(path)
     check_columns(rows[0], ["text"], path)
@@ -122,8 +119,6 @@ def write_set(folder: Path, spoken: Iterable[Spoken], voices: Mapping[str, Any])
     """Write audio files, a table of them and a list of voices into a new folder, which is complete or does not exist.
 
     Args:
-        folder: The folder, missing or empty.
-        spoken: The texts and their speech.
         voices: Voice -> everything that its speech depends on.
     """
     with complete_folder(folder.resolve()) as draft:

@@ -56,11 +56,7 @@ def metadata(dataset: str) -> dict[str, Any]:
 
 
 def list_clips(dataset: str, /, **given: Any) -> list[dict[str, Any]]:
-    """Return the clips of the tasks of a data set, each with `id`, `text` and the items of a clip.
-
-    Args:
-        **given: Metadata as in `--metadata`, such as `subset="all"`.
-    """
+    """Return the clips of a data set's tasks: `id`, `text` and the items of a clip; metadata such as `subset` count."""
     _, task = read_one_task(dataset)
     loader = import_module(task["custom_dataset"].rpartition(".")[0])
     clips: list[dict[str, Any]] = loader.list_clips(**task["metadata"] | given)
@@ -68,11 +64,7 @@ def list_clips(dataset: str, /, **given: Any) -> list[dict[str, Any]]:
 
 
 def read_one_task(dataset: str) -> tuple[Path, dict[str, Any]]:
-    """Return the task Remember of a data set, or its only task, and its file.
-
-    Raises:
-        SpeechIQError: The data set does not exist, or its metadata are malformed or its loader is not one of speechiq.
-    """
+    """Return the task Remember of a data set, or its only task, and its file; see `check_task`."""
     for task in list_language_tasks():
         if task.keys["metadata"]["dataset"] == dataset:
             return task.template, check_task(task.template, task.read())

@@ -92,10 +92,7 @@ def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
 
 
 def list_keys(names: Sequence[str]) -> list[frozenset[str] | None]:
-    """Return the keys of metadata that each task of some tasks and groups reads, as `metadata.keys_of` does.
-
-    No data set is loaded. The list is empty if a name is not in the package.
-    """
+    """Return the metadata keys that each of some tasks reads, from the YAMLs alone; empty if a name is unknown."""
     from speechiq.siq_tasks.metadata import keys_of
     from speechiq.siq_tasks.task_types import name_task_type
 

@@ -30,13 +30,10 @@ Maker = Callable[[Mapping[str, Any], Step, int], AnyTransform]
 
 
 def with_condition(docs: Dataset, condition: object) -> Dataset:
-    """Return the docs with the transforms of a condition in `audio.transforms` of each.
+    """Return the docs with the transforms of a condition in `audio.transforms` of each; refuse one that cannot be made.
 
     All docs about one clip get the same transforms. Steps that change nothing are left out, so a condition of strength
     0 leaves the docs as they are.
-
-    Raises:
-        SpeechIQError: The condition is invalid, its folder has no audio, or the set has too few clips for its babble.
     """
     steps = [step for step in parse_condition(condition) if not is_neutral(step)]
     if not steps:

@@ -35,13 +35,10 @@ def check_listen(task: object, metadata: Mapping[str, Any]) -> None:
 
 
 def with_listen(docs: Dataset, variant: str, task: str) -> Dataset:
-    """Return the docs of a variant; each names it in `audio.listen`.
+    """Return the docs of a variant, which each names in `audio.listen`; refuse a clip without a text, or none to swap.
 
     `text` keeps the audio, whose place in the prompt the transcript takes. `muted` adds a transform. `swapped` has the
     audio of another clip with its reference, so that the control `gold` gets the words of that clip.
-
-    Raises:
-        SpeechIQError: A clip has no reference text, or no other clip that it can be swapped with.
     """
     rows: list[dict[str, Any]] = docs.to_list()
     changed = {TEXT: _written, MUTED: _muted, SWAPPED: _swapped}[variant](rows, task)

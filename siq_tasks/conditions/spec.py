@@ -59,10 +59,7 @@ class Kind(NamedTuple):
 
 
 def parse_condition(text: object) -> list[Step]:
-    """Return the steps of a condition.
-
-    Raises:
-        SpeechIQError: A kind is unknown, a strength has no unit or an unknown one, or a value is out of its limits.
+    """Return the steps of a condition; refuse unknown kinds and units, a missing unit, and values out of their limits.
 
     >>> [(step.kind, step.strength, step.unit) for step in parse_condition("band:300-3400+white@10dB")]
     [('band', 300.0, 'Hz'), ('white', 10.0, 'dB')]

@@ -146,7 +146,6 @@ def convert(binary: bytes, folder: Path, target: Path) -> None:
     Args:
         binary: Content of `model.bin`.
         folder: Folder with the checkpoint's `config.json` and `tokenizer.json`.
-        target: Folder to write to.
     """
     import torch
     from transformers import WhisperConfig, WhisperFeatureExtractor, WhisperForConditionalGeneration, WhisperProcessor

@@ -37,11 +37,7 @@ class Checkpoint(NamedTuple):
 
 
 def download_checkpoint(checkpoint: Checkpoint, folder: Path) -> None:
-    """Put the files of a checkpoint into a folder.
-
-    Raises:
-        SpeechIQError: The Hub is not available, or a file has another sha256.
-    """
+    """Put the files of a checkpoint into a folder; refuse a file with another sha256."""
     from huggingface_hub import constants, hf_hub_download
 
     if not constants.HF_HUB_OFFLINE and (fault := find_hub_fault(LIMIT_S)):

@@ -31,11 +31,8 @@ def load(
     """Load the docs of one task.
 
     Args:
-        bundle: Folder of the set in `siq_tasks/`.
-        dataset: Name of the data set.
         category: Category of the task; clips of another category are left out.
         questions: File in the folder, read if the docs are questions: a line per question, as `build_docs` takes it.
-        **metadata: Metadata of the task.
     """
     task_type = read_task_type(metadata)
     clips = [clip for clip in list_clips(bundle) if clip.get("category", category) == category]

@@ -37,15 +37,10 @@ class ClusterRule(NamedTuple):
         return [self.column] if self.column else []
 
     def find(self, places: Mapping[str, int], rows: Rows, source: str) -> dict[str, str]:
-        """Return id -> cluster, each as `SET/NAME`.
+        """Return id -> cluster, each as `SET/NAME`; refuse a row without a cluster, and one cluster for all.
 
         Args:
             places: Id -> number of each row.
-            rows: The rows.
-            source: Name of the source, for errors.
-
-        Raises:
-            SpeechIQError: A row has no cluster, or all have the same.
         """
         clusters = {}
         for key, i in places.items():
@@ -77,10 +72,7 @@ class ClusterRule(NamedTuple):
 
 
 def read_cluster_rule(column: Any, pattern: Any) -> ClusterRule | None:
-    r"""Return the rule that metadata name; None without one, or if it is `none`.
-
-    Raises:
-        SpeechIQError: Both are given, one is not a text, or the pattern is not a regular expression with one group.
+    r"""Return the rule that metadata name, None without one or if it is `none`; refuse two rules, and an invalid one.
 
     >>> read_cluster_rule(None, r"^(\d+)_")
     ClusterRule(column=None, pattern='^(\\d+)_')

@@ -24,10 +24,7 @@ FORM = "list columns, such as [gender, accent], or write FIELD: {column: COLUMN,
 
 
 def read_where(where: Any) -> Where:
-    """Return the columns and patterns of `where`.
-
-    Raises:
-        SpeechIQError: It is not a mapping of columns to texts.
+    """Return the columns and patterns of `where`; refuse anything but a mapping of columns to texts.
 
     >>> read_where({"kind": "PF", "info": ["*stutter*", "*pause*"]})
     {'kind': ('pf',), 'info': ('*stutter*', '*pause*')}
@@ -48,16 +45,10 @@ def read_ids(value: Any) -> frozenset[str]:
 
 
 def choose_rows(places: Mapping[str, int], rows: Rows, where: Where, name: str) -> dict[str, int]:
-    """Return the rows whose columns match.
+    """Return the rows whose columns match; refuse a choice without a row, and name the values of the columns.
 
     Args:
         places: Id -> number of each row.
-        rows: The rows.
-        where: From `read_where`.
-        name: Name of the data set, for errors.
-
-    Raises:
-        SpeechIQError: No row matches; the message has the values of the columns.
     """
     chosen = {key: i for key, i in places.items() if _matches(rows.read(i), where)}
     if not chosen:
@@ -92,10 +83,7 @@ GroupColumns = dict[str, GroupColumn | str]
 
 
 def read_group_columns(value: Any) -> GroupColumns:
-    """Return the columns of groups that metadata name; empty for None.
-
-    Raises:
-        SpeechIQError: The value has another form, or a field has no plain name.
+    """Return the columns of groups that metadata name; empty for None; refuse a field without a plain name.
 
     >>> read_group_columns("gender;accent"), read_group_columns({"dialect": "region"})
     ({'gender': 'gender', 'accent': 'accent'}, {'dialect': 'region'})
@@ -119,10 +107,7 @@ def list_columns(columns: GroupColumns) -> list[str]:
 
 
 def read_groups(columns: GroupColumns, row: Mapping[str, Any], where: str) -> dict[str, str]:
-    """Return field -> group of one row; `where` names it.
-
-    Raises:
-        SpeechIQError: The row has no group.
+    """Return field -> group of one row, which must have one; `where` names it.
 
     >>> noise = GroupColumn("noise", ("traffic",), "clean")
     >>> read_groups({"kind": noise}, {"noise": "traffic"}, ""), read_groups({"kind": noise}, {"noise": None}, "")
@@ -140,15 +125,10 @@ def read_groups(columns: GroupColumns, row: Mapping[str, Any], where: str) -> di
 
 
 def check_groups(groups: Sequence[Mapping[str, str]], columns: GroupColumns, source: str) -> list[str]:
-    """Return a warning for each field with groups of one clip, which get no error; listed values may be of any number.
+    """Return a warning for each field with groups of one clip; refuse one group for all, unless it is listed.
 
     Args:
         groups: Field -> group of each clip.
-        columns: The columns that they come from.
-        source: Name of the table or data set, for errors.
-
-    Raises:
-        SpeechIQError: All clips have one group.
     """
     warnings = []
     for field, column in columns.items():

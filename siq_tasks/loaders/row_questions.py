@@ -43,15 +43,7 @@ class RowQuestions(NamedTuple):
     chosen: str | int = BY_DIGEST
 
     def read(self, row: Mapping[str, Any], where: str) -> dict[str, Any]:
-        """Return what a row asks.
-
-        Args:
-            row: Its values, by column.
-            where: File and row, for errors.
-
-        Raises:
-            SpeechIQError: The row cannot be asked; the message has the row and the value.
-        """
+        """Return what a row (value by column) asks; refuse one that cannot be asked, by `where` and the value."""
         return self.read_row(self.columns.pick(row), self.metadata, where)
 
     def ask(self, clips: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -122,12 +114,7 @@ class RowQuestions(NamedTuple):
 
 
 def read_row_questions(metadata: Mapping[str, Any]) -> RowQuestions | None:
-    """Return how the rows of a task are asked; None for a task whose questions are not in columns.
-
-    Raises:
-        SpeechIQError: The columns, the settings or the wordings are invalid, or the task type needs a column
-            that the metadata do not name.
-    """
+    """Return how the rows of a task are asked, None if its questions are not in columns; refuse invalid settings."""
     name = name_task_type(metadata)
     task_type = TASK_TYPES.get(name) if isinstance(name, str) else None
     if task_type is None or task_type.read_row is None:

@@ -26,11 +26,7 @@ def is_table(path: Path) -> bool:
 
 
 def read_table(file: Path) -> list[dict[str, Any]]:
-    """Return the rows of a table, in UTF-8 with or without a byte order mark.
-
-    Raises:
-        SpeechIQError: The file or one of its rows cannot be read.
-    """
+    """Return the rows of a table, in UTF-8 with or without a byte order mark; refuse what cannot be read."""
     if not is_table(file):
         raise SpeechIQError(file, f"not one of {', '.join(SEPARATORS)}", "convert it to one of them")
     if not is_file(file):

@@ -62,11 +62,7 @@ class AuthorSpec(NamedTuple):
         return f"{self.engine}:{self.model}"
 
     def open(self) -> Author:
-        """Open the author.
-
-        Raises:
-            SpeechIQError: The engine, the model, the key or a package is missing.
-        """
+        """Open the author; refuse a missing engine, model, key or package."""
         if self.engine != OPENAI:
             return HarnessAuthor(self.engine, self.model)
         return OpenAIAuthor(self.model, **self.options)
@@ -120,10 +116,7 @@ class OpenAIAuthor:
     """Ask a model behind an OpenAI-compatible endpoint.
 
     Args:
-        model: Name of the model at the endpoint.
         base_url: By default `OPENAI_BASE_URL`, else OpenAI's address. Others may need no key.
-        max_gen_toks: Maximum number of tokens of an answer.
-        **options: Those of `Endpoint`.
     """
 
     def __init__(

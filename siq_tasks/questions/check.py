@@ -59,7 +59,6 @@ def check_file(
         path: Question file; schema and duplicate options are checked while it is read.
         references: Clip id -> reference. If given, every clip must have its questions, and every question a clip.
         author: Reader that answers without the speech, and also with the reference if `references` is given.
-        dataset: Name of the data set, for messages.
     """
     rows = read_questions(path)
     if references is not None:

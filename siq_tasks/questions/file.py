@@ -34,11 +34,7 @@ _TAG = re.compile(r"[<\[]\s*/?\s*[a-z][\w\s-]*[>\]]", re.IGNORECASE)
 
 
 def read_questions(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a question file, including those of left-out questions.
-
-    Raises:
-        SpeechIQError: The file cannot be read, or a line is not a valid question; the message has the line number.
-    """
+    """Return the lines of a question file, left-out questions included; refuse an invalid one by its line number."""
     rows: list[dict[str, Any]] = []
     seen: dict[str, int] = {}
     for number, where, row in read_objects(path, FIX):
@@ -114,14 +110,7 @@ def refuse_special(path: Path) -> None:
 def join(
     questions: Sequence[Mapping[str, Any]], clip_ids: Collection[str], dataset: str, per_clip: int = PER_CLIP
 ) -> list[dict[str, Any]]:
-    """Return the questions of the given clips in the order of the clips, without left-out ones.
-
-    Args:
-        questions: Lines from `read_questions`.
-        clip_ids: Ids of all clips of the data set.
-        dataset: Name of the data set, for messages.
-        per_clip: Minimum number of lines per clip, including left-out ones.
-    """
+    """Return the questions of the clips in their order, without left-out ones; refuse a clip with too few."""
     refuse_unknown_clips(questions, clip_ids, dataset)
     counts = Counter(row["id"] for row in questions)
     if incomplete := [clip for clip in clip_ids if counts[clip] < per_clip]:

@@ -132,9 +132,7 @@ def join_released(released: Released, clips: Sequence[Mapping[str, Any]], *, tak
     k-th entry with that text.
 
     Args:
-        released: The file.
         clips: `id` and `text` of each clip, in the order of the data set.
-        take_near: Whether near matches are joined too.
     """
     outcome = Import(entries=len(released.entries))
     free: dict[str, list[str]] = defaultdict(list)
@@ -167,12 +165,7 @@ def join_released(released: Released, clips: Sequence[Mapping[str, Any]], *, tak
 
 
 def describe(outcome: Import, taken: bool) -> Iterator[str]:
-    """Yield the lines that say which entries have a clip, and which questions are left out.
-
-    Args:
-        outcome: What `join_released` returned.
-        taken: Whether near matches were joined.
-    """
+    """Yield the lines that say which entries have a clip, and which questions are left out."""
     yield (
         f"{count_of(outcome.entries, 'entry')}: {outcome.joined} joined, {len(outcome.near)} near matches, "
         f"{count_of(len(outcome.strangers), 'stranger')}; {count_of(len(outcome.without), 'clip')} without questions"

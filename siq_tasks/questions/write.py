@@ -86,10 +86,7 @@ def write(
 
     Args:
         clips: `id` and `text` (reference) of every clip of the data set, in order.
-        plan: Settings of the run.
         output: Question file, written completely at the end; the answers are cached next to it.
-        dataset: Name of the data set, for messages.
-        workers: Number of clips that are processed in parallel.
 
     Raises:
         SpeechIQError: `output` is invalid, or an author fails after all retries; answers that arrived are cached.
