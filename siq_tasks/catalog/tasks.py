@@ -8,6 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import is_folder
+from speechiq.core.suggestions import did_you_mean
 from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, SUITE
 from speechiq.siq_tasks.questions.location import find_question_file
 from speechiq.siq_tasks.task_files import PACKAGED, read_task
@@ -75,9 +78,27 @@ def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
     >>> task.name, task.group, task.clips, task.measure, task.direction
     ('siq_demo_remember', 'siq_demo', 14, 'wer', 'lower')
     """
-    tasks = _read_all()
+    tasks = read_tasks()
     groups = _list_groups(tasks)
     return sorted((_describe(name, task, groups, check_files) for name, task in tasks.items()), key=_place)
+
+
+def find_tasks(name: str) -> list[TaskInfo]:
+    """Return the tasks of a task, a group or a data set of the package; none for a folder of another name.
+
+    Raises:
+        SpeechIQError: The name is unknown; the message has the nearest one.
+    """
+    known = list_tasks()
+    tasks = [task for task in known if name in {task.dataset, *task.names}]
+    if not tasks and not is_folder(name):
+        names = dict.fromkeys(each for task in known for each in (task.name, *task.groups, task.dataset))
+        raise SpeechIQError(
+            name,
+            "no such task, group, data set or folder of `siq data new`",
+            f"{did_you_mean(name, names)}`siq list tasks` lists them",
+        )
+    return tasks
 
 
 def list_keys(names: Sequence[str]) -> list[frozenset[str] | None]:
@@ -88,7 +109,7 @@ def list_keys(names: Sequence[str]) -> list[frozenset[str] | None]:
     from speechiq.siq_tasks.metadata import keys_of
     from speechiq.siq_tasks.task_types import name_task_type
 
-    known = _read_all()
+    known = read_tasks()
     groups = _list_groups(known)
     tasks = {task for name in names for task in groups.get(name, [name])}
     if not tasks <= known.keys():
@@ -101,8 +122,8 @@ def list_keys(names: Sequence[str]) -> list[frozenset[str] | None]:
     return keys
 
 
-def _read_all() -> dict[str, dict[str, Any]]:
-    """Return every task of the package by name."""
+def read_tasks() -> dict[str, dict[str, Any]]:
+    """Return every task of the package, with its metadata, by name."""
     return {file.stem: read_task(file) for file in HERE.rglob("[!_]*.yaml")}
 
 

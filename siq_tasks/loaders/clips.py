@@ -71,6 +71,12 @@ class LoadingPlan(NamedTuple):
     selection: str
     ties: str
 
+    @property
+    def columns(self) -> list[str]:
+        """Return the columns that are read besides those of the source."""
+        rule, asked = self.clusters, self.row_questions.columns.names if self.row_questions else []
+        return [*asked, *self.where, *row_choice.list_columns(self.groups), *(rule.columns if rule else [])]
+
     def key(self, dataset: str) -> str:
         """Return a digest of all that decides the clips of a test."""
         columns = self.row_questions and self.row_questions.columns
@@ -122,53 +128,18 @@ def _questions_for(test: Prepared, dataset: str, file: Path) -> list[dict[str, A
     return join([row for row in written if row["id"] in wanted], chosen, dataset)
 
 
-def prepare(
-    dataset: str | None = None,
-    subset: int | str = "all",
-    selection: str = SELECTIONS[0],
-    ties: str = TIES[0],
-    leave_out: Any = None,
-    where: Any = None,
-    group_columns: Any = None,
-    cluster_column: Any = None,
-    cluster_pattern: Any = None,
-    **metadata: Any,
-) -> Prepared:
+def prepare(dataset: str | None = None, **metadata: Any) -> Prepared:
     """Return the clips of a test, from the clip folder if they were prepared before.
 
     Args:
         dataset: Name of the data set, the first part of every id.
-        subset: Number of clips, or `all`.
-        selection: `longest-audio` (seconds; as the paper writes) or `longest-text` (characters; as in the released
-            numbers).
-        ties: Order of clips of one length: `id`, or `order` (of the data set).
-        leave_out: Ids of rows to leave out, without the data set: one, a list, or several separated by `;`.
-        where: The rows to take: column -> a value or several, with `*` for any text; None takes all.
-        group_columns: Columns of groups, or field of doc -> the column of its groups, for scores by group; see
-            `row_choice`.
-        cluster_column: Column with what clips share, such as a speaker; a draw takes all clips of a cluster.
-        cluster_pattern: Regular expression whose only group finds the cluster in an id without the data set.
-        **metadata: Fields of `RowSource`, and for a task that asks rows those of `Columns`; other keys that lm-eval
-            passes are ignored.
+        **metadata: See `read_plan`.
 
     Raises:
         SpeechIQError: The rows, the subset or the audio cannot make a test; nothing is recorded then.
     """
-    for key, value, known in (("selection", selection, SELECTIONS), ("ties", ties, TIES)):
-        if value not in known:
-            raise SpeechIQError(f"{key}={value}", "unknown", f"known are {', '.join(known)}")
     dataset = check_plain(dataset, "metadata.dataset")
-    plan = LoadingPlan(
-        read_source(metadata),
-        read_row_questions(metadata),
-        row_choice.read_ids(leave_out),
-        row_choice.read_where(where),
-        row_choice.read_group_columns(group_columns),
-        read_cluster_rule(cluster_column, cluster_pattern),
-        subset,
-        selection,
-        ties,
-    )
+    plan = read_plan(**metadata)
     manifest = cache_dir(CLIPS, f"{dataset}-{plan.key(dataset)[:16]}.json")
     test = _read_manifest(manifest)
     if test is None:
@@ -183,6 +154,52 @@ def prepare(
     for warning in list_warnings(test.clips):
         log.warning("%s: %s", dataset, warning)
     return test
+
+
+def read_plan(
+    subset: int | str = "all",
+    selection: str = SELECTIONS[0],
+    ties: str = TIES[0],
+    leave_out: Any = None,
+    where: Any = None,
+    group_columns: Any = None,
+    cluster_column: Any = None,
+    cluster_pattern: Any = None,
+    **metadata: Any,
+) -> LoadingPlan:
+    """Return how the clips of a test are chosen.
+
+    Args:
+        subset: Number of clips, or `all`.
+        selection: `longest-audio` (seconds; as the paper writes) or `longest-text` (characters; as in the released
+            numbers).
+        ties: Order of clips of one length: `id`, or `order` (of the data set).
+        leave_out: Ids of rows to leave out, without the data set: one, a list, or several separated by `;`.
+        where: The rows to take: column -> a value or several, with `*` for any text; None takes all.
+        group_columns: Columns of groups, or field of doc -> the column of its groups, for scores by group; see
+            `row_choice`.
+        cluster_column: Column with what clips share, such as a speaker; a draw takes all clips of a cluster.
+        cluster_pattern: Regular expression whose only group finds the cluster in an id without the data set.
+        **metadata: Fields of `RowSource`, and for a task that asks rows those of `Columns`; other keys that lm-eval
+            passes are ignored.
+
+    Raises:
+        SpeechIQError: A key has a value that it cannot have.
+    """
+    for key, value, known in (("selection", selection, SELECTIONS), ("ties", ties, TIES)):
+        if value not in known:
+            raise SpeechIQError(f"{key}={value}", "unknown", f"known are {', '.join(known)}")
+    return LoadingPlan(
+        read_source(metadata),
+        read_row_questions(metadata),
+        row_choice.read_ids(leave_out),
+        row_choice.read_where(where),
+        row_choice.read_group_columns(group_columns),
+        read_cluster_rule(cluster_column, cluster_pattern),
+        subset,
+        selection,
+        ties,
+    )
 
 
 def _read_manifest(manifest: Path) -> Prepared | None:
@@ -219,8 +236,7 @@ def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
     source, row_questions = plan.source, plan.row_questions
     columns = row_questions.columns.names if row_questions else []
     rule = plan.clusters
-    others = [*plan.where, *row_choice.list_columns(plan.groups), *(rule.columns if rule else [])]
-    with open_rows(source, [*columns, *others]) as rows:
+    with open_rows(source, plan.columns) as rows:
         named = _name_rows(dataset, source, rows, plan.leave_out)
         places = row_choice.choose_rows(named, rows, plan.where, source.dataset_path)
         scored = {key: i for key, i in places.items() if _is_scored(rows.read(i), source, row_questions)}

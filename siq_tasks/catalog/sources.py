@@ -1,0 +1,76 @@
+"""Check that the sources of data sets exist and have what tasks read, without loading audio."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from speechiq.core.console import count_of
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.checksummed import shorten
+from speechiq.siq_tasks.catalog.suite import read_one_task
+from speechiq.siq_tasks.catalog.tasks import IN_PACKAGE, find_tasks, is_bundled, read_tasks
+from speechiq.siq_tasks.loaders import hub_sets
+from speechiq.siq_tasks.loaders.clips import LoadingPlan, read_plan
+from speechiq.siq_tasks.loaders.rows import RowSource, open_rows
+from speechiq.siq_tasks.metadata import expand_sets, for_dataset
+
+#: Asks for one version of a repository.
+Ask = Callable[[str, str | None], hub_sets.HubSet]
+
+
+def check_sources(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, str | SpeechIQError]]:
+    """Yield each data set, and what its source has or what is wrong with it.
+
+    A version of a repository is asked for once, however many data sets it has.
+
+    Args:
+        name: Task, group or data set of the package, or a folder of `siq data new`.
+        settings: Metadata as in `--metadata`.
+
+    Raises:
+        HubError: The Hub gives no answer at all.
+        SpeechIQError: There is no such task, or a setting is invalid.
+    """
+    ask = cache(hub_sets.ask)
+    columns: dict[tuple[str, RowSource | None], dict[str, None]] = {}
+    for dataset, plan in _list_plans(name, settings):
+        read = columns.setdefault((dataset, plan and plan.source), {})
+        read |= dict.fromkeys(plan.source.list_columns(plan.columns) if plan else ())
+    for (dataset, source), names in columns.items():
+        try:
+            yield dataset, f"its clips are {IN_PACKAGE}" if source is None else _check(source, [*names], ask)
+        except hub_sets.HubError:
+            raise
+        except SpeechIQError as error:
+            yield dataset, error
+
+
+def _list_plans(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, LoadingPlan | None]]:
+    """Yield data set and plan of each task; the plan is None for clips in the package."""
+    tasks = find_tasks(name)
+    every = read_tasks() if tasks else {}
+    for task in [every[task.name] for task in tasks] or [read_one_task(name)[1]]:
+        about = expand_sets({**task["metadata"], **settings})
+        about = for_dataset(about, about["dataset"])
+        yield about["dataset"], None if is_bundled(about) else read_plan(**about)
+
+
+def _check(source: RowSource, columns: Sequence[str], ask: Ask) -> str:
+    """Return what a source has; raise a `SpeechIQError` if it lacks what is read."""
+    wanted = list(dict.fromkeys([source.audio_column, *columns]))
+    if source.local is not None:
+        with open_rows(source, columns) as rows:
+            return f"{source.local} on this machine: {count_of(len(rows), 'row')}, with {', '.join(wanted)}"
+    hub_set = ask(source.dataset_path, source.dataset_revision)
+    part = hub_set.find_part(source.dataset_name, source.split)
+    size = part.splits[source.split]
+    rows_there = "" if size is None else f", {count_of(size, 'row')}"
+    moved = "" if hub_set.name == source.dataset_path else f", which is named {hub_set.name} now,"
+    place = ", ".join(filter(None, (source.dataset_name, source.split)))
+    there = f"{source.dataset_path}{moved} ({place}) at {shorten(hub_set.commit)}{rows_there}"
+    if part.features is None:
+        return f"{there}; its columns are known after a download alone"
+    hub_sets.check_columns(source.dataset_path, wanted, [*hub_sets.list_columns(part.features)])
+    return f"{there}, with {', '.join(wanted)}"
