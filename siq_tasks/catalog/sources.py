@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from speechiq.core.console import count_of
@@ -12,8 +13,7 @@ from speechiq.core.files.checksummed import shorten
 from speechiq.siq_tasks.catalog.suite import read_one_task
 from speechiq.siq_tasks.catalog.tasks import IN_PACKAGE, find_tasks, is_bundled, read_tasks
 from speechiq.siq_tasks.loaders import hub_sets
-from speechiq.siq_tasks.loaders.clips import LoadingPlan, read_plan
-from speechiq.siq_tasks.loaders.rows import RowSource, open_rows
+from speechiq.siq_tasks.loaders.rows import RowSource, open_rows, read_source
 from speechiq.siq_tasks.metadata import expand_sets, for_dataset
 
 #: Asks for one version of a repository.
@@ -35,34 +35,39 @@ def check_sources(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str,
     """
     ask = cache(hub_sets.ask)
     columns: dict[tuple[str, RowSource | None], dict[str, None]] = {}
-    for dataset, plan in _list_plans(name, settings):
-        read = columns.setdefault((dataset, plan and plan.source), {})
-        read |= dict.fromkeys(plan.source.list_columns(plan.columns) if plan else ())
-    for (dataset, source), names in columns.items():
+    for dataset, source, names in _list_sources(name, settings):
+        columns.setdefault((dataset, source), {}).update(dict.fromkeys(names))
+    for (dataset, source), read in columns.items():
         try:
-            yield dataset, f"its clips are {IN_PACKAGE}" if source is None else _check(source, [*names], ask)
+            yield dataset, f"its clips are {IN_PACKAGE}" if source is None else _check(source, [*read], ask)
         except hub_sets.HubError:
             raise
         except SpeechIQError as error:
             yield dataset, error
 
 
-def _list_plans(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, LoadingPlan | None]]:
-    """Yield data set and plan of each task; the plan is None for clips in the package."""
-    tasks = find_tasks(name)
-    every = read_tasks() if tasks else {}
-    for task in [every[task.name] for task in tasks] or [read_one_task(name)[1]]:
+def _list_sources(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, RowSource | None, list[str]]]:
+    """Yield data set, source and columns that are read of each task; the source is None for clips in the package."""
+    names = [task.name for task in find_tasks(name)]
+    every = read_tasks() if names else {}
+    for task in [every[each] for each in names] or [read_one_task(name)[1]]:
         about = expand_sets({**task["metadata"], **settings})
         about = for_dataset(about, about["dataset"])
-        yield about["dataset"], None if is_bundled(about) else read_plan(**about)
+        loader = import_module(task["custom_dataset"].rpartition(".")[0])
+        if is_bundled(about):
+            yield about["dataset"], None, []
+        else:
+            # A loader whose columns hold other data sets than rows of clips may not list them.
+            read = getattr(loader, "list_columns", lambda **metadata: [])
+            yield about["dataset"], read_source(about), read(**about)
 
 
 def _check(source: RowSource, columns: Sequence[str], ask: Ask) -> str:
     """Return what a source has; raise a `SpeechIQError` if it lacks what is read."""
-    wanted = list(dict.fromkeys([source.audio_column, *columns]))
+    has = f", with {', '.join(columns)}" if columns else ""
     if source.local is not None:
-        with open_rows(source, columns) as rows:
-            return f"{source.local} on this machine: {count_of(len(rows), 'row')}, with {', '.join(wanted)}"
+        with open_rows(source, columns[1:]) as rows:
+            return f"{source.local} on this machine: {count_of(len(rows), 'row')}{has}"
     hub_set = ask(source.dataset_path, source.dataset_revision)
     part = hub_set.find_part(source.dataset_name, source.split)
     size = part.splits[source.split]
@@ -72,5 +77,5 @@ def _check(source: RowSource, columns: Sequence[str], ask: Ask) -> str:
     there = f"{source.dataset_path}{moved} ({place}) at {shorten(hub_set.commit)}{rows_there}"
     if part.features is None:
         return f"{there}; its columns are known after a download alone"
-    hub_sets.check_columns(source.dataset_path, wanted, [*hub_sets.list_columns(part.features)])
-    return f"{there}, with {', '.join(wanted)}"
+    hub_sets.check_columns(source.dataset_path, columns, [*hub_sets.list_columns(part.features)])
+    return f"{there}{has}"

@@ -23,7 +23,7 @@ from speechiq.core.recordings.inspection import read_length
 from speechiq.siq_tasks.loaders import row_choice
 from speechiq.siq_tasks.loaders.clusters import CLUSTER, COLUMN, PATTERN, ClusterRule, read_cluster_rule
 from speechiq.siq_tasks.loaders.docs import GROUPS, Loaded, build_docs
-from speechiq.siq_tasks.loaders.question_columns import Columns
+from speechiq.siq_tasks.loaders.question_columns import Columns, read_columns
 from speechiq.siq_tasks.loaders.row_questions import RowQuestions, read_row_questions
 from speechiq.siq_tasks.loaders.rows import Rows, RowSource, open_rows, read_source
 from speechiq.siq_tasks.loaders.subset import SELECTIONS, TIES, choose, counts, ids_sha256
@@ -71,12 +71,6 @@ class LoadingPlan(NamedTuple):
     selection: str
     ties: str
 
-    @property
-    def columns(self) -> list[str]:
-        """Return the columns that are read besides those of the source."""
-        rule, asked = self.clusters, self.row_questions.columns.names if self.row_questions else []
-        return [*asked, *self.where, *row_choice.list_columns(self.groups), *(rule.columns if rule else [])]
-
     def key(self, dataset: str) -> str:
         """Return a digest of all that decides the clips of a test."""
         columns = self.row_questions and self.row_questions.columns
@@ -88,6 +82,15 @@ class LoadingPlan(NamedTuple):
 def list_clips(**metadata: Any) -> list[dict[str, Any]]:
     """Return the clips of a test, from its metadata as for `prepare`."""
     return prepare(**metadata).clips
+
+
+def list_columns(**metadata: Any) -> list[str]:
+    """Return the columns that a task reads, that of the audio first; the settings of its score are not read."""
+    source, asked = read_source(metadata), read_columns(metadata).names
+    rule = read_cluster_rule(metadata.get(COLUMN), metadata.get(PATTERN))
+    groups = row_choice.list_columns(row_choice.read_group_columns(metadata.get("group_columns")))
+    more = [*asked, *row_choice.read_where(metadata.get("where")), *groups, *(rule.columns if rule else [])]
+    return list(dict.fromkeys([source.audio_column, *source.list_columns(more)]))
 
 
 @takes(*RowSource._fields, *Columns._fields, *CHOICE, "subset", "selection", "ties", "questions")
@@ -128,35 +131,8 @@ def _questions_for(test: Prepared, dataset: str, file: Path) -> list[dict[str, A
     return join([row for row in written if row["id"] in wanted], chosen, dataset)
 
 
-def prepare(dataset: str | None = None, **metadata: Any) -> Prepared:
-    """Return the clips of a test, from the clip folder if they were prepared before.
-
-    Args:
-        dataset: Name of the data set, the first part of every id.
-        **metadata: See `read_plan`.
-
-    Raises:
-        SpeechIQError: The rows, the subset or the audio cannot make a test; nothing is recorded then.
-    """
-    dataset = check_plain(dataset, "metadata.dataset")
-    plan = read_plan(**metadata)
-    manifest = cache_dir(CLIPS, f"{dataset}-{plan.key(dataset)[:16]}.json")
-    test = _read_manifest(manifest)
-    if test is None:
-        commit = plan.source.find_commit()
-        source = plan.source if commit is None else plan.source._replace(dataset_revision=commit)
-        test = _prepare(dataset, plan._replace(source=source))
-        if commit is not None:
-            test.record["dataset_commit"] = commit
-        write_whole(manifest, json.dumps(test._asdict(), indent=1).encode(), ADVICE, make_folders=True)
-    elif news := plan.source.describe_new_version(dataset, test.record.get("dataset_commit")):
-        log.warning("%s", news)
-    for warning in list_warnings(test.clips):
-        log.warning("%s: %s", dataset, warning)
-    return test
-
-
-def read_plan(
+def prepare(
+    dataset: str | None = None,
     subset: int | str = "all",
     selection: str = SELECTIONS[0],
     ties: str = TIES[0],
@@ -166,10 +142,11 @@ def read_plan(
     cluster_column: Any = None,
     cluster_pattern: Any = None,
     **metadata: Any,
-) -> LoadingPlan:
-    """Return how the clips of a test are chosen.
+) -> Prepared:
+    """Return the clips of a test, from the clip folder if they were prepared before.
 
     Args:
+        dataset: Name of the data set, the first part of every id.
         subset: Number of clips, or `all`.
         selection: `longest-audio` (seconds; as the paper writes) or `longest-text` (characters; as in the released
             numbers).
@@ -184,12 +161,13 @@ def read_plan(
             passes are ignored.
 
     Raises:
-        SpeechIQError: A key has a value that it cannot have.
+        SpeechIQError: The rows, the subset or the audio cannot make a test; nothing is recorded then.
     """
     for key, value, known in (("selection", selection, SELECTIONS), ("ties", ties, TIES)):
         if value not in known:
             raise SpeechIQError(f"{key}={value}", "unknown", f"known are {', '.join(known)}")
-    return LoadingPlan(
+    dataset = check_plain(dataset, "metadata.dataset")
+    plan = LoadingPlan(
         read_source(metadata),
         read_row_questions(metadata),
         row_choice.read_ids(leave_out),
@@ -200,6 +178,20 @@ def read_plan(
         selection,
         ties,
     )
+    manifest = cache_dir(CLIPS, f"{dataset}-{plan.key(dataset)[:16]}.json")
+    test = _read_manifest(manifest)
+    if test is None:
+        commit = plan.source.find_commit()
+        source = plan.source if commit is None else plan.source._replace(dataset_revision=commit)
+        test = _prepare(dataset, plan._replace(source=source))
+        if commit is not None:
+            test.record["dataset_commit"] = commit
+        write_whole(manifest, json.dumps(test._asdict(), indent=1).encode(), ADVICE, make_folders=True)
+    elif news := plan.source.describe_new_version(dataset, test.record.get("dataset_commit")):
+        log.warning("%s", news)
+    for warning in list_warnings(test.clips):
+        log.warning("%s: %s", dataset, warning)
+    return test
 
 
 def _read_manifest(manifest: Path) -> Prepared | None:
@@ -236,7 +228,8 @@ def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
     source, row_questions = plan.source, plan.row_questions
     columns = row_questions.columns.names if row_questions else []
     rule = plan.clusters
-    with open_rows(source, plan.columns) as rows:
+    others = [*plan.where, *row_choice.list_columns(plan.groups), *(rule.columns if rule else [])]
+    with open_rows(source, [*columns, *others]) as rows:
         named = _name_rows(dataset, source, rows, plan.leave_out)
         places = row_choice.choose_rows(named, rows, plan.where, source.dataset_path)
         scored = {key: i for key, i in places.items() if _is_scored(rows.read(i), source, row_questions)}

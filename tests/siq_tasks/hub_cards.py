@@ -16,13 +16,25 @@ from huggingface_hub import DatasetCardData
 from tests.loopback_hub import CARD, Repository
 from tests.siq_tasks.conftest import encode, write_table
 
-#: One table per repository; see the first one for the form.
+#: A table per repository; `siq.yaml` explains the form.
 CARDS = Path(__file__).with_name("cards")
+
+
+class _Loader(yaml.SafeLoader):
+    pass
+
+
+def _make_tone(loader: _Loader, node: yaml.ScalarNode) -> dict:
+    seconds = float(loader.construct_scalar(node))
+    return {"bytes": encode(seconds), "path": f"{seconds:g}.wav"}
+
+
+_Loader.add_constructor("!tone", _make_tone)
 
 
 def read_cards() -> dict[str, list[dict]]:
     """Return repository -> its parts, from the tables of all suites."""
-    tables = [yaml.safe_load(file.read_text(encoding="utf-8")) for file in sorted(CARDS.glob("*.yaml"))]
+    tables = [yaml.load(file.read_text(encoding="utf-8"), _Loader) for file in sorted(CARDS.glob("*.yaml"))]
     return {name: parts for table in tables for name, parts in table.items()}
 
 
@@ -31,9 +43,9 @@ def make_files(parts: list[dict]) -> dict[str, bytes]:
     with TemporaryDirectory() as folder:
         for part in parts:
             rows = part["rows"]
-            sounds = [encode(1.5 - 0.1 * i) for i in range(len(next(iter(rows.values()))))]
+            tones = [encode(1.5 - 0.1 * i) for i in range(len(next(iter(rows.values()))))]
             file = Path(folder, part.get("config", "default"), f"{part['split']}-00000-of-00001.parquet")
-            write_table(file, rows, {part["audio"]: sounds})
+            write_table(file, rows, {part["audio"]: tones} if "audio" in part else {})
         files = {str(file.relative_to(folder)): file.read_bytes() for file in Path(folder).rglob("*.parquet")}
     return files | {CARD: make_card(files, is_stated=all(part.get("stated", True) for part in parts))}
 
