@@ -31,7 +31,7 @@ def check_sources(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str,
 
     Raises:
         HubError: The Hub gives no answer at all.
-        SpeechIQError: There is no such task, or a setting is invalid.
+        SpeechIQError: The task does not exist, or a setting is invalid.
     """
     ask = cache(hub_sets.ask)
     columns: dict[tuple[str, RowSource | None], dict[str, None]] = {}
@@ -63,7 +63,7 @@ def _list_sources(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str,
 
 
 def _check(source: RowSource, columns: Sequence[str], ask: Ask) -> str:
-    """Return what a source has; raise a `SpeechIQError` if it lacks what is read."""
+    """Return what a source has; raise a `SpeechIQError` if a column that is read is missing."""
     has = f", with {', '.join(columns)}" if columns else ""
     if source.local is not None:
         with open_rows(source, columns[1:]) as rows:

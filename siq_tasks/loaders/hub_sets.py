@@ -34,7 +34,7 @@ class Part(NamedTuple):
 
     Attributes:
         splits: Split -> number of rows, or None if the card does not state it.
-        features: Column -> type, as in `datasets`; None if the Hub cannot tell without a download.
+        features: Column -> type, as in `datasets`; None if only a download would show them.
     """
 
     splits: dict[str, int | None]
@@ -48,7 +48,7 @@ class HubSet(NamedTuple):
         name: Its name; another one than was asked for if it was renamed.
         commit: Its commit.
         configs: Names of its configurations.
-        default: The one that is loaded if none is named; None if there is no such.
+        default: The one that is loaded if none is named; None if none is the default.
         stated: Configuration -> its part, where the card states splits and columns.
     """
 
@@ -91,7 +91,7 @@ def ask(path: str, revision: str | None = None) -> HubSet:
 
     Raises:
         HubError: It does not answer.
-        SpeechIQError: There is no such data set or revision, or it is gated and the token has no access.
+        SpeechIQError: The data set or the revision does not exist, or it is gated and the token has no access.
     """
     from datasets.info import DatasetInfosDict
     from datasets.utils.metadata import MetadataConfigs
@@ -152,7 +152,7 @@ def _explained(api: HfApi, path: str, revision: str | None) -> Iterator[None]:
     except (OSError, httpx2.HTTPError) as error:
         fault = first_line(error) or type(error).__name__
         fix = f"check network and proxy, or {LOCAL_COPY}"
-        raise HubError(f"the hub ({api.endpoint})", f"cannot be reached ({fault:.200})", fix) from error
+        raise HubError(f"the hub ({api.endpoint})", f"gives no answer ({fault:.200})", fix) from error
 
 
 def _list_neighbors(api: HfApi, path: str) -> list[str]:

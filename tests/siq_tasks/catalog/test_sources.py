@@ -127,7 +127,7 @@ def test_files_that_are_not_parquet_are_not_downloaded(hub):
 def test_a_hub_that_cannot_be_reached_is_one_line(hub, monkeypatch):
     reach("http://127.0.0.1:9", monkeypatch)
     line = refusal("data", "check", "audiobench")
-    assert line.startswith("the hub (http://127.0.0.1:9): cannot be reached (")
+    assert line.startswith("the hub (http://127.0.0.1:9): gives no answer (")
     assert line.endswith("check network and proxy, or give a local copy with --metadata dataset_path=FOLDER")
 
 
