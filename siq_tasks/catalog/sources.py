@@ -10,10 +10,12 @@ from typing import Any
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import shorten
+from speechiq.core.files.plain import exists
 from speechiq.siq_tasks.catalog.suite import read_one_task
 from speechiq.siq_tasks.catalog.tasks import IN_PACKAGE, find_tasks, is_bundled, read_tasks
-from speechiq.siq_tasks.loaders import hub_sets
-from speechiq.siq_tasks.loaders.rows import RowSource, open_rows, read_source
+from speechiq.siq_tasks.loaders import hub_sets, tables
+from speechiq.siq_tasks.loaders.rows import RowSource, read_source
+from speechiq.siq_tasks.loaders.tables import is_table, read_table
 from speechiq.siq_tasks.metadata import expand_sets, for_dataset
 
 #: Asks for one version of a repository.
@@ -57,7 +59,6 @@ def _list_sources(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str,
         if is_bundled(about):
             yield about["dataset"], None, []
         else:
-            # A loader whose columns hold other data sets than rows of clips may not list them.
             read = getattr(loader, "list_columns", lambda **metadata: [])
             yield about["dataset"], read_source(about), read(**about)
 
@@ -65,17 +66,23 @@ def _list_sources(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str,
 def _check(source: RowSource, columns: Sequence[str], ask: Ask) -> str:
     """Return what a source has; raise a `SpeechIQError` if a column that is read is missing."""
     has = f", with {', '.join(columns)}" if columns else ""
-    if source.local is not None:
-        with open_rows(source, columns[1:]) as rows:
-            return f"{source.local} on this machine: {count_of(len(rows), 'row')}{has}"
-    hub_set = ask(source.dataset_path, source.dataset_revision)
-    part = hub_set.find_part(source.dataset_name, source.split)
-    size = part.splits[source.split]
-    rows_there = "" if size is None else f", {count_of(size, 'row')}"
-    moved = "" if hub_set.name == source.dataset_path else f", which is named {hub_set.name} now,"
-    place = ", ".join(filter(None, (source.dataset_name, source.split)))
-    there = f"{source.dataset_path}{moved} ({place}) at {shorten(hub_set.commit)}{rows_there}"
+    if (local := source.local) is not None:
+        if is_table(local):
+            rows = read_table(local)
+            tables.check_columns(rows[0], columns, local)
+            return f"{local} on this machine: {count_of(len(rows), 'row')}{has}"
+        if not exists(local):
+            raise SpeechIQError(f"dataset_path={local}", "no such folder", "give a Hub id, a folder or a table")
+        place, part = f"{local} on this machine", hub_sets.read_files(str(local), source.dataset_name, source.split)
+    else:
+        hub_set = ask(source.dataset_path, source.dataset_revision)
+        part = hub_set.find_part(source.dataset_name, source.split)
+        size = part.splits[source.split]
+        moved = "" if hub_set.name == source.dataset_path else f", which is named {hub_set.name} now,"
+        names = ", ".join(filter(None, (source.dataset_name, source.split)))
+        place = f"{source.dataset_path}{moved} ({names}) at {shorten(hub_set.commit)}"
+        place += "" if size is None else f", {count_of(size, 'row')}"
     if part.features is None:
-        return f"{there}; its columns are known after a download alone"
+        return f"{place}; its columns are found when it is loaded"
     hub_sets.check_columns(source.dataset_path, columns, [*hub_sets.list_columns(part.features)])
-    return f"{there}{has}"
+    return f"{place}{has}"

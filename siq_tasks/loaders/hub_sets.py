@@ -1,4 +1,4 @@
-"""Ask the Hub what a data set has: its version, configurations, splits and columns; no audio is fetched.
+"""Find what a data set on the Hub has: its version, configurations, splits and columns; no audio is fetched.
 
 One request is enough if the card of the data set states its columns. Else `datasets` finds the files of the split, and
 the footer of the first one, if it is parquet, has them.
@@ -75,14 +75,9 @@ class HubSet(NamedTuple):
             raise SpeechIQError(
                 self.name, f"no configuration {name!r}; it has {names}", f"{near}give --metadata dataset_name=..."
             )
-        part = self.stated.get(name) or _read_files(self.name, config, split, self.commit)
-        if split not in part.splits:
-            near = did_you_mean(split, part.splits)
-            raise SpeechIQError(
-                self.name,
-                f"no split {split!r}; it has {', '.join(part.splits) or 'none'}",
-                f"{near}give --metadata split=...",
-            )
+        if (part := self.stated.get(name)) is None:
+            return read_files(self.name, config, split, self.commit)
+        _check_split(self.name, split, part)
         return part
 
 
@@ -163,23 +158,36 @@ def _list_neighbors(api: HfApi, path: str) -> list[str]:
         return []
 
 
-def _read_files(path: str, config: str | None, split: str, commit: str) -> Part:
-    """Return the part of a configuration whose splits or columns its card does not state."""
+def read_files(path: str, config: str | None, split: str, commit: str | None = None) -> Part:
+    """Return the part of a configuration by its files, on the Hub or in a folder; of parquet, the first footer is read.
+
+    Raises:
+        SpeechIQError: It has no such configuration or split, or `datasets` cannot read the files.
+    """
+    import fsspec
     import pyarrow.parquet as parquet
     from datasets import Features, load_dataset_builder
-    from huggingface_hub import HfFileSystem, constants
 
     try:
         builder = load_dataset_builder(path, config, revision=commit)
         files: dict[str, Sequence[str]] = dict(builder.config.data_files or {})
         features = builder.info.features
         if features is None and split in files and files[split][0].endswith(".parquet"):
-            with HfFileSystem(endpoint=constants.ENDPOINT).open(files[split][0]) as file:
+            with fsspec.open(files[split][0]) as file:
                 features = Features.from_arrow_schema(parquet.read_schema(file))
     except Exception as error:  # `datasets` raises many kinds of errors for the content of others.
         raise explain(path, error) from error
     sizes = builder.info.splits or {}
-    return Part({name: sizes[name].num_examples if name in sizes else None for name in files or sizes}, features)
+    part = Part({name: sizes[name].num_examples if name in sizes else None for name in files or sizes}, features)
+    _check_split(path, split, part)
+    return part
+
+
+def _check_split(path: str, split: str, part: Part) -> None:
+    if split not in part.splits:
+        names = ", ".join(part.splits) or "none"
+        near = did_you_mean(split, part.splits)
+        raise SpeechIQError(path, f"no split {split!r}; it has {names}", f"{near}give --metadata split=...")
 
 
 def explain(place: str, error: Exception) -> SpeechIQError:
@@ -218,8 +226,9 @@ def list_columns(features: Mapping[str, Any], outer: str = "") -> Iterator[str]:
     """Yield the names of columns, and the parts of nested ones as `COLUMN.PART`."""
     for name, feature in features.items():
         yield f"{outer}{name}"
-        if isinstance(feature, dict):
-            yield from list_columns(feature, f"{outer}{name}.")
+        parts = getattr(feature, "feature", feature)  # A list has the type of its items.
+        if isinstance(parts, dict):
+            yield from list_columns(parts, f"{outer}{name}.")
 
 
 def first_line(error: Exception) -> str:

@@ -102,7 +102,7 @@ def test_the_check_finds_in_every_set_what_its_tasks_read(manager, hub, group):
     hub.requests.clear()
     for _, outcome in check_sources(group, {}):
         assert isinstance(outcome, str) and f"at {COMMIT[:12]}" in outcome, outcome
-        assert "download alone" not in outcome
+        assert "when it is loaded" not in outcome
     repositories = {name for name in CARDS if f"GET /api/datasets/{name}" in hub.requests}
     asked = [request for request in hub.requests if request.removeprefix("GET /api/datasets/") in repositories]
     assert len(asked) == len(repositories)

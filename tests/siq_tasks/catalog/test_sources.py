@@ -120,7 +120,7 @@ def test_a_script_set_and_unreadable_cards(hub):
 
 def test_files_that_are_not_parquet_are_not_downloaded(hub):
     hub.add(NAME, {"data/test.jsonl": b'{"context": "a.wav"}\n'})
-    assert "at 111111111111; its columns are known after a download alone\n" in siq("data", "check", "dream")
+    assert "at 111111111111; its columns are found when it is loaded\n" in siq("data", "check", "dream")
     assert not any(request.endswith(".jsonl") for request in hub.requests)
 
 
@@ -147,6 +147,11 @@ def test_sets_that_are_not_on_the_hub_say_where_they_are(hub, tmp_path, monkeypa
     tmp_path.joinpath("audio", "a.wav").write_bytes(encode(1.0))
     tmp_path.joinpath("texts.csv").write_text("audio,text\na.wav,Good morning.\n")
     siq("data", "new", "calls", "--audio", "audio", "--text", "texts.csv")
+    source = f"dataset_path={tmp_path / 'repository'}"
+    line = siq("data", "check", "dream", "--metadata", source)
+    assert line == f"dream: {tmp_path / 'repository'} on this machine, with context, instruction, choices, answer\n"
+    assert "no split 'tset'; it has test; did you mean" in check("dream", source, "split=tset")
+    assert f"{tmp_path / 'nowhere'}: no such folder" in check("dream", f"dataset_path={tmp_path / 'nowhere'}")
     assert siq("data", "check", "calls").endswith("clips.jsonl on this machine: 1 row, with audio, text, id\n")
 
 
