@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
@@ -17,6 +18,9 @@ from speechiq.siq_tasks.loaders import hub_sets, tables
 from speechiq.siq_tasks.loaders.rows import RowSource, read_source
 from speechiq.siq_tasks.loaders.tables import is_table, read_table
 from speechiq.siq_tasks.metadata import expand_sets, for_dataset
+
+if TYPE_CHECKING:
+    from datasets import Features
 
 #: Asks for one version of a repository.
 Ask = Callable[[str, str | None], hub_sets.HubSet]
@@ -59,30 +63,38 @@ def _list_sources(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str,
         if is_bundled(about):
             yield about["dataset"], None, []
         else:
-            read = getattr(loader, "list_columns", lambda **metadata: [])
-            yield about["dataset"], read_source(about), read(**about)
+            read = getattr(loader, "list_columns", None)
+            yield about["dataset"], read_source(about), read(**about) if read else []
 
 
-def _check(source: RowSource, columns: Sequence[str], ask: Ask) -> str:
+def _check(source: RowSource, columns: list[str], ask: Ask) -> str:
     """Return what a source has; raise a `SpeechIQError` if a column that is read is missing."""
     has = f", with {', '.join(columns)}" if columns else ""
-    if (local := source.local) is not None:
-        if is_table(local):
-            rows = read_table(local)
-            tables.check_columns(rows[0], columns, local)
-            return f"{local} on this machine: {count_of(len(rows), 'row')}{has}"
-        if not exists(local):
-            raise SpeechIQError(f"dataset_path={local}", "no such folder", "give a Hub id, a folder or a table")
-        place, part = f"{local} on this machine", hub_sets.read_files(str(local), source.dataset_name, source.split)
-    else:
-        hub_set = ask(source.dataset_path, source.dataset_revision)
-        part = hub_set.find_part(source.dataset_name, source.split)
-        size = part.splits[source.split]
-        moved = "" if hub_set.name == source.dataset_path else f", which is named {hub_set.name} now,"
-        names = ", ".join(filter(None, (source.dataset_name, source.split)))
-        place = f"{source.dataset_path}{moved} ({names}) at {shorten(hub_set.commit)}"
-        place += "" if size is None else f", {count_of(size, 'row')}"
-    if part.features is None:
+    if source.local is not None and is_table(source.local):
+        rows = read_table(source.local)
+        tables.check_columns(rows[0], columns, source.local)
+        return f"{source.local} on this machine: {count_of(len(rows), 'row')}{has}"
+    place, features = _find_folder(source, source.local) if source.local is not None else _find_on_hub(source, ask)
+    if features is None:
         return f"{place}; its columns are found when it is loaded"
-    hub_sets.check_columns(source.dataset_path, columns, [*hub_sets.list_columns(part.features)])
+    hub_sets.check_columns(source.dataset_path, columns, [*hub_sets.list_columns(features)])
     return f"{place}{has}"
+
+
+def _find_folder(source: RowSource, folder: Path) -> tuple[str, Features | None]:
+    """Return a line about a folder of data files, and the types of its columns."""
+    if not exists(folder):
+        raise SpeechIQError(f"dataset_path={folder}", "no such folder", "give a Hub id, a folder or a table")
+    part = hub_sets.read_files(str(folder), source.dataset_name, source.split)
+    return f"{folder} on this machine", part.features
+
+
+def _find_on_hub(source: RowSource, ask: Ask) -> tuple[str, Features | None]:
+    """Return a line about a data set on the Hub, and the types of its columns."""
+    hub_set = ask(source.dataset_path, source.dataset_revision)
+    part = hub_set.find_part(source.dataset_name, source.split)
+    moved = "" if hub_set.name == source.dataset_path else f", which is named {hub_set.name} now,"
+    names = ", ".join(filter(None, (source.dataset_name, source.split)))
+    size = part.splits[source.split]
+    rows = "" if size is None else f", {count_of(size, 'row')}"
+    return f"{source.dataset_path}{moved} ({names}) at {shorten(hub_set.commit)}{rows}", part.features
