@@ -164,7 +164,6 @@ def read_files(path: str, config: str | None, split: str, commit: str | None = N
     Raises:
         SpeechIQError: It has no such configuration or split, or `datasets` cannot read the files.
     """
-    import fsspec
     import pyarrow.parquet as parquet
     from datasets import Features, load_dataset_builder
 
@@ -173,8 +172,7 @@ def read_files(path: str, config: str | None, split: str, commit: str | None = N
         files: dict[str, Sequence[str]] = dict(builder.config.data_files or {})
         features = builder.info.features
         if features is None and split in files and files[split][0].endswith(".parquet"):
-            with fsspec.open(files[split][0]) as file:
-                features = Features.from_arrow_schema(parquet.read_schema(file))
+            features = Features.from_arrow_schema(parquet.read_schema(files[split][0]))
     except Exception as error:  # `datasets` raises many kinds of errors for the content of others.
         raise explain(path, error) from error
     sizes = builder.info.splits or {}
