@@ -77,7 +77,9 @@ class LoopbackHub:
     def add(self, name: str, files: Mapping[str, bytes] | Path, **settings) -> Repository:
         """Add a repository with these files, or with those of a folder."""
         if isinstance(files, Path):
-            files = {str(file.relative_to(files)): file.read_bytes() for file in files.rglob("*") if file.is_file()}
+            files = {
+                str(file.relative_to(files)): file.read_bytes() for file in sorted(files.rglob("*")) if file.is_file()
+            }
         self.repositories[name] = Repository(dict(files), **settings)
         return self.repositories[name]
 

@@ -40,6 +40,15 @@ class Part(NamedTuple):
     splits: dict[str, int | None]
     features: Features | None
 
+    def count(self, split: str) -> int | None:
+        """Return the number of rows of a split, which may join several by `+`; None if it is not known.
+
+        >>> Part({"aus": 2, "gbr": 3, "usa": None}, None).count("aus+gbr")
+        5
+        """
+        sizes = [self.splits.get(name) for name in split.split("+")]
+        return None if None in sizes else sum(size or 0 for size in sizes)
+
 
 class HubSet(NamedTuple):
     """Describe a data set on the Hub at one commit.
@@ -171,8 +180,9 @@ def read_files(path: str, config: str | None, split: str, commit: str | None = N
         builder = load_dataset_builder(path, config, revision=commit)
         files: dict[str, Sequence[str]] = dict(builder.config.data_files or {})
         features = builder.info.features
-        if features is None and split in files and files[split][0].endswith(".parquet"):
-            features = Features.from_arrow_schema(parquet.read_schema(files[split][0]))
+        name = next(iter(_name_splits(split)), next(iter(files), ""))
+        if features is None and name in files and files[name][0].endswith(".parquet"):
+            features = Features.from_arrow_schema(parquet.read_schema(files[name][0]))
     except Exception as error:  # `datasets` raises many kinds of errors for the content of others.
         raise explain(path, error) from error
     sizes = builder.info.splits or {}
@@ -181,11 +191,17 @@ def read_files(path: str, config: str | None, split: str, commit: str | None = N
     return part
 
 
+def _name_splits(split: str) -> list[str]:
+    """Return the splits of a text such as `aus+gbr` or `test[:10%]`; none for `all`, which a set need not have."""
+    return [] if split == "all" else [part.partition("[")[0] for part in split.split("+")]
+
+
 def _check_split(path: str, split: str, part: Part) -> None:
-    if split not in part.splits:
-        names = ", ".join(part.splits) or "none"
-        near = did_you_mean(split, part.splits)
-        raise SpeechIQError(path, f"no split {split!r}; it has {names}", f"{near}give --metadata split=...")
+    for name in _name_splits(split):
+        if name not in part.splits:
+            names = ", ".join(part.splits) or "none"
+            near = did_you_mean(name, part.splits)
+            raise SpeechIQError(path, f"no split {name!r}; it has {names}", f"{near}give --metadata split=...")
 
 
 def explain(place: str, error: Exception) -> SpeechIQError:

@@ -16,8 +16,10 @@ from huggingface_hub import DatasetCardData
 from tests.loopback_hub import CARD, Repository
 from tests.siq_tasks.conftest import encode, write_table
 
-#: A table per repository; `siq.yaml` explains the form.
-CARDS = Path(__file__).with_name("cards")
+#: Tables in short: several repositories per file, whose form `siq.yaml` explains.
+SHORT = Path(__file__).with_name("cards")
+#: Cards with the types of all columns: a repository per file, with `dataset` and `configs`.
+TYPED = Path(__file__).parents[1] / "cards"
 
 
 class _Loader(yaml.SafeLoader):
@@ -34,8 +36,21 @@ _Loader.add_constructor("!tone", _make_tone)
 
 def read_cards() -> dict[str, list[dict]]:
     """Return repository -> its parts, from the tables of all suites."""
-    tables = [yaml.load(file.read_text(encoding="utf-8"), _Loader) for file in sorted(CARDS.glob("*.yaml"))]
-    return {name: parts for table in tables for name, parts in table.items()}
+    files = [*sorted(SHORT.glob("*.yaml")), *sorted(TYPED.glob("*.yaml"))]
+    tables = [yaml.load(file.read_text(encoding="utf-8"), _Loader) for file in files]
+    return {name: parts for table in tables for name, parts in _shorten(table).items()}
+
+
+def _shorten(table: dict) -> dict[str, list[dict]]:
+    """Return a table in its short form."""
+    if "dataset" not in table:
+        return table
+    parts = []
+    for part in table["configs"]:
+        audio = next(name for name, kind in part["columns"].items() if kind == "audio")
+        rows = {name: [row.get(name) for row in part["rows"]] for name in part["columns"] if name != audio}
+        parts.append({"config": part["config"], "split": part["split"], "audio": audio, "rows": rows})
+    return {table["dataset"]: parts}
 
 
 def make_files(parts: list[dict]) -> dict[str, bytes]:

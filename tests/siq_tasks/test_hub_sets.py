@@ -30,9 +30,13 @@ def find_part(task: TaskInfo) -> dict | None:
     """Return the part of the tables that a task reads; None if another configuration stands for its own."""
     source = read_source(ABOUT[task.name])
     parts = CARDS.get(source.dataset_path, [])
-    for part in parts:
-        if (part.get("config", "default"), part["split"]) == (source.dataset_name or "default", source.split):
-            return part
+    splits = {
+        part["split"]: part for part in parts if part.get("config", "default") == (source.dataset_name or "default")
+    }
+    chosen = [splits.get(name) for name in source.split.split("+")]
+    if None not in chosen:
+        columns = chosen[0]["rows"]
+        return chosen[0] | {"rows": {name: [v for part in chosen for v in part["rows"][name]] for name in columns}}
     assert any(part.get("stands_for_all") for part in parts), f"{source} has no table in tests/siq_tasks/cards"
     return None
 

@@ -17,6 +17,7 @@ from tests.siq_tasks.conftest import encode, write_table
 from tests.siq_tasks.hub_cards import write_card
 
 NAME = "AudioLLMs/dream_tts_mcq_test"
+READ = "context, instruction, choices, answer"
 COLUMNS = {"instruction": ["Who?"] * 2, "choices": ["(A) Ann (B) Bo"] * 2, "answer": ["A", "B"]}
 
 
@@ -48,15 +49,27 @@ def test_one_request_is_enough_where_the_card_states_the_columns(hub):
     write_card(hub.repositories[NAME])
     hub.requests.clear()
     line = siq("data", "check", "audiobench_dream")
-    assert line == (f"dream: {NAME} (test) at 111111111111, 2 rows, with context, instruction, choices, answer\n")
+    assert line == (f"dream: {NAME} (test) at 111111111111, 2 rows, with {READ}\n")
     assert [request for request in hub.requests if "agent" not in request] == [f"GET /api/datasets/{NAME}"]
 
 
 def test_the_footer_of_parquet_has_the_columns_that_no_card_states(hub):
     line = siq("data", "check", "audiobench_dream")
-    assert line == f"dream: {NAME} (test) at 111111111111, with context, instruction, choices, answer\n"
+    assert line == f"dream: {NAME} (test) at 111111111111, with {READ}\n"
     (read,) = (request for request in hub.requests if request.endswith(".parquet"))
     assert read.startswith("GET") and hub.sent < 70_000
+
+
+@pytest.mark.parametrize(("split", "rows"), [("test+dev", ", 3 rows"), ("test[:1]+dev", ""), ("all", "")])
+def test_a_split_may_be_a_part_or_join_several(hub, tmp_path, split, rows):
+    file = tmp_path / "repository" / "data" / "dev-00000-of-00001.parquet"
+    write_table(file, {name: values[:1] for name, values in COLUMNS.items()}, {"context": [encode(1.2)]})
+    hub.add(NAME, tmp_path / "repository")
+    assert f" at 111111111111, with {READ}\n" in siq("data", "check", "dream", "--metadata", f"split={split}")
+    write_card(hub.repositories[NAME])
+    line = siq("data", "check", "dream", "--metadata", f"split={split}")
+    assert line == f"dream: {NAME} ({split}) at 111111111111{rows}, with {READ}\n"
+    assert "no split 'dve'; it has dev, test; did you mean dev?" in check("dream", "split=test+dve[1:]")
 
 
 FAULTS = {
@@ -99,7 +112,7 @@ def test_a_gated_set_says_how_to_get_access(hub, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", STRANGER)
     assert check("dream").endswith(f"{NAME}: gated, and the account of your token has no access; {terms}")
     monkeypatch.setenv("HF_TOKEN", TOKEN)
-    assert "with context, instruction, choices, answer" in siq("data", "check", "dream")
+    assert f"with {READ}" in siq("data", "check", "dream")
 
 
 def test_a_set_that_was_renamed_is_found_and_named(hub):
@@ -149,7 +162,7 @@ def test_sets_that_are_not_on_the_hub_say_where_they_are(hub, tmp_path, monkeypa
     siq("data", "new", "calls", "--audio", "audio", "--text", "texts.csv")
     source = f"dataset_path={tmp_path / 'repository'}"
     line = siq("data", "check", "dream", "--metadata", source)
-    assert line == f"dream: {tmp_path / 'repository'} on this machine, with context, instruction, choices, answer\n"
+    assert line == f"dream: {tmp_path / 'repository'} on this machine, with {READ}\n"
     assert "no split 'tset'; it has test; did you mean" in check("dream", source, "split=tset")
     assert f"{tmp_path / 'nowhere'}: no such folder" in check("dream", f"dataset_path={tmp_path / 'nowhere'}")
     assert siq("data", "check", "calls").endswith("clips.jsonl on this machine: 1 row, with audio, text, id\n")
