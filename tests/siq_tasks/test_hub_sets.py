@@ -8,6 +8,7 @@ import datasets
 import pytest
 from lm_eval.tasks import TaskManager
 
+from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.distance.embedder import DEFAULT_EMBEDDER
 from speechiq.siq_tasks.catalog.sources import check_sources
 from speechiq.siq_tasks.catalog.tasks import TaskInfo, list_tasks, read_tasks
@@ -93,7 +94,12 @@ def size(part: dict) -> int:
 @pytest.mark.parametrize("name", LOADED)
 def test_a_task_loads_its_rows_at_the_commit_of_the_hub(manager, hub, name):
     hub.requests.clear()
-    task = manager.load(name)["tasks"][name]
+    try:
+        task = manager.load(name)["tasks"][name]
+    except SpeechIQError as error:
+        if "is not installed" not in error.fault:
+            raise
+        pytest.skip(error.fault)
     docs, about = list(task.eval_docs), task.config.metadata
     assert docs and about["dataset_commit"] == COMMIT
     part, scored = PARTS[name], about["rows"] - about["left_out"]
