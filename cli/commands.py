@@ -64,7 +64,7 @@ COMMANDS = {
     "data pack": Entry("data.pack:pack", "Make one archive of a folder of tasks that a colleague can run."),
     "data speak": Entry("data.speak:speak", "Speak texts and write a data set of them."),
     "data questions": Entry("data.questions:write", "Write three questions per clip from its reference."),
-    "data check": Entry("data.questions:check", "Check a question file for faults and leaks."),
+    "data check": Entry("data.check:check", "Check a question file, or whether the sources of data sets exist."),
     "paper": Entry("", "Reproduce analyses of the SpeechIQ paper."),
     "paper questions": Entry("data.questions:join", "Join released questions to the clips of a data set."),
     "paper correlate": Entry("paper:correlate", "Correlate SIQ and metrics with ranks by people."),

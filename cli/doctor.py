@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from speechiq.cli.commands import examples
-from speechiq.cli.options import AsJson
-from speechiq.cli.probes import PROBES, SHOWN, find_version
+from speechiq.cli.options import AsJson, complete_tasks
+from speechiq.cli.probes import PROBES, SHOWN, find_sources, find_version
 from speechiq.cli.tables import print_json, print_table
 from speechiq.core.console import show
 
 
-@examples("siq doctor", "siq doctor --json")
-def doctor(json: AsJson = False) -> None:
+@examples("siq doctor", "siq doctor --tasks audiobench", "siq doctor --json")
+def doctor(
+    tasks: Annotated[
+        str | None,
+        typer.Option(help="Also ask the Hub for the data sets of a task or group.", autocompletion=complete_tasks),
+    ] = None,
+    json: AsJson = False,
+) -> None:
     """Examine this machine; exit code 1 if nothing can run.
 
     Devices, packages, caches, keys, models and network are examined. The values of keys are never shown, and nothing
-    waits longer than two seconds for the network.
+    waits longer than two seconds for the network, or five seconds per data set.
     """
     findings = [(topic, finding) for topic, probe in PROBES.items() for finding in probe()]
+    findings += [("Data sets", finding) for finding in (find_sources(tasks) if tasks else ())]
     errors = [each for _, each in findings if each.state == "error"]
     versions = {package: find_version(package) for package in SHOWN}
     rows = [(topic, each.name, each.state, each.detail, each.fix) for topic, each in findings]

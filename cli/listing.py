@@ -13,7 +13,6 @@ from speechiq.core.checkpoints.names import DEMO, demo_folder
 from speechiq.core.console import show
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import shorten
-from speechiq.core.files.plain import is_folder
 from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.registry import KINDS, Backend, list_backends
 
@@ -144,18 +143,9 @@ def tasks(
     With NAME, show its tasks, and the rows, columns, questions and clips of their data sets.
     """
     from speechiq.siq_tasks.catalog.overview import describe
-    from speechiq.siq_tasks.catalog.tasks import list_tasks
+    from speechiq.siq_tasks.catalog.tasks import find_tasks, list_tasks
 
-    listed = known = list_tasks()
-    if name is not None:
-        listed = [task for task in known if name in {task.dataset, *task.names}]
-        if not listed and not is_folder(name):
-            names = list(dict.fromkeys(each for task in known for each in (task.name, *task.groups, task.dataset)))
-            raise SpeechIQError(
-                name,
-                "no such task, group, data set or folder of `siq data new`",
-                f"{did_you_mean(name, names)}`siq list tasks` lists them",
-            )
+    listed = list_tasks() if name is None else find_tasks(name)
     further = len({task.dataset for task in listed if task.is_further_language})
     datasets = [] if name is None else list(dict.fromkeys(task.dataset for task in listed)) or [name]
     if json:

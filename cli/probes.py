@@ -201,6 +201,21 @@ def find_hub() -> Iterator[Finding]:
         yield Finding("model hub", f"{constants.ENDPOINT} does not answer within {PATIENCE_S:g} s", fix)
 
 
+def find_sources(tasks: str) -> Iterator[Finding]:
+    """Yield whether the source of each data set of a task or group has what is read."""
+    from speechiq.siq_tasks.catalog.sources import check_sources
+    from speechiq.siq_tasks.loaders.hub_sets import HubError
+
+    try:
+        for dataset, outcome in check_sources(tasks, {}):
+            if isinstance(outcome, SpeechIQError):
+                yield Finding(dataset, f"{outcome.thing}: {outcome.fault}", outcome.fix)
+            else:
+                yield Finding(dataset, outcome)
+    except HubError as error:
+        yield Finding(tasks, f"{error.thing}: {error.fault}", error.fix)
+
+
 #: Topic -> its examinations.
 PROBES: dict[str, Callable[[], Iterator[Finding]]] = {
     "Machine": find_devices,

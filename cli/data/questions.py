@@ -1,4 +1,4 @@
-"""Define commands about the questions of a data set: write, check, or join released ones to the clips."""
+"""Define commands about the questions of a data set: write, or join released ones to the clips."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def write(
     from speechiq.siq_tasks.questions.authors import StoredAnswers, parse_authors
 
     authors: dict[str, Any] = parse_authors([writer, *checker])
-    clips = _list_clips(dataset, metadata)
+    clips = list_clips(dataset, metadata)
     if not dry_run:
         authors = {name: spec.open() for name, spec in authors.items()}
     plan = writing.WritingPlan(authors[writer], [authors[name] for name in checker], tries, rewrites, seed)
@@ -87,31 +87,6 @@ def write(
         say(f"failed attempts: {times} x {reason}")
 
 
-@examples("siq data check calls/questions.jsonl --dataset calls")
-def check(
-    file: Annotated[Path, typer.Argument(help="Question file.")],
-    dataset: Annotated[
-        str | None, typer.Option(help="Check that the questions fit the clips of this data set.")
-    ] = None,
-    reader: Annotated[str | None, typer.Option(help="Let a model, ENGINE:MODEL, answer without the speech.")] = None,
-    metadata: Metadata = None,
-) -> None:
-    """Check a question file for faults and leaks.
-
-    Schema, balance and duplicates are checked, and guesses without audio are scored. Exit code 1 if a question leaks.
-    """
-    from speechiq.siq_tasks.questions.authors import parse_author
-    from speechiq.siq_tasks.questions.check import check_file, describe
-
-    references = {clip["id"]: clip["text"] for clip in _list_clips(dataset, metadata)} if dataset else None
-    author = parse_author(reader).open() if reader else None
-    with stop_in_one_line():
-        report = check_file(file, references, author, dataset or "")
-    show(*describe(report))
-    if report.faults:
-        raise typer.Exit(1)
-
-
 @examples(
     "siq paper questions earning22-gpt-4o-qa.json --dataset paper_earnings22",
     "siq paper questions voxpopuli-gpt-4o-qa.json --dataset paper_voxpopuli --near --output questions.jsonl",
@@ -137,7 +112,7 @@ def join(
     content = released.read_released(file)
     output = output or questions_folder() / f"{dataset}.jsonl"
     question_file.refuse_special(output)
-    outcome = released.join_released(content, _list_clips(dataset, metadata), take_near=near)
+    outcome = released.join_released(content, list_clips(dataset, metadata), take_near=near)
     show(*released.describe(outcome, near), f"right letters: {show_letters(outcome.rows)}")
     if not outcome.is_enough:
         raise SpeechIQError(
@@ -150,7 +125,7 @@ def join(
     say(f"wrote {output} from {file} (sha256 {content.sha256[:12]})")
 
 
-def _list_clips(dataset: str, metadata: list[str] | None) -> list[dict[str, Any]]:
+def list_clips(dataset: str, metadata: list[str] | None) -> list[dict[str, Any]]:
     """Return the clips of a data set under the settings of `--metadata`."""
     from speechiq.siq_tasks.catalog import suite
 

@@ -8,6 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import is_folder
+from speechiq.core.suggestions import did_you_mean
 from speechiq.siq_tasks.catalog.languages import list_language_tasks
 from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, SUITE
 from speechiq.siq_tasks.questions.location import find_question_file
@@ -91,6 +94,24 @@ def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
     return sorted((_describe(name, task, groups, check_files) for name, task in tasks.items()), key=_place)
 
 
+def find_tasks(name: str) -> list[TaskInfo]:
+    """Return the tasks of a task, a group or a data set of the package; none for a folder of another name.
+
+    Raises:
+        SpeechIQError: The name is unknown; the message has the nearest one.
+    """
+    known = list_tasks()
+    tasks = [task for task in known if name in {task.dataset, *task.names}]
+    if not tasks and not is_folder(name):
+        names = dict.fromkeys(each for task in known for each in (task.name, *task.groups, task.dataset))
+        raise SpeechIQError(
+            name,
+            "no such task, group, data set or folder of `siq data new`",
+            f"{did_you_mean(name, names)}`siq list tasks` lists them",
+        )
+    return tasks
+
+
 def list_keys(names: Sequence[str]) -> list[frozenset[str] | None]:
     """Return the metadata keys that each of some tasks reads, from the YAMLs alone; empty if a name is unknown."""
     from speechiq.siq_tasks.metadata import keys_of
@@ -110,7 +131,7 @@ def list_keys(names: Sequence[str]) -> list[frozenset[str] | None]:
 
 
 def read_tasks() -> dict[str, dict[str, Any]]:
-    """Return every task of the package by name."""
+    """Return every task of the package, with its metadata, by name."""
     of_files = {file.stem: read_task(file) for file in HERE.rglob("[!_]*.yaml")}
     return of_files | {task.name: task.read() for task in list_language_tasks()}
 

@@ -23,7 +23,7 @@ from speechiq.core.recordings.inspection import read_length
 from speechiq.siq_tasks.loaders import row_choice
 from speechiq.siq_tasks.loaders.clusters import CLUSTER, COLUMN, PATTERN, ClusterRule, read_cluster_rule
 from speechiq.siq_tasks.loaders.docs import GROUPS, Loaded, build_docs
-from speechiq.siq_tasks.loaders.question_columns import Columns
+from speechiq.siq_tasks.loaders.question_columns import Columns, read_columns
 from speechiq.siq_tasks.loaders.row_questions import RowQuestions, read_row_questions
 from speechiq.siq_tasks.loaders.rows import Rows, RowSource, open_rows, read_source
 from speechiq.siq_tasks.loaders.sentences import QUESTIONS, SentenceRule, open_passages
@@ -84,6 +84,15 @@ class LoadingPlan(NamedTuple):
 def list_clips(**metadata: Any) -> list[dict[str, Any]]:
     """Return the clips of a test, from its metadata as for `prepare`."""
     return prepare(**metadata).clips
+
+
+def list_columns(**metadata: Any) -> list[str]:
+    """Return the columns that a task reads, that of the audio first; the settings of its score are not read."""
+    source, asked = read_source(metadata), read_columns(metadata).names
+    rule = read_cluster_rule(metadata.get(COLUMN), metadata.get(PATTERN))
+    groups = row_choice.list_columns(row_choice.read_group_columns(metadata.get("group_columns")))
+    more = [*asked, *row_choice.read_where(metadata.get("where")), *groups, *(rule.columns if rule else [])]
+    return list(dict.fromkeys([source.audio_column, *source.list_columns(more)]))
 
 
 @takes(*RowSource._fields, *Columns._fields, *CHOICE, "subset", "selection", "ties", "questions")

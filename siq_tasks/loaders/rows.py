@@ -14,23 +14,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from speechiq.core.cache.folder import working_folder
 from speechiq.core.checkpoints.hub import notice_offline
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.checksummed import shorten
 from speechiq.core.files.plain import exists, expand, is_file
 from speechiq.core.recordings.audio_file import PACKAGE
-from speechiq.core.suggestions import did_you_mean
+from speechiq.siq_tasks.loaders import hub_sets
 from speechiq.siq_tasks.loaders.tables import check_columns, is_table, read_field, read_table
 from speechiq.siq_tasks.task_files import PACKAGED
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-#: Seconds that an answer of the Hub may take; without one, the copy on this machine is used.
-PATIENCE = 5.0
-SHORT = 12
 #: Columns that are read if the source has them.
 OPTIONAL = ("entities",)
-#: Branch of the Hub with a parquet copy of most data sets, also of many that come from scripts.
-PARQUET_BRANCH = "refs/convert/parquet"
-ALTERNATIVE = "hf-audio/esb-datasets-test-only-sorted"
 
 
 class RowSource(NamedTuple):
@@ -62,6 +57,11 @@ class RowSource(NamedTuple):
         path = expand(self.dataset_path)
         return path if exists(path) or self.dataset_path.startswith((".", "/", "~")) else None
 
+    def list_columns(self, more: Sequence[str] = ()) -> list[str]:
+        """Return the columns that are read besides the audio; `more` are those that a task adds."""
+        columns = [self.text_column, self.id_column, self.length_column, *more]
+        return list(dict.fromkeys(column for column in columns if column))
+
     def state(self) -> list[list[Any]]:
         """Return name, size and modification time of each local file, to detect changes."""
         local, files = self.local, []
@@ -82,7 +82,7 @@ class RowSource(NamedTuple):
 
         try:
             about = HfApi(endpoint=constants.ENDPOINT).dataset_info(
-                self.dataset_path, revision=self.dataset_revision, timeout=PATIENCE
+                self.dataset_path, revision=self.dataset_revision, timeout=hub_sets.PATIENCE
             )
         except (OSError, ValueError, httpx2.HTTPError):
             return None
@@ -99,8 +99,9 @@ class RowSource(NamedTuple):
         if current is None or current == prepared:
             return None
         return (
-            f"{dataset}: {self.dataset_path} has a new version on the hub, {current[:SHORT]}; this run uses "
-            f"{prepared[:SHORT]}, which was prepared before; for the new one give --metadata dataset_revision={current}"
+            f"{dataset}: {self.dataset_path} has a new version on the hub, {shorten(current)}; this run uses "
+            f"{shorten(prepared)}, which was prepared before; for the new one give --metadata "
+            f"dataset_revision={current}"
         )
 
 
@@ -198,17 +199,12 @@ def load_rows(source: RowSource) -> Iterator[Dataset]:
         raise SpeechIQError(f"dataset_path={local}", "no such folder", "give a Hub id, a folder or a table")
 
 
-def _required(source: RowSource, more: Sequence[str]) -> list[str]:
-    columns = [source.text_column, source.id_column, source.length_column, *more]
-    return list(dict.fromkeys(column for column in columns if column))
-
-
 def _optional(names: Iterable[str]) -> list[str]:
     return [column for column in OPTIONAL if column in names]
 
 
 def _open_table(source: RowSource, more: Sequence[str], file: Path) -> Rows:
-    rows, required = read_table(file), _required(source, more)
+    rows, required = read_table(file), source.list_columns(more)
     check_columns(rows[0], [source.audio_column, *required], file)
     columns = {column: [row.get(column) for row in rows] for column in [*required, *_optional(rows[0])]}
     names = [read_field(row, source.audio_column, f"{file} row {number}") for number, row in enumerate(rows, 1)]
@@ -216,17 +212,11 @@ def _open_table(source: RowSource, more: Sequence[str], file: Path) -> Rows:
 
 
 def _open_dataset(source: RowSource, more: Sequence[str], rows: Dataset) -> Rows:
-    required = _required(source, more)
+    required = source.list_columns(more)
     nested = {column.partition(".")[0] for column in required if column not in rows.column_names}
     parts = rows.select_columns([column for column in rows.column_names if column in nested]).flatten()
     names = [*rows.column_names, *parts.column_names]
-    for column in (source.audio_column, *required):
-        if column not in names:
-            raise SpeechIQError(
-                source.dataset_path,
-                f"no column {column!r}; it has {', '.join(names)}",
-                f"{did_you_mean(column, names)}give the right one, such as --metadata text_column={names[0]}",
-            )
+    hub_sets.check_columns(source.dataset_path, [source.audio_column, *required], names)
     wanted = [*required, *(column for column in _optional(rows.column_names) if column not in required)]
     kept = {column: (parts if column in parts.column_names else rows.select_columns(column)) for column in wanted}
     _refuse_other_types(rows, source.audio_column, str(source.local or source.dataset_path))
@@ -264,31 +254,19 @@ def _load_rows(source: RowSource, place: str, folder: str | None) -> Dataset:
     from datasets import load_dataset
     from datasets.exceptions import DatasetsError
 
-    if folder is None:
-        notice_offline()
     which = {"path": place, "name": source.dataset_name, "revision": source.dataset_revision}
+    is_online = folder is None and not notice_offline()
     try:
         return load_dataset(**which, split=source.split, cache_dir=folder)
-    except (DatasetsError, OSError) as error:
-        raise SpeechIQError(
-            place,
-            f"cannot be loaded and is not in the cache ({_first_line(error)})",
-            "check the connection to the Hub, or give a local copy with --metadata dataset_path=FOLDER",
-        ) from error
-    except (ValueError, RuntimeError) as error:
-        if "script" in str(error):
-            raise SpeechIQError(
-                place,
-                "its rows come from a script, which `datasets` does not run",
-                f"try --metadata dataset_revision={PARQUET_BRANCH}, or give a local copy as parquet with --metadata "
-                f"dataset_path=FOLDER, or another source of the same clips, such as {ALTERNATIVE}",
-            ) from error
-        if "split" in str(error).lower():
+    except (DatasetsError, OSError, ValueError, RuntimeError) as error:
+        if is_online:
+            hub_sets.ask(place, source.dataset_revision).find_part(source.dataset_name, source.split)
+        elif "split" in str(error).lower():
             names = ", ".join(_list_splits(which)) or "splits that cannot be listed"
             raise SpeechIQError(
                 place, f"no split {source.split!r}; it has {names}", "give --metadata split=..."
             ) from error
-        raise SpeechIQError(place, _first_line(error), "check dataset_name and dataset_revision") from error
+        raise hub_sets.explain(place, error) from error
 
 
 def _list_splits(which: Mapping[str, str | None]) -> list[str]:
@@ -298,7 +276,3 @@ def _list_splits(which: Mapping[str, str | None]) -> list[str]:
         return list(get_dataset_split_names(which["path"], which["name"], revision=which["revision"]))
     except Exception:  # Only names in a message depend on it, and `datasets` raises many kinds of errors.
         return []
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)

@@ -1,0 +1,100 @@
+"""Check that the sources of data sets exist and have what tasks read, without loading audio."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from speechiq.core.console import count_of
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.checksummed import shorten
+from speechiq.core.files.plain import exists
+from speechiq.siq_tasks.catalog.suite import read_one_task
+from speechiq.siq_tasks.catalog.tasks import IN_PACKAGE, find_tasks, is_bundled, read_tasks
+from speechiq.siq_tasks.loaders import hub_sets, tables
+from speechiq.siq_tasks.loaders.rows import RowSource, read_source
+from speechiq.siq_tasks.loaders.tables import is_table, read_table
+from speechiq.siq_tasks.metadata import expand_sets, for_dataset
+
+if TYPE_CHECKING:
+    from datasets import Features
+
+#: Asks for one version of a repository.
+Ask = Callable[[str, str | None], hub_sets.HubSet]
+
+
+def check_sources(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, str | SpeechIQError]]:
+    """Yield each data set, and what its source has or what is wrong with it.
+
+    A version of a repository is asked for once, however many data sets it has.
+
+    Args:
+        name: Task, group or data set of the package, or a folder of `siq data new`.
+        settings: Metadata as in `--metadata`.
+
+    Raises:
+        HubError: The Hub gives no answer at all.
+        SpeechIQError: The task does not exist, or a setting is invalid.
+    """
+    ask = cache(hub_sets.ask)
+    columns: dict[tuple[str, RowSource | None], dict[str, None]] = {}
+    for dataset, source, names in _list_sources(name, settings):
+        columns.setdefault((dataset, source), {}).update(dict.fromkeys(names))
+    for (dataset, source), read in columns.items():
+        try:
+            yield dataset, f"its clips are {IN_PACKAGE}" if source is None else _check(source, [*read], ask)
+        except hub_sets.HubError:
+            raise
+        except SpeechIQError as error:
+            yield dataset, error
+
+
+def _list_sources(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, RowSource | None, list[str]]]:
+    """Yield data set, source and columns that are read of each task; the source is None for clips in the package."""
+    names = [task.name for task in find_tasks(name)]
+    every = read_tasks() if names else {}
+    for task in [every[each] for each in names] or [read_one_task(name)[1]]:
+        about = expand_sets({**task["metadata"], **settings})
+        about = for_dataset(about, about["dataset"])
+        loader = import_module(task["custom_dataset"].rpartition(".")[0])
+        if is_bundled(about):
+            yield about["dataset"], None, []
+        else:
+            read = getattr(loader, "list_columns", None)
+            yield about["dataset"], read_source(about), read(**about) if read else []
+
+
+def _check(source: RowSource, columns: list[str], ask: Ask) -> str:
+    """Return what a source has; raise a `SpeechIQError` if a column that is read is missing."""
+    has = f", with {', '.join(columns)}" if columns else ""
+    if source.local is not None and is_table(source.local):
+        rows = read_table(source.local)
+        tables.check_columns(rows[0], columns, source.local)
+        return f"{source.local} on this machine: {count_of(len(rows), 'row')}{has}"
+    place, features = _find_folder(source, source.local) if source.local is not None else _find_on_hub(source, ask)
+    if features is None:
+        return f"{place}; its columns are found when it is loaded"
+    hub_sets.check_columns(source.dataset_path, columns, [*hub_sets.list_columns(features)])
+    return f"{place}{has}"
+
+
+def _find_folder(source: RowSource, folder: Path) -> tuple[str, Features | None]:
+    """Return a line about a folder of data files, and the types of its columns."""
+    if not exists(folder):
+        raise SpeechIQError(f"dataset_path={folder}", "no such folder", "give a Hub id, a folder or a table")
+    part = hub_sets.read_files(str(folder), source.dataset_name, source.split)
+    return f"{folder} on this machine", part.features
+
+
+def _find_on_hub(source: RowSource, ask: Ask) -> tuple[str, Features | None]:
+    """Return a line about a data set on the Hub, and the types of its columns."""
+    hub_set = ask(source.dataset_path, source.dataset_revision)
+    part = hub_set.find_part(source.dataset_name, source.split)
+    moved = "" if hub_set.name == source.dataset_path else f", which is named {hub_set.name} now,"
+    names = ", ".join(filter(None, (source.dataset_name, source.split)))
+    size = part.count_rows(source.split)
+    rows = "" if size is None else f", {count_of(size, 'row')}"
+    return f"{source.dataset_path}{moved} ({names}) at {shorten(hub_set.commit)}{rows}", part.features
