@@ -12,11 +12,12 @@ import yaml
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import expand, read_plain
 from speechiq.core.suggestions import find_nearest
+from speechiq.siq_tasks.conditions.preset import PRESET
 from speechiq.siq_tasks.conditions.variants import LISTEN
 from speechiq.siq_tasks.task_types import TASK_TYPES
 
 Loader = TypeVar("Loader", bound=Callable[..., Any])
-#: The key that every task reads, as it does `LISTEN`; see `siq_tasks/conditions/`.
+#: The key that every task reads, as it does `LISTEN` and `PRESET`; see `siq_tasks/conditions/`.
 CONDITION = "condition"
 #: Key that names a YAML file: data set -> key -> value.
 FILE = "sets"
@@ -56,7 +57,7 @@ def keys_of(loader: Any, task_type: Any, dataset: Any = None) -> frozenset[str] 
     if declared is None:
         return None
     known = isinstance(task_type, str) and task_type in TASK_TYPES
-    keys = declared | {CONDITION, LISTEN} | (TASK_TYPES[task_type].keys if known else frozenset())
+    keys = declared | {CONDITION, LISTEN, PRESET} | (TASK_TYPES[task_type].keys if known else frozenset())
     return keys if dataset is None else keys | {f"{dataset}.{key}" for key in keys}
 
 
