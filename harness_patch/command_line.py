@@ -21,7 +21,7 @@ from speechiq.core.suggestions import find_nearest
 from speechiq.harness_patch import _lm_eval
 
 #: How the names of the package's tasks and groups begin.
-PREFIXES = ("siq_", "audiobench")
+PREFIXES = ("siq_", "audiobench", "mmsu", "mmau", "mmar", "bigbenchaudio", "voicebench")
 #: Set by a program that runs several systems and gives the next command itself.
 SILENT = "SIQ_NO_NEXT"
 

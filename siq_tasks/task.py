@@ -16,9 +16,10 @@ from speechiq.metrics.words.normalizer import refuse_lost_marks
 from speechiq.metrics.words.units import describe_measure, refuse_unspaced
 from speechiq.siq_tasks.conditions.apply import with_condition
 from speechiq.siq_tasks.conditions.listen import check_listen, with_listen
+from speechiq.siq_tasks.conditions.preset import PRESET, with_preset
 from speechiq.siq_tasks.conditions.variants import LISTEN
 from speechiq.siq_tasks.loaders.docs import digest_content
-from speechiq.siq_tasks.metadata import CONDITION, expand_sets, for_dataset, keys_of
+from speechiq.siq_tasks.metadata import CONDITION, expand_sets, for_dataset, keys_of, user_metadata
 from speechiq.siq_tasks.task_files import INLINE, join_metadata, resolve_folder
 from speechiq.siq_tasks.task_types import name_task_type
 
@@ -39,6 +40,10 @@ class SpeechTask(ConfigurableTask):
         metadata = expand_sets(own["metadata"])
         metadata = for_dataset(metadata, metadata.get("dataset"))
         metadata |= _own_condition(config, metadata)
+        if PRESET in metadata:
+            given = for_dataset(expand_sets(user_metadata.get() or {}), metadata.get("dataset"))
+            own = with_preset(own, metadata, given)
+            metadata = own["metadata"]
         if LISTEN in metadata:
             check_listen(config.get("task"), metadata)
         metrics = own.get("metric_list") or [column.metric for column in columns_of(own.get("process_results"))]

@@ -13,11 +13,20 @@ from speechiq.metrics.distance.embedder import OPTIONS, read_embedding
 from speechiq.metrics.distance.semantic import KEYS as DISTANCE_KEYS
 from speechiq.metrics.distance.semantic import read_distance
 from speechiq.metrics.judge.settings import KEYS, read_judging, read_settings
+from speechiq.metrics.letters.options import ALPHABET
 from speechiq.metrics.reply import scores as reply
 from speechiq.metrics.words.entities import check_entities
 from speechiq.metrics.words.normalizer import read_normalizer
 from speechiq.metrics.words.units import UNIT, read_unit
-from speechiq.siq_tasks.loaders.question_columns import read_choice, read_label, read_nothing, read_open, read_query
+from speechiq.siq_tasks.loaders.question_columns import (
+    read_checks,
+    read_choice,
+    read_label,
+    read_nothing,
+    read_open,
+    read_query,
+    read_spoken_choice,
+)
 
 Settings = dict[str, Any]
 #: Takes the values of a row by role (`Columns.pick`), the task's metadata with its settings, and file and row for
@@ -32,6 +41,13 @@ def _read_right_wrong(metadata: Mapping[str, Any]) -> Settings:
 
 def _read_units(metadata: Mapping[str, Any]) -> Settings:
     return read_unit(metadata) | read_normalizer(metadata)
+
+
+def _read_spoken_choice(metadata: Mapping[str, Any]) -> Settings:
+    count = metadata.get("spoken_options", 4)
+    if type(count) is not int or not 2 <= count <= len(ALPHABET):
+        raise SpeechIQError("metadata.spoken_options", f"{count!r:.80} is not a number from 2 to 26", "correct it")
+    return _read_right_wrong(metadata)
 
 
 def _read_labels(metadata: Mapping[str, Any]) -> Settings:
@@ -83,14 +99,19 @@ _ASKED = KEYS | {"instruction"}
 _ANSWER = frozenset({"answer_column"})
 _QUESTION = frozenset({"question_column"})
 _CHOICE = _ANSWER | {"question_column", "choices_column"}
+_CHECKS = _QUESTION | {"checks_column", "check_options_column"}
 TASK_TYPES: dict[str, TaskType] = {
     "remember": TaskType(frozenset({"normalizer", UNIT}), _read_units),
     "understand": TaskType(frozenset({"embedder", *OPTIONS}), read_embedding),
     "apply": TaskType(has_questions=True),
     "distance": TaskType(DISTANCE_KEYS, read_distance, check=check_entities),
     "choice": TaskType(_ASKED, _read_right_wrong, columns=_CHOICE, read_row=read_choice),
+    "spoken_choice": TaskType(_ASKED, _read_spoken_choice, columns=_QUESTION | _ANSWER, read_row=read_spoken_choice),
     "labels": TaskType(_ASKED, _read_labels, columns=_ANSWER, read_row=read_label),
     "judged": TaskType(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
+    "open": TaskType(_ASKED, read_settings, columns=_QUESTION, read_row=read_query),
+    "refusal": TaskType(columns=_QUESTION, read_row=read_query),
+    "checks": TaskType(columns=_CHECKS, read_row=read_checks),
     "choose": TaskType(has_questions=True),
     "answer": TaskType(KEYS, read_settings, has_questions=True),
     "caption": TaskType(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),

@@ -18,6 +18,7 @@ APART = {("reducer", "harness_patch")}
 PUBLIC = {
     "lm_eval": {
         "lm_eval", "lm_eval.__main__", "lm_eval.tasks", "lm_eval.models.api_models", "lm_eval.models.huggingface",
+        "lm_eval.tasks.ifeval",  # The module of a task, which its YAML names.
         *(f"lm_eval.api.{name}" for name in ("filter", "instance", "model", "registry", "task")),
     },
     "transformers": {"transformers"},

@@ -14,6 +14,8 @@ from speechiq.harness_patch.inventory import Inventory, SystemWork
 from speechiq.harness_patch.processes import Settings
 from speechiq.reducer.runs.results_file import CONDITION
 from speechiq.siq_tasks.catalog.suite import SUITE
+from speechiq.siq_tasks.catalog.tasks import list_tasks
+from speechiq.siq_tasks.conditions.preset import PRESET, describe_preset, find_settings, read_preset
 from speechiq.siq_tasks.conditions.spec import parse_condition
 from speechiq.siq_tasks.conditions.variants import LISTEN, parse_listen
 
@@ -32,7 +34,7 @@ def check_settings(settings: Settings, norms_file: str | None, allow_mismatch: b
     """Refuse what can be refused without reading anything; the error names the option."""
     if not settings.tasks:
         raise SpeechIQError("--tasks", "no name given", "give one such as siq_demo, `siq list tasks` lists them")
-    _check_metadata(settings.metadata)
+    _check_metadata(settings.metadata, settings.tasks)
     if not re.fullmatch(r"auto(:\d+)?|[1-9]\d*", settings.batch_size):
         raise SpeechIQError(f"--batch-size {settings.batch_size}", "give a whole number above 0, or auto")
     if settings.include_path is not None and not is_folder(settings.include_path):
@@ -46,8 +48,8 @@ def check_settings(settings: Settings, norms_file: str | None, allow_mismatch: b
     check_output_folder(settings.output, FIX)
 
 
-def _check_metadata(items: Sequence[str]) -> None:
-    """Refuse what is not a key with a value, a key that is given twice, and a condition or variant that is unknown."""
+def _check_metadata(items: Sequence[str], tasks: Sequence[str]) -> None:
+    """Refuse what is not a key with a value, a key that is given twice, and an unknown condition, variant or preset."""
     given: dict[str, str] = {}
     for item in items:
         if not re.match(r"[^=\s]+=.", item):
@@ -61,6 +63,18 @@ def _check_metadata(items: Sequence[str]) -> None:
             parse_condition(value)
         if key.rpartition(".")[2] == LISTEN:
             parse_listen(value)
+        if key == PRESET:
+            for line in _check_preset(value, tasks):
+                say(line)
+
+
+def _check_preset(name: str, tasks: Sequence[str]) -> list[str]:
+    """Return the source of a preset and what differs from it, or refuse one that does not know one of the tasks."""
+    read_preset(name)
+    known = [task for task in list_tasks(check_files=False) if not task.names.isdisjoint(tasks)]
+    for task in known:
+        find_settings(name, task.name)
+    return describe_preset(name, dict.fromkeys(task.category for task in known))
 
 
 def check_systems(

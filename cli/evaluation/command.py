@@ -25,6 +25,7 @@ from speechiq.cli.options import (
 from speechiq.cli.scoring.options import NormsFile, read_norms
 from speechiq.core.console import show
 from speechiq.harness_patch.processes import Settings, lm_eval_command
+from speechiq.siq_tasks.conditions.preset import PRESET
 
 
 @examples(
@@ -60,6 +61,12 @@ def evaluate(
     ] = None,
     batch_size: Annotated[str, typer.Option(help="Items per batch: a whole number, or auto.")] = "auto",
     metadata: Metadata = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            help="Run with the prompts and settings behind numbers that others print: voicebench or lmms-eval."
+        ),
+    ] = None,
     include_path: Annotated[
         Path | None, typer.Option(help="Folder with further tasks, such as one of `siq data new`.")
     ] = None,
@@ -94,7 +101,7 @@ def evaluate(
         device,
         limit,
         seed,
-        tuple(metadata or ()),
+        (*(metadata or ()), *([] if preset is None else [f"{PRESET}={preset}"])),
         include_path,
     )
     check_form(systems)

@@ -20,21 +20,26 @@ from speechiq.metrics.words.word_classes import mark
 
 Results = Sequence[Mapping[str, Any]]
 #: The columns of `score_key`.
-KEY = (*higher("acc", "floor"), *lower("unparsed"))
+KEY = (*higher("acc", "acc_guess", "floor"), *lower("unparsed"))
 
 
-def score_key(found: str, doc: Mapping[str, Any]) -> dict[str, float]:
-    """Return the scores by rule of one letter or label.
+def score_key(found: str, doc: Mapping[str, Any], choices: int) -> dict[str, float]:
+    """Return the scores by rule of one letter or label, of a number of choices.
 
     Returns:
-        `acc` (it is `doc["gold"]`), `unparsed` (it is `?`), and `floor`: the accuracy of a system that always answers
-        `doc["majority"]`, the right answer to most items of the data set.
+        `acc` (it is `doc["gold"]`), `acc_guess` (the same, but one of the choices is drawn for an answer without one:
+        its expected accuracy is 1 / choices), `unparsed` (it is `?`), and `floor`: the accuracy of a system that always
+        answers `doc["majority"]`, the right answer to most items of the data set.
 
-    >>> score_key("B", {"gold": "B", "majority": "A"})
-    {'acc': 1.0, 'unparsed': 0.0, 'floor': 0.0}
+    >>> score_key("B", {"gold": "B", "majority": "A"}, 4)
+    {'acc': 1.0, 'acc_guess': 1.0, 'unparsed': 0.0, 'floor': 0.0}
+    >>> score_key("?", {"gold": "B", "majority": "A"}, 4)
+    {'acc': 0.0, 'acc_guess': 0.25, 'unparsed': 1.0, 'floor': 0.0}
     """
+    right = float(found == doc["gold"])
     return {
-        "acc": float(found == doc["gold"]),
+        "acc": right,
+        "acc_guess": 1 / choices if found == UNPARSED else right,
         "unparsed": float(found == UNPARSED),
         "floor": float(doc["majority"] == doc["gold"]),
     }
@@ -55,7 +60,7 @@ def score_letter(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
     (1.0, 0.0, 1.0)
     """
     found = parse_letter(results[0]["answer"], doc["options"])
-    return judge.score(doc, results) | score_key(found, doc)
+    return judge.score(doc, results) | score_key(found, doc, len(doc["options"]))
 
 
 @returns(KEY, judge.COLUMNS, judge.WORDED)
@@ -72,7 +77,27 @@ def score_label(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
     >>> row["acc"], row["unparsed"]
     (0.0, 1.0)
     """
-    return judge.score(doc, results) | score_key(parse_label(results[0]["answer"], doc["labels"]), doc)
+    found = parse_label(results[0]["answer"], doc["labels"])
+    return judge.score(doc, results) | score_key(found, doc, len(doc["labels"]))
+
+
+@returns(higher("acc", "acc_guess"), lower("unparsed"), judge.COLUMNS)
+def score_number(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
+    """Score one number of an open range beside letters and labels; there is no set to guess from, so guesses are wrong.
+
+    Args:
+        doc: `answer`; for the judge see `judge.score`.
+        results: One item of the output of `judge.Judge`.
+
+    >>> item = {"answer": "Two pianos and one drum: three.", "scores": [1.0], "texts": [""], "coverage": 1.0}
+    >>> row = score_number({"answer": "3", "judging": {"scale": [0, 1]}}, [item])
+    >>> row["acc"], row["acc_guess"], row["unparsed"]
+    (1.0, 1.0, 0.0)
+    """
+    scores = judge.score(doc, results)
+    has_number = any(char.isdigit() for char in normalize(results[0]["answer"]))
+    right = scores["exact_match"]
+    return scores | {"acc": right, "acc_guess": right, "unparsed": float(not has_number)}
 
 
 @returns(higher("meteor", aggregation=mean), judge.COLUMNS, judge.WORDED)

@@ -288,8 +288,9 @@ def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
 
 
 def _is_scored(row: Mapping[str, Any], source: RowSource, row_questions: RowQuestions | None) -> bool:
-    """Return whether a row has what it is scored by: an answer, which is checked when it is read, or words."""
-    if row_questions is not None and row_questions.columns.answer_column is not None:
+    """Return whether a row has what it is scored by: a question or an answer, checked when it is read, or words."""
+    columns = row_questions.columns if row_questions is not None else Columns()
+    if columns.question_column is not None or columns.answer_column is not None:
         return True
     if source.text_column is None:
         raise SpeechIQError(

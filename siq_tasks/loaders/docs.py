@@ -24,9 +24,9 @@ EXTRA_ITEMS = ("entities", CLUSTER)
 GROUPS = "groups"
 #: Items of questions that are in the columns of a data set: further right answers, the right letter or label, the gold
 #: of most questions, the wording of the instruction, and what a good reply has.
-ROW_ITEMS = ("accepted", "gold", "majority", "instruction", "instruction_id", "checklist", "keywords")
+ROW_ITEMS = ("accepted", "gold", "majority", "instruction", "instruction_id", "checklist", "keywords", "checks")
 #: Items besides the question by which an answer or its interval is computed; part of the digest of docs that have them.
-SCORED_BY = ("accepted", "checklist", "keywords", "entities", CLUSTER)
+SCORED_BY = ("accepted", "checklist", "keywords", "checks", "entities", CLUSTER)
 CLIP_ITEMS = ("path", "sha256", "sampling_rate", "duration", "offset")
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.letters.options import ALPHABET, UNPARSED
+from speechiq.metrics.rules import instructions
 from speechiq.metrics.rules.labels import parse_label
 from speechiq.siq_tasks.questions.file import normalize
 
@@ -28,37 +30,52 @@ class Columns(NamedTuple):
 
     Attributes:
         question_column: The question.
-        choices_column: The options: a list, or one text such as `(A) yes (B) no`.
+        choices_column: The options: a list, its JSON text, or one text such as `(A) yes (B) no`; or the names of
+            several columns with one option each, which may be empty in rows with fewer options.
         answer_column: The reference answer; for options a letter, the text of an option, or both.
         accepted_column: Further right answers, a text or a list.
         checklist_column: What a good reply has; empty for a question without a checklist.
+        checks_column: Names of IFEval's checks of a reply, a list.
+        check_options_column: Options of each check, a list of mappings.
     """
 
     question_column: str | None = None
-    choices_column: str | None = None
+    choices_column: str | list[str] | None = None
     answer_column: str | None = None
     accepted_column: str | None = None
     checklist_column: str | None = None
+    checks_column: str | None = None
+    check_options_column: str | None = None
 
     @property
     def names(self) -> list[str]:
-        """Return the columns that are named."""
-        return [column for column in self if column is not None]
+        """Return the columns that are named, each once."""
+        named = [[column] if isinstance(column, str) else column or [] for column in self]
+        return list(dict.fromkeys(name for names in named for name in names))
 
     def pick(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of a row by role: `question`, `choices`, `answer`, `accepted`, `checklist`.
 
         >>> Columns(answer_column="a").pick({"a": "yes", "b": 1})
         {'answer': 'yes'}
+        >>> Columns(choices_column=["a", "b", "c"]).pick({"a": "yes", "b": "no", "c": None})
+        {'choices': ['yes', 'no']}
         """
-        return {key.removesuffix("_column"): row[name] for key, name in self._asdict().items() if name is not None}
+        picked: dict[str, Any] = {}
+        for key, column in self._asdict().items():
+            if isinstance(column, str):
+                picked[key.removesuffix("_column")] = row[column]
+            elif column is not None:
+                picked[key.removesuffix("_column")] = [row[name] for name in column if row[name] not in (None, "")]
+        return picked
 
 
 def read_columns(metadata: Mapping[str, Any]) -> Columns:
     """Return the columns that a task's metadata names; a name that is not a text is refused."""
     columns = {key: metadata[key] for key in Columns._fields if metadata.get(key) is not None}
     for key, value in columns.items():
-        if not isinstance(value, str) or not value:
+        names = value if key == "choices_column" and isinstance(value, list) else [value]
+        if not names or not all(isinstance(name, str) and name for name in names):
             raise SpeechIQError(f"metadata.{key}", f"{value!r:.80} is not the name of a column", "correct it")
     return Columns(**columns)
 
@@ -119,6 +136,32 @@ def read_choice(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str)
     return {"question": row["question"], "options": options, **answers}
 
 
+def read_spoken_choice(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the fields of a row whose options are spoken in the clip and known by their letters alone.
+
+    `settings` has `spoken_options`, the number of options; 4 without it.
+
+    >>> row = read_spoken_choice({"question": "Is it A. hot or B. cold?", "answer": "(B)"}, {"spoken_options": 2}, "")
+    >>> row["options"], row["gold"]
+    (['A', 'B'], 'B')
+    """
+    return read_choice({**raw, "choices": list(ALPHABET[: settings.get("spoken_options", 4)])}, settings, where)
+
+
+def read_checks(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return `question` and `checks` of a spoken request, whose checks are tried once, so that they can work later."""
+    checks, options = raw["checks"], raw["check_options"]
+    if not isinstance(checks, list) or not isinstance(options, list) or not len(checks) == len(options) > 0:
+        raise SpeechIQError(
+            where, f"checks {checks!r:.80} and options {options!r:.80} are not two lists of equal length", FIX
+        )
+    question = _read_text(raw["question"], "question", where)
+    given = [{key: value for key, value in (each or {}).items() if value is not None} for each in options]
+    row = {"question": question, "checks": json.dumps([checks, given])}
+    instructions.try_checks(row, where)
+    return row
+
+
 def read_label(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return the fields of a row with a label: those of `read_open`, and `gold`, the one label that its answer names.
 
@@ -144,11 +187,14 @@ def parse_options(value: Any, where: str) -> list[str]:
     """Return the texts of options without their letters.
 
     Args:
-        value: A list of 2 to 26 texts, or one text in which `(A)`, `[A]`, `A)`, `A.` or `A:` begins each option.
+        value: A list of 2 to 26 texts, its JSON text, or one text in which `(A)`, `[A]`, `A)`, `A.` or `A:` begins each
+            option.
         where: File and row, for errors.
 
     >>> parse_options("A. a cat B. a dog C. both", "row 0"), parse_options(["(A) yes", "(B) no"], "row 0")
     (['a cat', 'a dog', 'both'], ['yes', 'no'])
+    >>> parse_options('["yes", "no"]', "row 0")
+    ['yes', 'no']
     """
     texts = _split_options(value) if isinstance(value, str) else value
     if (
@@ -159,7 +205,7 @@ def parse_options(value: Any, where: str) -> list[str]:
         raise SpeechIQError(
             where,
             f"the options {value!r:.200} cannot be parsed",
-            f"write a list of 2 to {len(ALPHABET)} texts, or one text such as '(A) yes (B) no'; {FIX}",
+            f"write a list of 2 to {len(ALPHABET)} texts, its JSON text, or one text such as '(A) yes (B) no'; {FIX}",
         )
     options = [" ".join(text.split()).rstrip("; ") for text in texts]
     marks = [_MARKED.fullmatch(text) for text in options]
@@ -169,6 +215,11 @@ def parse_options(value: Any, where: str) -> list[str]:
 
 
 def _split_options(text: str) -> list[str]:
+    try:
+        if isinstance(texts := json.loads(text), list):
+            return texts
+    except (ValueError, RecursionError):  # No JSON.
+        pass
     pattern = next((form for first, form in _MARKS.items() if first.match(text)), None)
     if pattern is None:
         return []
@@ -200,6 +251,9 @@ def parse_key(answer: str, options: Sequence[str], where: str) -> str:
     alone, marked = _LETTER.fullmatch(answer.upper()), _MARKED.fullmatch(answer[:4].upper() + answer[4:])
     if texts.count(plain) == 1:
         return letters[texts.index(plain)]
+    if texts.count(plain) > 1:
+        same = " and ".join(letter for letter, text in zip(letters, texts, strict=True) if text == plain)
+        raise SpeechIQError(where, f"the answer {answer!r:.80} is the text of the options {same}", FIX)
     if alone and alone[1] in letters:
         return alone[1]
     letter, text = (str(marked[1] or marked[2]), marked[3]) if marked else ("", "")

@@ -11,6 +11,7 @@ FROZEN = {
     ("grade_0_5", 1): "4f2979f805ddd921",
     ("pairwise", 1): "5ac4fe228887829d",
     ("points_1_10", 1): "c8da6f73c2a0a18c",
+    ("points_1_5", 1): "5f510442a87896b9",
     ("right_wrong", 1): "1a41af4944579e7d",
     ("same_task", 1): "6259e298dd6b038e",
 }
@@ -28,7 +29,7 @@ def test_a_rubric_of_speechiq_asks_for_its_verdict_in_the_last_line(name):
     rubric = read_rubric(name)
     assert rubric.name == name and rubric.version >= 1
     assert rubric.prompt.rstrip().splitlines()[-1] in ("Score: N", "Better: equal")
-    assert len(rubric.labels) == {"grade_0_5": 6, "right_wrong": 2, "points_1_10": 10}.get(name, 3)
+    assert len(rubric.labels) == {"grade_0_5": 6, "right_wrong": 2, "points_1_5": 5, "points_1_10": 10}.get(name, 3)
 
 
 def test_a_file_of_a_user_is_read_and_its_content_is_its_identity(tmp_path):

@@ -1,0 +1,116 @@
+"""Run a task with the prompt and settings behind numbers that others print.
+
+The presets are data, the files of `quoted/presets/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.suggestions import did_you_mean
+
+#: The key of metadata that names a preset.
+PRESET = "preset"
+FOLDER = Path(__file__).parents[1] / "quoted" / "presets"
+
+
+class TaskSettings(msgspec.Struct, forbid_unknown_fields=True):
+    """Hold the settings of one task, or of those that a pattern names: its prompt, generation settings and metadata."""
+
+    doc_to_text: str | None = None
+    generation_kwargs: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
+
+
+class Preset(msgspec.Struct, forbid_unknown_fields=True):
+    """Describe how others run and score tasks.
+
+    Attributes:
+        source: Where they say so.
+        tasks: Patterns of names, with spaces between them -> settings; later ones precede.
+        metrics: Category -> column by which they score.
+        differences: What differs all the same, a line each.
+    """
+
+    source: str
+    tasks: dict[str, TaskSettings]
+    metrics: dict[str, str]
+    differences: list[str]
+
+
+def list_presets() -> list[str]:
+    """Return the names of the presets of the package.
+
+    >>> list_presets()
+    ['lmms-eval', 'voicebench']
+    """
+    return sorted(file.stem.removeprefix("_") for file in FOLDER.glob("_*.yaml"))
+
+
+@cache
+def read_preset(name: str) -> Preset:
+    """Return a preset, or refuse an unknown one."""
+    if name not in list_presets():
+        fix = f"{did_you_mean(name, list_presets())}known are {', '.join(list_presets())}"
+        raise SpeechIQError(f"--metadata {PRESET}={name:.80}", "unknown", fix)
+    return msgspec.yaml.decode(FOLDER.joinpath(f"_{name}.yaml").read_bytes(), type=Preset)
+
+
+def find_settings(name: str, task: str) -> TaskSettings:
+    """Return the settings of a task, or refuse one that the preset does not know.
+
+    >>> find_settings("lmms-eval", "mmau_mini").generation_kwargs
+    {'max_gen_toks': 128}
+    >>> find_settings("voicebench", "mmau_mini")
+    Traceback (most recent call last):
+    ...
+    speechiq.core.errors.SpeechIQError: --metadata preset=voicebench: has no settings for task mmau_mini; leave out \
+the task or the preset, which is for voicebench_*
+    """
+    known = read_preset(name).tasks
+    found = [known[names] for names in known if any(fnmatchcase(task, pattern) for pattern in names.split())]
+    if not found:
+        patterns = dict.fromkeys(pattern for names in known for pattern in names.split())
+        widest = [each for each in patterns if not any(fnmatchcase(each, other) for other in patterns if other != each)]
+        raise SpeechIQError(
+            f"--metadata {PRESET}={name}",
+            f"has no settings for task {task}",
+            f"leave out the task or the preset, which is for {', '.join(widest)}",
+        )
+    merged = TaskSettings()
+    for settings in found:
+        merged = TaskSettings(
+            settings.doc_to_text or merged.doc_to_text,
+            merged.generation_kwargs | settings.generation_kwargs,
+            merged.metadata | settings.metadata,
+        )
+    return merged
+
+
+def with_preset(task: Mapping[str, Any], metadata: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a task's configuration and its `metadata` with the settings of the preset that the metadata name.
+
+    Args:
+        task: Configuration of lm-eval.
+        metadata: Of the task and of the user.
+        given: Those of the user, which precede the preset's.
+    """
+    settings = find_settings(str(metadata[PRESET]), str(task.get("task")))
+    prompt = {} if settings.doc_to_text is None else {"doc_to_text": settings.doc_to_text}
+    generation = {"generation_kwargs": task.get("generation_kwargs", {}) | settings.generation_kwargs}
+    return {**task, **prompt, **generation, "metadata": {**metadata, **settings.metadata, **given}}
+
+
+def describe_preset(name: str, categories: Iterable[str]) -> list[str]:
+    """Return the source of a preset and what differs from it all the same, and the metrics of these categories."""
+    preset = read_preset(name)
+    metrics = [f"{category}={preset.metrics[category]}" for category in categories if category in preset.metrics]
+    scored = [f"printed numbers are those of --metrics {','.join(metrics)}"] if metrics else []
+    return [f"preset {name} ({preset.source})", *(f"differs: {line}" for line in preset.differences), *scored]

@@ -1,0 +1,172 @@
+"""The sets that model cards quote: each loads rows of its card, and refuses what cannot be scored."""
+
+import importlib.util
+
+import pytest
+from lm_eval.tasks._yaml_loader import load_yaml
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks.catalog.suite import HERE
+from speechiq.siq_tasks.catalog.tasks import list_tasks
+from speechiq.siq_tasks.loaders.question_columns import read_columns
+from speechiq.siq_tasks.task import SpeechTask
+from speechiq.siq_tasks.task_files import read_task
+from tests.cards.tables import find_card, names, read_card, write_card
+from tests.siq_tasks.conftest import encode
+
+FILES = {file.stem: file for file in HERE.joinpath("quoted").rglob("[!_]*.yaml")}
+TASKS = {task.name: task for task in list_tasks(check_files=False) if task.name in FILES}
+AUDIO = [encode(1 + i / 10) for i in range(8)]
+IFEVAL = "voicebench_ifeval"
+has_checks = importlib.util.find_spec("langdetect") and importlib.util.find_spec("immutabledict")
+
+
+@pytest.fixture(scope="module")
+def own_cache(tmp_path_factory):
+    """One clip folder for all sets of this file."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SIQ_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("HF_DATASETS_CACHE", str(tmp_path_factory.mktemp("datasets")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory):
+    """Data set -> a local copy of its card's schema."""
+    return {
+        splits[0].dataset: write_card(tmp_path_factory.mktemp(name), splits, AUDIO)
+        for name, splits in ((name, read_card(name)) for name in names())
+    }
+
+
+def load(name, **metadata):
+    config = load_yaml(FILES[name], resolve_func=True)
+    return SpeechTask(config=config | {"metadata": config.get("metadata", {}) | metadata})
+
+
+def load_from(hub, name, **metadata):
+    return load(name, dataset_path=hub[read_task(FILES[name])["metadata"]["dataset_path"]], **metadata)
+
+
+def changed(tmp_path, task, **columns):
+    """A task on a copy of its card whose columns have other values in the first rows."""
+    splits = [
+        split._replace(
+            rows=[
+                row | {name: values[i] for name, values in columns.items() if i < len(values)}
+                for i, row in enumerate(split.rows)
+            ]
+        )
+        for split in find_card(task)
+        if task in split.tasks
+    ]
+    return load(task, dataset_path=write_card(tmp_path, splits, AUDIO))
+
+
+def test_every_set_is_in_a_suite_of_its_own_with_a_readme():
+    assert {task.suite for task in TASKS.values()} == {"mmsu", "mmau", "mmar", "bigbenchaudio", "voicebench"}
+    for task in TASKS.values():
+        assert task.suite in task.groups and HERE.joinpath("quoted", task.suite, "README.md").is_file()
+    nine = {"alpacaeval", "commoneval", "wildvoice", "sd_qa", "mmsu", "openbookqa", "ifeval", "advbench"}
+    nine |= {"bbh_yes_no", "bbh_hyperbaton"}
+    assert {task.category for task in TASKS.values() if task.suite == "voicebench"} == nine
+    assert len([task for task in TASKS.values() if "voicebench_sd_qa" in task.groups]) == 11
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_card_has_what_the_task_names(name):
+    about = read_task(FILES[name])["metadata"]
+    splits = [split for split in find_card(name) if name in split.tasks]
+    assert splits[0].dataset == about["dataset_path"]
+    assert {split.config for split in splits} == {about.get("dataset_name", "default")}
+    assert {split.split for split in splits} == set(about.get("split", "test").split("+"))
+    groups = [field if isinstance(field, str) else field["column"] for field in about.get("group_columns", {}).values()]
+    cluster, text = about.get("cluster_column"), about.get("text_column")
+    wanted = {"audio", *read_columns(about).names, *groups, *about.get("where", {}), cluster, text} - {None}
+    assert all(wanted <= split.columns.keys() for split in splits)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_every_set_loads_rows_of_its_card(own_cache, hub, name):
+    if name == IFEVAL and not has_checks:
+        pytest.skip("the packages of IFEval's checks are not installed")
+    task = load_from(hub, name)
+    docs = list(task.eval_docs)
+    rows = [row for split in find_card(name) if name in split.tasks for row in split.rows]
+    where = task.config.metadata.get("where", {})
+    assert len(docs) == len(rows) if not where else 2 <= len(docs) < len(rows)
+    prompts = [task.doc_to_text(doc) for doc in docs]
+    assert all(prompt.count("<audio>") == 1 for prompt in prompts)
+    if task.config.metadata["suite"] in ("voicebench", "bigbenchaudio"):
+        words = [row["prompt"] for row in rows if "prompt" in row]
+        assert not any(text in prompt for text in words for prompt in prompts), "the query is to be heard"
+        asked = [item.get("question", "") for doc in docs for item in task.doc_to_audio(doc)]
+        assert not any(text in question for text in words for question in asked)
+
+
+def test_options_come_from_columns_json_lists_and_letters(own_cache, hub):
+    docs = {doc["question_id"]: doc for doc in load_from(hub, "mmsu_choice").eval_docs}
+    assert docs["mmsu/00000"]["options"] == ["water", "morning", "garden", "never"]
+    assert [docs[f"mmsu/0000{i}"]["gold"] for i in range(3)] == ["C", "B", "A"]
+    docs = {doc["question_id"]: doc for doc in load_from(hub, "mmau_mini").eval_docs}
+    assert docs["mmau_mini/00002"]["options"][2] == "wait, and then leave" and docs["mmau_mini/00002"]["gold"] == "C"
+    assert docs["mmau_mini/00001"]["options"] == ["piano", "violin"]
+    docs = {doc["question_id"]: doc for doc in load_from(hub, "mmar_choice").eval_docs}
+    assert docs["mmar/00000"]["options"][0] == "The joke is on the speaker"
+    assert docs["mmar/00000"]["cluster"] == docs["mmar/00001"]["cluster"] != docs["mmar/00002"]["cluster"]
+    spoken = load_from(hub, "voicebench_bbh_hyperbaton").eval_docs
+    assert {(*doc["options"], doc["gold"]) for doc in spoken} == {("A", "B", "A"), ("A", "B", "B")}
+
+
+def test_regions_and_fields_of_cards_are_groups(own_cache, hub):
+    doc = load_from(hub, "voicebench_sd_qa_ind_n").eval_docs[0]
+    assert doc["region"] == "ind_n"
+    task = load_from(hub, "mmsu_choice")
+    assert task.config.metadata["group_by"] == ["ability", "field", "skill"]
+    assert {doc["field"] for doc in task.eval_docs} == {"Linguistics", "Paralinguistics"}
+
+
+BAD = {
+    "no option": ("mmau_mini", {"answer": ["a sheep"]}, "row 0: the answer 'a sheep' is not one of the options"),
+    "two options": (
+        "mmau_mini",
+        {"choices": ['["a dog", "a cat", "A dog."]']},
+        "row 0: the answer 'a dog' is the text of the options A and C",
+    ),
+    "JSON that is cut off": (
+        "mmau_mini",
+        {"choices": ['["a dog", "a cat"']},
+        """row 0: the options '["a dog", "a cat"' cannot be parsed""",
+    ),
+    "JSON of another kind": ("mmau_mini", {"choices": ['{"A": "a dog"}']}, "cannot be parsed"),
+    "no options": ("mmsu_choice", {f"choice_{letter}": [""] for letter in "abcd"}, "row 0: the options [] cannot"),
+    "an empty prompt": ("voicebench_openbookqa", {"prompt": ["A. ice B. stone", "  "]}, "row 1: the question is ' '"),
+    "an empty prompt without a reference": (
+        "voicebench_wildvoice",
+        {"prompt": ["What?", ""]},
+        "row 1: the question is ''",
+    ),
+    "a letter too many": ("voicebench_openbookqa", {"reference": ["E"]}, "row 0: the answer 'E' is not one of"),
+    "another answer": ("bigbenchaudio_navigate", {"official_answer": [""] * 3}, "row 2: the answer is '', not a text"),
+}
+
+
+@pytest.mark.parametrize(("name", "columns", "message"), BAD.values(), ids=BAD)
+def test_a_row_that_cannot_be_scored_is_named_in_one_line(own_cache, tmp_path, name, columns, message):
+    with pytest.raises(SpeechIQError) as refused:
+        changed(tmp_path, name, **columns)
+    assert message in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_a_region_that_does_not_exist_is_named_with_those_that_do(own_cache, hub):
+    with pytest.raises(
+        SpeechIQError, match=r"no split 'narnia'; it has .*aus.*zaf.*; give --metadata split="
+    ) as refused:
+        load_from(hub, "voicebench_sd_qa_aus", split="narnia")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("count", [1, 27, "four", True])
+def test_a_number_of_spoken_options_that_cannot_be_is_refused(own_cache, hub, count):
+    with pytest.raises(SpeechIQError, match=r"metadata\.spoken_options: .* is not a number from 2 to 26"):
+        load_from(hub, "voicebench_openbookqa", spoken_options=count)
