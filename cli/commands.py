@@ -55,6 +55,8 @@ COMMANDS = {
         "study.unanswerable:unanswerable",
         "Find questions without an answer, and count who answers them all the same.",
     ),
+    "publish": Entry("", "Publish results that others can check, and freeze norms."),
+    "publish norms": Entry("publish.norms:norms", "Freeze norms under a name and an edition."),
     "list": Entry("", "List systems, tasks and norms, or show one of them."),
     "list systems": Entry("listing:systems", "List engines, demo models, controls and voices."),
     "list tasks": Entry("listing:tasks", "List the tasks of the suite, or show tasks and their data sets."),
@@ -75,7 +77,7 @@ COMMANDS = {
 #: Heading in `siq --help` -> the commands below it.
 PANELS = {
     "Run": ("eval", "run", "demo"),
-    "Score": ("score", "compare", "judge", "study"),
+    "Score": ("score", "compare", "judge", "study", "publish"),
     "Prepare": ("list", "data", "paper"),
     "Machine": ("doctor", "store"),
 }
