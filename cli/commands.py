@@ -56,6 +56,7 @@ COMMANDS = {
         "Find questions without an answer, and count who answers them all the same.",
     ),
     "publish": Entry("", "Publish results that others can check, and freeze norms."),
+    "publish runs": Entry("publish.runs:runs", "Write the results of systems in a form that others can check."),
     "publish norms": Entry("publish.norms:norms", "Freeze norms under a name and an edition."),
     "list": Entry("", "List systems, tasks and norms, or show one of them."),
     "list systems": Entry("listing:systems", "List engines, demo models, controls and voices."),
