@@ -130,13 +130,13 @@ def read_folder(root: Path) -> list[Published]:
     Raises:
         SpeechIQError: There is none, or one cannot be read.
     """
-    found = [Published(folder, read_result(folder)) for folder in list_results(root)]
+    found = [Published(folder, read_result(folder)) for folder in _list_results(root)]
     if not found:
         raise SpeechIQError(f"{str(root)!r}", f"has no result ({FILE})", "give the folder of `siq publish runs`")
     return sorted(found, key=lambda each: (each.result.system, each.result.date))
 
 
-def list_results(root: Path) -> list[Path]:
+def _list_results(root: Path) -> list[Path]:
     """Return the folders of results at or below a folder: itself, those of a system, or of all systems."""
     files = [root / FILE, *sorted(root.glob(f"*/{FILE}")), *sorted(root.glob(f"*/*/{FILE}"))]
     return [file.parent for file in files if exists(file)]

@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import io
 import math
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +17,19 @@ from speechiq.reducer.publishing.schema import RowFile
 from speechiq.reducer.runs.judged import read_stored
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.rows import read_rows
-from speechiq.reducer.runs.samples import CLUSTER
+from speechiq.reducer.runs.samples import CLUSTER, FLAGS, FLOOR
 
 ENDING = ".jsonl.gz"
 #: Bytes of the largest file of rows, without compression.
-LARGEST = 2**28
+LARGEST = 2**26
 #: Texts of a row, kept on request: what the system wrote, and what filters made of it.
 TEXTS = ("resps", "filtered_resps")
-NOT_COLUMNS = ("doc_id",)
 
 
 def pack_rows(task: TaskRun, *, texts: bool) -> tuple[RowFile, bytes]:
     """Return the description and the compressed content of a task's rows, sorted by item.
 
-    A row has its item, groups, cluster and all numbers, and with `texts` the whole doc without the place of its audio
+    A row has its item, groups, cluster and columns, and with `texts` the whole doc without the place of its audio
     file, and what the system wrote.
 
     Raises:
@@ -70,11 +68,8 @@ def unpack_rows(path: Path, about: RowFile) -> bytes:
 
 
 def _select(row: dict[str, Any], task: TaskRun, texts: bool) -> dict[str, Any]:
-    columns = {
-        key: value
-        for key, value in row.items()
-        if isinstance(value, int | float) and not isinstance(value, bool) and key not in NOT_COLUMNS
-    }
+    known = {*task.signs, *FLAGS, FLOOR, *(measure.column for measure in task.category.extra_columns)}
+    columns = {key: row[key] for key in known & row.keys()}
     doc, stored = row["doc"], read_stored(row.get("filtered_resps"))
     if texts:
         audio = {key: value for key, value in (doc.get("audio") or {}).items() if key != "path"}
@@ -94,8 +89,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def names_of(files: Iterable[Path]) -> set[str]:
-    """Return the tasks that files of rows are named after."""
-    return {file.name.removesuffix(ENDING) for file in files}

@@ -37,7 +37,7 @@ class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     openness: Literal["open", "weights", "closed"] | None = None
     parameters: Annotated[float, msgspec.Meta(gt=0, le=1e6)] | None = None
     license: Text | None = None
-    url: Annotated[str, msgspec.Meta(pattern="^https?://[!-~]+$", max_length=500)] | None = None
+    url: Annotated[str, msgspec.Meta(pattern="^https?://[^\\s<>\"'`]+$", max_length=500)] | None = None
     withdrawn: dict[str, Text] = {}
 
 
@@ -175,7 +175,7 @@ class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         speechiq: Version of speechiq that made the result.
         draws: Number of bootstrap draws of the intervals.
         seed: Seed of the draws.
-        norms: The norms of SIQ; None without them, and then there is no SIQ.
+        norms: The norms of SIQ; None without them, and then SIQ is None too.
         suites: Suite -> its scores.
         tasks: The tasks, by name.
     """

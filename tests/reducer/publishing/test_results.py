@@ -18,6 +18,8 @@ from tests.commands import refusal, siq
 from tests.reducer.conftest import levels, write_run
 
 SKILLS = {"best": 0.9, "middle": 0.5, "worst": 0.1}
+SECRET = {"apply": {"token": "secret"}}
+COLUMNS = {level: {"repetition": math.nan} for level in ("remember", "understand", "apply")}
 DECLARATION = """
 all: {contamination: none known, interests: none}
 systems: {best: {openness: weights, parameters: 0.5, withdrawn: {apply: wrong prompt}}}
@@ -27,9 +29,8 @@ systems: {best: {openness: weights, parameters: 0.5, withdrawn: {apply: wrong pr
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
     for name, skill in SKILLS.items():
-        write_run(
-            tmp_path / "runs" / name, levels(skill, clips=6), system=name, metadata={"apply": {"token": "secret"}}
-        )
+        scores = levels(skill, clips=6)
+        write_run(tmp_path / "runs" / name, scores, system=name, metadata=SECRET, columns=COLUMNS)
     siq("score", tmp_path / "runs", "--save-norms", tmp_path / "draft.json", "--bootstrap", 0)
     siq("publish", "norms", tmp_path / "draft.json", "-o", tmp_path / "mine@1.json", "--example")
     (tmp_path / "declaration.yaml").write_text(DECLARATION)
@@ -89,7 +90,8 @@ def test_rows_have_texts_only_on_request(runs):
                 rows = [json.loads(line) for line in unpack_rows(file, task.rows).splitlines()]
                 assert len(rows) == task.rows.count and task.rows.texts is has
                 assert all(("text" in row["doc"]) is has and ("resps" in row) is has for row in rows)
-                assert all(row["other"] is None for row in rows), "JSON has no NaN"
+                assert all(row["repetition"] is None for row in rows), "JSON has no NaN"
+                assert all("other" not in row for row in rows), "a column that no task declares"
                 assert b"/no/such" not in gzip.decompress(file.read_bytes())
 
 
