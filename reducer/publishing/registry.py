@@ -22,7 +22,7 @@ from speechiq.reducer.stats.grid import Column, Grid
 
 #: Share of rows with a fraction that two systems never have in common, from so many rows on.
 COPIED, FEWEST_ROWS = 0.95, 10
-#: Number of rows from which on equal rows everywhere are no chance, even without fractions.
+#: Number of rows from which on equal rows everywhere are copies, even without fractions.
 FEWEST_EQUAL = 100
 COLUMNS = (
     Column("system", "System"),
