@@ -55,6 +55,12 @@ COMMANDS = {
         "study.unanswerable:unanswerable",
         "Find questions without an answer, and count who answers them all the same.",
     ),
+    "publish": Entry("", "Publish results that others can check, and freeze norms."),
+    "publish runs": Entry("publish.runs:runs", "Write the results of systems in a form that others can check."),
+    "publish check": Entry("publish.check:check", "Check published results: compute every score again from its rows."),
+    "publish export": Entry("publish.export:export", "Write published results in the forms of other tools."),
+    "publish init": Entry("publish.init:init", "Write the files of a repository of results, such as its checks."),
+    "publish norms": Entry("publish.norms:norms", "Freeze norms under a name and an edition."),
     "list": Entry("", "List systems, tasks and norms, or show one of them."),
     "list systems": Entry("listing:systems", "List engines, demo models, controls and voices."),
     "list tasks": Entry("listing:tasks", "List the tasks of the suite, or show tasks and their data sets."),
@@ -75,7 +81,7 @@ COMMANDS = {
 #: Heading in `siq --help` -> the commands below it.
 PANELS = {
     "Run": ("eval", "run", "demo"),
-    "Score": ("score", "compare", "judge", "study"),
+    "Score": ("score", "compare", "judge", "study", "publish"),
     "Prepare": ("list", "data", "paper"),
     "Machine": ("doctor", "store"),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -15,6 +15,9 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import shorten
 from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.registry import KINDS, Backend, list_backends
+
+if TYPE_CHECKING:
+    from speechiq.reducer.scores.norms import Norms
 
 #: Kind of engine -> what it is, and how its options begin.
 STAGES = {
@@ -188,7 +191,7 @@ def norms(
     """
     from speechiq.reducer.scores.norms import SHIPPED, read
 
-    summaries = [_summarize(read(shown).content) for shown in ([name] if name else SHIPPED)]
+    summaries = [_summarize(read(shown)) for shown in ([name] if name else SHIPPED)]
     if json:
         return print_json(summaries[0] if name else summaries)
     if name is None:
@@ -199,7 +202,7 @@ def norms(
                 max(level["clips"] for level in levels),
                 [task["task"] for level in levels for task in level["tasks"]],
             )
-            rows.append([each["name"], len(each["systems"]), clips, ", ".join(names), shorten(each["sha256"])])
+            rows.append([each["name"], len(each["population"]), clips, ", ".join(names), shorten(each["sha256"])])
         print_table("Norms", ["Name", "Systems", "Clips", "Tasks", "sha256"], rows)
         return show("Use: siq score RUNS --norms NAME. Details: siq list norms NAME")
     levels = summaries[0].pop("levels")
@@ -217,10 +220,14 @@ def norms(
         show(", ".join(f"{key}: {value}" for key, value in task.items() if value is not None))
 
 
-def _summarize(norms: dict[str, Any]) -> dict[str, Any]:
+def _summarize(norms: Norms) -> dict[str, Any]:
     """Return the content of norms with numbers of clips and questions in the place of their names."""
     levels = {
         level: about | {"clips": len(about["clips"]), "questions": sum(map(len, about["questions"].values()))}
-        for level, about in norms["levels"].items()
+        for level, about in norms.content["levels"].items()
     }
-    return {key: value for key, value in norms.items() if key != "schema"} | {"levels": levels}
+    return {key: value for key, value in norms.content.items() if key != "schema"} | {
+        "name": norms.label,
+        "population": norms.systems,
+        "levels": levels,
+    }

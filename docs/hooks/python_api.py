@@ -46,6 +46,7 @@ TOPICS = {
             "speechiq.reducer.studies.judges.position_bias": ["measure", "PositionBias"],
             "speechiq.reducer.tables.terminal": ["print_grid"],
             "speechiq.reducer.tables.dashboards": ["write_harness"],
+            "speechiq.reducer.publishing": None,
             "speechiq.reducer.report.study": ["Study", "gather"],
             "speechiq.reducer.report.build": ["build", "compose", "render", "write"],
         },

@@ -132,7 +132,8 @@ def _describe_scale(scoreboard: Scoreboard) -> dict[str, Any]:
         "rule": scale and scale.rule,
         "norms": norms
         and {
-            "name": norms.name,
+            "name": norms.label,
+            "example": norms.example,
             "sha256": norms.sha256,
             "systems": norms.systems,
             "match": {aspect: aspect not in mismatched for aspect in ASPECTS},

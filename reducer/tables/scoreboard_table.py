@@ -192,8 +192,7 @@ def _name_norms(scoreboard: Scoreboard) -> Iterator[str]:
         parts = {"match": [of for of in ASPECTS if of not in differ], "DIFFER": [of for of in ASPECTS if of in differ]}
         shown = "; ".join(f"{', '.join(aspects)} {word}" for word, aspects in parts.items() if aspects)
         systems = count_of(len(norms.systems), "system")
-        line = f"on the scale of norms {norms.name!r} ({shorten(norms.sha256)}) of {systems}: {shown}"
-        yield Important(line) if differ else line
+        yield Important(f"norms: {norms.title} of {systems}: {shown}")
 
 
 def _name_excluded(scoreboard: Scoreboard) -> Iterator[str]:

@@ -92,7 +92,7 @@ def test_versions_are_printed_without_torch():
         (["list", "tasks", "siq_demo_aply"], "did you mean siq_demo_apply?"),
         (["list", "tasks", "earnings2"], "did you mean earnings22?"),
         (["score", ".", "--weights", "equl"], "did you mean equal?"),
-        (["list", "norms", "dmeo"], "did you mean demo?"),
+        (["list", "norms", "dmeo"], "did you mean demo@1?"),
         (["data", "check", "q.jsonl", "--dataset", "medasrr"], "did you mean medasr?"),
     ],
 )
@@ -105,7 +105,7 @@ def test_a_near_miss_is_answered_with_the_name_that_exists(arguments, near):
 def test_names_are_completed():
     assert complete_tasks("siq_demo_ap") == ["siq_demo_apply"]
     assert "siq_demo,siq_all" in complete_tasks("siq_demo,siq_al")
-    assert complete_norms("d") == ["demo"]
+    assert complete_norms("d") == ["demo@1"]
     assert "letter:B" in complete_system("let") and "gold+" in complete_system("go")
     assert "gold+openai:" in complete_system("gold+op")
 

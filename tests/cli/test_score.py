@@ -222,7 +222,7 @@ def test_bad_input_is_one_line(two_runs, monkeypatch, capsys, spoil, message):
         (["{root}/empty"], "no SpeechIQ results"),
         (["{root}", "--weights", "magic"], "unknown rule of level weights 'magic'"),
         (["{root}", "--norms", "magic"], "no norms 'magic'"),
-        (["{root}", "--norms", "demo"], "14 of 14 items of norms 'demo' are not in system 'bad'"),
+        (["{root}", "--norms", "demo"], "14 of 14 items of norms 'demo@1' are not in system 'bad'"),
         (["{root}", "--norms", "demo", "--weights", "equal"], "these norms were built with"),
         (["{root}", "--bootstrap", "3"], "3 draws are too few for a 95 % interval"),
         (["{root}", "-o", "{root}/no/such/siq.json"], "cannot write"),

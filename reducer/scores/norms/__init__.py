@@ -2,6 +2,6 @@
 
 from speechiq.reducer.scores.norms.file import SHIPPED, read, write
 from speechiq.reducer.scores.norms.match import compare
-from speechiq.reducer.scores.norms.norms import LevelNorms, Norms, build
+from speechiq.reducer.scores.norms.norms import LevelNorms, Norms, build, freeze
 
-__all__ = ["SHIPPED", "LevelNorms", "Norms", "build", "compare", "read", "write"]
+__all__ = ["SHIPPED", "LevelNorms", "Norms", "build", "compare", "freeze", "read", "write"]

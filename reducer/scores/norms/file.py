@@ -13,7 +13,7 @@ from speechiq.core.files.checksummed import content_sha256, read_checksummed
 from speechiq.core.files.plain import exists, write_whole
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.scores.levels import LEVELS
-from speechiq.reducer.scores.norms.norms import SCHEMA, VERSION, Norms
+from speechiq.reducer.scores.norms.norms import FEWEST_FROZEN, SCHEMA, VERSION, Norms
 from speechiq.reducer.scores.scale import ROUNDING, share_out
 
 SHIPPED = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.json"))}
@@ -35,7 +35,7 @@ def read(place: str | Path) -> Norms:
     Raises:
         SpeechIQError: The file does not exist, or `write` did not write it like this.
     """
-    path = SHIPPED.get(str(place), Path(place))
+    path = _find_shipped(str(place)) or Path(place)
     if not exists(path):
         raise SpeechIQError(
             f"no norms {str(place)!r}",
@@ -52,9 +52,18 @@ def read(place: str | Path) -> Norms:
     return norms
 
 
+def _find_shipped(label: str) -> Path | None:
+    """Return the file of norms of the package; without an edition, the newest."""
+    editions = [shipped for shipped in SHIPPED if label in (shipped, shipped.rpartition("@")[0])]
+    return SHIPPED[max(editions, key=lambda shipped: int(shipped.rpartition("@")[2]))] if editions else None
+
+
 def _find_fault(norms: Norms, recorded: str) -> str | None:
-    if not all(map(str.isprintable, (norms.name, norms.rule, norms.excluded or "", *norms.systems))):
+    texts = (norms.name, norms.date or "", norms.rule, norms.excluded or "", *norms.systems)
+    if not all(map(str.isprintable, texts)):
         return "it has a name that does not print"
+    if norms.edition is not None and len(norms.population) < FEWEST_FROZEN and not norms.example:
+        return f"frozen norms of fewer than {FEWEST_FROZEN} systems that are not an example"
     if list(norms.levels) != list(LEVELS):
         return f"its levels are {', '.join(norms.levels) or 'none'}, not {', '.join(LEVELS)}"
     for level, level_norms in norms.levels.items():

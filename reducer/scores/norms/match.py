@@ -25,7 +25,7 @@ def compare(norms: Norms, systems: Sequence[System]) -> list[Mismatch]:
     """
     refuse_missing(systems)
     _refuse_other_measures(norms, systems)
-    other = f"norms {norms.name!r}"
+    other = f"norms {norms.label!r}"
     found = []
     for system in systems:
         conditions = by_level(system)
@@ -44,7 +44,7 @@ def _refuse_other_measures(norms: Norms, systems: Sequence[System]) -> None:
     for level, category in levels_of(systems).items():
         if category.column != (theirs := norms.levels[level].metric):
             raise SpeechIQError(
-                f"norms {norms.name!r} score {level} by {theirs!r} and these runs are scored by {category.column!r}",
+                f"norms {norms.label!r} score {level} by {theirs!r} and these runs are scored by {category.column!r}",
                 f"give --metrics {level}={theirs}, or build norms with --metrics {level}={category.column}",
             )
 

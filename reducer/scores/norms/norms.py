@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +13,8 @@ import msgspec
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.checksummed import add_checksum, shorten
+from speechiq.core.files.checksummed import add_checksum, content_sha256, shorten
+from speechiq.core.ids import PLAIN
 from speechiq.reducer.runs.conditions import Scalar, by_level, compare_systems, summarize
 from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.runs.systems import System
@@ -20,6 +24,23 @@ from speechiq.reducer.scores.score_matrix import align, levels_of
 
 SCHEMA = "speechiq-norms"
 VERSION = 1
+#: Systems below which a frozen population is an example: each system moves the scale a lot.
+FEWEST_FROZEN = 10
+EDITION = re.compile("[1-9][0-9]{0,5}")
+
+
+class Member(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Hold one system of the population.
+
+    Attributes:
+        system: Its name.
+        date: Day of its newest run, UTC; None if it was not recorded.
+        sha256: Digest of its raw scores, level -> item -> score; None if it was not recorded.
+    """
+
+    system: str
+    date: str | None
+    sha256: str | None
 
 
 class LevelNorms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,15 +79,21 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
     Attributes:
         name: Name of the norms.
+        edition: Number from 1 of frozen norms (`freeze`); None for a draft.
+        example: Whether the population is too small for a reference and only shows how norms work.
+        date: Day on which they were frozen, UTC; None for a draft.
         rule: Rule of the level weights, as for `scale.share_out`.
-        systems: Names of the pool's systems, sorted.
+        population: The systems, sorted by name.
         excluded: The sha256 of the unanswerable set whose questions were left out of Apply; None without one.
         levels: Level -> its norms, in the order of `LEVELS`.
     """
 
     name: str
+    edition: int | None
+    example: bool
+    date: str | None
     rule: str
-    systems: list[str]
+    population: list[Member]
     excluded: str | None
     levels: dict[str, LevelNorms]
 
@@ -81,9 +108,19 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         return str(self.content["sha256"])
 
     @property
+    def systems(self) -> list[str]:
+        """Return the names of the population's systems, sorted."""
+        return [member.system for member in self.population]
+
+    @property
+    def label(self) -> str:
+        """Return the name, with the edition of frozen norms: `demo@1`."""
+        return self.name if self.edition is None else f"{self.name}@{self.edition}"
+
+    @property
     def title(self) -> str:
-        """Return name and short hash, for tables."""
-        return f"{self.name} ({shorten(self.sha256)})"
+        """Return label and short hash, for tables; says of an example that it is one."""
+        return f"{self.label} ({'example, ' * self.example}{shorten(self.sha256)})"
 
     @property
     def items(self) -> dict[str, set[Item]]:
@@ -108,7 +145,7 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
             if not weights.any():
                 raise SpeechIQError(
                     f"level {level}",
-                    f"none of the {len(weights)} clips shared with norms {self.name!r} separates systems",
+                    f"none of the {len(weights)} clips shared with norms {self.label!r} separates systems",
                     "run all clips of the norms",
                 )
             levels[level] = LevelScale(weights, stored.mean, stored.std, stored.weight, stored.spread)
@@ -144,7 +181,46 @@ def build(systems: Iterable[System], name: str, rule: str = DEFAULT_RULE) -> Nor
         )
         for level, level_scale in scale.levels.items()
     }
-    return Norms(name, rule, list(pool.systems), systems[0].excluded, levels)
+    population = sorted(map(_describe_member, systems), key=lambda member: member.system)
+    return Norms(name, None, False, None, rule, population, systems[0].excluded, levels)
+
+
+def freeze(norms: Norms, label: str, *, example: bool = False) -> Norms:
+    """Return norms with a name and an edition, which no later norms may have.
+
+    Args:
+        norms: Norms of `build`.
+        label: Name and edition, `NAME@NUMBER`.
+        example: Whether the norms are only an example; else they need `FEWEST_FROZEN` systems.
+
+    Raises:
+        SpeechIQError: The label has another form, the norms are frozen already, or their population is too small.
+    """
+    name, _, edition = label.rpartition("@")
+    if not (PLAIN.fullmatch(name) and EDITION.fullmatch(edition)):
+        raise SpeechIQError(
+            f"norms {label!r}", "not a name with an edition", "name the file NAME@1.json; the next one is NAME@2.json"
+        )
+    if norms.edition is not None:
+        raise SpeechIQError(
+            f"norms {norms.label!r}", "they are frozen", "save new norms with `siq score --save-norms`, and freeze them"
+        )
+    if len(norms.population) < FEWEST_FROZEN and not example:
+        raise SpeechIQError(
+            f"norms {norms.name!r}",
+            f"a population of {len(norms.population)} systems, fewer than {FEWEST_FROZEN}",
+            "add systems, or say with --example that they are an example",
+        )
+    today = datetime.now(UTC).date().isoformat()
+    return msgspec.structs.replace(norms, name=name, edition=int(edition), example=example, date=today)
+
+
+def _describe_member(system: System) -> Member:
+    dates = [datetime.fromtimestamp(task.date, UTC).date().isoformat() for task in system.tasks]
+    scores = {
+        level: {json.dumps(item): items[item] for item in sorted(items)} for level, items in system.scores.items()
+    }
+    return Member(system.name, max(dates, default=None), content_sha256(scores))
 
 
 def _tasks(systems: Iterable[System]) -> dict[str, list[dict[str, Scalar]]]:

@@ -72,7 +72,7 @@ def _scale_of(norms: Norms | None, pool: ScoreMatrix) -> Scale | None:
     for level, clips in pool.clips.items():
         if others := set(clips) - norms.levels[level].clips.keys():
             raise SpeechIQError(
-                f"norms {norms.name!r} do not have clip {min(others)!r} of these runs",
+                f"norms {norms.label!r} do not have clip {min(others)!r} of these runs",
                 fix="leave --norms out, or give norms of the same data set",
             )
     return norms.scale_of(pool.clips)

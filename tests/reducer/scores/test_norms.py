@@ -219,7 +219,7 @@ def test_norms_are_built_from_equal_terms_alone(tmp_path, pool):
         norms.build(pool, "\x1b[2J")
 
 
-def change(*keys: str, value: object) -> Callable[[dict], None]:
+def change(*keys: str | int, value: object) -> Callable[[dict], None]:
     def apply(content: dict) -> None:
         for key in keys[:-1]:
             content = content[key]
@@ -245,8 +245,9 @@ UNFIT = {
     "a rule that is none": (change("rule", value="magic"), "unknown rule of level weights 'magic'"),
     "a rule that does not print": (change("rule", value="1,2,\x0b1"), "a name that does not print"),
     "a name that does not print": (change("name", value="\x1b[2J"), "a name that does not print"),
-    "a system that does not print": (change("systems", value=["\x1b[2J", "b"]), "a name that does not print"),
+    "a system that does not print": (change("population", 0, "system", value="\x1b[2J"), "a name that does not print"),
     "a set that does not print": (change("excluded", value="\x1b[2J"), "a name that does not print"),
+    "an edition of few systems": (change("edition", value=1), "frozen norms of fewer than 10 systems that are not an"),
     "whole numbers": (change("levels", "remember", "mean", value=0), "not in the form that speechiq writes"),
 }
 
@@ -285,11 +286,12 @@ def test_files_edited_by_hand_are_refused(tmp_path, built, edit, message):
 def test_the_norms_of_the_demo_come_with_the_package(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     demo = norms.read("demo")
-    assert demo.name == "demo" and len(demo.systems) == 5
+    assert demo.label == "demo@1" and len(demo.systems) == 5 and demo.example
+    assert norms.read("demo@1").sha256 == demo.sha256
     assert {level: len(of.clips) for level, of in demo.levels.items()} == dict.fromkeys(LEVELS, 14)
     assert sum(map(len, demo.levels["apply"].questions.values())) == 42
     for place in ("nowhere.json", "x" * 300):
-        with pytest.raises(SpeechIQError, match=rf"no norms '{place}'.*come with speechiq \(demo\)"):
+        with pytest.raises(SpeechIQError, match=rf"no norms '{place}'.*come with speechiq \(demo@1\)"):
             norms.read(place)
 
 
@@ -298,6 +300,32 @@ def test_the_rules_weigh_the_norms_systems_not_those_on_the_page(tmp_path, pool,
     alone = rank(new(tmp_path), norms=norms.read(tmp_path / "norms.json"))
     for rule, weights in weights_by_rule(alone).items():
         assert weights == level_weights(align(pool).raw, rule)
+
+
+def test_frozen_norms_have_an_edition_a_date_and_digests_of_their_population(tmp_path, pool, built):
+    few = norms.freeze(built, "pool@1", example=True)
+    assert few.title == f"pool@1 (example, {few.sha256[:12]})" and built.title == f"pool ({built.sha256[:12]})"
+    assert few.date and few.levels == built.levels and [member.system for member in few.population] == sorted(SKILLS)
+    assert [member.date for member in few.population] == ["1970-01-01"] * 3
+    again = norms.build(pool, "pool")
+    assert again.population == built.population and len({member.sha256 for member in built.population}) == 3
+    many = norms.build([pool[0]._replace(name=f"s{n}") for n in range(9)] + pool[1:2], "many")
+    assert norms.freeze(many, "many@12").label == "many@12"
+
+
+@pytest.mark.parametrize(
+    ("label", "fault"),
+    [
+        ("pool@1", "a population of 3 systems, fewer than 10"),
+        *((label, "not a name with an edition") for label in ("pool", "pool@", "pool@0", "pool@x", "@1", "a/b@1")),
+    ],
+)
+def test_norms_without_an_edition_or_of_few_systems_are_not_frozen(built, label, fault):
+    with pytest.raises(SpeechIQError) as refused:
+        norms.freeze(built, label)
+    assert refused.value.fault == fault
+    with pytest.raises(SpeechIQError, match="they are frozen"):
+        norms.freeze(norms.freeze(built, "pool@1", example=True), "pool@2", example=True)
 
 
 def test_norms_that_leave_a_set_out_want_scores_that_do(tmp_path):

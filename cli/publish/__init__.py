@@ -1,0 +1,1 @@
+"""Publish results in a form that others can check."""

@@ -1,0 +1,1 @@
+"""Write published results in the forms of other tools."""

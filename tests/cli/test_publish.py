@@ -1,0 +1,87 @@
+"""`siq publish`: frozen norms, and a registry of results."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from importlib.metadata import version
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from speechiq.cli.main import app
+from speechiq.reducer.publishing.declarations import read
+from speechiq.reducer.scores import norms
+from tests.commands import refusal, siq
+from tests.reducer.conftest import levels, write_run
+from tests.test_docs import REGISTRY
+
+
+@pytest.fixture
+def draft(tmp_path):
+    for name, skill in {"best": 0.9, "middle": 0.5, "worst": 0.1}.items():
+        write_run(tmp_path / "runs" / name, levels(skill), system=name)
+    siq("score", tmp_path / "runs", "--save-norms", tmp_path / "draft.json", "--bootstrap", 0)
+    return tmp_path / "draft.json"
+
+
+def test_norms_are_frozen_once(tmp_path, draft):
+    frozen = tmp_path / "mine@1.json"
+    assert "a population of 3 systems, fewer than 10" in refusal("publish", "norms", draft, "-o", frozen)
+    siq("publish", "norms", draft, "-o", frozen, "--example")
+    assert norms.read(frozen).label == "mine@1" and norms.read(frozen).levels == norms.read(draft).levels
+    assert "frozen norms are never replaced" in refusal("publish", "norms", draft, "-o", frozen, "--example")
+    printed = siq("score", tmp_path / "runs" / "best", "--norms", frozen, "--bootstrap", 0)
+    assert "norms: mine@1 (example, " in printed and "of 3 systems" in printed
+    assert '"name": "mine@1"' in siq("list", "norms", frozen, "--json")
+
+
+def test_norms_edited_after_freezing_are_refused(tmp_path, draft):
+    frozen = tmp_path / "mine@1.json"
+    siq("publish", "norms", draft, "-o", frozen, "--example")
+    frozen.write_text(frozen.read_text().replace('"edition": 1', '"edition": 2'))
+    assert "was changed after it was made" in refusal("score", tmp_path / "runs", "--norms", frozen)
+
+
+def test_a_registry_is_checked_by_its_workflow(tmp_path):
+    siq("publish", "init", tmp_path / "board")
+    workflow = yaml.safe_load((tmp_path / "board/.github/workflows/check.yml").read_text())
+    *_, install, check = [step.get("run") for step in workflow["jobs"]["check"]["steps"]]
+    assert install == f"pip install speechiq=={version('speechiq')}" and workflow["permissions"] == {"contents": "read"}
+    shutil.copytree(REGISTRY / "results", tmp_path / "board" / "results")
+    printed = siq(*check.split()[1:-1], tmp_path / "board" / check.split()[-1])
+    assert "norms: demo@1" in printed and printed.count(" ok ") == 5
+    assert read(tmp_path / "board" / "declaration.yaml", ["a"])["a"].contamination is None
+    assert "exists" in refusal("publish", "init", tmp_path / "board")
+
+
+def test_refused_results_end_the_check_with_a_line_each(tmp_path):
+    results = shutil.copytree(REGISTRY / "results", tmp_path / "results")
+    for file in results.glob("*/*/rows/*remember*"):
+        file.write_bytes(b"")
+    checked = CliRunner().invoke(app, ["publish", "check", str(results), "-o", str(tmp_path / "check.json")])
+    assert checked.exit_code == 1
+    assert checked.stderr.count("siq: error: refused: ") == 5 == checked.stdout.count("refused")
+    content = json.loads((tmp_path / "check.json").read_text())
+    assert len(content["refused"]) == len(content["results"]) == 5
+    assert "not a folder" in refusal("publish", "check", tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    assert "has no results" in refusal("publish", "check", tmp_path / "empty")
+
+
+def test_results_on_different_norms_never_share_a_table(tmp_path, draft):
+    siq("publish", "norms", draft, "-o", tmp_path / "mine@1.json", "--example")
+    declaration = tmp_path / "declaration.yaml"
+    declaration.write_text("all: {contamination: none known, interests: none}")
+    whole = {task: {"original": n, "effective": n} for task, n in {"demo_0": 4, "demo_1": 4, "demo_2": 12}.items()}
+    write_run(tmp_path / "one" / "best", levels(0.9), system="best", **{"n-samples": whole})
+    for label, place in (("mine@1", tmp_path / "mine@1.json"), (None, None)):
+        name = "one" if label else "two"
+        write_run(tmp_path / name / "x", levels(0.7), system=f"{name} x", **{"n-samples": whole})
+        chosen = ("--norms", place) if label else ()
+        siq("publish", "runs", tmp_path / name, "-o", tmp_path / "results", "--declare", declaration, *chosen)
+    printed = siq("publish", "check", tmp_path / "results")
+    tables = printed.split("Published results, ")
+    assert tables[1].startswith("norms: mine@1") and "best" in tables[1] and "two x" not in tables[1]
+    assert tables[2].startswith("norms: none") and "two x" in tables[2]
