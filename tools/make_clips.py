@@ -38,7 +38,8 @@ RATE = 16_000
 SPEAKERS_OF_BABBLE = 3
 RMS = 0.06
 PEAK = 0.9
-OPUS = {"format": "OGG", "subtype": "OPUS", "compression_level": 0.922}  # near 24 kbit/s, one channel
+OPUS = {"format": "OGG", "subtype": "OPUS"}
+COMPRESSION = 0.922  # near 24 kbit/s, one channel
 PIPER_VOICE = "en_US-joe-medium.onnx"
 PIPER_SHA256 = "58afce0321b8d9c46d7cdf9c16500cc55a793b4220212dba6b70fb788b3baf06"
 
@@ -84,7 +85,7 @@ def level(samples: np.ndarray) -> np.ndarray:
     return samples * min(RMS / np.sqrt(np.mean(samples**2)), PEAK / np.max(np.abs(samples)))
 
 
-def encode(samples: np.ndarray, serial: int = 0) -> bytes:
+def encode(samples: np.ndarray, serial: int = 0, compression: float = COMPRESSION) -> bytes:
     """Return the clip as Ogg-Opus: the same samples and serial number always give the same bytes.
 
     >>> tone = 0.1 * np.sin(np.arange(16_000))
@@ -92,7 +93,7 @@ def encode(samples: np.ndarray, serial: int = 0) -> bytes:
     True
     """
     file = io.BytesIO()
-    soundfile.write(file, samples.astype(np.float32), RATE, **OPUS)
+    soundfile.write(file, samples.astype(np.float32), RATE, **OPUS, compression_level=compression)
     return _with_serial(file.getvalue(), serial)
 
 

@@ -34,6 +34,10 @@ def new(
         str | None,
         typer.Option(help="Columns with groups of clips, such as gender,accent, for scores by group."),
     ] = None,
+    language: Annotated[
+        str | None,
+        typer.Option(help="Code of the language of the clips, such as de; without it, English."),
+    ] = None,
     assistant: Annotated[
         str | None,
         typer.Option(help="Language model of an assistant; also makes the task siq_NAME_distance with its distances."),
@@ -44,7 +48,8 @@ def new(
     from speechiq.siq_tasks.catalog.new import create
 
     folder = output or Path(name)
-    made = create(name, audio, text, folder, embedder or DEFAULT_EMBEDDER, assistant, split_names(group_by))
+    groups = split_names(group_by)
+    made = create(name, audio, text, folder, embedder or DEFAULT_EMBEDDER, assistant, groups, language)
     for warning in made.warnings:
         say(warning)
     if made.left_out:

@@ -1,7 +1,7 @@
 """List the tasks of sets that exist in many languages: one template per level and a list of languages, not files.
 
-A folder of the suite with `_languages.yaml` has the tasks `siq_FOLDER_LANG_LEVEL`. `harness_patch` gives them to
-lm-eval, whose own index knows a task only by a file.
+A folder of the suite with `_languages.yaml` has the tasks `siq_FOLDER_LANG_LEVEL`; in it, the clips of a language may
+be in a folder `LANG`. `harness_patch` gives the tasks to lm-eval, whose own index knows a task only by a file.
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ def list_language_tasks() -> list[LanguageTask]:
             tags = [group, f"siq_{family}"] if name in listed["chosen"] else [group]
             # The one place for what depends on the language alone.
             metadata = {"family": family, "dataset": f"{family}_{name}", "dataset_name": name, KEY: code}
+            if (bundle := file.with_name(name)).is_dir():
+                metadata["bundle"] = bundle.relative_to(HERE).as_posix()
             for level in listed["levels"]:
                 keys = {"task": f"{group}_{level}", "tag": tags, "metadata": metadata}
                 tasks.append(LanguageTask(file.with_name(f"_{level}.yaml"), keys))

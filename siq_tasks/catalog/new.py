@@ -16,6 +16,7 @@ from speechiq.core.files.json_lines import as_lines
 from speechiq.core.files.plain import exists
 from speechiq.core.recordings.audio_file import file_sha256
 from speechiq.core.recordings.inspection import inspect
+from speechiq.engines.languages import KEY, read_language
 from speechiq.siq_tasks.catalog.folders import check_folder, complete_folder
 from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, data_sets
 from speechiq.siq_tasks.loaders.clips import ENTITIES, list_warnings
@@ -48,6 +49,7 @@ def create(
     embedder: str,
     assistant: str | None = None,
     group_by: Sequence[str] = (),
+    language: str | None = None,
 ) -> Created:
     """Write the tasks `siq_<name>_<level>` with the tag `siq_<name>` and the audio into a new folder.
 
@@ -62,11 +64,13 @@ def create(
         assistant: Language model of semantic distances; if given, the task `siq_<name>_distance` is written too, which
             does not have the tag.
         group_by: Columns of `text` with groups of clips, such as the gender of the speaker.
+        language: Code or English name of the language of the clips; None is English.
 
     Raises:
-        SpeechIQError: The name, a file or an id is invalid, or the folder cannot be written; nothing is written then.
+        SpeechIQError: The name, the language, a file or an id is invalid, or the folder cannot be written; nothing is written then.
     """
     _check_name(name)
+    code = read_language({KEY: language})
     check_folder(folder)
     if not audio.is_dir():
         raise SpeechIQError(f"--audio {audio}", "no such folder", "give the folder that the column audio starts from")
@@ -93,7 +97,7 @@ def create(
     group_warnings = check_groups(clips, groups, str(text))
     ids = [clip["id"] for clip in checked]
     left_out = [clip["id"] for clip in checked if not counts(clip["text"])]
-    tasks = _write(name, folder, audio.resolve(), clips, embedder, assistant, [*groups])
+    tasks = _write(name, folder, audio.resolve(), clips, embedder, assistant, [*groups], code)
     return Created(tasks, ids, left_out, [*list_warnings(checked), *group_warnings])
 
 
@@ -105,12 +109,13 @@ def _write(
     embedder: str,
     assistant: str | None,
     group_by: list[str],
+    language: str | None,
 ) -> list[str]:
     """Write the table, the audio below `AUDIO` and the tasks; all names in them are relative to the folder."""
     shared = {"version": 1.0, "dataset": name, "dataset_path": f"{IN_FOLDER}clips.jsonl", "subset": "all"}
     shared |= {"id_column": "id"} | ({COLUMN: CLUSTER} if CLUSTER in clips[0] else {})
-    shared |= {"group_columns": group_by} if group_by else {}
-    own = {"remember": {"normalizer": "english"}, "understand": {"embedder": embedder}, "apply": {}}
+    shared |= ({"group_columns": group_by} if group_by else {}) | ({KEY: language} if language else {})
+    own = {"understand": {"embedder": embedder}}
     tasks = [f"siq_{name}_{level}" for level in LEVELS]
     with complete_folder(Path(os.path.realpath(folder))) as draft:
         for clip in clips:
@@ -119,11 +124,11 @@ def _write(
             clip["audio"] = copied.as_posix()
         draft.joinpath("clips.jsonl").write_bytes(as_lines(clips))
         for task, level in zip(tasks, LEVELS, strict=True):
-            about = shared | {"questions": f"{IN_FOLDER}questions.jsonl"} | own[level]
+            about = shared | {"questions": f"{IN_FOLDER}questions.jsonl"} | own.get(level, {})
             _write_task(draft, task, HERE / "templates" / f"_{level}.yaml", about, tag=f"siq_{name}")
         if assistant is not None:
             tasks.append(f"siq_{name}_distance")
-            about = shared | {"normalizer": "english", "assistant": assistant}
+            about = shared | {"assistant": assistant}
             _write_task(draft, tasks[-1], HERE / "assistant" / "_distance.yaml", about)
     return tasks
 

@@ -18,8 +18,6 @@ from speechiq.siq_tasks.loaders.sentences import QUESTIONS
 from speechiq.siq_tasks.questions.file import PER_CLIP, read_questions
 from speechiq.siq_tasks.questions.location import locate
 
-DEMO_QUESTIONS = HERE / "demo" / "questions.jsonl"
-
 
 def describe(dataset: str, *, fetch: bool = False) -> Iterator[str]:
     """Yield the lines of the overview: tasks, rows, columns, questions, and one line per clip.
@@ -77,7 +75,8 @@ def _describe_clips(dataset: str, about: dict[str, Any]) -> Iterator[str]:
 def _describe_questions(about: dict[str, Any], ids: Sequence[str], counts: Counter[str]) -> Iterator[str]:
     """Yield the lines about the question file, and count its questions per clip."""
     try:
-        file = DEMO_QUESTIONS if about["dataset"] == "demo" else locate(about["dataset"], about.get("questions"))
+        bundled = HERE / about["bundle"] / "questions.jsonl" if "bundle" in about else None
+        file = bundled or locate(about["dataset"], about.get("questions"))
         lines = complete_ids(read_questions(Path(file)), ids)
         counts.update(row["id"] for row in lines)
         incomplete = sum(counts[key] < PER_CLIP for key in ids)

@@ -12,7 +12,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.catalog.new import create
 from speechiq.siq_tasks.catalog.overview import describe
 from speechiq.siq_tasks.catalog.suite import HERE, list_clips
-from speechiq.siq_tasks.task_files import join_metadata, resolve_folder
+from speechiq.siq_tasks.task_files import join_metadata, read_task, resolve_folder
 from tests.conftest import run
 from tests.siq_tasks.conftest import encode
 
@@ -45,6 +45,22 @@ def test_a_column_of_clusters_is_recorded(mine, tmp_path):
     assert {doc["id"]: doc["cluster"] for doc in docs} == {"harbour/a": "harbour/30", "harbour/b": "harbour/27"}
 
 
+def test_a_language_is_in_all_tasks_and_chooses_the_normalizer(mine, tmp_path):
+    create("harbour", *mine, tmp_path / "tasks", EMBEDDER, EMBEDDER, language="German")
+    for level in ("remember", "understand", "apply", "distance"):
+        file = tmp_path / "tasks" / f"siq_harbour_{level}.yaml"
+        assert read_task(file)["metadata"]["language"] == "de"
+    task = load_yaml(tmp_path / "tasks" / "siq_harbour_remember.yaml", resolve_func=True)
+    docs = task["custom_dataset"](**resolve_folder(task["metadata"], file)).docs
+    assert {(doc["spoken_language"], doc["normalizer"], doc["unit"]) for doc in docs} == {("de", "multilingual", "word")}
+
+
+def test_an_unknown_language_is_refused_before_the_folder_is_written(mine, tmp_path):
+    with pytest.raises(SpeechIQError) as error:
+        create("harbour", *mine, tmp_path / "tasks", EMBEDDER, language="Deutschh")
+    assert "Deutschh" in str(error.value) and not tmp_path.joinpath("tasks").exists()
+
+
 def test_three_tasks_from_an_empty_folder(mine, tmp_path, demo_models):
     audio, text = mine
     options = ("--audio", str(audio), "--text", str(text), "--embedder", str(demo_models[-1]))
@@ -57,7 +73,7 @@ def test_three_tasks_from_an_empty_folder(mine, tmp_path, demo_models):
         description = ours.pop("metadata")
         theirs = load_yaml(tmp_path / "harbour" / f"siq_harbour_{level}.yaml", resolve_func=True)
         assert {key: theirs[key] for key in ours} == ours and description.items() <= theirs["metadata"].items()
-        assert theirs["metadata"].get("normalizer") == ("english" if level == "remember" else None)
+        assert "normalizer" not in theirs["metadata"] and "language" not in theirs["metadata"]
     (tmp_path / "harbour" / "questions.jsonl").write_text(
         "".join(
             json.dumps({"id": key, "question_id": f"{key}-{n}", **QUESTION, **WRITTEN}) + "\n"
