@@ -21,6 +21,7 @@ import msgspec
 
 from speechiq.core.cache.row_files import FIX, ROWS, RowFile, RowIndex, seal
 from speechiq.core.cache.stage_count import counter
+from speechiq.core.cache.stage_limits import check_limits, stop_if_asked
 from speechiq.core.checkpoints.identity import without_places
 from speechiq.core.files.checksummed import content_sha256
 from speechiq.core.files.json_text import decode, refuse_extremes
@@ -120,7 +121,8 @@ def cached(
         items: In any order, duplicates included.
         key: Takes an item and returns what distinguishes it from others: JSON types.
         compute: Takes the new items and a function that it calls as soon as a batch is done, with the batch's
-            positions among these items and its rows. While rows are counted, `Counted` is raised in its place.
+            positions among these items and its rows. While rows are counted, `Counted` is raised in its place, and
+            `MissingRows` if the process may not compute this stage.
         form: Type of a row; a row on disk of another form is computed again.
     """
     keys = [content_sha256(key(item)) for item in items]
@@ -129,11 +131,14 @@ def cached(
     if (counts := counter.get()) is not None:
         counts.add(cache.stage, keys, new)
     if new:
+        check_limits(cache.stage, len(new), len(set(keys)))
         names = list(new)
-        compute(
-            list(new.values()),
-            lambda places, rows: cache.add({names[i]: row for i, row in zip(places, rows, strict=True)}),
-        )
+
+        def keep(places: Sequence[int], rows: Sequence[Any]) -> None:
+            cache.add({names[i]: row for i, row in zip(places, rows, strict=True)})
+            stop_if_asked()
+
+        compute(list(new.values()), keep)
     return [cache.rows.get(name) for name in keys]
 
 
