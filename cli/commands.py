@@ -76,7 +76,13 @@ COMMANDS = {
     "paper correlate": Entry("paper:correlate", "Correlate SIQ and metrics with ranks by people."),
     "paper references": Entry("paper:references", "Compare error rates on original and cleaned references."),
     "doctor": Entry("doctor:doctor", "Examine this machine; exit code 1 if nothing can run."),
-    "store": Entry("store:store", "List what runs have stored, or remove what is old."),
+    "store": Entry("", "List, remove and exchange what runs have stored."),
+    "store list": Entry("store:list_rows", "List what runs have stored."),
+    "store remove": Entry("store:remove", "Remove what is old."),
+    "store export": Entry(
+        "store:export", "Write what runs have stored into one archive, to merge it on another machine."
+    ),
+    "store merge": Entry("store:merge", "Add what the archives of other machines have; nothing is overwritten."),
 }  # fmt: skip
 #: Heading in `siq --help` -> the commands below it.
 PANELS = {

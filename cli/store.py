@@ -1,4 +1,4 @@
-"""Define `siq store`: list and remove what runs have computed (the response cache)."""
+"""Define `siq store`: list, remove and exchange what runs have computed (the response cache)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ import typer
 from rich.filesize import decimal
 
 from speechiq.cli.commands import examples
-from speechiq.cli.options import Yes
+from speechiq.cli.options import Force, Yes
+from speechiq.core.cache import exchange
 from speechiq.core.cache.folder import store_folder
 from speechiq.core.cache.stage_cache import STAGE
 from speechiq.core.cache.stages import find_drafts, list_stages, prune
-from speechiq.core.console import count_of, say
+from speechiq.core.console import count_of, say, show
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import OWN_FILE, check_output
 from speechiq.reducer.stats.grid import Column, Grid
 from speechiq.reducer.tables.terminal import print_grid
 
@@ -28,26 +31,9 @@ COLUMNS = (
 )
 
 
-@examples("siq store", "siq store --remove-older-than 90", "siq store --remove-older-than 0 --yes")
-def store(
-    remove_older_than: Annotated[
-        float | None,
-        typer.Option(min=0, help="Remove stages that were not used for this many days; 0 removes all."),
-    ] = None,
-    yes: Yes = False,
-) -> None:
-    """List what runs have stored, or remove what is old.
-
-    With --remove-older-than, drafts that killed runs left more than a day ago are removed too. Other runs may be
-    active: one that still needs removed rows computes them again.
-    """
-    if remove_older_than is None:
-        _list_stages()
-    else:
-        _remove(remove_older_than, yes)
-
-
-def _list_stages() -> None:
+@examples("siq store list")
+def list_rows() -> None:
+    """List what runs have stored."""
     folder = store_folder()
     stages = list_stages(folder)
     rows: list[dict[str, str | float]] = [
@@ -67,13 +53,24 @@ def _list_stages() -> None:
     if old := [stage for stage in stages if stage.stage and not stage.is_read]:
         say(
             f"{count_of(len(old), 'stage')} in the format of another version, not used; "
-            "`siq store --remove-older-than` removes such stages"
+            "`siq store remove` removes such stages"
         )
     if drafts := find_drafts(folder):
-        say(f"{_count_drafts(drafts)}; `siq store --remove-older-than` removes them")
+        say(f"{_count_drafts(drafts)}; `siq store remove` removes them")
 
 
-def _remove(older_than: float, yes: bool) -> None:
+@examples("siq store remove --older-than 90", "siq store remove --older-than 0 --yes")
+def remove(
+    older_than: Annotated[
+        float, typer.Option(min=0, help="Remove stages that were not used for this many days; 0 removes all.")
+    ],
+    yes: Yes = False,
+) -> None:
+    """Remove what is old.
+
+    Drafts that killed runs left more than a day ago are removed too. Other runs may be active: one that still needs
+    removed rows computes them again.
+    """
     store = store_folder()
     if not yes:
         typer.confirm(f"Remove all stages in {store} that were not used for {older_than:g} days?", abort=True)
@@ -83,6 +80,50 @@ def _remove(older_than: float, yes: bool) -> None:
         say(f"{_count_drafts(drafts)} removed")
         for draft in drafts:
             draft.unlink(missing_ok=True)
+
+
+@examples("siq store export node7.zip")
+def export(
+    output: Annotated[Path, typer.Argument(metavar="FILE.zip", help="Archive to write.", show_default=False)],
+    force: Force = False,
+) -> None:
+    """Write what runs have stored into one archive, to merge it on another machine."""
+    check_output(output, force, OWN_FILE)
+    folder = _require_store()
+    stages = [stage for stage in list_stages(folder) if stage.is_read]
+    if not sum(stage.rows for stage in stages):
+        raise SpeechIQError(f"the response cache {folder}", "has no rows", "name another one by SIQ_STORE=FOLDER")
+    counts = exchange.export(stages, output)
+    clips = f", {count_of(counts['clips'], 'spoken clip')}" * bool(counts["clips"])
+    show(f"wrote {output}: {count_of(len(stages), 'stage')}, {count_of(counts['rows'], 'row')}{clips}")
+    if counts["skipped"]:
+        say(f"{count_of(counts['skipped'], 'damaged line')} left out; runs compute these rows again")
+
+
+@examples("siq store merge node7.zip node8.zip")
+def merge(
+    archives: Annotated[
+        list[Path], typer.Argument(metavar="FILE.zip...", help="Archives of `siq store export`.", show_default=False)
+    ],
+) -> None:
+    """Add what the archives of other machines have; nothing is overwritten.
+
+    All archives are checked to their ends before anything is added.
+    """
+    counts = exchange.merge(archives, _require_store())
+    clips = f", {count_of(counts['clips'], 'spoken clip')}" * bool(counts["clips"])
+    show(f"{count_of(counts['added'], 'row')} added{clips}, {counts['known']} were there already")
+    if counts["different"]:
+        say(
+            f"warning: {count_of(counts['different'], 'row')} with another content than the one here, which stays; "
+            "half precision and endpoints that sample give such rows"
+        )
+
+
+def _require_store() -> Path:
+    if (folder := store_folder()) is None:
+        raise SpeechIQError("SIQ_STORE=off", "there is no response cache", "set it to a folder, or leave it unset")
+    return folder
 
 
 def _count_drafts(drafts: Sequence[Path]) -> str:

@@ -19,6 +19,7 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 
 from speechiq.core.cache.folder import store_folder, use_store
 from speechiq.core.cache.stage_count import end_count
+from speechiq.core.cache.stage_limits import limited_to
 from speechiq.core.clip import Clip
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
@@ -121,7 +122,7 @@ class HFAudio(SpeechModel, LM):
         """Count the work inside the block, use this model's response cache, and log above the progress bars."""
         self._before, self._done = snapshot(), ()
         loggers = [logging.getLogger(name) for name in (None, "lm_eval", "transformers")]
-        with use_store(self._store), logging_redirect_tqdm(loggers):
+        with use_store(self._store), limited_to(None), logging_redirect_tqdm(loggers):
             yield
 
     def refuse_instruction(self, instruction: str | None) -> None:

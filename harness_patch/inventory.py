@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +20,7 @@ from msgspec import Struct
 from speechiq.core.cache.stage_count import StageCount, counting
 from speechiq.core.endpoint.addresses import refuse_secrets
 from speechiq.core.errors import SpeechIQError, print_in_one_line
+from speechiq.core.files.checksummed import content_sha256
 from speechiq.core.suggestions import did_you_mean
 from speechiq.harness_patch import _lm_eval, plugins
 
@@ -107,6 +109,35 @@ def choose_clips(docs: Mapping[str, Sequence[Mapping[str, Any]]], limit: int | N
     return samples
 
 
+def choose_shard(docs: Mapping[str, Sequence[Mapping[str, Any]]], samples: Samples, shard: Sequence[int]) -> Samples:
+    """Return the docs of `samples` whose clip falls into a shard, `(number from 1, number of shards)`.
+
+    The digest of the clip's audio decides, so all tasks, systems and conditions on a clip are in one shard, whatever
+    the other clips are.
+
+    >>> docs = {"remember": [{"id": f"x/{i}"} for i in range(6)]}
+    >>> [choose_shard(docs, {}, (number, 2))["remember"] for number in (1, 2)]
+    [[1, 3], [0, 2, 4, 5]]
+    """
+    number, count = shard
+    return {
+        task: [
+            i
+            for i in samples.get(task, range(len(task_docs)))
+            if int(_clip_digest(task_docs[i], f"{task}/{i}")[:16], 16) % count == number - 1
+        ]
+        for task, task_docs in docs.items()
+    }
+
+
+def _clip_digest(doc: Mapping[str, Any], name: str) -> str:
+    """Return the digest of a doc's clip, or of its id; `name` stands for a doc without either."""
+    audio = doc.get("audio")
+    if isinstance(audio, Mapping) and "sha256" in audio:
+        return content_sha256([audio["sha256"], audio.get("offset")])
+    return content_sha256(doc.get("id", name))
+
+
 def _clips_of(docs: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, Any], float]:
     """Return the different clips of docs -> their seconds."""
     clips = [doc["audio"] for doc in docs if isinstance(doc.get("audio"), Mapping) and "sha256" in doc["audio"]]
@@ -142,8 +173,39 @@ def build_system(system: str, given: Mapping[str, Any]) -> Any:
     return HFAudio(device=given["device"], batch_size=given["batch_size"], **options)
 
 
-def check(given: Mapping[str, Any]) -> Inventory:
-    """Check the systems on the tasks (`processes.Settings` by name, and `systems`), and return the work of the run."""
+class Evaluation(NamedTuple):
+    """Hold the tasks of a run, and the docs of each that are run if these are not all."""
+
+    tasks: Mapping[str, Any]
+    docs: dict[str, list[Mapping[str, Any]]]
+    samples: Samples
+    metadata: Mapping[str, Any]
+
+    def run(self, lm: Any, names: Sequence[str] | None = None) -> None:
+        """Give a system the requests of the tasks with docs, or of those named; nothing is written.
+
+        Some of the tasks alone may not read all metadata of the user, which have been checked with all of them.
+        """
+        from lm_eval import simple_evaluate
+
+        metadata = dict(self.metadata) if names is None else {}
+        names = [name for name in names or self.tasks if self.samples.get(name) != []]
+        if names:
+            simple_evaluate(
+                lm,
+                tasks=[self.tasks[name] for name in names],
+                metadata=metadata,
+                samples={name: self.samples[name] for name in names if name in self.samples} or None,
+                bootstrap_iters=0,
+            )
+
+
+@contextmanager
+def open_evaluation(given: Mapping[str, Any]) -> Iterator[tuple[Evaluation, dict[str, Any]]]:
+    """Build the tasks of a run and its systems, name -> model, without weights; runs are inside the block.
+
+    `given` has `processes.Settings` by name, and `systems`.
+    """
     from lm_eval.tasks import TaskManager
 
     from speechiq.harness_patch.evaluation import choose_tasks, given_metadata
@@ -151,23 +213,29 @@ def check(given: Mapping[str, Any]) -> Inventory:
     metadata = _lm_eval.parse_metadata(given["metadata"])
     manager = TaskManager(include_path=given["include_path"], metadata=metadata)
     names = find_names(manager, given["tasks"])
-    built = {system: build_system(system, given) for system in given["systems"]}
+    systems = {system: build_system(system, given) for system in given["systems"]}
     with given_metadata({"tasks": names, "metadata": metadata}):
         tasks = _lm_eval.find_tasks(manager.load(choose_tasks(names)))
         docs = {name: list(task.eval_docs) for name, task in tasks.items()}
         samples = choose_clips(docs, given["limit"])
-        systems = [_count(system, lm, list(tasks.values()), metadata, samples) for system, lm in built.items()]
-    about = {name: task.config.metadata or {} for name, task in tasks.items()}
-    return list_work(docs, about, systems, samples)
+        if given["shard"] is not None:
+            samples = choose_shard(docs, samples, given["shard"])
+        yield Evaluation(tasks, docs, samples, metadata), systems
 
 
-def _count(system: str, lm: Any, tasks: Sequence[Any], metadata: Mapping[str, Any], samples: Samples) -> SystemWork:
+def check(given: Mapping[str, Any]) -> Inventory:
+    """Check the systems on the tasks, and return the work of the run; see `open_evaluation`."""
+    with open_evaluation(given) as (evaluation, built):
+        systems = [_count(system, lm, evaluation) for system, lm in built.items()]
+    about = {name: task.config.metadata or {} for name, task in evaluation.tasks.items()}
+    return list_work(evaluation.docs, about, systems, evaluation.samples)
+
+
+def _count(system: str, lm: Any, evaluation: Evaluation) -> SystemWork:
     """Give a system the requests of a run, and return what the response cache has of it."""
-    from lm_eval import simple_evaluate
-
     try:
         with counting() as counter:
-            simple_evaluate(lm, tasks=list(tasks), metadata=dict(metadata), samples=samples or None, bootstrap_iters=0)
+            evaluation.run(lm)
     except SpeechIQError as error:
         raise SpeechIQError(system, error) from error
     return SystemWork(system, lm.name, counter.counts(), counter.complete)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +15,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from speechiq.core.cache.stage_limits import VARIABLE as STAGES_VARIABLE
+from speechiq.core.cache.stage_limits import Stopped
 from speechiq.core.console import ERROR, NOTE, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import VARIABLE, Progress
@@ -27,6 +30,11 @@ QUIET = {"LMEVAL_LOG_LEVEL": "WARNING", "TRANSFORMERS_VERBOSITY": "error"}
 WARNINGS = ("siq: warning", "WARNING  [speechiq.", "ERROR    [speechiq.")
 #: Seconds for a process to end after Ctrl-C.
 GRACE_S = 20.0
+#: Exit code of a shard that SIGTERM ended after a batch.
+CONTINUE = 75
+#: Signals that asked this process to stop, and the process that it started last.
+stop_requests: list[int] = []
+_children: list[subprocess.Popen[Any]] = []
 
 
 class Settings(NamedTuple):
@@ -37,6 +45,9 @@ class Settings(NamedTuple):
         seed: Seed of everything that is random; None takes lm-eval's seeds.
         metadata: `key=value` each.
         samples: The docs that `limit` leaves, as `check` finds them; without them lm-eval counts docs.
+        shard: Number (from 1) and count of the shards, if the response cache alone is filled for a share of the clips.
+        stages: The stages that a shard computes (`stage_limits.STAGES`); empty for all.
+        require_cached: Whether a run refuses to compute what the response cache lacks.
     """
 
     output: Path
@@ -48,6 +59,9 @@ class Settings(NamedTuple):
     metadata: tuple[str, ...] = ()
     include_path: Path | None = None
     samples: Samples | None = None
+    shard: tuple[int, int] | None = None
+    stages: tuple[str, ...] = ()
+    require_cached: bool = False
 
 
 def lm_eval_command(system: str, settings: Settings) -> list[str]:
@@ -79,7 +93,10 @@ def run_in_view(system: str, settings: Settings) -> int:
 
 
 def run_with_log(system: str, settings: Settings, log: Path, show: Callable[[Progress], None]) -> None:
-    """Run a system with its output in a file, and `show` each progress bar; a failure has the log's last reason."""
+    """Run a system with its output in a file, and `show` each progress bar; a failure has the log's last reason.
+
+    A shard that was asked to stop is `Stopped`.
+    """
     reader, writer = os.pipe()
     environment = _environment(settings) | {VARIABLE: str(writer)}
     with (
@@ -92,14 +109,15 @@ def run_with_log(system: str, settings: Settings, log: Path, show: Callable[[Pro
             with suppress(msgspec.DecodeError):  # a line of which a killed process wrote only a part
                 show(msgspec.json.decode(line, type=Progress))
         code = process.wait()
+    if code == CONTINUE or (code and stop_requests):
+        raise Stopped
     if code:
         raise SpeechIQError(find_reason(log, code), fix=f"log: {log}")
 
 
 def check(systems: Sequence[str], settings: Settings) -> Inventory:
     """Check tasks and systems in one process without loading a model, print its lines, and return the work."""
-    given = {"systems": list(systems), **settings._asdict()}
-    command = [sys.executable, "-m", f"{__package__}.inventory", json.dumps(given, default=str)]
+    command = _module_command("inventory", systems, settings)
     lines: list[str] = []
     pipes = {"stderr": subprocess.PIPE, "text": True, "errors": "replace"}
     with TemporaryFile() as output, _started(command, stdout=output, env=_environment(settings), **pipes) as process:
@@ -111,6 +129,8 @@ def check(systems: Sequence[str], settings: Settings) -> Inventory:
         code = process.wait()
         output.seek(0)
         printed = output.read().splitlines()
+    if code and stop_requests:
+        raise Stopped
     if code:
         raise SpeechIQError(_last_error(lines) or f"the check of the systems failed: {''.join(lines[-1:])}")
     return msgspec.json.decode(printed[-1], type=Inventory)
@@ -133,14 +153,22 @@ def _last_error(lines: Sequence[str]) -> str:
 
 
 def _here(system: str, settings: Settings) -> list[str]:
+    if settings.shard is not None:
+        return _module_command("shard", [system], settings)
     _, *arguments = lm_eval_command(system, settings)
     return [sys.executable, "-m", f"{__package__}.run", *arguments]
+
+
+def _module_command(module: str, systems: Sequence[str], settings: Settings) -> list[str]:
+    given = {"systems": list(systems), **settings._asdict()}
+    return [sys.executable, "-m", f"{__package__}.{module}", json.dumps(given, default=str)]
 
 
 def _environment(settings: Settings) -> dict[str, str]:
     """Return the environment of a run: no hint after it, and no index of lm-eval's tasks if none is named."""
     index = {} if needs_index(settings.tasks) else {"SIQ_TASKS": "only"}
-    return index | dict(os.environ) | {SILENT: "1"}
+    limits = {STAGES_VARIABLE: ""} if settings.require_cached else {}
+    return index | dict(os.environ) | {SILENT: "1"} | limits
 
 
 def needs_index(tasks: Sequence[str]) -> bool:
@@ -157,9 +185,29 @@ def needs_index(tasks: Sequence[str]) -> bool:
 
 
 @contextmanager
+def passing_on_sigterm() -> Iterator[None]:
+    """Pass SIGTERM on to the process that works inside the block, and end the block after it (`Stopped`)."""
+
+    def stop(number: int, frame: Any) -> None:
+        stop_requests.append(number)
+        for process in _children:
+            process.terminate()
+
+    previous = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+        stop_requests.clear()
+
+
+@contextmanager
 def _started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[Any]]:
     """Start a process, and end it if the block fails: a signal to this process alone does not get there."""
+    if stop_requests:
+        raise Stopped
     process = subprocess.Popen(command, **options)
+    _children[:] = [process]
     try:
         yield process
     except BaseException:

@@ -51,6 +51,13 @@ def siq_check() -> None:
     main()
 
 
+def siq_shard() -> None:
+    """Enter a shard, as `siq eval --shard` does for each system."""
+    from speechiq.harness_patch.shard import main
+
+    main()
+
+
 def run_warm(
     entry: Callable[[], object],
     *arguments: str,

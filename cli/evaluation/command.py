@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +12,7 @@ import typer
 
 from speechiq.cli.commands import examples, stop_in_one_line
 from speechiq.cli.evaluation.checks import check_form, check_settings, check_systems, describe_work, refuse_norms
+from speechiq.cli.evaluation.parts import check_cached, check_part, read_shard, read_stages
 from speechiq.cli.evaluation.record import check_replaceable, read_record
 from speechiq.cli.evaluation.runs import run_all
 from speechiq.cli.evaluation.scores import PAGE, SCORES, publish
@@ -23,15 +26,20 @@ from speechiq.cli.options import (
     output_option,
 )
 from speechiq.cli.scoring.options import NormsFile, read_norms
-from speechiq.core.console import show
+from speechiq.core.cache.stage_limits import Stopped
+from speechiq.core.console import say, show
+from speechiq.harness_patch import processes
 from speechiq.harness_patch.processes import Settings, lm_eval_command
 from speechiq.siq_tasks.conditions.preset import PRESET
+
+GOES_ON = "the same command goes on with what is in {} and in the response cache"
 
 
 @examples(
     "siq eval demo gold+demo:SmolLM2-135M-Instruct,llm_answer=likelihood letter:B --tasks siq_demo -o runs/first",
     "siq eval demo --tasks siq_demo --norms demo -o runs/one",
     "siq eval openai/whisper-large-v3+Qwen/Qwen2-7B-Instruct,asr_dtype=bfloat16 --tasks siq_all -o runs/all --dry-run",
+    "siq eval demo --tasks siq_demo -o runs/one --shard 2/4",
 )
 def evaluate(
     systems: Annotated[
@@ -80,6 +88,30 @@ def evaluate(
             rich_help_panel=EXPERT,
         ),
     ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Fill the response cache for the clips of shard I of N, on any machine at any time, and write no "
+            "results; then the same command without it collects them.",
+            rich_help_panel=EXPERT,
+        ),
+    ] = None,
+    stages: Annotated[
+        str | None,
+        typer.Option(
+            help="Compute only these stages of a shard, such as asr or llm,judge: asr, llm, judge, embed.",
+            rich_help_panel=EXPERT,
+        ),
+    ] = None,
+    require_cached: Annotated[
+        bool,
+        typer.Option(
+            "--require-cached",
+            help="Refuse to compute: all rows must be in the response cache.",
+            rich_help_panel=EXPERT,
+        ),
+    ] = False,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Check all, print the work, what is cached of it and the commands, and stop."),
@@ -103,20 +135,46 @@ def evaluate(
         seed,
         (*(metadata or ()), *([] if preset is None else [f"{PRESET}={preset}"])),
         include_path,
+        shard=read_shard(shard, stages),
+        stages=read_stages(stages),
+        require_cached=require_cached,
     )
+    check_part(settings.shard, require_cached)
     check_form(systems)
     check_settings(settings, norms_file, allow_mismatch)
     read_norms(norms_file, None)
     record = read_record(output)
-    for path in (output / SCORES, output / PAGE):
-        check_replaceable(record, path, force)
-    with stop_in_one_line(f"the same command goes on with what is in {output} and in the response cache"):
-        names, inventory = check_systems(systems, settings, record, force or dry_run)
+    if settings.shard is None:
+        for path in (output / SCORES, output / PAGE):
+            check_replaceable(record, path, force)
+    with stop_in_one_line(GOES_ON.format(output)), _end_after_batch(settings):
+        names, inventory = check_systems(systems, settings, record, force or dry_run or settings.shard is not None)
         if inventory is not None:
             settings = settings._replace(samples=inventory.samples)
             refuse_norms(inventory, norms_file)
-        if dry_run and inventory is not None:
-            show(*describe_work(inventory), *(shlex.join(lm_eval_command(system, settings)) for system in systems))
-            return
+            if dry_run:
+                show(*describe_work(inventory), *_list_commands(systems, settings))
+                return
+            if settings.shard is None:
+                check_cached(inventory, require_cached)
         run_all(names, settings, record, inventory.systems if inventory is not None else [], force)
-        publish(settings, record, norms_file, allow_mismatch, explain)
+        if settings.shard is None:
+            publish(settings, record, norms_file, allow_mismatch, explain)
+
+
+def _list_commands(systems: Sequence[str], settings: Settings) -> list[str]:
+    return [shlex.join(lm_eval_command(system, settings)) for system in systems if settings.shard is None]
+
+
+@contextmanager
+def _end_after_batch(settings: Settings) -> Iterator[None]:
+    """End a shard after the batch in progress when SIGTERM arrives, with exit code 0, since any machine may go on."""
+    if settings.shard is None:
+        yield
+        return
+    try:
+        with processes.passing_on_sigterm():
+            yield
+    except Stopped:
+        number, count = settings.shard
+        say(f"shard {number}/{count} was stopped after a batch; continue: {GOES_ON.format(settings.output)}")

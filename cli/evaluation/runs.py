@@ -21,6 +21,7 @@ from speechiq.harness_patch.inventory import SystemWork
 from speechiq.harness_patch.processes import Settings
 
 LOGS = "logs"
+SHARD = "shard-{}-of-{}"
 #: What the bar says before a finished system shows how long the others take.
 UNKNOWN = "running"
 NOT_IN_FILE_NAMES = r"[^\w.+-]"
@@ -29,14 +30,15 @@ NOT_IN_FILE_NAMES = r"[^\w.+-]"
 def run_all(
     names: Mapping[str, str], settings: Settings, record: Record, work: Sequence[SystemWork], force: bool
 ) -> None:
-    """Run the systems that are not finished, and record each; then report those that failed, if any.
+    """Run the systems that are not finished, and record each; of a shard, run all and record none. Report failures.
 
     Args:
         names: System -> its name in results.
         work: What the systems have to compute; of finished ones it may be missing.
     """
+    shard = settings.shard
     finished = {run.name for run in record.runs if names.get(run.system) == run.name and is_finished(run, settings)}
-    todo = {system: name for system, name in names.items() if force or name not in finished}
+    todo = {system: name for system, name in names.items() if force or shard or name not in finished}
     if len(todo) < len(names):
         say(f"{len(names) - len(todo)} of {len(names)} systems are finished in {settings.output} (--force runs again)")
     (settings.output / LOGS).mkdir(parents=True, exist_ok=True)
@@ -54,10 +56,11 @@ def run_all(
                 failures.append(f"{system}: {error}")
                 say(f"{title}: failed, {left.end(failed=True)}")
                 continue
-            record.add(describe_run(name, system, settings, _find_results(settings.output) - before))
-            write_record(record, settings.output)
+            if shard is None:
+                record.add(describe_run(name, system, settings, _find_results(settings.output) - before))
+                write_record(record, settings.output)
             say(f"{title}: finished, {left.end()}")
-            for warning in processes.find_warnings(_log_of(system, settings.output)):
+            for warning in processes.find_warnings(_log_of(system, settings)):
                 say(f"{system}: {warning}")
     if failures:
         for failure in failures[:-1]:
@@ -77,7 +80,7 @@ def _run_one(system: str, settings: Settings, bars: Bars, left: TimeLeft) -> Non
         bars.update(bar, description=time_left, completed=progress.done, total=progress.total, stage=stage)
 
     try:
-        processes.run_with_log(system, settings, _log_of(system, settings.output), show)
+        processes.run_with_log(system, settings, _log_of(system, settings), show)
     finally:
         bars.remove_task(bar)
 
@@ -93,8 +96,9 @@ def _draw_bars() -> Bars:
     )
 
 
-def _log_of(system: str, output: Path) -> Path:
-    return output / LOGS / f"{re.sub(NOT_IN_FILE_NAMES, '_', system)[:200]}.log"
+def _log_of(system: str, settings: Settings) -> Path:
+    shard = "" if settings.shard is None else f"{SHARD.format(*settings.shard)}."
+    return settings.output / LOGS / f"{shard}{re.sub(NOT_IN_FILE_NAMES, '_', system)[:200]}.log"
 
 
 def _find_results(folder: Path) -> set[Path]:

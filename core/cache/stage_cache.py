@@ -2,7 +2,7 @@
 
 `<folder>/<stage>/` contains the rows of one stage: `stage.json` records what they depend on, and every process appends
 its rows to a file of its own. Processes and machines may share a folder, also on a network file system. Nothing is
-deleted or rewritten while runs are active; `siq store --remove-older-than` does that (`speechiq.core.cache.stages`).
+deleted or rewritten while runs are active; `siq store remove` does that (`speechiq.core.cache.stages`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import msgspec
 
 from speechiq.core.cache.row_files import FIX, ROWS, RowFile, RowIndex, seal
 from speechiq.core.cache.stage_count import counter
+from speechiq.core.cache.stage_limits import check_limits, stop_if_asked
 from speechiq.core.checkpoints.identity import without_places
 from speechiq.core.files.checksummed import content_sha256
 from speechiq.core.files.json_text import decode, refuse_extremes
@@ -53,13 +54,22 @@ class StageCache:
 
     def __init__(self, stage: Mapping[str, Any], folder: Path | None, fix: str = FIX) -> None:
         self.stage = {**stage, "store_format": FORMAT}
-        self.folder = folder / content_sha256(without_places(self.stage))[:16] if folder else None
+        self.folder = folder / self.name_folder(self.stage) if folder else None
         self.rows: dict[str, Any] = {}
         self.added, self._skipped = 0, 0
         self._fix, self._lock = fix, RLock()
         if self.folder:
             self._file, self._index = RowFile(self.folder, fix), RowIndex(fix)
             self._describe(self.folder / STAGE)
+
+    @staticmethod
+    def name_folder(stage: Mapping[str, Any]) -> str:
+        """Return the name of the folder of a stage, made of what its rows depend on; the version that began it is not.
+
+        >>> StageCache.name_folder({"stage": "asr", "speechiq": "0.1"}) == StageCache.name_folder({"stage": "asr"})
+        True
+        """
+        return content_sha256(without_places({key: stage[key] for key in stage.keys() - {"speechiq"}}))[:16]
 
     def __len__(self) -> int:
         """Return the number of rows, those of other processes included."""
@@ -117,7 +127,8 @@ def cached(
         items: In any order, duplicates included.
         key: Takes an item and returns what distinguishes it from others: JSON types.
         compute: Takes the new items and a function that it calls as soon as a batch is done, with the batch's
-            positions among these items and its rows. While rows are counted, `Counted` is raised in its place.
+            positions among these items and its rows. While rows are counted, `Counted` is raised in its place, and
+            `MissingRows` if the process may not compute this stage.
         form: Type of a row; a row on disk of another form is computed again.
     """
     keys = [content_sha256(key(item)) for item in items]
@@ -126,18 +137,28 @@ def cached(
     if (counts := counter.get()) is not None:
         counts.add(cache.stage, keys, new)
     if new:
+        check_limits(cache.stage, len(new), len(set(keys)))
         names = list(new)
-        compute(
-            list(new.values()),
-            lambda places, rows: cache.add({names[i]: row for i, row in zip(places, rows, strict=True)}),
-        )
+
+        def keep(places: Sequence[int], rows: Sequence[Any]) -> None:
+            cache.add({names[i]: row for i, row in zip(places, rows, strict=True)})
+            stop_if_asked()
+
+        compute(list(new.values()), keep)
     return [cache.rows.get(name) for name in keys]
 
 
 def read_stage(file: Path) -> dict[str, Any]:
     """Return the content of a `stage.json`; empty if it is missing or has another form."""
-    with suppress(OSError, ValueError):
-        stage: dict[str, Any] = decode(read_plain(file, LONGEST_STAGE), _STAGE)
+    with suppress(OSError):
+        return decode_stage(read_plain(file, LONGEST_STAGE))
+    return {}
+
+
+def decode_stage(content: bytes) -> dict[str, Any]:
+    """Return the content of a `stage.json`; empty if it has another form."""
+    with suppress(ValueError):
+        stage: dict[str, Any] = decode(content, _STAGE)
         refuse_extremes(stage)
         return stage
     return {}

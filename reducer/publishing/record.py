@@ -28,6 +28,7 @@ from speechiq.reducer.runs.results_file import CONDITION, TaskRun
 from speechiq.reducer.runs.run_record import read_record, read_speeds
 from speechiq.reducer.runs.systems import System, read_tasks
 from speechiq.reducer.scores.by_dataset import rank_by_dataset
+from speechiq.reducer.scores.derived import split_groups
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import Norms
@@ -152,11 +153,12 @@ def _describe_suite(suite: str, system: System, norms: Norms | None) -> SuiteRec
         groups=[
             GroupRecord(
                 field=field,
-                categories=list(board.categories),
-                groups={group: _describe_category(board.scoreboard, group) for group in board.scoreboard.pool.raw},
+                categories=list(categories),
+                groups={group: _describe_category(board, group) for group in board.pool.raw},
             )
             for field in scored.fields
-            for board in rank_groups(scored, field)
+            for categories, systems, _ in split_groups(scored.systems, field)
+            for board in [rank_groups(scored, systems)]
         ],
         flags=row["flags"],
     )

@@ -73,11 +73,11 @@ def test_one_that_cannot_be_removed_keeps_no_other(tmp_path):
 def test_the_command_lists_and_removes(tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path))
     fill(tmp_path, "a\x1b[2Jmodel")
-    listed = CliRunner().invoke(app, ["store"])
+    listed = CliRunner().invoke(app, ["store", "list"])
     assert listed.exit_code == 0 and "\x1b[2J" not in listed.stdout and "model" in listed.stdout
-    assert CliRunner().invoke(app, ["store", "--remove-older-than", "0"], input="n\n").exit_code == 1
+    assert CliRunner().invoke(app, ["store", "remove", "--older-than", "0"], input="n\n").exit_code == 1
     assert list_stages(tmp_path)
-    assert CliRunner().invoke(app, ["store", "--remove-older-than", "0", "--yes"]).exit_code == 0
+    assert CliRunner().invoke(app, ["store", "remove", "--older-than", "0", "--yes"]).exit_code == 0
     assert not list_stages(tmp_path)
 
 
@@ -101,11 +101,11 @@ def test_drafts_of_killed_runs_are_counted_and_removed_and_those_of_active_runs_
             folder.joinpath(name).write_bytes(b"x" * 100)
             os.utime(folder / name, (time.time() - age, time.time() - age))
         folder.joinpath("clip.wav").touch()
-    listed = CliRunner().invoke(app, ["store"])
+    listed = CliRunner().invoke(app, ["store", "list"])
     assert "3 drafts of killed runs, 300 bytes" in listed.stderr
-    assert CliRunner().invoke(app, ["store", "--remove-older-than", "9", "--yes"]).exit_code == 0
+    assert CliRunner().invoke(app, ["store", "remove", "--older-than", "9", "--yes"]).exit_code == 0
     assert [len(list(folder.glob(".*"))) for folder in folders] == [1, 1, 1, 2]
-    assert "drafts" not in CliRunner().invoke(app, ["store"]).stderr
+    assert "drafts" not in CliRunner().invoke(app, ["store", "list"]).stderr
 
 
 def test_stages_of_another_format_are_listed_left_unread_and_removed(tmp_path, monkeypatch):
@@ -119,8 +119,8 @@ def test_stages_of_another_format_are_listed_left_unread_and_removed(tmp_path, m
     cache = StageCache({"stage": "llm", "model": "old"}, tmp_path)
     cache.fetch(["a"])
     assert not cache.rows
-    listed = CliRunner().invoke(app, ["store"])
-    expected = "1 stage in the format of another version, not used; `siq store --remove-older-than` removes such stages"
+    listed = CliRunner().invoke(app, ["store", "list"])
+    expected = "1 stage in the format of another version, not used; `siq store remove` removes such stages"
     assert expected in listed.stderr
     assert [found.folder for found in prune(tmp_path, 1)] == [stage.folder]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from speechiq.core.cache.stage_count import StageCount
-from speechiq.harness_patch.inventory import SystemWork, choose_clips, list_work
+from speechiq.harness_patch.inventory import SystemWork, choose_clips, choose_shard, list_work
 
 
 def doc(name, dataset="x", seconds=2.0):
@@ -32,3 +32,15 @@ def test_the_work_counts_a_clip_once_over_all_tasks():
     assert [(task.docs, task.clips, task.seconds) for task in work.tasks] == [(2, 2, 4.0), (3, 2, 4.0), (1, 0, 0.0)]
     assert (work.clips, work.seconds, work.systems) == (2, 4.0, [system])
     assert [task.suite for task in work.tasks] == ["siq", "siq", ""]
+
+
+def test_each_clip_is_in_one_shard_with_all_its_docs():
+    names = [f"{number}" for number in range(40)]
+    docs = {"remember": list(map(doc, names)), "apply": [doc(name) for name in names for _ in range(3)]}
+    shards = [choose_shard(docs, {}, (number, 4)) for number in range(1, 5)]
+    assert sorted(place for shard in shards for place in shard["remember"]) == list(range(40))
+    for shard in shards:
+        assert shard["apply"] == [3 * place + i for place in shard["remember"] for i in range(3)]
+        assert 0 < len(shard["remember"]) < 20
+    fewer = choose_shard(docs, choose_clips(docs, 10), (1, 4))
+    assert fewer["remember"] == [place for place in shards[0]["remember"] if place < 10]

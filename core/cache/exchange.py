@@ -1,0 +1,156 @@
+"""Bring the response caches of machines together that share no disk: an archive of one is merged into another.
+
+An archive is a zip file with a folder per stage, `stage.json` and one file of rows as in the response cache, and with
+the spoken audio that rows name, as in the clip folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile, ZipInfo
+
+from speechiq.core.cache.clip_folder import ADVICE, BLOCK
+from speechiq.core.cache.folder import cache_dir
+from speechiq.core.cache.row_files import ROWS, is_intact, unseal
+from speechiq.core.cache.stage_cache import FORMAT, LONGEST_STAGE, STAGE, StageCache, decode_stage
+from speechiq.core.cache.stages import StageFolder
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import LARGEST, OWN_FILE, open_plain, write_whole
+
+ROW_FILE = f"rows{ROWS}"
+#: Names in an archive: of the two files of a stage, and of spoken audio.
+STAGE_NAME = re.compile(rf"[0-9a-f]{{16}}/({re.escape(STAGE)}|{re.escape(ROW_FILE)})")
+CLIP_NAME = re.compile(r"clips/[0-9a-f]{2}/([0-9a-f]{64})\.flac")
+#: Where a line names spoken audio.
+CLIP_PATH = re.compile(rb'"path":"(clips/[0-9a-f]{2}/[0-9a-f]{64}\.flac)"')
+FIX = "export it again, or copy it again"
+AT_ONCE = 1000
+
+
+def export(stages: Sequence[StageFolder], output: Path) -> Counter[str]:
+    """Write the rows of stages into one archive; runs may be active.
+
+    Returns:
+        The number of `rows`, of spoken `clips`, and of damaged lines that are left out (`skipped`).
+    """
+    counts, clips = Counter[str](), dict[str, None]()
+
+    def intact(folder: Path) -> Iterator[bytes]:
+        for file in sorted(folder.glob(f"*{ROWS}")):
+            with open_plain(file) as lines:
+                for line in lines:
+                    counts["rows" if is_intact(line) else "skipped"] += 1
+                    if is_intact(line):
+                        clips.update(dict.fromkeys(name.decode() for name in CLIP_PATH.findall(line)))
+                        yield line
+
+    with tempfile.TemporaryFile() as stream:
+        with ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+            for stage in stages:
+                archive.write(stage.folder / STAGE, f"{stage.folder.name}/{STAGE}")
+                with archive.open(f"{stage.folder.name}/{ROW_FILE}", "w", force_zip64=True) as rows:
+                    rows.writelines(intact(stage.folder))
+            for clip in filter(lambda name: cache_dir(name).is_file(), clips):
+                archive.write(cache_dir(clip), clip)
+                counts["clips"] += 1
+        stream.seek(0)
+        write_whole(output, iter(lambda: stream.read(BLOCK), b""), OWN_FILE)
+    return counts
+
+
+def merge(archives: Sequence[Path], store: Path) -> Counter[str]:
+    """Add what archives have to a response cache, after all of them were checked; nothing is overwritten.
+
+    Returns:
+        The number of rows that are `added`, `known`, and `different` from those of the same key, which stay; and of the
+        `clips` that are added.
+
+    Raises:
+        SpeechIQError: An archive is damaged, of another format, or no archive of a response cache.
+    """
+    counts = Counter[str]()
+    for path in archives:
+        with _opened(path) as archive:
+            for entry in archive.infolist():
+                _check(archive, entry, path)
+    for path in archives:
+        with _opened(path) as archive:
+            names = archive.namelist()
+            for name in filter(CLIP_NAME.fullmatch, names):
+                if not cache_dir(name).is_file():
+                    write_whole(cache_dir(name), archive.read(name), ADVICE, make_folders=True)
+                    counts["clips"] += 1
+            for name in names:
+                if name.endswith(ROWS):
+                    _add_rows(archive, name, store, counts)
+    return counts
+
+
+def _add_rows(archive: ZipFile, name: str, store: Path, counts: Counter[str]) -> None:
+    folder = name.partition("/")[0]
+    cache = StageCache(_read_stage(archive, folder), store)
+    with archive.open(name) as lines:
+        while some := list(islice(lines, AT_ONCE)):
+            rows: dict[str, Any] = {}
+            for line in some:
+                rows |= unseal(line)
+            cache.fetch(rows)
+            known = rows.keys() & cache.rows.keys()
+            different = sum(rows[key] != cache.rows[key] for key in known)
+            new = {key: row for key, row in rows.items() if key not in known}
+            counts.update({"added": len(new), "known": len(known) - different, "different": different})
+            if new:
+                cache.add(new)
+
+
+def _read_stage(archive: ZipFile, folder: str) -> dict[str, Any]:
+    """Return what the rows of a stage depend on."""
+    stage = decode_stage(archive.read(f"{folder}/{STAGE}"))
+    return {key: value for key, value in stage.items() if key not in ("speechiq", "store_format")}
+
+
+def _check(archive: ZipFile, entry: ZipInfo, path: Path) -> None:
+    """Refuse an entry that is not as `export` wrote it."""
+    name, (folder, _, file) = entry.filename, entry.filename.partition("/")
+    where = f"{path}: {name}"
+    if (clip := CLIP_NAME.fullmatch(name)) and entry.file_size <= LARGEST:
+        if hashlib.sha256(archive.read(name)).hexdigest() != clip[1]:
+            raise SpeechIQError(where, "is damaged (its sha256 differs)", FIX)
+    elif not STAGE_NAME.fullmatch(name) or (file == STAGE and entry.file_size > LONGEST_STAGE):
+        raise SpeechIQError(where, "is no part of a response cache", "give an archive that `siq store export` wrote")
+    elif file == ROW_FILE:
+        with archive.open(name) as lines:
+            for number, line in enumerate(lines, 1):
+                if not unseal(line):
+                    raise SpeechIQError(f"{where} line {number}", "is damaged", FIX)
+    else:
+        stage = decode_stage(archive.read(name))
+        if stage.get("store_format") != FORMAT:
+            raise SpeechIQError(
+                where,
+                f"has rows in format {stage.get('store_format')!r}, this speechiq reads {FORMAT}",
+                "export and merge with the same version of speechiq",
+            )
+        if StageCache.name_folder(stage) != folder:
+            raise SpeechIQError(where, "is damaged (its digest differs)", FIX)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[ZipFile]:
+    """Open an archive; whatever is wrong with it inside the block is one line."""
+    try:
+        with open_plain(path) as file, ZipFile(file) as archive:
+            yield archive
+    except OSError as error:
+        raise SpeechIQError(f"{str(path)!r} cannot be read", error.strerror or error, FIX) from error
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, KeyError, EOFError) as error:
+        raise SpeechIQError(f"{str(path)!r} is damaged", error, FIX) from error

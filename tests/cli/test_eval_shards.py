@@ -1,0 +1,88 @@
+"""`siq eval --shard`: the part of a run that one machine computes, and the run that collects all parts."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+from typer.testing import CliRunner
+
+from speechiq.cli.main import app
+from speechiq.core.errors import SpeechIQError
+from speechiq.harness_patch import processes
+from tests.cli.test_eval import instant  # noqa: F401  (a fixture)
+from tests.commands import refusal, siq
+
+SYSTEM = "good"
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path, monkeypatch):
+    """A response cache of its own."""
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
+
+
+@pytest.mark.parametrize(
+    "arguments, line",
+    [
+        (("--shard", "0/2"), "--shard 0/2: not I/N; write the number of the shard, from 1"),
+        (("--shard", "3/2"), "--shard 3/2: not I/N"),
+        (("--shard", "two"), "--shard two: not I/N"),
+        (("--stages", "asr,lm"), "--stages asr,lm: 'lm' is no stage; did you mean llm? known are asr, llm, judge, emb"),
+        (("--shard", "1/2", "--require-cached"), "--require-cached: a shard computes; leave one of the two out"),
+    ],
+)
+def test_a_shard_that_cannot_be_is_one_line(instant, tmp_path, arguments, line):  # noqa: F811
+    assert refusal("eval", SYSTEM, *arguments, "-o", tmp_path / "out").startswith(line)
+    assert not instant and not (tmp_path / "out").exists()
+
+
+def test_a_shard_without_a_response_cache_is_refused(instant, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.setenv("SIQ_STORE", "off")
+    assert refusal("eval", SYSTEM, "--shard", "1/2", "-o", tmp_path) == (
+        "--shard 1/2: the response cache is off; set SIQ_STORE to a folder, or leave it unset"
+    )
+
+
+def test_a_shard_runs_finished_systems_too_and_records_none(instant, tmp_path):  # noqa: F811
+    siq("eval", "good", "fair", "poor", "-o", tmp_path)
+    before = {file: file.read_bytes() for file in tmp_path.glob("*.json")}
+    done = CliRunner().invoke(app, ["eval", "good", "-o", str(tmp_path), "--shard", "2/4"])
+    assert done.exit_code == 0 and instant[3:] == ["good"] and not done.stdout
+    assert (tmp_path / "logs" / "shard-2-of-4.good.log").is_file()
+    assert before == {file: file.read_bytes() for file in tmp_path.glob("*.json")}
+
+
+def test_sigterm_ends_the_command_with_continue(instant, tmp_path, monkeypatch):  # noqa: F811
+    def stop(*_):
+        os.kill(os.getpid(), signal.SIGTERM)
+        with processes._started(["true"]):
+            raise AssertionError("no process starts after the signal")
+
+    monkeypatch.setattr(processes, "run_with_log", stop)
+    done = CliRunner().invoke(app, ["eval", "good", "fair", "-o", str(tmp_path), "--shard", "1/4"])
+    assert done.exit_code == 0 and "siq: shard 1/4 was stopped after a batch; continue: the same command" in done.stderr
+    assert not processes.stop_requests and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_shards_and_the_run_that_collects_them(tiny_cascade, warm_processes, tmp_path):
+    command = ("eval", f"{tiny_cascade.spec},llm_answer=likelihood", "--limit", "3", "--tasks", "siq_demo_apply")
+    command += ("-o", tmp_path / "out")
+    assert siq(*command, "--shard", "1/3", "--dry-run").startswith("# 1 system x 1 task: ")
+    assert siq(*command, "--shard", "1/3") == ""
+    error = refusal(*command, "--require-cached")
+    assert "of 3 rows of stage asr are not in the response cache; compute them, by the same command with --sh" in error
+    partly = CliRunner().invoke(app, [*map(str, command)])
+    assert (
+        partly.exit_code == 0 and "of 3 rows of stage asr are not in the response cache, and are com" in partly.stderr
+    )
+    assert "wrote" in CliRunner().invoke(app, [*map(str, command), "--require-cached", "--force"]).stderr
+
+
+def test_what_is_missing_after_the_answers_is_refused_too(tiny_cascade, warm_processes, tmp_path):
+    command = ("eval", tiny_cascade.spec, "--limit", "1", "--tasks", "siq_demo_understand", "-o", tmp_path / "out")
+    command += ("--metadata", f"embedder={tiny_cascade.llm}")
+    assert siq(*command, "--stages", "asr") == ""
+    error = CliRunner().invoke(app, [*map(str, command), "--require-cached"]).exception
+    assert isinstance(error, SpeechIQError) and "stage embed: " in str(error) and "--stages embed" in str(error)

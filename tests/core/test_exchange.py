@@ -1,0 +1,149 @@
+"""Response caches of machines that share no disk: exported, merged, and refused when they are damaged."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import zipfile
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from speechiq.cli.main import app
+from speechiq.core.cache.clip_folder import save_samples
+from speechiq.core.cache.stage_cache import StageCache
+from speechiq.core.cache.stages import list_stages
+from tests.commands import refusal, siq
+
+ASR, LLM = {"stage": "asr", "model": "a"}, {"stage": "text", "model": "b"}
+
+
+@pytest.fixture
+def on_machine(tmp_path, monkeypatch):
+    """Go to a machine: a response cache and a cache folder of its own."""
+
+    def go(name):
+        monkeypatch.setenv("SIQ_STORE", str(tmp_path / name / "store"))
+        monkeypatch.setenv("SIQ_CACHE", str(tmp_path / name))
+        return tmp_path / name / "store"
+
+    return go
+
+
+@pytest.fixture
+def archive(on_machine, tmp_path):
+    """An archive of a machine with two stages."""
+    store = on_machine("one")
+    StageCache(ASR, store).add({"a": ["one", {"coverage": 1.0}], "b": ["two", {}]})
+    StageCache(LLM, store).add({"q": ["x"] * 5})
+    file = tmp_path / "one.zip"
+    assert siq("store", "export", file) == f"wrote {file}: 2 stages, 3 rows\n"
+    return file
+
+
+def rows_of(store):
+    return {stage.stage["stage"]: stage.rows for stage in list_stages(store)}
+
+
+def test_rows_of_machines_come_together_and_none_is_overwritten(archive, on_machine):
+    store = on_machine("two")
+    StageCache(ASR, store).add({"b": ["mine", {}], "c": ["three", {}]})
+    before = [file.read_bytes() for file in store.glob("*/*.jsonl")]
+    done = CliRunner().invoke(app, ["store", "merge", str(archive)])
+    assert done.stdout == "2 rows added, 0 were there already\n"
+    assert "siq: warning: 1 row with another content than the one here, which stays" in done.stderr
+    assert set(before) <= {file.read_bytes() for file in store.glob("*/*.jsonl")}
+    merged = StageCache(ASR, store)
+    merged.fetch(["a", "b", "c"])
+    assert {key: row[0] for key, row in merged.rows.items()} == {"a": "one", "b": "mine", "c": "three"}
+    assert siq("store", "merge", archive, archive) == "0 rows added, 4 were there already\n"
+    assert rows_of(store) == {"asr": 3, "text": 1}
+
+
+def test_what_a_kill_left_is_not_exported(archive, on_machine, tmp_path):
+    store = on_machine("one")
+    for file in store.glob("*/*.jsonl"):
+        file.write_bytes(file.read_bytes() + b'0000000 ["half')
+    done = CliRunner().invoke(app, ["store", "export", str(tmp_path / "again.zip")])
+    assert "2 stages, 3 rows" in done.stdout and "2 damaged lines left out" in done.stderr
+    on_machine("two")
+    assert siq("store", "merge", tmp_path / "again.zip").startswith("3 rows added")
+
+
+def test_spoken_audio_comes_with_its_rows(on_machine, tmp_path):
+    store = on_machine("one")
+    clip = save_samples(np.linspace(-0.5, 0.5, 1600, dtype=np.float32), "ramp")
+    row = {name: clip[name] for name in ("path", "sha256", "duration")}
+    StageCache({"stage": "speech"}, store).add({"a": row, "gone": row | {"path": f"clips/aa/{'a' * 64}.flac"}})
+    assert "1 stage, 2 rows, 1 spoken clip" in siq("store", "export", tmp_path / "one.zip")
+    on_machine("two")
+    assert siq("store", "merge", tmp_path / "one.zip").startswith("2 rows added, 1 spoken clip")
+    assert (tmp_path / "two" / clip["path"]).read_bytes() == (tmp_path / "one" / clip["path"]).read_bytes()
+
+
+def rewrite(archive, change):
+    """Write an archive again with other contents: `change` takes a name and bytes, and returns both."""
+    with zipfile.ZipFile(archive) as source:
+        contents = [change(name, source.read(name)) for name in source.namelist()]
+    with zipfile.ZipFile(archive, "w") as target:
+        for name, content in contents:
+            target.writestr(name, content)
+
+
+def one_row_damaged(name, content):
+    return name, content.replace(b'"one"', b'"own"')
+
+
+def of_another_format(name, content):
+    if not name.endswith("stage.json"):
+        return name, content
+    return name, json.dumps(json.loads(content) | {"store_format": 1}).encode()
+
+
+def of_another_model(name, content):
+    return name, content.replace(b'"model": "a"', b'"model": "c"')
+
+
+def with_a_file_elsewhere(name, content):
+    return name.replace("rows", "../../rows"), content
+
+
+@pytest.mark.parametrize(
+    "change, fault",
+    [
+        (one_row_damaged, r"rows.jsonl line 1: is damaged; export it again, or copy it again"),
+        (
+            of_another_format,
+            r"stage.json: has rows in format 1, this speechiq reads \d+; export and merge with the same",
+        ),
+        (of_another_model, r"stage.json: is damaged \(its digest differs\)"),
+        (with_a_file_elsewhere, r"rows.jsonl: is no part of a response cache; give an archive that `siq store export`"),
+    ],
+)
+def test_a_changed_archive_is_refused_before_anything_is_added(archive, on_machine, tmp_path, change, fault):
+    good = shutil.copy(archive, tmp_path / "good.zip")
+    rewrite(archive, change)
+    store = on_machine("two")
+    error = refusal("store", "merge", good, archive)
+    assert error.startswith(f"{archive}: ") and re.search(fault, error)
+    assert not list_stages(store)
+
+
+def test_what_is_no_archive_and_a_part_of_one_are_one_line(archive, on_machine, tmp_path):
+    on_machine("two")
+    (tmp_path / "half.zip").write_bytes(archive.read_bytes()[: archive.stat().st_size // 2])
+    (tmp_path / "bits.zip").write_bytes(archive.read_bytes().replace(b"rows.jsonl", b"rovs.jsonl", 1))
+    assert "half.zip' is damaged: File is not a zip file; export it again" in refusal(
+        "store", "merge", tmp_path / "half.zip"
+    )
+    assert "bits.zip' is damaged: File name in directory" in refusal("store", "merge", tmp_path / "bits.zip")
+    assert "missing.zip' cannot be read: No such file" in refusal("store", "merge", tmp_path / "missing.zip")
+
+
+def test_an_empty_cache_and_none_are_refused(on_machine, tmp_path, monkeypatch):
+    on_machine("one")
+    assert "has no rows; name another one by SIQ_STORE=FOLDER" in refusal("store", "export", tmp_path / "one.zip")
+    monkeypatch.setenv("SIQ_STORE", "off")
+    assert refusal("store", "export", tmp_path / "one.zip").startswith("SIQ_STORE=off: there is no response cache")

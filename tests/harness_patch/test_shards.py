@@ -1,0 +1,124 @@
+"""Shards in processes of their own: killed, run twice, limited to stages, stopped, and collected by another run."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+
+import pytest
+
+from speechiq.core.cache.row_files import RowFile
+from speechiq.core.cache.stage_limits import VARIABLE
+from speechiq.core.cache.stages import list_stages
+from speechiq.harness_patch import processes
+from speechiq.harness_patch.processes import Settings
+from tests.warm import run_warm, siq_run, siq_shard
+
+pytestmark = pytest.mark.slow
+#: Of six clips, these shards have two, three and one.
+COUNT = 3
+SIGNAL = "SIGNAL_AFTER_ROWS"
+
+
+def shard_with_signal():
+    """Run a shard that gets a signal in the middle of the write after a number of rows."""
+    append, (name, left) = RowFile.append, os.environ[SIGNAL].split()
+    number, left = signal.Signals[name], int(left)
+
+    def append_and_signal(file, lines):
+        nonlocal left
+        rows = lines.splitlines(keepends=True)
+        if left < len(rows):
+            if number is signal.SIGKILL:
+                append(file, b"".join(rows[:left]) + rows[left][: len(rows[left]) // 2])
+            os.kill(os.getpid(), number)
+            left = sys.maxsize
+        left -= len(rows)
+        append(file, lines)
+
+    RowFile.append = append_and_signal
+    siq_shard()
+
+
+class Run:
+    """A run of a tiny cascade on six clips of the demo, with a response cache of its own."""
+
+    def __init__(self, cascade, folder):
+        self.system, self.store = f"{cascade.spec},llm_answer=likelihood", folder / "store"
+        metadata = (f"embedder={cascade.llm}",)
+        self.settings = Settings(folder / "runs", ("siq_demo",), "1", "cpu", limit=6, metadata=metadata)
+
+    def start(self, entry, settings, **environment):
+        env = processes._environment(settings) | {"SIQ_STORE": str(self.store), "OMP_NUM_THREADS": "1"}
+        return run_warm(entry, *processes._here(self.system, settings)[3:], env=env | environment)
+
+    def fill(self, number, *, count=COUNT, stages=(), after=None):
+        settings = self.settings._replace(shard=(number, count), stages=stages)
+        return self.start(shard_with_signal if after else siq_shard, settings, **({SIGNAL: after} if after else {}))
+
+    def collect(self, samples, **environment):
+        done = self.start(siq_run, self.settings._replace(samples=samples), **environment)
+        files = self.settings.output.rglob("samples_*.jsonl")
+        return done, {file.name.partition("_2")[0]: file.read_bytes() for file in files}
+
+    def rows(self):
+        return {stage.stage["stage"]: stage.rows for stage in list_stages(self.store)}
+
+
+#: The docs about the first six clips, as the check of `siq eval` finds them.
+SIX = {f"siq_demo_{level}": list(range(6)) for level in ("remember", "understand")} | {
+    "siq_demo_apply": list(range(18))
+}
+
+
+@pytest.fixture(scope="module")
+def single(tiny_cascade, tmp_path_factory):
+    """The samples of one process without shards."""
+    run = Run(tiny_cascade, tmp_path_factory.mktemp("single"))
+    done, samples = run.collect(SIX)
+    assert done.returncode == 0 and len(samples) == 3, done.stderr[-3000:]
+    return run, samples
+
+
+@pytest.fixture
+def run(tiny_cascade, tmp_path):
+    return Run(tiny_cascade, tmp_path)
+
+
+def test_killed_repeated_and_missing_shards_end_with_the_rows_of_one_process(run, single):
+    chance = random.Random(0)
+    for number in (1, 2):
+        killed = run.fill(number, after=f"SIGKILL {chance.randrange(9)}")
+        assert killed.returncode == -signal.SIGKILL, killed.stderr[-3000:]
+        assert run.fill(number).returncode == 0
+    before = run.rows()
+    assert run.fill(2).returncode == 0 and run.rows() == before, "a shard that runs again computes nothing"
+    assert not run.settings.output.exists(), "shards write no results"
+    refused, _ = run.collect(SIX, **{VARIABLE: ""})
+    assert refused.returncode == 1 and "stage asr: 1 of 6 rows are not in the response cache" in refused.stderr
+    done, samples = run.collect(SIX)
+    assert done.returncode == 0 and samples == single[1], "what the missing shard did not compute is computed"
+    assert run.rows() == single[0].rows(), "no row is computed twice"
+    again, repeated = run.collect(SIX, **{VARIABLE: ""})
+    assert again.returncode == 0 and "no model had to run" in again.stderr and repeated == samples
+
+
+def test_each_stage_can_have_a_machine_of_its_own(run, single):
+    early = run.fill(1, count=1, stages=("llm",))
+    assert early.returncode == 1 and "siq: error: stage asr: 6 of 6 rows are not in" in early.stderr
+    assert "siq eval --stages asr" in early.stderr and run.rows().get("text", 0) == 0
+    for stage, expected in (("asr", {"asr"}), ("embed", {"asr", "embedder"}), ("llm", {"asr", "embedder", "text"})):
+        done = run.fill(1, count=1, stages=(stage,))
+        assert done.returncode == 0, done.stderr[-3000:]
+        assert {name for name, rows in run.rows().items() if rows} == expected
+    done, samples = run.collect(SIX, **{VARIABLE: ""})
+    assert done.returncode == 0 and samples == single[1]
+
+
+@pytest.mark.parametrize("rows", [0, 2])
+def test_sigterm_ends_a_shard_after_the_batch(run, rows):
+    done = run.fill(1, count=1, after=f"SIGTERM {rows}")
+    assert done.returncode == processes.CONTINUE and "Traceback" not in done.stderr
+    assert sum(run.rows().values()) == rows + 1, "the batch in progress is kept, and no other begins"
