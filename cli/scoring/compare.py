@@ -99,13 +99,13 @@ def compare(
         return Held(found, {suite: found.read(suite) for suite in found.levels})
 
     named = find(runs) if runs else None
-    one, other = (choose(given, named, find) for given in (a, b))
-    held = [*filter(None, [named]), one.held, other.held]
-    say_warnings(chain.from_iterable(each.found.warnings for each in held))
-    for each in held:
+    chosen_a, chosen_b = (choose(place, named, find) for place in (a, b))
+    read = [*filter(None, [named]), chosen_a.held, chosen_b.held]
+    say_warnings(chain.from_iterable(each.found.warnings for each in read))
+    for each in read:
         suites.refuse_options_of_siq(each.found, weights=weights, norms=norms_file, exclude=exclude)
     required = None if levels is None else split_names(levels)
-    pairs = list(pair_up(one, other, named, required, (a, b)))
+    pairs = list(pair_up(chosen_a, chosen_b, named, required, (a, b)))
     comparisons = {pair.suite: compare_pair(pair, options) for pair in pairs} if not columns else {}
     if columns:
         comparisons[METRICS] = compare_metrics(pairs, columns, options)
@@ -116,7 +116,7 @@ def compare(
         notes = [*grid.notes, *[side_by_side.BRACKETS] * bool(clips)]
         grids += [grid._replace(notes=notes), *side_by_side.clip_grids(compared, clips)]
     contents = {suite: compared.content for suite, compared in comparisons.items()}
-    tasks = [task for of in held for tasks in of.found.tasks.values() for task in tasks]
+    tasks = [task for each in read for tasks in each.found.tasks.values() for task in tasks]
     places = [Path(a), Path(b), *(runs or [])]
     publish(Publication("speechiq-comparison", grids, join(contents, SIQ)), outputs, places, tasks, explain)
 

@@ -94,15 +94,15 @@ def rank_probabilities(siq: np.ndarray) -> np.ndarray:
 def resample_raw(pool: ScoreMatrix, *, draws: int = DRAWS, seed: int = 0) -> Bars:
     """Return the error bars of mean raw scores only; NaN for a system with fewer than two clips with a score."""
     nothing = {level: np.full(len(pool.systems), np.nan) for level in pool.raw}
-    low, high, std = ({level: of.copy() for level, of in nothing.items()} for _ in range(3))
+    low, high, std = ({level: empty.copy() for level, empty in nothing.items()} for _ in range(3))
     left_out = 0
     for rows, part in pool.complete_parts():
         drawn = draw(part, scale=flat(part), draws=draws, seed=seed)
         left_out = max(left_out, drawn.left_out)
         for level, interval in _intervals_of_raw(part, drawn).items():
             low[level][rows], high[level][rows] = interval
-        for level, of in _std_of_raw(part, drawn).items():
-            std[level][rows] = of
+        for level, errors in _std_of_raw(part, drawn).items():
+            std[level][rows] = errors
     return Bars(draws, left_out, seed, {level: Interval(low[level], high[level]) for level in nothing}, std)
 
 
@@ -142,16 +142,16 @@ def leave_one_out(pool: ScoreMatrix, rule: str = DEFAULT_RULE) -> np.ndarray:
         Shape (systems left out, systems), in SIQ. NaN on the diagonal, and in the row of a system without which the
         others cannot be scored (a single other system, or others that tie on a level).
     """
-    whole = score(pool, calibrate(pool, rule)).siq
-    shifts = np.full((len(whole), len(whole)), np.nan)
+    siq = score(pool, calibrate(pool, rule)).siq
+    shifts = np.full((len(siq), len(siq)), np.nan)
     for j, name in enumerate(pool.systems):
-        others = np.arange(len(whole)) != j
+        others = np.arange(len(siq)) != j
         rest = pool._replace(
-            systems=tuple(other for other in pool.systems if other != name),
+            systems=tuple(system for system in pool.systems if system != name),
             raw={level: raw[others] for level, raw in pool.raw.items()},
         )
         with suppress(SpeechIQError):
-            shifts[j, others] = score(rest, calibrate(rest, rule)).siq - whole[others]
+            shifts[j, others] = score(rest, calibrate(rest, rule)).siq - siq[others]
     return shifts
 
 

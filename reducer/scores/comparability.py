@@ -70,18 +70,18 @@ def complete(systems: Sequence[System]) -> list[System]:
     kept = {}
     for level, category in levels_of(systems).items():
         items = common_items(level, systems)
-        kept[level] = [item for item in items if not any(math.isnan(of.scores[level][item]) for of in systems)]
+        kept[level] = [item for item in items if not any(math.isnan(system.scores[level][item]) for system in systems)]
         if not kept[level]:
             word = category.undefined_word
-            counts = ", ".join(f"{of.name!r} {of.count_undefined(level)} of {len(items)}" for of in systems)
+            counts = ", ".join(f"{system.name!r} {system.count_undefined(level)} of {len(items)}" for system in systems)
             raise SpeechIQError(
                 f"level {level}",
                 f"no item has a score in all systems ({word}: {counts})",
                 "rerun the system without scores, or name the other levels with --levels",
             )
     return [
-        of.narrow({level: {item: of.scores[level][item] for item in items} for level, items in kept.items()})
-        for of in systems
+        system.narrow({level: {item: system.scores[level][item] for item in items} for level, items in kept.items()})
+        for system in systems
     ]
 
 

@@ -196,16 +196,18 @@ class Remarks(NamedTuple):
             return
         if self.same_clips:
             yield next(iter(self.counts.values())).units + "".join(
-                f", {count_of(of.items, of.noun)}" for of in self.counts.values() if of.several
+                f", {count_of(count.items, count.noun)}" for count in self.counts.values() if count.several
             )
         else:
             shown = [
-                f"{title(level)} {of.units}" + f" ({count_of(of.items, of.noun)})" * of.several
-                for level, of in self.counts.items()
+                f"{title(level)} {count.units}" + f" ({count_of(count.items, count.noun)})" * count.several
+                for level, count in self.counts.items()
             ]
             yield f"the levels have different clips: {', '.join(shown)}"
         limited = [
-            f"{title(level)} {of.asked} of {of.whole} {of.noun}s" for level, of in self.counts.items() if of.limited
+            f"{title(level)} {count.asked} of {count.whole} {count.noun}s"
+            for level, count in self.counts.items()
+            if count.limited
         ]
         if limited:
             yield Important(f"a part of the tasks was asked (--limit): {', '.join(limited)}")
@@ -221,25 +223,25 @@ def remark(pool: ScoreMatrix, systems: Sequence[System], norms: Norms | None = N
 
 def observe(pool: ScoreMatrix, systems: Sequence[System]) -> Remarks:
     """Return the remarks that apply to any suite; arguments as for `remark`."""
-    clips, means = [set(of) for of in pool.clips.values()], pool.means
+    clips, means = [set(names) for names in pool.clips.values()], pool.means
     return Remarks(
         counts={level: _count(level, pool, systems) for level in pool.raw},
-        same_clips=all(of == clips[0] for of in clips),
+        same_clips=all(names == clips[0] for names in clips),
         separates={level: separates(raw, pool.number_clusters(level)) for level, raw in pool.raw.items()}
         if len(pool.systems) > 1
         else {},
         pairs=len(pool.systems) * (len(pool.systems) - 1) // 2,
         identical=tuple(find_identical(pool)),
         floors={
-            system.name: {level: float(of[row]) for level, of in means.items() if not np.isnan(of[row])}
+            system.name: {level: float(scores[row]) for level, scores in means.items() if not np.isnan(scores[row])}
             for row, system in enumerate(systems)
             if system.control == "silence"
         },
         ceilings=tuple(
             _describe_gap(pool, systems, level, row, better)
             for row in _rows_of(systems, "gold")
-            for level, of in means.items()
-            if (better := _find_better(of, row, systems))
+            for level, scores in means.items()
+            if (better := _find_better(scores, row, systems))
         ),
         above_floor=_find_above_floor(pool, systems),
     )
@@ -299,7 +301,7 @@ def explain_missing(pool: ScoreMatrix) -> str | None:
     missing = [level for level in LEVELS if level not in pool.raw]
     if not missing:
         return None
-    here, there = (" and ".join(title(level) for level in of) for of in (pool.raw, missing))
+    here, there = (" and ".join(map(title, levels)) for levels in (pool.raw, missing))
     meaning = "; ".join(f"{title(level)} shows {MEANINGS[level]}" for level in pool.raw)
     ways = "".join(WAYS.get(level, f"; run the data set's {level} task as well") for level in missing)
     return f"no SIQ: it needs {there} as well as {here}; {meaning}{ways}"
@@ -322,8 +324,8 @@ def explain_few(pool: ScoreMatrix, norms: Norms | None = None) -> str | None:
 
 def _count(level: str, pool: ScoreMatrix, systems: Sequence[System]) -> Count:
     docs = [[task.docs for task in system.tasks if task.level == level and task.docs] for system in systems]
-    totals = [tuple(map(sum, zip(*one, strict=True))) for one in docs if one]
-    asked, whole = min(totals, key=lambda of: of[0] - of[1], default=(None, None))
+    totals = [tuple(map(sum, zip(*counts, strict=True))) for counts in docs if counts]
+    asked, whole = min(totals, key=lambda total: total[0] - total[1], default=(None, None))
     fields = pool.levels[level].item
     noun = fields[-1].removesuffix("_id") if len(fields) > 1 else "clip"
     clips, clusters = len(pool.clips[level]), pool.count_clusters(level)

@@ -163,11 +163,12 @@ def levels_of(systems: Sequence[System]) -> Mapping[str, Category]:
     first, *others = systems
     for system in others:
         if system.levels != first.levels:
-            levels = [
-                f"{', '.join(one.levels)} {others_than_usual(one.levels) or ''}".strip() for one in (first, system)
+            scored = [
+                f"{', '.join(levels)} {others_than_usual(levels) or ''}".strip()
+                for levels in (first.levels, system.levels)
             ]
             raise SpeechIQError(
-                f"system {first.name!r} is scored on {levels[0]} and system {system.name!r} on {levels[1]}",
+                f"system {first.name!r} is scored on {scored[0]} and system {system.name!r} on {scored[1]}",
                 fix="read all systems with the same levels and measures",
             )
     return first.levels

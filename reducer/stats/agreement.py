@@ -74,7 +74,7 @@ def compare_raters(
     return Agreement(*resample(statistics, list(clips), clusters, draws=draws, seed=seed).estimates)
 
 
-def weighted_kappa(one: np.ndarray, other: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def weighted_kappa(a: np.ndarray, b: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return Cohen's kappa with quadratic weights of two raters; NaN if both give one and the same score.
 
     Weights are squared differences of the scores, so that scores need not be whole (means of draws). For whole scores
@@ -84,9 +84,9 @@ def weighted_kappa(one: np.ndarray, other: np.ndarray, counts: np.ndarray) -> np
     [0.667]
     """
     total = counts.sum(axis=1)
-    means = counts @ one / total, counts @ other / total
-    variances = counts @ one**2 / total - means[0] ** 2 + counts @ other**2 / total - means[1] ** 2
-    observed = counts @ (one - other) ** 2 / total
+    means = counts @ a / total, counts @ b / total
+    variances = counts @ a**2 / total - means[0] ** 2 + counts @ b**2 / total - means[1] ** 2
+    observed = counts @ (a - b) ** 2 / total
     return 1 - _divide(observed, variances + (means[0] - means[1]) ** 2)
 
 
@@ -136,21 +136,21 @@ def share_equal(ratings: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return _divide(paired @ share, paired.sum(axis=1))
 
 
-def spearman(one: np.ndarray, other: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def spearman(a: np.ndarray, b: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return the rank correlation of two columns; NaN if all values of one are equal.
 
     >>> spearman(np.array([1.0, 2, 3, 4]), np.array([1.0, 2, 4, 3]), np.ones((1, 4))).round(3).tolist()
     [0.8]
     """
     total = counts.sum(axis=1, keepdims=True)
-    ranks = [_ranks(of, counts) - (total + 1) / 2 for of in (one, other)]
+    ranks = [_ranks(values, counts) - (total + 1) / 2 for values in (a, b)]
     covariance = (counts * ranks[0] * ranks[1]).sum(axis=1)
-    return _divide(covariance, np.sqrt(np.prod([(counts * of**2).sum(axis=1) for of in ranks], axis=0)))
+    return _divide(covariance, np.sqrt(np.prod([(counts * values**2).sum(axis=1) for values in ranks], axis=0)))
 
 
-def mean_difference(one: np.ndarray, other: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the mean of `one` minus `other`, shapes as for `spearman`."""
-    return _divide(counts @ (one - other), counts.sum(axis=1))
+def mean_difference(a: np.ndarray, b: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return the mean of `a` minus `b`, shapes as for `spearman`."""
+    return _divide(counts @ (a - b), counts.sum(axis=1))
 
 
 def _ranks(values: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -111,8 +111,8 @@ def read_ranks(file: Path, systems: Sequence[str]) -> dict[str, dict[str, float]
         raise SpeechIQError(
             file, f"ranks of {count_of(len(rows), 'system')}", f"a correlation needs at least {FEWEST_SYSTEMS}"
         )
-    for column, of in ranks.items():
-        if len(set(of.values())) == 1:
+    for column, places in ranks.items():
+        if len(set(places.values())) == 1:
             raise SpeechIQError(file, f"all systems have the same {column!r}", "a correlation needs different ranks")
     return ranks
 

@@ -228,7 +228,7 @@ def _tasks(systems: Iterable[System]) -> dict[str, list[dict[str, Scalar]]]:
     tasks: dict[str, dict[tuple[tuple[str, Scalar], ...], dict[str, Scalar]]] = {level: {} for level in LEVELS}
     for system in systems:
         for level, conditions in by_level(system).items():
-            tasks[level] |= {tuple(one.items()): dict(one) for one in conditions}
+            tasks[level] |= {tuple(task.items()): dict(task) for task in conditions}
     return {level: [conditions[key] for key in sorted(conditions, key=repr)] for level, conditions in tasks.items()}
 
 
