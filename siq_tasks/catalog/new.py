@@ -68,7 +68,8 @@ def create(
         language: Code or English name of the language of the clips; None is English.
 
     Raises:
-        SpeechIQError: The name, the language, a file or an id is invalid, or the folder cannot be written; nothing is written then.
+        SpeechIQError: The name, the language, a file or an id is invalid, or the folder cannot be written; nothing is
+            written then.
     """
     _check_name(name)
     code = read_language({KEY: language})

@@ -52,7 +52,9 @@ def test_a_language_is_in_all_tasks_and_chooses_the_normalizer(mine, tmp_path):
         assert read_task(file)["metadata"]["language"] == "de"
     task = load_yaml(tmp_path / "tasks" / "siq_harbour_remember.yaml", resolve_func=True)
     docs = task["custom_dataset"](**resolve_folder(task["metadata"], file)).docs
-    assert {(doc["spoken_language"], doc["normalizer"], doc["unit"]) for doc in docs} == {("de", "multilingual", "word")}
+    assert {(doc["spoken_language"], doc["normalizer"], doc["unit"]) for doc in docs} == {
+        ("de", "multilingual", "word")
+    }
 
 
 def test_an_unknown_language_is_refused_before_the_folder_is_written(mine, tmp_path):
