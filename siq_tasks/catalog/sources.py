@@ -95,6 +95,6 @@ def _find_on_hub(source: RowSource, ask: Ask) -> tuple[str, Features | None]:
     part = hub_set.find_part(source.dataset_name, source.split)
     moved = "" if hub_set.name == source.dataset_path else f", which is named {hub_set.name} now,"
     names = ", ".join(filter(None, (source.dataset_name, source.split)))
-    size = part.count(source.split)
+    size = part.count_rows(source.split)
     rows = "" if size is None else f", {count_of(size, 'row')}"
     return f"{source.dataset_path}{moved} ({names}) at {shorten(hub_set.commit)}{rows}", part.features

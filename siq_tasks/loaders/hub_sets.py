@@ -40,10 +40,10 @@ class Part(NamedTuple):
     splits: dict[str, int | None]
     features: Features | None
 
-    def count(self, split: str) -> int | None:
+    def count_rows(self, split: str) -> int | None:
         """Return the number of rows of a split, which may join several by `+`; None if it is not known.
 
-        >>> Part({"aus": 2, "gbr": 3, "usa": None}, None).count("aus+gbr")
+        >>> Part({"aus": 2, "gbr": 3, "usa": None}, None).count_rows("aus+gbr")
         5
         """
         sizes = [self.splits.get(name) for name in split.split("+")]
@@ -232,7 +232,7 @@ def check_columns(path: str, required: Sequence[str], names: Sequence[str]) -> N
             raise SpeechIQError(
                 path,
                 f"no column {column!r}; it has {', '.join(names)}",
-                f"{near}give the right one, such as --metadata text_column={names[0]}",
+                f"{near}give the right one with --metadata, as in text_column=COLUMN",
             )
 
 
