@@ -144,6 +144,12 @@ def test_a_hub_that_cannot_be_reached_is_one_line(hub, monkeypatch):
     assert line.endswith("check network and proxy, or give a local copy with --metadata dataset_path=FOLDER")
 
 
+def test_a_hub_that_never_answers_is_not_waited_for(hub, monkeypatch, silent_server):
+    reach(silent_server, monkeypatch)
+    monkeypatch.setattr("speechiq.siq_tasks.loaders.hub_sets.PATIENCE", 0.1)
+    assert refusal("data", "check", "dream").startswith(f"the hub ({silent_server}): gives no answer (")
+
+
 @pytest.mark.parametrize(("status", "fix"), [(503, "try again later"), (429, "try again later"), (401, "is not valid")])
 def test_an_error_of_the_hub_is_shown_with_its_number(hub, status, fix):
     hub.failure = status
