@@ -122,15 +122,7 @@ def compare(
 
 
 def _split_metrics(metrics: str | None, **others: object) -> tuple[list[str], list[str]]:
-    """Return the columns of levels, `LEVEL=COLUMN`, and the columns to compare as they are; one of the two is empty.
-
-    Args:
-        metrics: What `--metrics` names.
-        others: Options that columns alone exclude.
-
-    Raises:
-        SpeechIQError: Both forms are mixed, or an option does not fit columns alone.
-    """
+    """Return the columns of levels, `LEVEL=COLUMN`, or those to compare as they are; refuse both forms together."""
     names = split_names(metrics)
     measures = [name for name in names if "=" in name]
     if measures and len(measures) < len(names):

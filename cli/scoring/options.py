@@ -56,11 +56,7 @@ Metrics = Annotated[
 
 
 def read_norms(norms_file: str | None, weights: str | None) -> Norms | None:
-    """Return the norms that `--norms` names, or None without it.
-
-    Raises:
-        SpeechIQError: The norms cannot be read, or were built with other level weights than `weights`.
-    """
+    """Return the norms that `--norms` names, None without it; refuse other level weights than `weights`."""
     if norms_file is None:
         return None
     scale = norms.read(norms_file)

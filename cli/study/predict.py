@@ -53,11 +53,7 @@ KEPT = {"errors": "only_errors", "answerable": "only_answerable", "has": "define
 
 
 def _read_only(only: str | None, known: Sequence[str] = tuple(KEPT)) -> dict[str, Any]:
-    """Return the items that `--only` keeps, as arguments.
-
-    Raises:
-        SpeechIQError: A name is unknown or given twice, or misses its metric.
-    """
+    """Return the items that `--only` keeps, as arguments; refuse a name that is unknown or given twice."""
     kept: dict[str, Any] = {}
     for name in split_names(only):
         choice, _, metric = name.partition(":")
