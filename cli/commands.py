@@ -21,12 +21,7 @@ Function = TypeVar("Function", bound=Callable[..., None])
 
 
 class Entry(NamedTuple):
-    """Hold a command.
-
-    Attributes:
-        place: `MODULE:FUNCTION` below `speechiq.cli`; empty for a group of commands.
-        help: First sentence of the function's docstring, or the help of the group.
-    """
+    """Hold a command: its place, `MODULE:FUNCTION` below `speechiq.cli` (empty for a group), and its help."""
 
     place: str
     help: str

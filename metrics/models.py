@@ -51,7 +51,6 @@ def open_engine(
     """Return an engine on the device of this process, whose model is not yet loaded.
 
     Args:
-        options: Options of the engine, without a prefix.
         prefix: Prefix of the options, for errors.
         stage: Name of its rows in the response cache.
         also: Further options that are read elsewhere, for errors.

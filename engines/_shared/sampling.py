@@ -145,9 +145,6 @@ def sampling_settings(settings: Mapping[str, Any], own: GenerationConfig) -> dic
 
     A value comes from the task, else from the checkpoint, else from the defaults of the installed transformers
     (`top_k=50`, for example). Values that change nothing, such as `top_p=1`, are left out.
-
-    Returns:
-        `do_sample` and the settings that are in effect, JSON types only.
     """
     if unknown := [name for name in settings if name not in KNOWN]:
         raise SpeechIQError(

@@ -15,11 +15,7 @@ from speechiq.metrics.letters.options import ALPHABET
 
 
 class SpeechSystem:
-    """Transcribe clips, and answer questions about them.
-
-    Args:
-        answering: The way of answering questions; None for a control that does not read them.
-    """
+    """Transcribe clips, and answer questions about them in one way, None for a control that does not read them."""
 
     answering: Answering | None
 

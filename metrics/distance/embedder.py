@@ -53,14 +53,7 @@ def embed(
     dtype: str = "float32",
     owners: Mapping[str, str] | None = None,
 ) -> np.ndarray:
-    """Return the state of each text, shape (texts, hidden size), float32; states in the cache are not computed again.
-
-    Args:
-        name: Hub id, folder, or `demo:NAME` of a language model.
-        template: `plain` or `chat`.
-        dtype: `float32`, `bfloat16` or `float16`.
-        owners: Text -> its name in errors.
-    """
+    """Return the state of each text by a language model, (texts, hidden size), float32; cached ones are read."""
     load_model(LanguageModel, ROLE, name, dtype).check_template(template)
     reading = "chat" if template == "chat" else "last"
     stage = {"template": template}

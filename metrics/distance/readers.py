@@ -64,13 +64,7 @@ PROMPTS = {
 def read_vectors(
     reading: str, texts: Sequence[str], settings: Mapping[str, Any], owners: Mapping[str, str]
 ) -> np.ndarray:
-    """Return what `LanguageModel` reads of each text, (texts, size), float32; cached texts are not read again.
-
-    Args:
-        reading: See `LanguageModel`.
-        settings: `assistant` and `assistant_dtype`.
-        owners: Text -> its name in errors.
-    """
+    """Return a `reading` of each text by `LanguageModel`, (texts, size), float32; cached texts are not read again."""
     name, dtype, stage = settings["assistant"], settings["assistant_dtype"], {"reading": reading}
     rows = read_texts(LanguageModel, ASSISTANT, name, texts, owners, dtype=dtype, reading=reading, stage=stage)
     return as_vectors(rows)

@@ -114,12 +114,7 @@ _VERDICT_LABEL = re.compile(
 
 
 class Verdict(NamedTuple):
-    """Describe what a reply states.
-
-    Attributes:
-        score: On the scale of the rubric; NaN if the reply is unparsed.
-        reason: Why it is unparsed; empty if it is not.
-    """
+    """Describe what a reply states: a score on the scale of the rubric, or NaN and the reason why it is unparsed."""
 
     score: float
     reason: str = ""

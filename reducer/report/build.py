@@ -74,7 +74,6 @@ def compose(
     Args:
         found: The tasks of the runs, whose texts are read.
         scored: Suite -> its scores.
-        options: How they were scored.
 
     Raises:
         SpeechIQError: A sample file cannot be read.
@@ -95,7 +94,6 @@ def render(study: Study, command: str = "", suites: Sequence[SuitePage] = (), se
     """Return the page of a study.
 
     Args:
-        study: As `gather` returns it.
         command: The command that makes the page; "" leaves it out.
         suites: Other suites; each has a section.
         sections: Further sections, below those of suites.
@@ -119,11 +117,7 @@ def pack_clips(study: Study, shown: Mapping[str, Any]) -> dict[str, Markup]:
 
 
 def render_suites(suites: Sequence[SuitePage], command: str = "", sections: Sequence[Section] = ()) -> Page:
-    """Return the page of suites without SIQ.
-
-    Args:
-        suites: As `suite.gather` returns them.
-    """
+    """Return the page of suites without SIQ."""
     names = ", ".join(suite.suite for suite in suites)
     tasks = systems.list_tasks(system for suite in suites for system in suite.scoreboard.systems)
     shown = {"title": f"{'Suite' if len(suites) == 1 else 'Suites'} {names}", "sections": {}, "data": {"charts": {}}}

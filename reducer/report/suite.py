@@ -42,12 +42,7 @@ PARTED = (
 
 @dataclass(frozen=True)
 class SuitePage:
-    """Hold a suite as the page shows it.
-
-    Attributes:
-        groups: The scores of the items of each group, by each field and for each measure.
-        responses: Category -> its questions and responses.
-    """
+    """Hold a suite as the page shows it: its scores, those of groups by each field, and the responses by category."""
 
     suite: str
     scoreboard: Scoreboard

@@ -77,11 +77,7 @@ def publish(
     tasks: Sequence[TaskRun] = (),
     explain: bool = True,
 ) -> None:
-    """Print results, write them to files, each complete or not at all, and name each file.
-
-    Args:
-        explain: Whether all lines below tables are printed; files have all of them.
-    """
+    """Print results, with all notes if `explain`; write them to files, each complete or not at all, and name each."""
     console = open_console()
     for grid in publication.grids:
         print_grid(grid, console, explain)
