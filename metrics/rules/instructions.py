@@ -82,7 +82,7 @@ def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
         `instruction_loose` (share of the doc's instructions that are followed), `ifeval` (mean of the four),
         `empty_answer`, `audio_coverage`.
     """
-    scores = {}
+    scores: dict[str, float] = {}
     for way, followed in check(doc, str(results[0])).items():
         scores |= {f"prompt_{way}": float(all(followed)), f"instruction_{way}": sum(followed) / len(followed)}
     return {

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.slow
 FILES = sorted(
     (bundled.DEMO.parent / "wildspeech" / "demo" / "clips").glob("*.ogg"), key=lambda file: file.stat().st_size
 )
+REGIONS = ["aus", "gbr", "ind_n", "ind_s", "irl", "kenya", "nga", "nzl", "phl", "usa", "zaf"]
 #: Nine regions, which are as the others, and IFEval if the packages of its checks are not installed.
 LEFT_OUT = {
     f"voicebench_sd_qa_{region}" for region in ["gbr", "ind_n", "ind_s", "irl", "kenya", "nga", "nzl", "phl", "usa"]
