@@ -8,6 +8,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import is_folder
 from speechiq.reducer.publishing.check import LARGEST_FILE, Checked, check
@@ -21,7 +23,7 @@ from speechiq.reducer.scores.norms import SHIPPED, Norms
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import Column, Grid
 
-#: Share of rows with a fraction that two systems never have in common, from so many rows on.
+#: Share of rows with a fraction that two systems do not have in common, from so many rows on.
 COPIED, FEWEST_ROWS = 0.95, 10
 COLUMNS = (
     Column("system", "System"),
@@ -121,25 +123,25 @@ def _compare_suites(results: list[Checked]) -> Iterator[tuple[Path, SpeechIQErro
 def _compare_rows(results: list[Checked]) -> Iterator[tuple[Path, SpeechIQError]]:
     """Yield results whose rows are those of another system: the newer of the two."""
     by_age = sorted(results, key=lambda each: (each.folder.name, each.folder.parent.name))
-    columns = {each.folder: _columns_of(each) for each in results}
+    rows = {each.folder: _list_fractions(each) for each in results}
     for older, newer in combinations(by_age, 2):
-        if older.folder.parent == newer.folder.parent or (older.is_control and newer.is_control):
-            continue
-        one, two = columns[older.folder], columns[newer.folder]
-        fractions = [key for key in one.keys() & two.keys() if any(value % 1 for value in (*one[key], *two[key]))]
-        equal = sum(one[key] == two[key] for key in fractions)
-        if len(fractions) >= FEWEST_ROWS and equal >= COPIED * len(fractions):
-            fault = f"{equal} of {len(fractions)} are those of {older.folder.parent.name!r}"
-            yield newer.folder, SpeechIQError("rows", fault, "publish the rows of this system")
+        fewest = min(len(rows[older.folder]), len(rows[newer.folder]))
+        own = older.folder.parent == newer.folder.parent or (older.is_control and newer.is_control)
+        if not own and fewest >= FEWEST_ROWS:
+            equal = len(rows[older.folder] & rows[newer.folder])
+            if equal >= COPIED * fewest:
+                fault = f"{equal} of {fewest} are those of {older.folder.parent.name!r}"
+                yield newer.folder, SpeechIQError("rows", fault, "publish the rows of this system")
 
 
-def _columns_of(each: Checked) -> dict[Any, tuple[float, ...]]:
-    """Return (task, item) -> the defined numbers of the row."""
-    tables = [table for system in each.systems.values() for table in system.tables]
+def _list_fractions(each: Checked) -> set[tuple[Any, ...]]:
+    """Return task, item and numbers of each row with a fraction, which two systems rarely share."""
     return {
-        (table.task.task, item): tuple(value for value in values if not math.isnan(value))
-        for table in tables
-        for item, values in zip(table.items, zip(*table.columns.values(), strict=True), strict=True)
+        (table.task.task, item, row.tobytes())
+        for system in each.systems.values()
+        for table in system.tables
+        for item, row in zip(table.items, np.column_stack([*table.columns.values()]), strict=True)
+        if np.nan_to_num(row % 1).any()
     }
 
 
