@@ -66,6 +66,7 @@ COMMANDS = {
     "data speak": Entry("data.speak:speak", "Speak texts and write a data set of them."),
     "data questions": Entry("data.questions:write", "Write three questions per clip from its reference."),
     "data check": Entry("data.check:check", "Check a question file, or whether the sources of data sets exist."),
+    "data croissant": Entry("data.questions:croissant", "Describe a question file in Croissant, for data set search."),
     "paper": Entry("", "Reproduce analyses of the SpeechIQ paper."),
     "paper questions": Entry("data.questions:join", "Join released questions to the clips of a data set."),
     "paper correlate": Entry("paper:correlate", "Correlate SIQ and metrics with ranks by people."),

@@ -396,8 +396,8 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "an absolute path": (put("tasks", 1, "task", value="/etc/passwd"), "Expected `str` matching regex"),
     "a path with dots": (put("tasks", 1, "task", value=".."), "Expected `str` matching regex"),
     "a task that is not there": (put("tasks", 1, "task", value="other"), "missing"),
-    "a part of the task": (put("tasks", 1, "docs", value=[14, 800]), "14 rows of 14 of 800 docs"),
-    "an unknown number of docs": (put("tasks", 1, "docs", value=None), "14 rows of an unknown number docs"),
+    "a part of the task": (put("tasks", 1, "docs", value=[14, 800]), "14 rows, and 14 of 800 docs"),
+    "an unknown number of docs": (put("tasks", 1, "docs", value=None), "14 rows, and an unknown number of docs"),
     "texts that are not said": (put("tasks", 1, "rows", "texts", value=False), AGAIN),
     "another count": (put("tasks", 1, "rows", "count", value=1400), AGAIN),
     # Files.
@@ -444,8 +444,11 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "an openness of its own": (put("declaration", "openness", value="very"), "Invalid enum value 'very'"),
     "negative parameters": (put("declaration", "parameters", value=-1), "Expected `float` > 0"),
     # Rows of others.
-    "copied rows": (copy_as("new", REMEMBER, nothing), "are those of system"),
-    "copied rows with a change": (copy_as("new", APPLY, set_first(acc=0.0), texts=False), "are those of system"),
+    "copied rows": (copy_as("new", REMEMBER, nothing), "those of 'new-11507a0e'"),
+    "copied rows with a change": (
+        copy_as("new", APPLY, set_first(acc=0.0), texts=False),
+        "those of 'new-11507a0e'",
+    ),
 }
 
 
