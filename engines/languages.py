@@ -13,6 +13,8 @@ from speechiq.engines._transformers import whisper_language_codes
 
 #: Key of metadata with the language of a data set, and the field of its docs that has it.
 KEY, FIELD = "language", "spoken_language"
+#: Key of metadata with the language of the prompt of Apply, and its value for that of the data set.
+PROMPT_LANGUAGE, OWN = "prompt_language", "own"
 #: Value of an option that follows the language of the data set, and the end of the description of such an option.
 AUTO, FOLLOWS = "auto", "without it, or with auto, that of the data set, else en"
 ENGLISH = "en"
