@@ -1,7 +1,7 @@
 """List the words by which an answer to a multiple-choice question claims an option, excludes it or turns to another.
 
 Each set has words of about twenty languages in lower case, compared by equality; a stem (`STEMS`) is compared with
-the beginning of a word. Chinese and Japanese are written without spaces: their words are searched in a clause.
+the beginning of a word. Chinese, Japanese and Thai are written without spaces: their words are searched in a clause.
 """
 
 from __future__ import annotations
@@ -27,11 +27,16 @@ CUES = _words(
     ответ выбираю вариант буква відповідь варіант odpowiedź odpowiedz wybieram opcja cevap cevabı cevabım seçenek yanıt
     svar svaret alternativ vælger väljer الإجابة الجواب إجابة جواب الخيار उत्तर जवाब विकल्प đáp án jawaban jawabannya
     pilihan odpověď volba možnost απάντηση vastaus válasz răspuns răspunsul תשובה התשובה ข้อ 정답은 정답 답은 답 선택지
+    απάντησή επιλογή επιλέγω γράμμα إجابتي جوابي أختار الحرف خيار अक्षर பதில் விடை விருப்பம் எழுத்து தேர்வு
+    elección scelta выбор решение λύση έλεγα الحل اختياري أقول हल पसंद कहूँगा தீர்வு சொல்வேன்
     """
 )
 
 #: Words that, alone before a letter, name an option without choosing it.
-NAMES = _words("option choice letter opción option letra lettre optie opcja вариант")
+NAMES = _words(
+    "option choice letter opción option letra lettre optie opcja вариант буква lettera buchstabe γράμμα επιλογή الحرف "
+    "الخيار अक्षर विकल्प எழுத்து விருப்பம்"
+)
 
 #: Words before these at the start of a clause.
 OPENERS = _words("and but or the while whereas")
@@ -52,6 +57,10 @@ LINKS = _words(
     crois plutôt l'option l'opzione d' ce serait é e o os seria è gli che penso sarebbe het dat ik denk я это думаю что
     правильна то правильное мой właściwa jest är det rätta rigtige riktige الصحيحة هي هو الصحيح है là yang adalah είναι
     η oikea az este és הנכונה היא הוא คือ
+    laut rede según discurso discours secondo discorso судя по речи το τα ο μου ότι νομίζω πιστεύω σύμφωνα με την
+    ομιλία أن أعتقد أظن وفقا وفقًا للخطاب मैं मुझे लगता कि मेरा के अनुसार भाषण हूँ हूं என் எனது ஆகும்
+    meiner meinung nach frage pregunta domanda alla quella бы сказал на вопрос θα στην ερώτηση عن السؤال إنها إنه यह
+    प्रश्न का मेरी मेरे विचार से நான் என்று அது கேள்விக்கான மிகச் கருத்துப்படி
     """
 )
 
@@ -63,7 +72,8 @@ PRAISE = _words(
     exacte exacta esatta correcta correcto verdadera verdadero cierta cierto richtig wahr stimmt korrekt correcte vrai
     vraie juste bonne correta certa verdadeira verdadeiro corretta giusta vera juist waar goed верно правильный верный
     правильно prawidłowa poprawna doğru rätt riktig rigtig صحيحة صحيح सही đúng benar správně správná σωστή oikein
-    helyes corect
+    helyes corect صحيحا الصحيحة الصحيح चुनता चुनती சரி சரியான சரியானது
+    adecuada adecuado ορθή σωστό सटीक
     """
 )
 
@@ -83,6 +93,9 @@ DENIALS = _words(
     गलत न không sai bukan tidak salah není špatně
     nesprávná όχι δεν λάθος ei väärin hamis nu greșit incorect לא אינה אינו ไม่ ผิด
     아닙니다 아니다 아니라 아니고 틀렸습니다 아니에요 아닌
+    keineswegs niemals niemand nadie ningún ninguna nessun nessuno никто никогда κανείς
+    ούτε μη μην ποτέ λανθασμένη λανθασμένο αποκλείω αποκλείεται غير لم لن ولا أستبعد خاطئ ना मत ग़लत
+    அல்ல தவறு தவறானது இல்லை சரியல்ல கிடையாது
     """
 )
 STEMS = tuple(
@@ -135,11 +148,11 @@ PRAISES = re.compile(
 HEDGES = _words(
     """
     maybe perhaps possibly might could or otherwise else followed bit vielleicht quizá quizás tal peut-être talvez
-    forse misschien или может
+    forse misschien или может ή ίσως أو ربما या शायद அல்லது ஒருவேளை
     """
 )
 #: First words of a clause that make it a condition.
-CONDITIONS = _words("if whether suppose supposing unless were si s'il se wenn falls ob если als")
+CONDITIONS = _words("if whether suppose supposing unless were si s'il se wenn falls ob если als αν εάν لو إذا अगर यदि")
 
 #: An assumption; what follows from it in the sentence is no claim.
 SUPPOSES = re.compile(
@@ -149,7 +162,7 @@ SUPPOSES = re.compile(
     re.IGNORECASE,
 )
 #: First words of a clause that is opposed to what was said before it in the sentence.
-CONTRASTS = _words("but however yet sondern aber sino pero mais mas ma maar но а")
+CONTRASTS = _words("but however yet sondern aber sino pero mais mas ma maar но а αλλά بل لكن बल्कि")
 CONTRASTING = re.compile(r"in (?:practice|fact|reality|truth)\b|really\b|now\b", re.IGNORECASE)
 
 #: After one of these words the next claim replaces those before; `RETRACTED` also withdraws earlier claims.
@@ -158,12 +171,14 @@ CONCLUDES = _words(
     so therefore thus hence consequently finally final ultimately overall conclusion conclude actually accordingly
     instead reflection entonces así pues finalmente conclusión daher somit folglich deshalb schließlich donc ainsi
     alors finalement portanto logo então quindi dunque perciò infine dus daarom поэтому значит итак więc zatem alltså
-    altså jadi maka tedy proto отже
+    altså jadi maka tedy proto отже άρα επομένως συνεπώς إذن لذلك इसलिए अतः எனவே ஆகவே
     """
 )
 #: What is left of several options replaces the claims before, if it is a letter: "she left Lisbon" is no conclusion.
 LEFT = _words("left leaves remains remaining leaving")
-AFFIRMS = _words("yes yeah yep definitely certainly correct right true sí si ja oui sim sì да tak evet 是 对 はい 네")
+AFFIRMS = _words(
+    "yes yeah yep definitely certainly correct right true sí si ja oui sim sì да tak evet ναι نعم हाँ ஆம் 是 对 はい 네"
+)
 #: A remark that claims the option named before it.
 AFFIRMING = re.compile(
     r"(?:which|that|this|it)(?: is|'s) (?:the )?(?:correct|right|true|best)(?: answer| option| one| choice)?\W*",
@@ -179,7 +194,9 @@ FRONTS = _words(
     """
 )
 #: Words that begin a reason; any may follow.
-REASONS = _words("because since due given based weil denn porque car perché omdat потому")
+REASONS = _words(
+    "because since due given based weil denn porque car perché omdat потому επειδή διότι لأن لأنه क्योंकि ஏனெனில்"
+)
 #: The first words of the reason behind "as".
 DETERMINERS = [[word] for word in ("it", "this", "that", "he", "she", "there", "they")]
 #: The answerer.
@@ -237,7 +254,7 @@ RETRACTED = re.compile(
     r"(?:i )?changed? (?:my mind|(?:it |my answer |that )?to)|i (?:now )?switch(?:ed)?|take back|"
     r"ignore my|after checking|"
     r"espera|perdón|corrección|moment|halt|warte|korrektur|attends|attendez|pardon|espere|desculpe|aspetta|scusa|wacht|"
-    r"подожди|нет,|等等|不对|待って|いや)\b",
+    r"подожди|нет,|等等|(?<![\ue000-\ue1ff])不对|待って|いや)\b",
     re.IGNORECASE,
 )
 #: Phrases that contain a denial and deny nothing.
@@ -256,27 +273,29 @@ HARMLESS = re.compile(
     r"(?:\w+n't|not?|cannot|nothing|none)\b[^\ue000-\ue1ff,]{0,40} (?:but|except|other than)(?=[ (]+[\ue000-\ue1ff])|"
     r"(?:no way|impossible) (?:that )?(?:it|this|that)(?:'s| is)(?: not|n't)|"
     r"other than that|sin duda|ohne zweifel|sans (?:aucun )?doute|sem dúvida|"
-    r"senza dubbio)\b",
+    r"senza dubbio|(?<=risposta )sia)\b",
     re.IGNORECASE,
 )
 
 #: Options that a single word answers.
 PLAIN = _words("yes no true false none not correct incorrect wrong right neither both nothing")
-#: Chinese and Japanese.
+#: Chinese, Japanese, Korean and Thai, of which some words have no space before the letter.
 BEFORE_IN_CHINESE = re.compile(
-    r"\W*(?:我|认为|覺得|觉得|想|本题|题|最终|但是|但|不过|因此|所以|故|综上|而是|那么|应该|應該|应|應|私の|思う|よって|したがって|従って|つまり|答案|正确|正確|"
-    r"正解|正しい|答え|回答|选项|選項|選択肢|选择|選擇|选|選|结论|結論|是|為|为|の|は|が|項|项|了|的|따라서|그러므로|제|정답은|정답|답은|답|"
-    r"\W)*"
+    r"\W*(?:我|认为|認為|覺得|觉得|想|本题|题|最终|但是|但|不过|因此|所以|故|综上|而是|那么|应该|應該|应|應|私の|思う|よって|したがって|従って|つまり|答案|正确|正確|"
+    r"正解|正しい|答え|回答|选项|選項|選択肢|选择|選擇|选|選|结论|結論|是|為|为|の|は|が|項|项|了|的|따라서|그러므로|제|정답은|정답|답은|답|저는|올바른|선택지는|"
+    r"这个|问题|会|解答|正答|質問|私は|私の考えでは|맞는|옳은|것은|그것은|해답|질문의|선택은|생각에는|"
+    + unicodedata.normalize("NFKC", "คำตอบ|ของ|คำถาม|ที่|ถูกต้อง|ถูก|เฉลย|คือ|ตัวเลือก|ข้อ|ฉัน|ผม|ว่า|ขอ|เลือก|ตอบ|ดังนั้น")
+    + r"|\W)*"
 )
 AFTER_IN_CHINESE = re.compile(
     r"\W*(?:番|번|项|項|选项|が|は|이|가|是|为|的|正确|正確|正しい|正解|答案|对的|最合适|だ|と|思います|考えます|です|でしょう|정답|맞습니다|입니다|이다|"
-    r"예요|이에요|\W)*(?:因为.*|なぜなら.*)?"
+    r"예요|이에요|를|을|라고|생각합니다|선택합니다|を選びます|を選択します|ถูกต้อง|ครับ|ค่ะ|\W)*(?:因为.*|なぜなら.*|เพราะ.*)?"
 )
 #: "A", "E", "I" and "O" are words of many languages: a letter only before one of these.
 AFTER_A_LETTER = (
-    r"(?=[ \t]*\n|\s*(?:$|[^\w\s'’]|[\ue000-\ue1ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[A-Z]\b|(?:is|was|"
-    r"isn't|wasn't|are|as|because|since|i'm|im|"
-    r"and|or|nor|not|no|but|it|the|over|than|wählen|fits?|seems?|looks?|would|should|must|might|may|could|can|"
+    r"(?=[ \t]*\n|\s*(?:$|[^\w\s'’]|[\u0370-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\ue000-\ue1ff]|[A-Z]\b|(?:is|"
+    r"was|isn't|wasn't|are|as|because|since|i'm|im|"
+    r"and|or|nor|not|no|but|it|the|over|than|wählen|sagen|fits?|seems?|looks?|would|should|must|might|may|could|can|"
     r"can't|cannot|can't|which|qui|que|rather|instead|remains|wins|only(?=\W*$)|"
     r"matches|corresponds|best|so|if|then|yes|ist|est|es|és|é|è|nicht|oder|"
     r"und|et|ou|o|y|u|e|is|är|er|on|je|jest|to|sondern|sino|mais|mas|ma|maar|als|niet|of|или|а|и|не|неверно|верно|है|"
