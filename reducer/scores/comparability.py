@@ -6,12 +6,16 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.engines.languages import ENGLISH, read_language
 from speechiq.reducer.runs.conditions import Mismatch, compare_items, compare_systems, summarize
 from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores import norms as siq_norms
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.score_matrix import common_items, levels_of, refuse_missing
+
+#: Settings of categories whose scores are similarities of a language model's states.
+MODELS = {"embedder", "assistant"}
 
 
 def intersect(
@@ -22,9 +26,11 @@ def intersect(
     If they may differ, they are scored on the items that all share (with the norms), else on all.
 
     Raises:
-        SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or share no item on a level.
+        SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, share no item on a level, or
+            have similarities in several languages.
     """
     systems = drop_empty_levels(systems)
+    refuse_languages(systems)
     mismatches = siq_norms.compare(norms, systems) if norms else compare_systems(systems)
     if not allow_mismatch:
         require_equal(mismatches)
@@ -39,6 +45,22 @@ def require_equal(mismatches: Sequence[Mismatch]) -> None:
     if mismatches:
         fixes = ", or ".join(dict.fromkeys(mismatch.fix for mismatch in mismatches))
         raise SpeechIQError(summarize(mismatches), fix=f"{fixes}, or add --allow-mismatch to mark the scores")
+
+
+def refuse_languages(systems: Sequence[System]) -> None:
+    """Raise a `SpeechIQError` if similarities in several languages would be averaged, of which each has its own floor.
+
+    A task without a language is in English.
+    """
+    for level, category in levels_of(systems).items():
+        tasks = [task for system in systems for task in system.tasks if task.level == level]
+        languages = sorted({read_language(task.metadata) or ENGLISH for task in tasks})
+        if len(languages) > 1 and MODELS.intersection(category.settings):
+            raise SpeechIQError(
+                f"level {level}",
+                f"similarities in {', '.join(languages)} have no common scale, so they are not averaged",
+                "score each language by itself (--by-language), or other levels (--levels)",
+            )
 
 
 def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) -> list[System]:

@@ -63,6 +63,24 @@ def test_a_set_is_scored_as_if_it_were_alone(two_sets):
     assert len(pooled.clips["apply"]) == 16 and len(found["small"].pool.clips["apply"]) == 4
 
 
+def test_similarities_in_two_languages_are_never_averaged(tmp_path):
+    for name, skill in SKILLS.items():
+        for language, dataset in (("de", "large"), ("fr", "small")):
+            about = {"dataset": dataset, "language": language}
+            scores = renamed(levels(skill), dataset)
+            write_run(
+                tmp_path / name / dataset, scores, system=name, tasks=dataset, metadata=dict.fromkeys(scores, about)
+            )
+    refused = siq(tmp_path)
+    assert str(refused.exception) == (
+        "level understand: similarities in de, fr have no common scale, so they are not averaged; "
+        "score each language by itself (--by-language), or other levels (--levels)"
+    )
+    assert "--by-language" in str(siq(tmp_path, "--allow-mismatch").exception)
+    assert siq(tmp_path, "--levels", "remember,apply").exit_code == 0
+    assert list(rank_by_dataset(read_systems([tmp_path]).systems)) == ["large", "small"]
+
+
 def test_the_macro_average_counts_each_set_once(two_sets):
     systems = read_systems([two_sets]).systems
     found = rank_by_dataset(systems)
