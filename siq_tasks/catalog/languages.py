@@ -15,6 +15,8 @@ from speechiq.siq_tasks.task_files import join_metadata, read_mapping, read_task
 
 HERE = Path(__file__).parents[1]
 LANGUAGES = "_languages.yaml"
+#: The level whose embedder may depend on the language.
+UNDERSTAND = "understand"
 
 
 class LanguageTask(NamedTuple):
@@ -52,12 +54,14 @@ def list_language_tasks() -> list[LanguageTask]:
     tasks = []
     for file in sorted(HERE.rglob(LANGUAGES)):
         listed, family = read_mapping(file), file.parent.name
+        embedders = {name: model for model, names in listed.get("embedders", {}).items() for name in names}
         for name, code in listed["languages"].items():
             group = f"siq_{family}_{name}"
             tags = [group, f"siq_{family}"] if name in listed["chosen"] else [group]
             # The one place for what depends on the language alone.
             metadata = {"family": family, "dataset": f"{family}_{name}", "dataset_name": name, KEY: code}
             for level in listed["levels"]:
-                keys = {"task": f"{group}_{level}", "tag": tags, "metadata": metadata}
+                own = {"embedder": embedders[name]} if level == UNDERSTAND and name in embedders else {}
+                keys = {"task": f"{group}_{level}", "tag": tags, "metadata": metadata | own}
                 tasks.append(LanguageTask(file.with_name(f"_{level}.yaml"), keys))
     return tasks

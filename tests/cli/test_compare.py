@@ -166,7 +166,9 @@ def test_prompts_in_two_languages_are_refused_or_marked(three_runs):
     write_run(three_runs / "bad", levels(0.1, clips=12), system="org/bad", date=9.0, metadata=own)
     refused = siq_compare(three_runs / "good", three_runs / "bad")
     assert isinstance(refused.exception, SpeechIQError)
-    assert "prompt_language is en in system 'org/good' and 'own, version 1' in system 'org/bad'" in str(refused.exception)
+    assert "prompt_language is en in system 'org/good' and 'own, version 1' in system 'org/bad'" in str(
+        refused.exception
+    )
     marked = siq_compare(three_runs / "good", three_runs / "bad", "--allow-mismatch")
     assert "not on equal terms: " in marked.stdout and "prompt_language" in marked.stdout
 

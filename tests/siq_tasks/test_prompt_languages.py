@@ -1,6 +1,7 @@
 """The prompt of Apply in the language of the data set: phrases, records and refusals."""
 
 import pytest
+from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
@@ -72,6 +73,18 @@ def test_a_task_asks_in_the_language_of_its_set(german):
     assert (about["prompt_language"], about["prompt_language_version"]) == (OWN, 1)
     voted = task._filters[0].filters[-1]().apply([["Keine der genannten Antworten", "(E)", "B", "?", ""]], [doc])
     assert voted == [["E", ["E", "E", "B", "?", "?"]]]
+
+
+@pytest.mark.slow
+def test_a_run_asks_and_is_scored_in_the_language(german):
+    about = {"dataset_path": str(german), "prompt_language": OWN}
+    manager = TaskManager(include_defaults=False, metadata=about)
+    task = "siq_belebele_deu_Latn_apply"
+    results = simple_evaluate("hf-audio", {"pretrained": "letter:B"}, tasks=[task], task_manager=manager, device="cpu")
+    (row,) = results["samples"][task]
+    assert row["arguments"][0][0].startswith("Hier ist eine Rede:") and row["acc"] == 1
+    assert results["configs"][task]["metadata"]["prompt_language"] == OWN
+    assert "Beantworte diese Frage" in results["configs"][task]["doc_to_text"]
 
 
 @pytest.mark.slow
