@@ -75,7 +75,7 @@ def embed(
 
 
 def warn_unknown_script(texts: Sequence[str], name: str, dtype: str) -> None:
-    """Say that the vocabulary of an embedder lacks the script of texts, if it does.
+    """Say that the vocabulary of an embedder does not have the script of texts, if so.
 
     More than `MOST_PARTS` of their tokens are unknown then, or parts of a character, such as bytes.
     """
