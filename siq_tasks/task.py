@@ -9,10 +9,11 @@ from typing import Any
 from lm_eval.api.task import ConfigurableTask
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.engines.languages import PROMPT_LANGUAGE
+from speechiq.engines.languages import PROMPT_LANGUAGE, read_language
 from speechiq.metrics.columns import columns_of
 from speechiq.metrics.judge.free_answers import check_docs
 from speechiq.metrics.wording import SPREAD, worded
+from speechiq.metrics.words.identification import warn_other_language
 from speechiq.metrics.words.normalizer import refuse_lost_marks
 from speechiq.metrics.words.units import describe_measure, refuse_unspaced
 from speechiq.siq_tasks.conditions.apply import with_condition
@@ -78,6 +79,8 @@ class SpeechTask(ConfigurableTask):
         if name_task_type(about) == REMEMBER:
             refuse_unspaced(docs.remove_columns("audio"))
             refuse_lost_marks(docs["text"], docs["normalizer"][0])
+            if language := read_language(about):
+                warn_other_language(docs["text"], language)
         self.dataset = {"test": docs}
         about |= {**loaded.record, "content_sha256": digest_content(docs)}
 
