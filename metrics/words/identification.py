@@ -43,13 +43,13 @@ def wrong_language(text: str, language: str) -> float:
 def warn_other_language(texts: Iterable[str], language: str) -> None:
     """Say that most references are clearly in another language than that of their data set, if so.
 
-    It is no error, since languages that are much alike may be taken for one another.
+    This is not an error, since languages that are much alike may be taken for one another.
     """
     known = [text for text in texts if not math.isnan(wrong_language(text, language))]
     others = [text for text in known if is_other_language(text, language)]
     if len(others) > len(known) / 2:
         say(
-            f"metadata.{KEY}={language}: {len(others)} of {len(known)} references look like another language, such as "
+            f"metadata.{KEY}={language}: {len(others)} of {len(known)} references seem to be in another language, such as "
             f"{others[0][:40]!r}; recognizers are given {language}"
         )
 

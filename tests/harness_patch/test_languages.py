@@ -158,5 +158,5 @@ def test_references_in_another_language_are_said(task_of, tmp_path, capsys):
     for language, count in (("fr", 1), ("de", 0)):
         name = task_of("de", language=language)
         TaskManager(include_path=str(tmp_path / "tasks"), include_defaults=False, metadata={}).load([name])
-        line = f"metadata.language={language}: 1 of 1 references look like another language, such as 'Der Zug fährt"
+        line = f"metadata.language={language}: 1 of 1 references seem to be in another language, such as 'Der Zug fährt"
         assert capsys.readouterr().err.count(line) == count
