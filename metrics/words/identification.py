@@ -49,8 +49,8 @@ def warn_other_language(texts: Iterable[str], language: str) -> None:
     others = [text for text in known if is_other_language(text, language)]
     if len(others) > len(known) / 2:
         say(
-            f"metadata.{KEY}={language}: {len(others)} of {len(known)} references seem to be in another language, such as "
-            f"{others[0][:40]!r}; recognizers are given {language}"
+            f"metadata.{KEY}={language}: {len(others)} of {len(known)} references seem to be in another language, such "
+            f"as {others[0][:40]!r}; recognizers are given {language}"
         )
 
 
