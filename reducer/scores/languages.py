@@ -18,8 +18,8 @@ from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import resample
 from speechiq.reducer.stats.estimate import Difference, Estimate
 
-#: Setting of a category whose scores are on a scale of the language, so that they have neither mean nor gap.
-OWN_SCALE = "embedder"
+#: Settings of categories whose scores are similarities on a scale of the language, so that they have no mean or gap.
+OWN_SCALE = {"embedder", "assistant"}
 
 
 class LanguageScores(NamedTuple):
@@ -97,7 +97,7 @@ def _without_set(name: str) -> str:
 def _compare(level: str, boards: Mapping[str, Scoreboard], systems: Sequence[str]) -> LanguageScores:
     category, bars = next((board.levels[level], board.bars) for board in boards.values())
     how = {"draws": bars.draws, "seed": bars.seed} if bars else {"draws": 0}
-    has_mean, sign = OWN_SCALE not in category.settings, category.measure.sign
+    has_mean, sign = OWN_SCALE.isdisjoint(category.settings), category.measure.sign
     clips = {language: _Clips.read(board, level, systems) for language, board in boards.items()}
     pairs = {
         language: sorted({*own.passages} & {*clips[ENGLISH].passages})

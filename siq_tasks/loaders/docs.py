@@ -14,6 +14,7 @@ from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.transforms.chain import read_transforms
 from speechiq.engines.languages import FIELD, read_language
 from speechiq.siq_tasks.conditions.variants import LISTEN
+from speechiq.siq_tasks.languages.prompts import check_options
 from speechiq.siq_tasks.loaders.clusters import CLUSTER
 from speechiq.siq_tasks.task_types import read_task_type
 
@@ -72,6 +73,8 @@ def build_docs(
     if task_type.has_questions or questions:
         items = (*QUESTION_ITEMS, *ROW_ITEMS)
         rows = [docs[row["id"]] | {item: row[item] for item in items if item in row} for row in questions]
+        for row in rows:
+            check_options(row)
         return Dataset.from_list(rows)
     return Dataset.from_list(list(docs.values()))
 

@@ -161,6 +161,18 @@ def test_runs_on_other_terms_are_refused_or_marked(three_runs):
     assert "not on equal terms: " in marked.stdout and "11 clips" in marked.stdout
 
 
+def test_prompts_in_two_languages_are_refused_or_marked(three_runs):
+    own = {"apply": {"prompt_language": "own", "prompt_language_version": 1}}
+    write_run(three_runs / "bad", levels(0.1, clips=12), system="org/bad", date=9.0, metadata=own)
+    refused = siq_compare(three_runs / "good", three_runs / "bad")
+    assert isinstance(refused.exception, SpeechIQError)
+    assert "prompt_language is en in system 'org/good' and 'own, version 1' in system 'org/bad'" in str(
+        refused.exception
+    )
+    marked = siq_compare(three_runs / "good", three_runs / "bad", "--allow-mismatch")
+    assert "not on equal terms: " in marked.stdout and "prompt_language" in marked.stdout
+
+
 def test_failures_count_over_what_is_compared(three_runs):
     write_system(three_runs / "good", "org/good", 0.9, date=2.0, columns={"apply": {"unparsed": 0.0}})
     (path,) = three_runs.glob("good/samples_demo_2*02.*")
