@@ -94,7 +94,7 @@ def check_task(file: Path, task: dict[str, Any] | None = None) -> dict[str, Any]
 
 
 def _find_one_task(dataset: str) -> Path:
-    patterns = (f"siq_{dataset}_remember.yaml", f"*{dataset}.yaml", f"*_{dataset}_*.yaml")
+    patterns = (f"siq_{dataset}_remember.yaml", f"*{dataset}.yaml", f"*_{dataset}_*.yaml", f"{dataset}_*.yaml")
     for file in (file for pattern in patterns if PLAIN.fullmatch(dataset) for file in sorted(HERE.rglob(pattern))):
         if read_task(file)["metadata"].get("dataset") == dataset:
             return file
