@@ -80,7 +80,12 @@ def _list_folders(folder: Path, strays: list[SpeechIQError]) -> Iterator[Path]:
     """Yield the folders in a folder, and add an error for everything else, such as a link."""
     if not is_folder(folder):
         raise SpeechIQError(f"{str(folder)!r}", "not a folder", "give the folder of `siq publish runs`")
-    for path in sorted(folder.iterdir()):
+    try:
+        paths = sorted(folder.iterdir())
+    except OSError as error:
+        strays.append(SpeechIQError(f"{folder.name!r:.200}", f"cannot be read ({error.strerror})", "make it readable"))
+        return
+    for path in paths:
         if path.is_dir() and not path.is_symlink():
             yield path
         else:

@@ -17,7 +17,7 @@ FROM_MORE = {"audio_coverage", "wer_first", "wer_oracle", "corrector_trimmed", "
 ROUNDING = 1e-6
 #: Characters of the longest text that is aligned again: time and memory grow with the square.
 LONGEST = 50_000
-Scorer = Callable[[Mapping[str, Any], Sequence[Any]], Mapping[str, float]]
+Scorer = Callable[[Mapping[str, Any]], Mapping[str, float]]
 
 
 def compare_texts(task: TaskRecord, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -33,8 +33,8 @@ def compare_texts(task: TaskRecord, rows: Sequence[Mapping[str, Any]]) -> None:
             raise SpeechIQError(f"task {task.task!r}", "its docs have another content_sha256 than recorded", AGAIN)
         scorer = _find_scorer(task)
         for row in rows:
-            if scorer and max(map(len, (row["doc"]["text"], str(row["filtered_resps"])))) <= LONGEST:
-                _compare_row(f"task {task.task!r}", row, scorer(row["doc"], row["filtered_resps"]))
+            if scorer and max(map(len, (row["doc"]["text"], str(row["resps"])))) <= LONGEST:
+                _compare_row(f"task {task.task!r}", row, scorer(row))
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise SpeechIQError(f"task {task.task!r}", f"its texts cannot be scored ({error!r:.200})", AGAIN) from error
 
@@ -47,15 +47,15 @@ def is_close(recorded: Any, computed: Any) -> bool:
 
 
 def _find_scorer(task: TaskRecord) -> Scorer | None:
-    """Return the function that scores a level of SIQ; None for tasks of other suites."""
+    """Return the function that scores a row of a level of SIQ from its raw answers; None for tasks of other suites."""
     from speechiq.metrics import choice, similarity
     from speechiq.metrics.words import wer
 
     scorers: dict[object, Scorer] = {
-        "remember": wer.score,
+        "remember": lambda row: wer.score(row["doc"], row["resps"][0]),
         # lm-eval writes the similarities as texts.
-        "understand": lambda doc, responses: similarity.score(doc, [[*map(float, responses[0])]]),
-        "apply": choice.score,
+        "understand": lambda row: similarity.score(row["doc"], [[*map(float, row["filtered_resps"][0])]]),
+        "apply": lambda row: choice.score(row["doc"], choice.Vote().apply(row["resps"], [row["doc"]])),
     }
     return scorers.get(task.metadata.get("category")) if task.metadata.get("suite") == SIQ else None
 

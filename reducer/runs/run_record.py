@@ -118,7 +118,7 @@ def _facts(content: _Results) -> dict[str, str]:
     facts = {
         "Model type": config.model,
         "Duration": _duration(content.total_evaluation_time_seconds),
-        "Device": config.device,
+        "Device": config.device or config.siq.device,
         "Batch size": config.batch_size,
         "Limit": config.limit,
         "Seed": config.random_seed,

@@ -376,7 +376,9 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "another key": (forge(APPLY, lambda c: [row["doc"].update(answer="A") for row in c]), "another content_sha256"),
     "another reference": (forge(REMEMBER, set_doc(text="so it goes")), "another content_sha256"),
     "another recording": (forge(REMEMBER, set_doc(audio={"sha256": "0" * 64})), "another content_sha256"),
-    "texts of another form": (forge(APPLY, set_first(filtered_resps=[])), "its texts cannot be scored"),
+    "texts of another form": (forge(APPLY, set_first(resps=[[3]])), "its texts cannot be scored"),
+    "another answer": (forge(APPLY, set_first(resps=[["E"] * 5])), "and its texts give"),
+    "another transcript": (forge(REMEMBER, set_first(resps=[["so it goes"]])), "and its texts give"),
     # Tasks.
     "another version of a task": (put(*META, "version", value=2), "version is 2"),
     "another content": (put(*META, "content_sha256", value="0" * 64), "content_sha256 is '000000000000'"),
