@@ -10,6 +10,7 @@ EXTRAS = {
     "openai": "endpoints",
     "peft": "peft",
     "pocketsphinx": "demo",
+    "submitit": "launch",
     "wordfreq": "rare-words",
 }
 #: Program -> the command that installs it.
