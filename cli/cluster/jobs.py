@@ -140,7 +140,7 @@ def submit(jobs: Jobs, numbers: list[int]) -> None:
 
 
 def list_devices(jobs: Jobs, numbers: list[int]) -> dict[int, str]:
-    """Return the GPU of each local shard, in turn; none where Slurm gives the devices or there is no GPU."""
+    """Return the GPU of each local shard, in turn; none on Slurm, which gives the devices, and without a GPU."""
     if jobs.on == "slurm":
         return {}
     import torch

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import time
 from collections import Counter
 from pathlib import Path
+from time import sleep
 from typing import Annotated, Literal
 
 import typer
@@ -22,7 +22,7 @@ from speechiq.cli.commands import examples, stop_in_one_line
 from speechiq.core.console import count_of, printable, say, show
 from speechiq.core.errors import SpeechIQError
 
-#: Seconds between two looks at the jobs.
+#: Seconds until the jobs are read again.
 PERIOD_S = 2.0
 
 
@@ -97,7 +97,7 @@ def _watch(jobs: Jobs) -> dict[int, ShardState]:
             shown = states
             if all(shard.state != "running" for shard in states.values()):
                 return states
-            time.sleep(PERIOD_S)
+            sleep(PERIOD_S)
 
 
 def _draw(states: dict[int, ShardState]) -> Table:

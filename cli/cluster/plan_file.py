@@ -88,7 +88,7 @@ def read_plan(file: Path) -> Plan:
         raise SpeechIQError(f"{str(file)!r} cannot be read", error.strerror, "name a plan, PLAN.yaml") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         keys = ", ".join(Plan.__struct_fields__)
-        raise SpeechIQError(f"{str(file)!r} is no plan", error, f"its keys are {keys}") from error
+        raise SpeechIQError(f"{str(file)!r} is not a plan", error, f"its keys are {keys}") from error
     if not (plan.systems and plan.conditions):
         raise SpeechIQError(f"{str(file)!r}", "has no system or no condition", "list one")
     try:

@@ -29,7 +29,10 @@ def store(tmp_path, monkeypatch):
         (("--shard", "0/2"), "--shard 0/2: not I/N; write the number of the shard, from 1"),
         (("--shard", "3/2"), "--shard 3/2: not I/N"),
         (("--shard", "two"), "--shard two: not I/N"),
-        (("--stages", "asr,lm"), "--stages asr,lm: 'lm' is no stage; did you mean llm? known are asr, llm, judge, emb"),
+        (
+            ("--stages", "asr,lm"),
+            "--stages asr,lm: 'lm' is not a stage; did you mean llm? known are asr, llm, judge, emb",
+        ),
         (("--shard", "1/2", "--require-cached"), "--require-cached: a shard computes; leave one of the two out"),
     ],
 )
