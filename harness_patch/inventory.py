@@ -182,7 +182,7 @@ def build_system(system: str, given: Mapping[str, Any]) -> Any:
 class Evaluation(NamedTuple):
     """Hold the tasks of a run, and the docs of each that are run if these are not all."""
 
-    tasks: dict[str, Any]
+    tasks: Mapping[str, Any]
     docs: dict[str, list[Mapping[str, Any]]]
     samples: Samples
     metadata: Mapping[str, Any]

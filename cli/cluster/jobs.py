@@ -174,7 +174,7 @@ def _has_died(on: str, job: str, submitit: Any) -> bool:
     """Return whether a job without a result has ended."""
     if on == "slurm":
         watcher = submitit.SlurmJob.watcher
-        return watcher.is_done(job) and watcher.get_state(job, "cache") != "COMPLETED"
+        return bool(watcher.is_done(job) and watcher.get_state(job, "cache") != "COMPLETED")
     with suppress(ChildProcessError):
         os.waitpid(int(job), os.WNOHANG)
     try:

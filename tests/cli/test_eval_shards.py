@@ -57,6 +57,13 @@ def test_a_shard_runs_finished_systems_too_and_records_none(instant, tmp_path): 
     assert before == {file: file.read_bytes() for file in tmp_path.glob("*.json")}
 
 
+def test_the_log_of_a_shard_shows_how_far_it_is(instant, tmp_path, monkeypatch):  # noqa: F811
+    assert "transcribing, 1 of 2" not in CliRunner().invoke(app, ["eval", "good", "-o", str(tmp_path)]).stderr
+    monkeypatch.setattr("speechiq.cli.evaluation.runs.PERIOD_S", -1.0)
+    done = CliRunner().invoke(app, ["eval", "good", "-o", str(tmp_path), "--shard", "1/1"])
+    assert "siq: good: transcribing, 1 of 2 clips" in done.stderr
+
+
 def test_sigterm_ends_the_command_with_continue(instant, tmp_path, monkeypatch):  # noqa: F811
     def stop(*_):
         os.kill(os.getpid(), signal.SIGTERM)
