@@ -98,21 +98,23 @@ def compare_killed(folder: Path, limit: str, kills: int, seed: int) -> None:
         random.Random(seed),
     )
     length = measure.cost(single.run).wall
-    moments = []
-    for place in tqdm(range(kills), unit="kill"):
-        number, moment = place % (SHARDS - 1) + 1, chance.uniform(0, length)
-        process = split.start("--shard", f"{number}/{SHARDS}")
-        try:
-            process.wait(moment)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            moments.append(moment)
+    moments, trials = [], 0
+    with tqdm(total=kills, unit="kill") as bar:
+        while bar.n < kills:
+            process = split.start("--shard", f"{trials % (SHARDS - 1) + 1}/{SHARDS}")
+            moment, trials = chance.uniform(0, length), trials + 1
+            try:
+                process.wait(moment)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                moments.append(moment)
+                bar.update()
     for number in (1, 2, 3, 3):
         split.run("--shard", f"{number}/{SHARDS}")
     split.run()
     same = split.samples() == single.samples()
-    print(f"{len(moments)} kills before the end of a shard, one shard twice, one missing")
+    print(f"{kills} kills in {trials} runs of shards, one shard twice, one missing")
     print(f"samples: {'identical' if same else 'NOT identical'}")
     measure.write("shards_killed", {"seconds": length, "kills": moments, "same": same})
     if not same:
