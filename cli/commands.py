@@ -30,6 +30,8 @@ class Entry(NamedTuple):
 #: Words after `siq` -> the command; those of a group follow it.
 COMMANDS = {
     "eval": Entry("evaluation.command:evaluate", "Run systems, print their ranking and write a report."),
+    "plan": Entry("cluster.plan:plan", "Show which work of a plan is left, and about how many hours it takes."),
+    "launch": Entry("cluster.launch:launch", "Run the shards of a plan as jobs, and show how far each is."),
     "run": Entry("main:run", "Run lm_eval with this suite; takes all options of `lm_eval run`."),
     "demo": Entry("", "Fetch the models of the demo, and run it."),
     "demo fetch": Entry("demo:fetch", "Fetch the demo's models (370 MB, once) and convert them."),
@@ -82,7 +84,7 @@ COMMANDS = {
 }  # fmt: skip
 #: Heading in `siq --help` -> the commands below it.
 PANELS = {
-    "Run": ("eval", "run", "demo"),
+    "Run": ("eval", "run", "demo", "plan", "launch"),
     "Score": ("score", "compare", "judge", "study", "publish"),
     "Prepare": ("list", "data", "paper"),
     "Machine": ("doctor", "store"),

@@ -122,7 +122,7 @@ def merge(
 
 def _require_store() -> Path:
     if (folder := store_folder()) is None:
-        raise SpeechIQError("SIQ_STORE=off", "there is no response cache", "set it to a folder, or leave it unset")
+        raise SpeechIQError("SIQ_STORE=off", "the response cache is off", "set it to a folder, or leave it unset")
     return folder
 
 

@@ -11,6 +11,7 @@ EXTRAS = {
     "openai": "endpoints",
     "peft": "peft",
     "pocketsphinx": "demo",
+    "submitit": "launch",
     "wordfreq": "rare-words",
 }
 #: Program -> the command that installs it.

@@ -112,8 +112,8 @@ def choose_clips(docs: Mapping[str, Sequence[Mapping[str, Any]]], limit: int | N
 def choose_shard(docs: Mapping[str, Sequence[Mapping[str, Any]]], samples: Samples, shard: Sequence[int]) -> Samples:
     """Return the docs of `samples` whose clip falls into a shard, `(number from 1, number of shards)`.
 
-    The digest of the clip's audio decides, so all tasks, systems and conditions on a clip are in one shard, whatever
-    the other clips are.
+    The digest of the clip's audio decides, so all tasks, systems and conditions on a clip are in one shard, also
+    with other clips beside it.
 
     >>> docs = {"remember": [{"id": f"x/{i}"} for i in range(6)]}
     >>> [choose_shard(docs, {}, (number, 2))["remember"] for number in (1, 2)]
@@ -131,7 +131,7 @@ def choose_shard(docs: Mapping[str, Sequence[Mapping[str, Any]]], samples: Sampl
 
 
 def _clip_digest(doc: Mapping[str, Any], name: str) -> str:
-    """Return the digest of a doc's clip, or of its id; `name` stands for a doc without either."""
+    """Return the digest of a doc's clip, or of its id; `name` replaces them in a doc without either."""
     audio = doc.get("audio")
     if isinstance(audio, Mapping) and "sha256" in audio:
         return content_sha256([audio["sha256"], audio.get("offset")])

@@ -32,6 +32,8 @@ from speechiq.harness_patch import processes
 from speechiq.harness_patch.processes import Settings, lm_eval_command
 from speechiq.siq_tasks.conditions.preset import PRESET
 
+#: What the line of a shard says that SIGTERM ended.
+STOPPED = "was stopped after a batch; continue: "
 GOES_ON = "the same command goes on with what is in {} and in the response cache"
 
 
@@ -177,4 +179,4 @@ def _end_after_batch(settings: Settings) -> Iterator[None]:
             yield
     except Stopped:
         number, count = settings.shard
-        say(f"shard {number}/{count} was stopped after a batch; continue: {GOES_ON.format(settings.output)}")
+        say(f"shard {number}/{count} {STOPPED}{GOES_ON.format(settings.output)}")

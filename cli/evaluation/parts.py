@@ -1,4 +1,4 @@
-"""Read which part of an evaluation a command computes, and refuse what the response cache lacks."""
+"""Read which part of an evaluation a command computes, and refuse a run with missing rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def read_stages(stages: str | None) -> tuple[str, ...]:
     if unknown := [name for name in names if name not in STAGES]:
         advice = did_you_mean(unknown[0], list(STAGES))
         raise SpeechIQError(
-            f"--stages {stages}", f"{unknown[0]!r} is no stage", f"{advice}known are {', '.join(STAGES)}"
+            f"--stages {stages}", f"{unknown[0]!r} is not a stage", f"{advice}known are {', '.join(STAGES)}"
         )
     return tuple(name for name in STAGES if name in names)
 
