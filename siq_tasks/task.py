@@ -16,6 +16,7 @@ from speechiq.metrics.wording import SPREAD, worded
 from speechiq.metrics.words.identification import warn_other_language
 from speechiq.metrics.words.normalizer import refuse_lost_marks
 from speechiq.metrics.words.units import describe_measure, refuse_unspaced
+from speechiq.siq_tasks.catalog.task_files import INLINE, join_metadata, resolve_folder
 from speechiq.siq_tasks.conditions.apply import with_condition
 from speechiq.siq_tasks.conditions.listen import check_listen, with_listen
 from speechiq.siq_tasks.conditions.preset import PRESET, with_preset
@@ -23,7 +24,6 @@ from speechiq.siq_tasks.conditions.variants import LISTEN
 from speechiq.siq_tasks.languages.prompts import write_prompt
 from speechiq.siq_tasks.loaders.docs import digest_content
 from speechiq.siq_tasks.metadata import CONDITION, expand_sets, for_dataset, keys_of, user_metadata
-from speechiq.siq_tasks.task_files import INLINE, join_metadata, resolve_folder
 from speechiq.siq_tasks.task_types import name_task_type
 
 REMEMBER, APPLY = "remember", "apply"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from speechiq.engines.languages import KEY
-from speechiq.siq_tasks.task_files import join_metadata, read_mapping, read_task
+from speechiq.siq_tasks.catalog.task_files import join_metadata, read_mapping, read_task
 
 HERE = Path(__file__).parents[1]
 LANGUAGES = "_languages.yaml"

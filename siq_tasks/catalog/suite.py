@@ -12,7 +12,7 @@ from speechiq.core.files.plain import exists
 from speechiq.core.ids import PLAIN, check_plain
 from speechiq.core.suggestions import did_you_mean
 from speechiq.siq_tasks.catalog.languages import list_language_tasks
-from speechiq.siq_tasks.task_files import read_task, resolve_folder
+from speechiq.siq_tasks.catalog.task_files import read_task, resolve_folder
 
 HERE = Path(__file__).parents[1]
 #: The suite of the levels.

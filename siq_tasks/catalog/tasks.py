@@ -13,8 +13,8 @@ from speechiq.core.files.plain import is_folder
 from speechiq.core.suggestions import did_you_mean
 from speechiq.siq_tasks.catalog.languages import list_language_tasks
 from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, SUITE
+from speechiq.siq_tasks.catalog.task_files import PACKAGED, read_task
 from speechiq.siq_tasks.questions.location import find_question_file
-from speechiq.siq_tasks.task_files import PACKAGED, read_task
 
 IN_PACKAGE = "in the package"
 #: Keys of metadata that name a model which scores.

@@ -10,7 +10,7 @@ from typing import Any
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.languages import ENGLISH, KEY, OWN, PROMPT_LANGUAGE, read_language
 from speechiq.metrics.choice import NONE_OPTION
-from speechiq.siq_tasks.task_files import read_mapping
+from speechiq.siq_tasks.catalog.task_files import read_mapping
 
 #: Version of the phrases of all languages, recorded with the prompts that have them.
 VERSION = 1

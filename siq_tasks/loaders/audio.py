@@ -9,7 +9,7 @@ from typing import Any
 
 from speechiq.core.clip import file_clip
 from speechiq.metrics.choice import list_options
-from speechiq.siq_tasks.task_files import read_task
+from speechiq.siq_tasks.catalog.task_files import read_task
 
 
 @cache

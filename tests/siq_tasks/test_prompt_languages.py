@@ -8,8 +8,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.engines.languages import OWN
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE, list_options
 from speechiq.siq_tasks.catalog.languages import HERE, list_language_tasks
+from speechiq.siq_tasks.catalog.task_files import read_task
 from speechiq.siq_tasks.languages.prompts import read_phrases, read_prompt_language, write_prompt
-from speechiq.siq_tasks.task_files import read_task
 from tests.siq_tasks.belebele import question, record, sentence, write_set
 
 TEMPLATE = read_task(HERE / "templates" / "_apply.yaml")["doc_to_text"]
