@@ -43,9 +43,9 @@ class LanguageScores(NamedTuple):
     shared: Mapping[str, int]
 
     def worst(self, system: int) -> str:
-        """Return the language in which a system, by its number, scores worst."""
-        sign = self.category.measure.sign
-        return min(self.scores, key=lambda language: sign * self.scores[language][system].value)
+        """Return the language in which a system, by its number, scores worst; empty if all scores are equal."""
+        scores = {language: self.category.measure.sign * each[system].value for language, each in self.scores.items()}
+        return min(scores, key=scores.__getitem__) if len({*scores.values()}) > 1 else ""
 
 
 def compare_languages(boards: Mapping[str, Scoreboard]) -> list[LanguageScores]:

@@ -71,7 +71,8 @@ def _as_grid(scores: LanguageScores) -> Grid:
         for language, gaps in scores.gaps.items():
             cells |= {f"{language}_gap": gaps[place].estimate, f"{language}_p": gaps[place].p}
         if scores.means:
-            cells |= {"mean": scores.means[place], "worst": f"worst: {scores.worst(place)}"}
+            worst = scores.worst(place)
+            cells |= {"mean": scores.means[place], "worst": worst and f"worst: {worst}"}
         rows.append(cells)
     return Grid(f"{title(scores.category.name)} by language", [*_list_columns(scores)], rows, [*_notes(scores)])
 
