@@ -1,7 +1,5 @@
 """List the commands of `siq`, and import each one when it is called."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Examine this machine for `siq doctor`: devices, packages, caches, keys, models and the hub."""
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

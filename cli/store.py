@@ -1,7 +1,5 @@
 """Define `siq store`: list, remove and exchange what runs have computed (the response cache)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path

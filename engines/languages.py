@@ -1,7 +1,5 @@
 """Name languages by their codes, and say which are written without spaces between words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

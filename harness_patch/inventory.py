@@ -5,8 +5,6 @@ The docs of all tasks are built, and each system gets all requests of a run, whi
 counts what the response cache has and ends. The result is the work of the run: tasks, clips, hours of audio, rows.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Run systems with lm-eval, each in a process of its own, by the command that a user would type."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

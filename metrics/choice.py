@@ -5,8 +5,6 @@ is the letter that most answers give; in a tie, the letter that got to its count
 vote is unparsed too, and the question does not count as answered correctly.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

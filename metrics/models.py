@@ -1,7 +1,5 @@
 """Load the models that metrics run, each once for equal settings, with the stage of the response cache for its rows."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Hashable, Mapping
 from functools import cache, lru_cache

@@ -8,8 +8,6 @@ similarity of a clip is the lower of the two cosines. An empty text is embedded 
 as empty brackets.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Read the metadata of a run: the keys that its tasks read, and those that apply to one data set."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """Define the task class of the suite's YAMLs, which adds the loader's record to the metadata of the results file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any

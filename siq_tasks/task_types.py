@@ -3,8 +3,6 @@
 The levels of SIQ are task types of the same name. A template names its `task_type`; without one it is the `level`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Run the shards of a plan as jobs of submitit, and record which job has which shard."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import signal

@@ -1,7 +1,5 @@
 """Define `siq launch`: run the shards of a plan on Slurm or on this machine, and show how far all are."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 from collections import Counter

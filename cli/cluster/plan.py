@@ -1,7 +1,5 @@
 """Define `siq plan`: show the work of a plan that is left."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path

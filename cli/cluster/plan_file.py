@@ -1,7 +1,5 @@
 """Read a plan: which systems run on which tasks under which conditions, in how many shards."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

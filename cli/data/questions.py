@@ -1,7 +1,5 @@
 """Define commands about the questions of a data set: write, or join released ones to the clips."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated, Any

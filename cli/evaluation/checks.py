@@ -1,7 +1,5 @@
 """Check an evaluation before it starts, and show its work."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Define `siq eval`: run systems, score them and write a report, in one command."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Read which part of an evaluation a command computes, and refuse a run with missing rows."""
 
-from __future__ import annotations
-
 import re
 
 from speechiq.core.cache.folder import store_folder

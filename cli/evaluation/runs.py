@@ -1,7 +1,5 @@
 """Run the systems of an evaluation, and show how far each is: a line per system on a terminal, else plain lines."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Define `siq compare`: test whether one system is better than another, and show the clips that decide it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Define `siq study predict` and `siq study labels`: which metric predicts failed tasks, and which tasks failed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any

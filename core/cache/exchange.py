@@ -4,8 +4,6 @@ An archive is a zip file with a folder per stage, `stage.json` and one file of r
 the spoken audio that rows name, as in the clip folder.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import tempfile

@@ -3,8 +3,6 @@
 Decoders do not report missing samples: libsndfile reads a WAV file that was cut in half as a shorter one.
 """
 
-from __future__ import annotations
-
 import io
 import mmap
 import stat

@@ -1,7 +1,5 @@
 """Call a model behind an OpenAI-compatible endpoint; the engines that do so share this code."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO

@@ -1,7 +1,5 @@
 """Sample answers by the settings of `generate` of transformers, each by its own seed and independent of the batch."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

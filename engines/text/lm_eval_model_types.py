@@ -1,7 +1,5 @@
 """Refuse model types of lm-eval that cannot run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """Make a speech system of an engine and its way of answering questions, or of the control `letter:X`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any

@@ -4,8 +4,6 @@ States are cached on disk: the references of a data set are embedded once for al
 only for new texts.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain

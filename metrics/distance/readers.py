@@ -5,8 +5,6 @@ Based Voice Assistants", eqs. 4 to 9 and table 1); the encoder is SemDist's (eq.
 text passes a model once for each prompt, and references are read once for all systems.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

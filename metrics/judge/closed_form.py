@@ -3,8 +3,6 @@
 The rule's score is the main one. Beside a letter or label is the floor: the score of an answer that is always the same.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -7,8 +7,6 @@ columns `exact_match` and `f1` are computed in both cases. An answer whose draws
 counted in `unjudged`, in no mean. See docs/concepts/judges.md.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections import UserDict

@@ -4,8 +4,6 @@
 at once. What a model wrote is in the response cache: a rerun asks nothing.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence

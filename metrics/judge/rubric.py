@@ -5,8 +5,6 @@ and `grades` (number -> what it means), and `prompt`. The prompt contains the na
 `{grades}` is the list of grades. Files of users have the same form. See docs/concepts/judges.md.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -6,8 +6,6 @@ in a JSON object. A reply from which a careful reader could not take exactly one
 the reason.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

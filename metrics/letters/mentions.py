@@ -1,7 +1,5 @@
 """Replace each option that an answer names, by letter or by text, with one private character, for `reading`."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from functools import lru_cache

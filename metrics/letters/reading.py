@@ -7,8 +7,6 @@ open. The text of an option may be part of any sentence. The clearest claim that
 is the answer.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

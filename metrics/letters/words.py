@@ -4,8 +4,6 @@ Words are lists in `words.yaml`, which says what each is for. Chinese, Japanese 
 their words are searched in a clause.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from pathlib import Path

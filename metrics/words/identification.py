@@ -1,7 +1,5 @@
 """Identify the language of a text by py3langid; only a clear finding counts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from functools import cache

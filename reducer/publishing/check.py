@@ -1,7 +1,5 @@
 """Check one published result: its folder, digests and form, and every score, computed again from its rows."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

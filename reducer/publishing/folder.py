@@ -1,7 +1,5 @@
 """Write results into a folder, and read them: `SYSTEM/DATE/result.json`, its rows, and the norms."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Make the results of the systems in some runs, each scored alone, so that no other system changes a number."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """Check a folder of results: each by itself, and all together for other items and copied rows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from itertools import combinations

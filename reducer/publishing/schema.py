@@ -1,7 +1,5 @@
 """Define the form of a published result: one system, one date (docs/reference/results.md describes the fields)."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """Compute again, from published texts, what rows say: the digest of the docs, error rates and votes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Build the page from folders of runs, and write it to a file."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@ no text can end its element; the scripts add it to the page only as text. The pa
 Content-Security-Policy allows only the scripts whose sha256 it names, and no request.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Gather what the page shows of a suite without a scale: its tables, charts, and the responses to each item."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

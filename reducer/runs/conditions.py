@@ -1,7 +1,5 @@
 """Compare the conditions that tasks recorded: scores are comparable only if these agree."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple

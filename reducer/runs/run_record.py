@@ -1,7 +1,5 @@
 """Read from a results file how lm-eval was called, what the run used, and how fast the system processed audio."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

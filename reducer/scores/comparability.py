@@ -1,7 +1,5 @@
 """Refuse systems that differ in clips, questions or tasks, or narrow them to the items that they share."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 

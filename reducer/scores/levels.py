@@ -1,7 +1,5 @@
 """Read the three levels of SIQ from their task templates, also for runs that recorded only the level."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Read the systems that ran tasks of SIQ."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 

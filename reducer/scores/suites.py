@@ -1,7 +1,5 @@
 """Find the suites in runs, with the categories to score."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType

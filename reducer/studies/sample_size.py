@@ -1,7 +1,5 @@
 """Plan the number of clips before a run, from the differences between the systems of a pilot run."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations

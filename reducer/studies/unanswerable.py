@@ -8,8 +8,6 @@ A line of the review file is one candidate: `find` writes it, and a person fills
      "verdict": null | "unanswerable" | "wrong_key" | "answerable", "note": ""}
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path

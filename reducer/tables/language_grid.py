@@ -1,7 +1,5 @@
 """Show the scores of systems by language: a grid of SIQ, and one for each category and unit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import numpy as np

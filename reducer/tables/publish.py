@@ -1,7 +1,5 @@
 """Publish results: print them, and write the files that the user names, each in the format of its ending."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -4,8 +4,6 @@ A folder of the suite with `_languages.yaml` has the tasks `siq_FOLDER_LANG_LEVE
 be in a folder `LANG`. `harness_patch` gives the tasks to lm-eval, whose own index knows a task only by a file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Make three tasks of a user's clips and references, without Python code."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Describe the clips, questions and columns of a data set, for `siq list tasks`."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path

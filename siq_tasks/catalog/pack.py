@@ -1,7 +1,5 @@
 """Pack a folder of tasks into one archive that runs on another machine: tasks, tables, audio and questions."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

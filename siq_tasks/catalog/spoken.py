@@ -1,7 +1,5 @@
 """Make a data set of texts that voices speak: read the texts, choose their voices, and write the folder."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Find the suite's data sets and users' task folders, for commands that need clips without a run."""
 
-from __future__ import annotations
-
 import os
 from importlib import import_module
 from pathlib import Path

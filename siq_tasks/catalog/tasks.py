@@ -1,7 +1,5 @@
 """List the tasks of all suites from their YAMLs, for `siq list tasks`; imports neither lm-eval nor torch."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

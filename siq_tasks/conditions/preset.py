@@ -3,8 +3,6 @@
 The presets are data, the files of `quoted/presets/`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import cache

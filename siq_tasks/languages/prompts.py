@@ -1,7 +1,5 @@
 """Write the prompt of the level Apply in the language of its data set; `_prompts.yaml` has the phrases."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Define the `doc_to_audio` of task templates: the clip of a doc, and what the task asks about it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path

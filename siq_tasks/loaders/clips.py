@@ -1,7 +1,5 @@
 """Prepare the clips of a test from a data set's rows: choose, check, store and record them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

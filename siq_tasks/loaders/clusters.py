@@ -3,8 +3,6 @@
 They are `cluster_column` and `cluster_pattern` of a task's metadata.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Build the docs of a level from clips and questions: the part that all data sets share."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence

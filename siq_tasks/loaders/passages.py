@@ -1,7 +1,5 @@
 """Load sets of passages that are read aloud sentence by sentence, with questions in their rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from speechiq.core.ids import check_plain

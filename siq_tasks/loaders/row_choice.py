@@ -3,8 +3,6 @@
 They are `leave_out`, `where` and `group_columns` of a task's metadata.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """Describe a question file in Croissant 1.0, the JSON-LD by which search engines and loaders know a data set."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

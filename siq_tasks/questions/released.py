@@ -4,8 +4,6 @@ The authors of the paper released a JSON list with one object per clip: `{"gold"
 "options", "correct answer"}, ...]}`. The options are one text with four lines, `(A) ...` to `(D) ...`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import unicodedata

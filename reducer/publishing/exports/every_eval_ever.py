@@ -1,7 +1,5 @@
 """Write results in the form of Every Eval Ever, version 0.3.0: one file per run, and one row per sample."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Write results for the Hugging Face Hub: `.eval_results/*.yaml`, the `model-index` of a card, and `eval.yaml`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

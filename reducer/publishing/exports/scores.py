@@ -1,7 +1,5 @@
 """List the scores of a result that other forms take, without those that were withdrawn."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import msgspec

@@ -1,7 +1,5 @@
 """Read the numbers of all tasks in runs, after checking that the systems ran on equal terms."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
