@@ -34,7 +34,7 @@ def name_system(system: str) -> str:
     """Return the name of the folder of a system: no two systems have the same.
 
     >>> name_system("demo:whisper-base+demo:SmolLM2")
-    'demo_whisper-base+demo_SmolLM2-1f1bd5b7'
+    'demo_whisper-base+demo_SmolLM2-b1153eb0'
     """
     plain = re.sub("[^A-Za-z0-9.+-]+", "_", system)[:LONGEST].strip("._-+") or "system"
     return f"{plain}-{hashlib.sha256(system.encode()).hexdigest()[:8]}"

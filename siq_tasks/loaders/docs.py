@@ -14,13 +14,12 @@ from speechiq.engines.languages import FIELD, read_language
 from speechiq.siq_tasks.conditions.variants import LISTEN
 from speechiq.siq_tasks.languages.prompts import check_options
 from speechiq.siq_tasks.loaders.clusters import CLUSTER
+from speechiq.siq_tasks.loaders.row_choice import GROUPS
 from speechiq.siq_tasks.task_types import read_task_type
 
 QUESTION_ITEMS = ("question_id", "question", "options", "answer")
 #: Fields of a clip that its doc has too, if the data set has them.
 EXTRA_ITEMS = ("entities", CLUSTER)
-#: Field -> group of a clip, for scores by group (`group_by`).
-GROUPS = "groups"
 #: Items of questions that are in the columns of a data set: further right answers, the right letter or label, the gold
 #: of most questions, the wording of the instruction, and what a good reply has.
 ROW_ITEMS = ("accepted", "gold", "majority", "instruction", "instruction_id", "checklist", "keywords", "checks")

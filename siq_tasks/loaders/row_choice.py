@@ -18,6 +18,8 @@ from speechiq.siq_tasks.loaders.tables import read_id
 #: Column -> patterns; a row is taken if each column matches one of its patterns.
 Where = dict[str, tuple[str, ...]]
 EXAMPLES = 8
+#: Item of a clip with its groups, field -> group, for scores by group (`group_by`).
+GROUPS = "groups"
 FORM = "list columns, such as [gender, accent], or write FIELD: {column: COLUMN, values: [VALUE], otherwise: GROUP}"
 
 

@@ -44,5 +44,9 @@ def test_other_words_are_refused_with_the_nearest_code(written, fix):
 
 
 def test_every_language_of_the_list_has_a_code():
-    about = {task.keys["metadata"]["dataset_name"]: task.keys["metadata"] for task in list_language_tasks()}
+    about = {
+        task.keys["metadata"]["dataset_name"]: task.keys["metadata"]
+        for task in list_language_tasks()
+        if "belebele" in task.name
+    }
     assert len(about) == 92 and all(read_language(metadata) for metadata in about.values())

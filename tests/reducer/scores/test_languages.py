@@ -99,6 +99,12 @@ def test_languages_have_no_common_scale(runs, tmp_path):
         read_systems([runs])
 
 
+def test_languages_need_no_option(runs):
+    assert "--group-by language: each language is scored by itself without it" in refusal(
+        "score", runs, "--group-by", "language"
+    )
+
+
 def test_systems_are_compared_by_language(runs):
     text = siq("compare", "one", "three", runs)
     assert text.count("A: one") >= 1

@@ -20,7 +20,7 @@ def test_every_language_is_a_task_and_a_group_of_lm_eval():
 
 
 def test_the_embedder_of_understand_is_named_by_language():
-    tasks = {task.name: task.read()["metadata"] for task in list_language_tasks()}
+    tasks = {task.name: task.read()["metadata"] for task in list_language_tasks() if "belebele" in task.name}
     names = {name: about["embedder"] for name, about in tasks.items() if "embedder" in about}
     assert len(names) == 92 and all(name.endswith("_understand") for name in names)
     assert list(names.values()).count("meta-llama/Llama-3.1-8B-Instruct") == 8
