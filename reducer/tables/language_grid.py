@@ -99,7 +99,7 @@ def _notes(scores: LanguageScores) -> Iterator[str]:
     yield "mean: each language with the same weight; its draws take a passage in all languages"
     for language, count in scores.shared.items():
         if not count:
-            yield Important(f"{language} has no passage in common with {ENGLISH}, so that there is no gap")
+            yield Important(f"{language} shares no passage with {ENGLISH}, and so has no gap")
     if scores.gaps:
         counts = ", ".join(f"{name} {count_of(scores.shared[name], 'clip')}" for name in scores.gaps)
         yield f"minus {ENGLISH}: the mean over the clips whose ids both languages have ({counts}), with interval and p"

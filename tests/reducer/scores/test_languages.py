@@ -84,7 +84,7 @@ def test_clips_of_other_passages_have_no_gap(runs):
     for file in runs.glob("*/de/samples_*"):
         file.write_text(file.read_text().replace('"de/', '"de/other-'))
     text = siq("score", runs, "--explain")
-    assert "de has no passage in common with en" in text and "minus en: the mean over the clips" in text
+    assert "de shares no passage with en" in text and "minus en: the mean over the clips" in text
 
 
 def test_one_language_is_scored_as_before(runs, tmp_path):

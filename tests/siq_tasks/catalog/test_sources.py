@@ -73,13 +73,13 @@ def test_a_split_may_be_a_part_or_join_several(hub, tmp_path, split, rows):
 
 
 FAULTS = {
-    "config": ("dataset_name=defult", "no configuration 'defult'; it has default; did you mean default? give"),
+    "config": ("dataset_name=defaults", "no configuration 'defaults'; it has default; did you mean default? give"),
     "split": ("split=tset", "no split 'tset'; it has test; did you mean test? give --metadata split=..."),
     "column": (
         "choices_column=choice",
         "no column 'choice'; it has instruction, choices, answer, context; did you",
     ),
-    "revision": ("dataset_revision=mian", "no revision 'mian'; it has main; did you mean main? give --metadata"),
+    "revision": ("dataset_revision=mainn", "no revision 'mainn'; it has main; did you mean main? give --metadata"),
     "missing": (f"dataset_path={NAME}s", f"no such data set on the Hub, or a private one; did you mean {NAME}? if it"),
     "name": ("dataset_path=a/b/c", "neither a name on the Hub nor a folder; correct dataset_path"),
 }
