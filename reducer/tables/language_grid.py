@@ -83,7 +83,7 @@ def _list_columns(scores: LanguageScores) -> Iterator[Column]:
     for language in scores.scores:
         yield Column(language, f"{language}\n{category.unit}{bars}", ".2f", ".1f", factor, kind="level")
         if language in scores.gaps:
-            yield Column(f"{language}_gap", f"minus {ENGLISH}{bars}", "+.2f", "+.1f", factor, below=language)
+            yield Column(f"{language}_gap", f"minus {ENGLISH}", "+.2f", "+.1f", factor, below=language)
             yield Column(f"{language}_p", "p" * bool(bars), ".3f", below=language)
     if scores.means:
         yield Column("mean", f"Mean\n{category.unit}{bars}", ".2f", ".1f", factor, style="bold", kind="level")
