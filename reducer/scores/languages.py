@@ -16,7 +16,9 @@ from speechiq.engines.languages import ENGLISH
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import resample
+from speechiq.reducer.stats.clusters import number_clusters
 from speechiq.reducer.stats.estimate import Difference, Estimate
+from speechiq.reducer.stats.permutation import permute
 
 #: Settings of categories whose scores are similarities on a scale of the language, so that they have no mean or gap.
 OWN_SCALE = {"embedder", "assistant"}
@@ -124,12 +126,14 @@ def _read_scores(board: Scoreboard, level: str, systems: Sequence[str]) -> list[
 def _measure_gaps(
     own: _Clips, english: _Clips, shared: Sequence[str], *, draws: int, seed: int = 0
 ) -> list[Difference]:
-    """Return the raw score of each system minus that in English, over shared passages."""
+    """Return the raw score of each system minus that in English, over shared passages; p is of paired permutations."""
     raw = np.concatenate([side.raw[:, [*map(side.passages.index, shared)]] for side in (own, english)])
     systems = len(own.raw)
     defined = np.tile(~np.isnan(raw[:systems] + raw[systems:]), (2, 1))
     means = resample(lambda counts: _mean(counts, raw, defined), shared, english.clusters, draws=draws, seed=seed)
-    return [means.difference(system, systems + system) for system in range(systems)]
+    differences = np.nan_to_num(raw[:systems] - raw[systems:])
+    p = permute(differences, seed, number_clusters(shared, english.clusters)) if draws else np.full(systems, np.nan)
+    return [means.difference(system, systems + system)._replace(p=float(p[system])) for system in range(systems)]
 
 
 def _average(languages: Sequence[_Clips], *, draws: int, seed: int = 0) -> list[Estimate]:

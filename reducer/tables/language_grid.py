@@ -9,6 +9,7 @@ from speechiq.engines.languages import ENGLISH
 from speechiq.reducer.scores.languages import LanguageScores, compare_languages
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
+from speechiq.reducer.stats.coverage import caution_lines
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important
 
@@ -30,7 +31,8 @@ def list_grids(languages: Mapping[str, Mapping[str, str]], scored: Mapping[str, 
         boards = {language: scored[part] for language, part in parts.items()}
         if all(board.has_siq for board in boards.values()):
             grids.append(_siq_grid(boards))
-        grids += [_as_grid(scores) for scores in compare_languages(boards)]
+        caution = next((board.caution for board in boards.values() if board.caution), None)
+        grids += [_as_grid(scores, caution) for scores in compare_languages(boards)]
     return grids
 
 
@@ -58,7 +60,7 @@ def _siq_grid(boards: Mapping[str, Scoreboard]) -> Grid:
     return Grid("Speech IQ by language", columns, rows, [Important(OWN_SCALES)])
 
 
-def _as_grid(scores: LanguageScores) -> Grid:
+def _as_grid(scores: LanguageScores, caution: str | None) -> Grid:
     order = [*range(len(scores.systems))]
     if scores.means:
         order.sort(key=lambda place: -scores.category.measure.sign * scores.means[place].value)
@@ -72,7 +74,9 @@ def _as_grid(scores: LanguageScores) -> Grid:
             worst = scores.worst(place)
             cells |= {"mean": scores.means[place], "worst": worst and f"worst: {worst}"}
         rows.append(cells)
-    return Grid(f"{title(scores.category.name)} by language", [*_list_columns(scores)], rows, [*_notes(scores)])
+    return Grid(
+        f"{title(scores.category.name)} by language", [*_list_columns(scores)], rows, [*_notes(scores, caution)]
+    )
 
 
 def _list_columns(scores: LanguageScores) -> Iterator[Column]:
@@ -90,8 +94,9 @@ def _list_columns(scores: LanguageScores) -> Iterator[Column]:
         yield Column("worst", "", below="mean")
 
 
-def _notes(scores: LanguageScores) -> Iterator[str]:
+def _notes(scores: LanguageScores, caution: str | None) -> Iterator[str]:
     category = scores.category
+    yield from caution_lines(caution)
     yield f"{category.unit}, {category.measure.direction} is better"
     if not scores.means:
         yield Important(NOT_AVERAGED)
@@ -102,4 +107,4 @@ def _notes(scores: LanguageScores) -> Iterator[str]:
             yield Important(f"{language} shares no passage with {ENGLISH}, and so has no gap")
     if scores.gaps:
         counts = ", ".join(f"{name} {count_of(scores.shared[name], 'clip')}" for name in scores.gaps)
-        yield f"minus {ENGLISH}: the mean over the clips whose ids both languages have ({counts}), with interval and p"
+        yield f"minus {ENGLISH}: the mean over the clips whose ids both languages have ({counts}), with interval and p (permutations)"
