@@ -9,7 +9,7 @@ from speechiq.engines.languages import ENGLISH
 from speechiq.reducer.scores.languages import LanguageScores, compare_languages
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.stats.coverage import caution_lines
+from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important
 
@@ -31,7 +31,8 @@ def list_grids(languages: Mapping[str, Mapping[str, str]], scored: Mapping[str, 
         boards = {language: scored[part] for language, part in parts.items()}
         if all(board.has_siq for board in boards.values()):
             grids.append(_siq_grid(boards))
-        caution = next((board.caution for board in boards.values() if board.caution), None)
+        cautions = (caution_of_raw(*board.pool.smallest) for board in boards.values() if board.bars)
+        caution = next(filter(None, cautions), None)
         grids += [_as_grid(scores, caution) for scores in compare_languages(boards)]
     return grids
 
@@ -74,9 +75,8 @@ def _as_grid(scores: LanguageScores, caution: str | None) -> Grid:
             worst = scores.worst(place)
             cells |= {"mean": scores.means[place], "worst": worst and f"worst: {worst}"}
         rows.append(cells)
-    return Grid(
-        f"{title(scores.category.name)} by language", [*_list_columns(scores)], rows, [*_notes(scores, caution)]
-    )
+    heading, notes = f"{title(scores.category.name)} by language", [*_notes(scores, caution)]
+    return Grid(heading, [*_list_columns(scores)], rows, notes)
 
 
 def _list_columns(scores: LanguageScores) -> Iterator[Column]:
@@ -107,4 +107,7 @@ def _notes(scores: LanguageScores, caution: str | None) -> Iterator[str]:
             yield Important(f"{language} shares no passage with {ENGLISH}, and so has no gap")
     if scores.gaps:
         counts = ", ".join(f"{name} {count_of(scores.shared[name], 'clip')}" for name in scores.gaps)
-        yield f"minus {ENGLISH}: the mean over the clips whose ids both languages have ({counts}), with interval and p (permutations)"
+        yield (
+            f"minus {ENGLISH}: the mean over the clips whose ids both languages have ({counts}); p is of paired "
+            "permutations of clusters"
+        )
