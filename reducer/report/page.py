@@ -57,6 +57,7 @@ def render(
     made: Mapping[str, str],
     plots: bool = True,
     digest: str = "",
+    home: str = "",
     **content: Any,
 ) -> str:
     """Return a page.
@@ -68,6 +69,8 @@ def render(
         made: How the page was made: name -> text.
         plots: Whether the page has charts, and so plotly.js.
         digest: Digest of the parts of data that lie beside the page, which their names begin with; "" without any.
+        home: Address of the folder with the files that the pages of a site have in common (`share`); "" for a page that
+            has all of them inside.
         **content: Variables of the template.
     """
     environment = Environment(
@@ -79,7 +82,7 @@ def render(
     )
     filters = (minus, breakable, draw, shorten, fold)
     environment.filters |= {filter.__name__: filter for filter in filters}
-    script = "".join(_read(f"{name}.js") for name in scripts) + READY
+    script = "" if home else _join(scripts)
     plotly = get_plotlyjs() if plots else ""
     shown = {"sounds": {}, **data}
     return environment.get_template(template).render(
@@ -88,13 +91,37 @@ def render(
         data={name: content if isinstance(content, Markup) else pack(content) for name, content in shown.items()},
         links=links,
         made=made,
-        style=Markup(_read("page.css")),
+        style=Markup("" if home else _read("page.css")),
         script=Markup(script),
-        plotly=Markup(_deflate(plotly)) if plots else "",
-        folder=FOLDER,
+        plotly=Markup(_deflate(plotly)) if plots and not home else "",
+        folder=home or FOLDER,
         digest=digest,
-        policy=_policy(script, plotly, nonce=digest),
+        policy=_policy(script, plotly, nonce=digest, styles=" 'self' file:" * bool(home)),
     )
+
+
+def share(digest: str, parts: Mapping[str, Markup], scripts: Sequence[str], *, plots: bool) -> dict[str, str]:
+    """Return name -> content of the files that the pages of a site have in common: style, scripts and parts of data.
+
+    The script is no module, since a browser loads none from a file.
+
+    Args:
+        digest: Begins each name.
+        parts: Name -> packed data.
+        scripts: Names of the scripts of all pages.
+        plots: Whether a page has charts, and so plotly.js.
+    """
+    packed = {**parts, **({"plotly": _deflate(get_plotlyjs())} if plots else {})}
+    return {
+        f"{digest}.css": _read("page.css"),
+        f"{digest}.js": f'"use strict";\n(async () => {{\n{_join(scripts)}}})();\n',
+        **{f"{digest}-{name}.js": write_part(name, coded) for name, coded in packed.items()},
+    }
+
+
+def write_part(name: str, coded: str) -> str:
+    """Return the content of a file that hands packed data to the scripts of a page."""
+    return f'takePart("{name}","{coded}")\n'
 
 
 def pack(data: Any) -> Markup:
@@ -177,7 +204,7 @@ def _deflate(text: str | bytes) -> str:
     return base64.b64encode(zlib.compress(content, 9)).decode()
 
 
-def _policy(*scripts: str, nonce: str) -> str:
+def _policy(*scripts: str, nonce: str, styles: str = "") -> str:
     """Return a Content-Security-Policy that allows these scripts and those with a nonce alone, and no other request.
 
     No text of a run can contain the nonce, which is a digest of the texts.
@@ -187,9 +214,13 @@ def _policy(*scripts: str, nonce: str) -> str:
     )
     loaded = f" 'nonce-{nonce}'" if nonce else ""
     return (
-        f"default-src 'none'; script-src {allowed}{loaded}; style-src 'unsafe-inline'; img-src data: blob:; "
+        f"default-src 'none'; script-src {allowed}{loaded}; style-src 'unsafe-inline'{styles}; img-src data: blob:; "
         "media-src 'self' file: data: blob:; base-uri 'none'; form-action 'none'"
     )
+
+
+def _join(scripts: Sequence[str]) -> str:
+    return "".join(_read(f"{name}.js") for name in scripts) + READY
 
 
 def _read(name: str) -> str:
