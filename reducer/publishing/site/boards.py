@@ -133,7 +133,7 @@ class Board(msgspec.Struct, frozen=True, dict=True):
             *self.list_columns(),
             Column("type", "Type", kind="fact type"),
             Column("openness", "Openness", kind="fact openness"),
-            Column("size", "Size\nbillion parameters", ".3g", kind="fact size"),
+            Column("size", "Size\nbillion", ".3g", kind="fact size"),
             Column("date", "Date", kind="fact date"),
         ]
         listening = [entry for entry in self.newest if not entry.result.control] or self.newest
@@ -193,7 +193,13 @@ def list_boards(entries: Iterable[Entry]) -> list[Board]:
 def list_languages(boards: Iterable[Board]) -> list[Grid]:
     """Return the tables by language, of suites that were run in several."""
     return make_tables(
-        Part(entry, f"{title(name)} by language: {record.unit}", language, record, entry.show(board.suite, record.score, name))
+        Part(
+            entry,
+            f"{title(name)} by language: {record.unit}",
+            language,
+            record,
+            entry.show(board.suite, record.score, name),
+        )
         for board in boards
         for language in filter(None, [board.suite.partition(".")[2]])
         for entry in board.newest

@@ -18,7 +18,7 @@ from speechiq.reducer.publishing.registry import Registry, check_folder
 from speechiq.reducer.publishing.site import systems
 from speechiq.reducer.publishing.site.boards import SYSTEMS, Board, Entry, list_boards, list_languages
 from speechiq.reducer.publishing.site.items import pack_boards
-from speechiq.reducer.report.page import render, share
+from speechiq.reducer.report.page import breakable, render, share
 from speechiq.reducer.report.systems import task_table
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.stats.grid import Cell, Column, Grid
@@ -28,7 +28,7 @@ SCRIPTS = ("base", "address", "theme", "downloads", "tables", "charts", "site", 
 SHARED = "shared"
 INDEX = "index.html"
 #: Page -> its name in the links of all pages.
-PAGES = {INDEX: "Leaderboards", "compare.html": "Compare", "clips.html": "Clips", "about.html": "Submit and norms"}
+PAGES = {INDEX: "Leaderboards", "compare.html": "Compare", "clips.html": "Clips", "about.html": "Submit"}
 #: Names of files in folders of a site.
 FILES = re.compile(rf"{SHARED}/[0-9a-f]{{12}}[a-z0-9-]*\.(css|js)|{SYSTEMS}/.+-[0-9a-f]{{8}}\.html")
 MEMBERS = (Column("system", "System"), Column("date", "Date"), Column("sha256", "Digest of its scores"))
@@ -56,7 +56,7 @@ def build(root: Path) -> dict[str, str]:
         **{f"{SYSTEMS}/{name_system(page.entry.name)}.html": _draw_system(digest, page) for page in pages},
         "compare.html": draw("compare.html", title="Compare two systems"),
         "clips.html": draw("clips.html", title="Clips"),
-        "about.html": draw("about.html", title="Submit a result", **_describe_norms(registry, entries)),
+        "about.html": draw("about.html", title="Submit, norms and versions", **_describe_norms(registry, entries)),
         # The index is written last: a site that has it is complete.
         INDEX: draw(INDEX, title="Speech IQ results", **_describe_boards(boards, entries)),
     }
@@ -100,7 +100,15 @@ def _draw(digest: str, name: str, *, title: str, root: str = "", charts: Mapping
 
 def _draw_system(digest: str, page: systems.SystemPage) -> str:
     charts = {place: figure for place, (_, figure) in page.charts.items()}
-    return _draw(digest, "system.html", title=page.entry.name, root="../", charts=charts, page=page)
+    return _draw(
+        digest,
+        "system.html",
+        title=page.entry.name,
+        heading=breakable(page.entry.name),
+        root="../",
+        charts=charts,
+        page=page,
+    )
 
 
 def _describe_boards(boards: Sequence[Board], entries: Sequence[Entry]) -> dict[str, Any]:
@@ -116,7 +124,9 @@ def _describe_boards(boards: Sequence[Board], entries: Sequence[Entry]) -> dict[
 def _describe_norms(registry: Registry, entries: Sequence[Entry]) -> dict[str, Any]:
     labels = sorted({entry.result.norms.label for entry in entries if entry.result.norms})
     restored = [system for entry in entries for system in entry.systems.values()]
-    norms = {label: (dict(_list_facts(registry.norms[label])), _list_members(registry.norms[label])) for label in labels}
+    norms = {
+        label: (dict(_list_facts(registry.norms[label])), _list_members(registry.norms[label])) for label in labels
+    }
     return {"norms": norms, "tasks": task_table(restored), "speechiq": version("speechiq")}
 
 

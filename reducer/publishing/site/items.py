@@ -35,9 +35,16 @@ def pack_boards(boards: Sequence[Board]) -> dict[str, Markup]:
     packed: dict[str, Markup] = {}
     described = []
     for number, board in enumerate(boards):
-        categories = [_pack_category(board, name, f"{number}-{place}", packed) for place, name in enumerate(board.categories)]
+        categories = [
+            _pack_category(board, name, f"{number}-{place}", packed) for place, name in enumerate(board.categories)
+        ]
         systems = [
-            {"name": entry.name, "label": label, "page": entry.address, "siq": _plain(board.list_scores(entry).get("siq"))}
+            {
+                "name": entry.name,
+                "label": label,
+                "page": entry.address,
+                "siq": _plain(board.list_scores(entry).get("siq")),
+            }
             for entry, label in zip(board.newest, short_names([entry.name for entry in board.newest]), strict=True)
         ]
         described.append({"title": board.title, "systems": systems, "categories": categories})
@@ -48,7 +55,10 @@ def _pack_category(board: Board, name: str, number: str, packed: dict[str, Marku
     """Return the description of a category with the score of each system; add its rows and texts to `packed`."""
     record = board.categories[name]
     cells = [board.list_scores(entry)[name] for entry in board.newest]
-    scores = [_read_scores(entry, board.suite, name) if isinstance(cell, Estimate) else {} for entry, cell in zip(board.newest, cells, strict=True)]
+    scores = [
+        _read_scores(entry, board.suite, name) if isinstance(cell, Estimate) else {}
+        for entry, cell in zip(board.newest, cells, strict=True)
+    ]
     items = sorted({item for each in scores for item in each})
     values = [[_round(each.get(item)) for item in items] for each in scores]
     packed[f"rows-{number}"] = pack({"items": [", ".join(item) for item in items], "values": values})
@@ -82,12 +92,16 @@ def _divide_texts(board: Board, name: str, items: Sequence[Item]) -> Iterator[li
                 fields = entry.systems[board.suite].levels[name].item
                 for row in _read_texts(entry, task):
                     item = tuple(str(row.doc.get(field, "")) for field in fields)
-                    asked.setdefault(item, {heading: _show(row.doc[key]) for key, heading in ASKED.items() if row.doc.get(key)})
+                    asked.setdefault(
+                        item, {heading: _show(row.doc[key]) for key, heading in ASKED.items() if row.doc.get(key)}
+                    )
                     own[item] = " | ".join(dict.fromkeys(_flatten(row.resps)))
     part: list[bytes] = []
     for item in items if asked else ():
         texts = [own.get(item) for own in given]
-        numbers = {text: number for number, text in enumerate(dict.fromkeys(text for text in texts if text is not None))}
+        numbers = {
+            text: number for number, text in enumerate(dict.fromkeys(text for text in texts if text is not None))
+        }
         by = [None if text is None else numbers[text] for text in texts]
         part.append(msgspec.json.encode({"asked": [*asked.get(item, {}).items()], "given": [*numbers], "by": by}))
         if sum(map(len, part)) >= PART:

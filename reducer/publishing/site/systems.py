@@ -7,7 +7,6 @@ from speechiq.core.files.checksummed import shorten
 from speechiq.reducer.publishing.schema import Result
 from speechiq.reducer.publishing.site.boards import Board, Entry
 from speechiq.reducer.report import figures
-from speechiq.reducer.report.leaderboard import estimate
 from speechiq.reducer.report.systems import flatten_settings
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.stats.estimate import Estimate
@@ -38,6 +37,7 @@ class SystemPage(NamedTuple):
 
     Attributes:
         entry: Its newest result.
+        boards: The boards that it is on.
         facts: Heading -> what it is, was declared to be, how it was run and its settings.
         scores: Its scores on each board.
         tasks: The tasks of the newest result.
@@ -46,6 +46,7 @@ class SystemPage(NamedTuple):
     """
 
     entry: Entry
+    boards: list[Board]
     facts: dict[str, dict[str, str]]
     scores: list[Grid]
     tasks: Grid
@@ -62,12 +63,22 @@ def describe(name: str, boards: Sequence[Board]) -> SystemPage:
     facts = {heading: {key: text for key, text in each.items() if text} for heading, each in _facts(entry).items()}
     return SystemPage(
         entry,
+        own,
         {heading: each for heading, each in facts.items() if each},
         [_list_scores(board, name) for board in own],
         _list_tasks(entry.result),
         [_list_history(board, name) for board in own],
         {place: chart for place, chart in charts.items() if chart},
     )
+
+
+def show_date(date: str) -> str:
+    """Return the date of a result as people read it.
+
+    >>> show_date("2026-11-23T15:29:04Z")
+    '2026-11-23 15:29 UTC'
+    """
+    return f"{date[:16].replace('T', ' ')} UTC"
 
 
 def _facts(entry: Entry) -> dict[str, dict[str, str]]:
@@ -87,8 +98,7 @@ def _facts(entry: Entry) -> dict[str, dict[str, str]]:
         },
         "Failures that scores hide": dict(_list_flags(result)),
         "Run": {
-            "Date": result.date.replace("T", " ").replace("Z", " UTC"),
-            **{f"Command {number}": command for number, command in enumerate(result.commands, 1)},
+            "Date": show_date(result.date),
             **result.environment,
             "Versions": ", ".join(sorted(versions | {f"speechiq {result.speechiq}"})),
             "Intervals": f"{result.draws} bootstrap samples, seed {result.seed}",
@@ -137,17 +147,17 @@ def _list_tasks(result: Result) -> Grid:
 
 def _list_history(board: Board, name: str) -> Grid:
     rows: list[Mapping[str, Cell]] = [
-        {"date": entry.result.date, "version": entry.result.speechiq, **board.list_scores(entry)}
+        {"date": show_date(entry.result.date), "version": entry.result.speechiq, **board.list_scores(entry)}
         for entry in board.results[name]
     ]
-    columns = [Column("date", "Date"), *board.list_columns(), Column("version", "speechiq")]
+    columns = [Column("date", "Date", kind="date"), *board.list_columns(), Column("version", "speechiq")]
     return Grid(f"History: {board.title}", columns, rows)
 
 
 def _draw(board: Board, name: str) -> tuple[str, Any] | None:
     """Return the chart of the first score by date, oldest first; None without two dates with that score."""
     column = board.list_columns()[0]
-    cells = {entry.result.date: board.list_scores(entry).get(column.name) for entry in board.results[name]}
+    cells = {show_date(entry.result.date): board.list_scores(entry).get(column.name) for entry in board.results[name]}
     known = {date: cell.map(column.factor) for date, cell in cells.items() if isinstance(cell, Estimate)}
     if len(known) < 2:
         return None

@@ -1,7 +1,7 @@
 /** Pages of a site that show what is chosen: two systems of a leaderboard, or the items of one of its categories. */
 const ITEMS_PER_PAGE = 25;
 const DIFFERENT = 5;
-const ITEM_COLUMNS = ["item", "mean", "low", "high"];
+const ITEM_COLUMNS = ["item", "low", "mean", "high"];
 const loadBoards = once(async () => JSON.parse(await unpack("boards")));
 
 /** The items of a category, and the score of each system on each, as people read them. */
