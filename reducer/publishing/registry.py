@@ -35,7 +35,7 @@ COLUMNS = (
 
 
 class Registry(NamedTuple):
-    """Hold the results of a folder, in the order of their folders, what is wrong outside of them, and norms by label."""
+    """Hold the results of a folder, in its order, what is wrong outside of them, and label -> norms."""
 
     results: list[Checked]
     strays: list[SpeechIQError]

@@ -93,12 +93,8 @@ class Board(msgspec.Struct, frozen=True, dict=True):
     def newest(self) -> list[Entry]:
         """Return the newest result of each system: best first, those without a rank and controls last."""
         entries = [results[0] for results in self.results.values()]
-        ranks = self._rank(entries)
-        order = sorted(
-            range(len(entries)),
-            key=lambda row: (bool(entries[row].result.control), np.nan_to_num(ranks[row], nan=1e9), entries[row].name),
-        )
-        return [entries[row] for row in order]
+        controls, names = [bool(entry.result.control) for entry in entries], [entry.name for entry in entries]
+        return [entries[row] for row in np.lexsort((names, self._rank(entries), controls))]
 
     @cached_property
     def categories(self) -> dict[str, CategoryRecord]:
@@ -130,7 +126,7 @@ class Board(msgspec.Struct, frozen=True, dict=True):
             Column("rank", heading, ".3g", kind="rank", lower=True),
             Column(RANK_AMONG, f"{heading}\nwith controls", ".3g", kind="rank among", lower=True),
             Column("system", "System", kind="setup"),
-            *self.list_columns(),
+            *(column._replace(name=f"score {column.name}") for column in self.list_columns()),
             Column("type", "Type", kind="fact type"),
             Column("openness", "Openness", kind="fact openness"),
             Column("size", "Size\nbillion", ".3g", kind="fact size"),
@@ -147,7 +143,9 @@ class Board(msgspec.Struct, frozen=True, dict=True):
                 "size": entry.result.declaration.parameters,
                 "date": entry.result.date[:10],
             }
-            rows[-1] |= self.list_scores(entry) | ({} if entry in listening else {APART: entry.result.control})
+            # What strangers call a category is the name of no other column.
+            rows[-1] |= {f"score {name}": cell for name, cell in self.list_scores(entry).items()}
+            rows[-1] |= {} if entry in listening else {APART: entry.result.control}
         return Grid(self.title, columns, rows, [*self._notes()])
 
     def list_parts(self) -> list[Grid]:
@@ -175,8 +173,9 @@ class Board(msgspec.Struct, frozen=True, dict=True):
             chance = "" if record.chance is None else f", by chance {factor * record.chance:.4g}"
             yield f"{title(name)}: {record.unit}, {record.direction} is better, {size}{chance}"
         for name in self.categories:
-            judges = sorted({record.judge or "" for each in self._suites() if (record := each.categories.get(name))})
-            yield from (f"{title(name)} is judged by {judge}" for judge in judges if judge)
+            scored = (each.categories[name] for each in self._suites() if name in each.categories)
+            if judges := sorted({each.judge for each in scored if each.judge}):
+                yield f"{title(name)} is judged by {', '.join(judges)}"
 
 
 def list_boards(entries: Iterable[Entry]) -> list[Board]:
@@ -207,11 +206,11 @@ def list_languages(boards: Iterable[Board]) -> list[Grid]:
     )
 
 
-def link(entry: Entry, root: str = "") -> Markup:
-    """Return a link to the page of a system, with its control if it is one; `root` leads to the folder of the site."""
+def link(entry: Entry) -> Markup:
+    """Return a link to the page of a system, with its control if it is one."""
     control = Markup("<small>control: {}</small>").format(entry.result.control) if entry.result.control else ""
-    tag = Markup('<a class="to-system" href="{}{}"><bdi>{}</bdi></a>{}')
-    return tag.format(root, entry.address, breakable(entry.name), control)
+    tag = Markup('<a class="to-system" href="{}"><bdi>{}</bdi></a>{}')
+    return tag.format(entry.address, breakable(entry.name), control)
 
 
 def make_column(name: str, heading: str, record: CategoryRecord) -> Column:

@@ -15,9 +15,9 @@ from speechiq.core.files.checksummed import content_sha256, shorten
 from speechiq.core.files.plain import OWN_FILE, is_folder, refuse_to_overwrite, write_whole
 from speechiq.reducer.publishing.folder import name_system
 from speechiq.reducer.publishing.registry import Registry, check_folder
-from speechiq.reducer.publishing.site import systems
 from speechiq.reducer.publishing.site.boards import SYSTEMS, Board, Entry, list_boards, list_languages
 from speechiq.reducer.publishing.site.items import pack_boards
+from speechiq.reducer.publishing.site.systems import SystemPage, describe
 from speechiq.reducer.report.page import breakable, render, share
 from speechiq.reducer.report.systems import task_table
 from speechiq.reducer.scores.norms import Norms
@@ -48,7 +48,7 @@ def build(root: Path) -> dict[str, str]:
     boards = list_boards(entries)
     # Texts of a result cannot contain the digest, which scripts on pages need.
     digest = shorten(content_sha256([version("speechiq"), *(msgspec.to_builtins(entry.result) for entry in entries)]))
-    pages = [systems.describe(name, boards) for name in sorted({entry.name for entry in entries})]
+    pages = [describe(name, boards) for name in sorted({entry.name for entry in entries})]
     files = share(digest, pack_boards(boards), SCRIPTS, plots=any(page.charts for page in pages))
     draw = partial(_draw, digest)
     return {
@@ -98,7 +98,7 @@ def _draw(digest: str, name: str, *, title: str, root: str = "", charts: Mapping
     )
 
 
-def _draw_system(digest: str, page: systems.SystemPage) -> str:
+def _draw_system(digest: str, page: SystemPage) -> str:
     charts = {place: figure for place, (_, figure) in page.charts.items()}
     return _draw(
         digest,
@@ -112,10 +112,10 @@ def _draw_system(digest: str, page: systems.SystemPage) -> str:
 
 
 def _describe_boards(boards: Sequence[Board], entries: Sequence[Entry]) -> dict[str, Any]:
-    names, newest = {entry.name for entry in entries}, max(entry.result.date for entry in entries)
+    systems = count_of(len({entry.name for entry in entries}), "system")
+    newest = max(entry.result.date for entry in entries)[:10]
     return {
-        "lead": f"{count_of(len(names), 'system')}, the newest of {newest[:10]}. Every score was computed again from the "
-        "published rows.",
+        "lead": f"{systems}, the newest of {newest}. Every score was computed again from the published rows.",
         "boards": boards,
         "languages": list_languages(boards),
     }

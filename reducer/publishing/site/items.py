@@ -67,9 +67,9 @@ def _pack_category(board: Board, name: str, number: str, packed: dict[str, Marku
         packed[f"texts-{number}-{len(starts) - 1}"] = pack_json(b"[" + b",".join(part) + b"]")
         starts.append(starts[-1] + len(part))
     factor = 100 if record.unit.endswith("%") else 1
-    shown = [cell.map(factor) if isinstance(cell, Estimate) else None for cell in cells]
+    shown = [_plain(cell.map(factor)) if isinstance(cell, Estimate) else None for cell in cells]
     about = {"name": name, "title": title(name), "unit": record.unit, "lower": record.direction == "lower"}
-    return about | {"number": number, "starts": starts, "scores": [*map(_plain, shown)]}
+    return about | {"number": number, "starts": starts, "scores": shown}
 
 
 def _read_scores(entry: Entry, suite: str, name: str) -> Mapping[Item, float]:
@@ -131,6 +131,6 @@ def _round(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else round(value, DECIMALS) + 0.0
 
 
-def _plain(cell: Cell) -> list[float | None] | None:
+def _plain(cell: Cell) -> list[float] | None:
     """Return a score with the ends of its interval; null if it is withdrawn or unknown."""
-    return [*map(_round, cell[:3])] if isinstance(cell, Estimate) else None
+    return [*cell[:3]] if isinstance(cell, Estimate) else None

@@ -3,24 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from speechiq.core.files.checksummed import shorten
 from speechiq.reducer.publishing.schema import Result
 from speechiq.reducer.publishing.site.boards import Board, Entry
 from speechiq.reducer.report import figures
-from speechiq.reducer.report.systems import flatten_settings
+from speechiq.reducer.report.systems import flatten_settings, task_table
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
 from speechiq.reducer.tables.scoreboard_table import FLAGS
 
-TASKS = (
-    Column("task", "Task"),
-    Column("dataset", "Data set"),
-    Column("version", "Version"),
-    Column("digest", "Digest of the docs"),
-    Column("rows", "Rows", "d"),
-    Column("texts", "Texts"),
-)
 SCORES = (
     Column("score", "Score"),
     Column("value", f"Value\n{INTERVAL}", ".2f", ".1f"),
@@ -39,10 +30,10 @@ class SystemPage(NamedTuple):
         entry: Its newest result.
         boards: The boards that it is on.
         facts: Heading -> what it is, was declared to be, how it was run and its settings.
-        scores: Its scores on each board.
+        scores: Its newest scores on each board.
         tasks: The tasks of the newest result.
-        history: Heading of a board -> its scores by date, newest first; of boards with several dates.
-        charts: Id of a place -> heading and plotly figure of each board with several dates.
+        history: Its scores by date on each board, newest first.
+        charts: Id of a place -> heading and plotly figure, for boards with several dates.
     """
 
     entry: Entry
@@ -58,15 +49,14 @@ def describe(name: str, boards: Sequence[Board]) -> SystemPage:
     """Return the page of a system that is on at least one board."""
     own = [board for board in boards if name in board.results]
     entry = max((board.results[name][0] for board in own), key=lambda entry: entry.result.date)
-    several = [board for board in own if len(board.results[name]) > 1]
-    charts = {f"history-{number}": _draw(board, name) for number, board in enumerate(several)}
+    charts = {f"history-{number}": _draw(board, name) for number, board in enumerate(own)}
     facts = {heading: {key: text for key, text in each.items() if text} for heading, each in _facts(entry).items()}
     return SystemPage(
         entry,
         own,
         {heading: each for heading, each in facts.items() if each},
         [_list_scores(board, name) for board in own],
-        _list_tasks(entry.result),
+        task_table(entry.systems.values()),
         [_list_history(board, name) for board in own],
         {place: chart for place, chart in charts.items() if chart},
     )
@@ -130,24 +120,9 @@ def _list_scores(board: Board, name: str) -> Grid:
     return Grid(board.title, used, rows)
 
 
-def _list_tasks(result: Result) -> Grid:
-    rows: list[dict[str, Cell]] = [
-        {
-            "task": task.task,
-            "dataset": str(task.metadata.get("dataset", "")),
-            "version": str(task.metadata.get("version", "")),
-            "digest": shorten(str(task.metadata.get("content_sha256") or "")),
-            "rows": task.rows.count,
-            "texts": "published" if task.rows.texts else "not published",
-        }
-        for task in result.tasks
-    ]
-    return Grid("Tasks", TASKS, rows)
-
-
 def _list_history(board: Board, name: str) -> Grid:
     rows: list[Mapping[str, Cell]] = [
-        {"date": show_date(entry.result.date), "version": entry.result.speechiq, **board.list_scores(entry)}
+        {**board.list_scores(entry), "date": show_date(entry.result.date), "version": entry.result.speechiq}
         for entry in board.results[name]
     ]
     columns = [Column("date", "Date", kind="date"), *board.list_columns(), Column("version", "speechiq")]
@@ -155,14 +130,12 @@ def _list_history(board: Board, name: str) -> Grid:
 
 
 def _draw(board: Board, name: str) -> tuple[str, Any] | None:
-    """Return the chart of the first score by date, oldest first; None without two dates with that score."""
+    """Return heading and chart of the first score by date, oldest lowest; None without two dates with that score."""
     column = board.list_columns()[0]
-    cells = {show_date(entry.result.date): board.list_scores(entry).get(column.name) for entry in board.results[name]}
-    known = {date: cell.map(column.factor) for date, cell in cells.items() if isinstance(cell, Estimate)}
+    heading = f"{board.title}: {(column.heading or '').partition(chr(10))[0]}"
+    cells = ((entry.result.date, board.list_scores(entry).get(column.name)) for entry in reversed(board.results[name]))
+    known = {show_date(date): cell.map(column.factor) for date, cell in cells if isinstance(cell, Estimate)}
     if len(known) < 2:
         return None
-    values = [cell.value for cell in known.values()]
-    ends = [cell.ends for cell in known.values()]
-    heading = ", ".join(column.heading.split("\n")[:-1] if column.heading else [])
-    figure = figures.scores([*known], values, ends, [False] * len(known), heading)
-    return f"{board.title}: {heading}", figures.as_json(figure)
+    values, ends = [cell.value for cell in known.values()], [cell.ends for cell in known.values()]
+    return heading, figures.as_json(figures.scores([*known], values, ends, [False] * len(known), heading))
