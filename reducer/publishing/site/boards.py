@@ -94,7 +94,7 @@ class Board(msgspec.Struct, frozen=True, dict=True):
         """Return the newest result of each system: best first, those without a rank and controls last."""
         entries = [results[0] for results in self.results.values()]
         controls, names = [bool(entry.result.control) for entry in entries], [entry.name for entry in entries]
-        return [entries[row] for row in np.lexsort((names, self._rank(entries), controls))]
+        return [entries[row] for row in np.lexsort((np.array(names), self._rank(entries), controls))]
 
     @cached_property
     def categories(self) -> dict[str, CategoryRecord]:

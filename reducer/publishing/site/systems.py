@@ -109,7 +109,7 @@ def _list_scores(board: Board, name: str) -> Grid:
     """Return the newest scores of a system on a board, as people read them, a row per score."""
     entry = board.results[name][0]
     suite, cells = entry.result.suites[board.suite], board.list_scores(entry)
-    rows: list[dict[str, Cell]] = [{"score": "Speech IQ", "value": cells["siq"]}] if "siq" in cells else []
+    rows: list[dict[str, Cell]] = [{"score": "Speech IQ", "value": cells.get("siq")}] if board.norms else []
     for column, record in {**suite.categories, **suite.further}.items():
         cell = cells[column]
         shown = cell.map(100 if record.unit.endswith("%") else 1) if isinstance(cell, Estimate) else cell
