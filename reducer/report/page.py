@@ -160,8 +160,9 @@ def link(section: str, name: str, text: str = "") -> Markup:
 
 
 def draw(grid: Grid, row: Mapping[str, Any], column: Column) -> Markup:
-    """Return the mark of a number: its interval between the ends of all rows, or a bar from 0 to it."""
+    """Return the mark of a number: its interval between the ends of all rows, or a bar from 0 to it; none of a text."""
     cells = [each.get(column.name) for each in (row, *grid.rows)]
+    cells = [None if isinstance(cell, str) else cell for cell in cells]
     spans = [cell[:3] if isinstance(cell, Estimate) else (cell, 0.0, cell) for cell in cells]
     known = [[end for end in span if end is not None and math.isfinite(end)] for span in spans]
     if not known[0]:
