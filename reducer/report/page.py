@@ -28,7 +28,7 @@ from speechiq.core.files.checksummed import shorten
 from speechiq.core.files.page import FOLDER
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.stats.estimate import Estimate, plain
-from speechiq.reducer.stats.grid import Column, Grid
+from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.reducer.tables.origin import run_dates, run_versions
 
 TEMPLATES = "speechiq.reducer.report"
@@ -162,9 +162,7 @@ def link(section: str, name: str, text: str = "") -> Markup:
 def draw(grid: Grid, row: Mapping[str, Any], column: Column) -> Markup:
     """Return the mark of a number: its interval between the ends of all rows, or a bar from 0 to it; none of a text."""
     cells = [each.get(column.name) for each in (row, *grid.rows)]
-    cells = [None if isinstance(cell, str) else cell for cell in cells]
-    spans = [cell[:3] if isinstance(cell, Estimate) else (cell, 0.0, cell) for cell in cells]
-    known = [[end for end in span if end is not None and math.isfinite(end)] for span in spans]
+    known = [[end for end in _span(cell) if math.isfinite(end)] for cell in cells]
     if not known[0]:
         return Markup("")
     ends = [end for span in known for end in span]
@@ -174,6 +172,13 @@ def draw(grid: Grid, row: Mapping[str, Any], column: Column) -> Markup:
     return Markup('<i class="{}" style="{}" aria-hidden="true"></i>').format(
         "bar" if column.kind == "bar" else "span", style
     )
+
+
+def _span(cell: Cell) -> tuple[float, ...]:
+    """Return a number with the ends of its mark; nothing for a text."""
+    if cell is None or isinstance(cell, str):
+        return ()
+    return cell[:3] if isinstance(cell, Estimate) else (cell, 0.0, cell)
 
 
 def describe_origin(tasks: Sequence[TaskRun], command: str, clips: Mapping[str, int] | None = None) -> dict[str, str]:

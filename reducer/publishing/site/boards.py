@@ -93,8 +93,10 @@ class Board(msgspec.Struct, frozen=True, dict=True):
     def newest(self) -> list[Entry]:
         """Return the newest result of each system: best first, those without a rank and controls last."""
         entries = [results[0] for results in self.results.values()]
-        controls, names = [bool(entry.result.control) for entry in entries], [entry.name for entry in entries]
-        return [entries[row] for row in np.lexsort((np.array(names), self._rank(entries), controls))]
+        ranks = dict(
+            zip((entry.name for entry in entries), np.nan_to_num(self._rank(entries), nan=np.inf), strict=True)
+        )
+        return sorted(entries, key=lambda entry: (bool(entry.result.control), ranks[entry.name], entry.name))
 
     @cached_property
     def categories(self) -> dict[str, CategoryRecord]:

@@ -99,14 +99,13 @@ def _draw(digest: str, name: str, *, title: str, root: str = "", charts: Mapping
 
 
 def _draw_system(digest: str, page: SystemPage) -> str:
-    charts = {place: figure for place, (_, figure) in page.charts.items()}
     return _draw(
         digest,
         "system.html",
         title=page.entry.name,
         heading=breakable(page.entry.name),
         root="../",
-        charts=charts,
+        charts=page.charts,
         page=page,
     )
 

@@ -33,7 +33,7 @@ class SystemPage(NamedTuple):
         scores: Its newest scores on each board.
         tasks: The tasks of the newest result.
         history: Its scores by date on each board, newest first.
-        charts: Id of a place -> heading and plotly figure, for boards with several dates.
+        charts: Id of a place -> plotly figure, for boards with several dates.
     """
 
     entry: Entry
@@ -42,13 +42,14 @@ class SystemPage(NamedTuple):
     scores: list[Grid]
     tasks: Grid
     history: list[Grid]
-    charts: dict[str, tuple[str, Any]]
+    charts: dict[str, Any]
 
 
 def describe(name: str, boards: Sequence[Board]) -> SystemPage:
     """Return the page of a system that is on at least one board."""
     own = [board for board in boards if name in board.results]
     entry = max((board.results[name][0] for board in own), key=lambda entry: entry.result.date)
+    tasks = task_table(entry.systems.values())
     charts = {f"history-{number}": _draw(board, name) for number, board in enumerate(own)}
     facts = {heading: {key: text for key, text in each.items() if text} for heading, each in _facts(entry).items()}
     return SystemPage(
@@ -56,7 +57,7 @@ def describe(name: str, boards: Sequence[Board]) -> SystemPage:
         own,
         {heading: each for heading, each in facts.items() if each},
         [_list_scores(board, name) for board in own],
-        task_table(entry.systems.values()),
+        tasks._replace(columns=[column for column in tasks.columns if column.name != "systems"]),
         [_list_history(board, name) for board in own],
         {place: chart for place, chart in charts.items() if chart},
     )
@@ -129,13 +130,13 @@ def _list_history(board: Board, name: str) -> Grid:
     return Grid(f"History: {board.title}", columns, rows)
 
 
-def _draw(board: Board, name: str) -> tuple[str, Any] | None:
-    """Return heading and chart of the first score by date, oldest lowest; None without two dates with that score."""
+def _draw(board: Board, name: str) -> Any:
+    """Return the chart of the first score by date, oldest lowest; None without two dates with that score."""
     column = board.list_columns()[0]
-    heading = f"{board.title}: {(column.heading or '').partition(chr(10))[0]}"
     cells = ((entry.result.date, board.list_scores(entry).get(column.name)) for entry in reversed(board.results[name]))
     known = {show_date(date): cell.map(column.factor) for date, cell in cells if isinstance(cell, Estimate)}
     if len(known) < 2:
         return None
     values, ends = [cell.value for cell in known.values()], [cell.ends for cell in known.values()]
-    return heading, figures.as_json(figures.scores([*known], values, ends, [False] * len(known), heading))
+    heading = ", ".join((column.heading or "").splitlines())
+    return figures.as_json(figures.scores([*known], values, ends, [False] * len(known), heading))

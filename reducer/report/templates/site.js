@@ -25,14 +25,14 @@ function fillMenu(menu, entries, key, label, value, onchange) {
 }
 
 const numberCell = (text, ...below) => h("td", { className: "number" }, text, ...below);
-const withMinus = (value) => fixed(value, 2).replace("-", "\u2212");
+const withMinus = (value, digits = 2) => fixed(value, digits).replace("-", "\u2212");
 const signed = (value) => (value > 0 ? "+" : "") + withMinus(value);
 
 /** A score over its interval. */
 function scoreCell(score) {
   if (!score) return numberCell(NONE);
   const [value, low, high] = score;
-  return numberCell(withMinus(value), low === null ? null : h("small", {}, `${withMinus(low)} to ${withMinus(high)}`));
+  return numberCell(withMinus(value), low === null ? null : h("small", {}, `${withMinus(low, 1)} to ${withMinus(high, 1)}`));
 }
 
 async function showPair([title, nameA, nameB]) {
