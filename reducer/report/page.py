@@ -103,7 +103,7 @@ def render(
 def share(digest: str, parts: Mapping[str, Markup], scripts: Sequence[str], *, plots: bool) -> dict[str, str]:
     """Return name -> content of the files that the pages of a site have in common: style, scripts and parts of data.
 
-    The script is no module, since a browser loads none from a file.
+    Browsers load no modules from files, so the script is a plain one.
 
     Args:
         digest: Begins each name.

@@ -52,6 +52,10 @@ def test_a_registry_is_checked_by_its_workflow(tmp_path):
     shutil.copytree(REGISTRY / "results", tmp_path / "board" / "results")
     printed = siq(*check.split()[1:-1], tmp_path / "board" / check.split()[-1])
     assert "norms: demo@1" in printed and printed.count(" ok ") == 5
+    site = workflow["jobs"]["site"]
+    commands = [step["run"] for step in site["steps"] if "run" in step]
+    assert commands == [install, "siq publish site results --output site"]
+    assert site["if"] == "github.event_name == 'push'" and site["needs"] == "check"
     assert read(tmp_path / "board" / "declaration.yaml", ["a"])["a"].contamination is None
     assert "exists" in refusal("publish", "init", tmp_path / "board")
 

@@ -87,15 +87,16 @@ def _divide_texts(board: Board, name: str, items: Sequence[Item]) -> Iterator[li
     asked: dict[Item, dict[str, str]] = {}
     given: list[dict[Item, str]] = [{} for _ in board.newest]
     for entry, own in zip(board.newest, given, strict=True):
-        for task in entry.result.tasks if not entry.find_withdrawal(board.suite, name) else ():
-            if task.rows.texts and task.metadata["category"] == name:
-                fields = entry.systems[board.suite].levels[name].item
-                for row in _read_texts(entry, task):
-                    item = tuple(str(row.doc.get(field, "")) for field in fields)
-                    asked.setdefault(
-                        item, {heading: _show(row.doc[key]) for key, heading in ASKED.items() if row.doc.get(key)}
-                    )
-                    own[item] = " | ".join(dict.fromkeys(_flatten(row.resps)))
+        system = entry.systems[board.suite]
+        names = {
+            task.task for task in system.tasks if task.level == name and not entry.find_withdrawal(board.suite, name)
+        }
+        for task in entry.result.tasks:
+            for row in _read_texts(entry, task) if task.task in names and task.rows.texts else ():
+                item = tuple(str(row.doc.get(field, "")) for field in system.levels[name].item)
+                shown = {heading: _show(row.doc[key]) for key, heading in ASKED.items() if row.doc.get(key)}
+                asked.setdefault(item, shown)
+                own[item] = " | ".join(dict.fromkeys(_flatten(row.resps)))
     part: list[bytes] = []
     for item in items if asked else ():
         texts = [own.get(item) for own in given]

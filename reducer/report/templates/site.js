@@ -7,7 +7,7 @@ const loadBoards = once(async () => JSON.parse(await unpack("boards")));
 /** The items of a category, and the score of each system on each, as people read them. */
 const loadRows = async (category) => (category.rows ??= JSON.parse(await unpack(`rows-${category.number}`)));
 
-/** What was asked at an item, and the responses; null if nobody published them. */
+/** What was asked at an item, and the responses; null if they are not published. */
 async function loadItemTexts({ number, starts }, place) {
   const part = starts.findLastIndex((start) => start <= place);
   return part < starts.length - 1 ? (await loadTexts(`${number}-${part}`))[place - starts[part]] : null;
