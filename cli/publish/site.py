@@ -18,10 +18,10 @@ def site(
     output: Annotated[Path, output_option("Folder of the site; made if needed.")],
     force: Force = False,
 ) -> None:
-    """Show published results as a static site: leaderboards, systems, comparisons and clips.
+    """Show published results as a static site.
 
-    Results are checked first, and a site is made only if all are right. It opens from a file and from any static host,
-    and loads nothing from elsewhere.
+    It has leaderboards, a page per system, comparisons and clips, opens from a file and from any static host, and
+    loads nothing from elsewhere. Results are checked first; if one is refused, nothing is written.
     """
     refuse_other_content(output, force=force)
     check_output_folder(output, OWN_FILE)

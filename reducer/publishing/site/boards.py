@@ -42,6 +42,11 @@ class Entry(NamedTuple):
         return self.result.system
 
     @property
+    def date(self) -> str:
+        """Return the day and the minute, UTC."""
+        return self.result.date[:16].replace("T", " ")
+
+    @property
     def address(self) -> str:
         """Return the address of the page of its system."""
         return f"{SYSTEMS}/{quote(name_system(self.name))}.html"
@@ -143,7 +148,7 @@ class Board(msgspec.Struct, frozen=True, dict=True):
                 "type": entry.identity.kind or None,
                 "openness": entry.result.declaration.openness,
                 "size": entry.result.declaration.parameters,
-                "date": entry.result.date[:10],
+                "date": entry.date[:10],
             }
             # What strangers call a category is the name of no other column.
             rows[-1] |= {f"score {name}": cell for name, cell in self.list_scores(entry).items()}

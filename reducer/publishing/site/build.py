@@ -1,7 +1,7 @@
 """Build the pages of a site from a folder of results, and write them."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -17,11 +17,10 @@ from speechiq.reducer.publishing.folder import name_system
 from speechiq.reducer.publishing.registry import Registry, check_folder
 from speechiq.reducer.publishing.site.boards import SYSTEMS, Board, Entry, list_boards, list_languages
 from speechiq.reducer.publishing.site.items import pack_boards
-from speechiq.reducer.publishing.site.systems import SystemPage, describe
+from speechiq.reducer.publishing.site.systems import describe
 from speechiq.reducer.report.page import breakable, render, share
 from speechiq.reducer.report.systems import task_table
-from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.stats.grid import Cell, Column, Grid
+from speechiq.reducer.stats.grid import Column, Grid
 
 SCRIPTS = ("base", "address", "theme", "downloads", "tables", "charts", "site", "print", "start")
 #: Folder of what pages share: style, scripts and data.
@@ -48,17 +47,20 @@ def build(root: Path) -> dict[str, str]:
     boards = list_boards(entries)
     # Texts of a result cannot contain the digest, which scripts on pages need.
     digest = shorten(content_sha256([version("speechiq"), *(msgspec.to_builtins(entry.result) for entry in entries)]))
-    pages = [describe(name, boards) for name in sorted({entry.name for entry in entries})]
-    files = share(digest, pack_boards(boards), SCRIPTS, plots=any(page.charts for page in pages))
+    pages = {name: describe(name, boards) for name in sorted({entry.name for entry in entries})}
+    files = share(digest, pack_boards(boards), SCRIPTS, plots=any(page["charts"] for page in pages.values()))
     draw = partial(_draw, digest)
     return {
         **{f"{SHARED}/{name}": content for name, content in files.items()},
-        **{f"{SYSTEMS}/{name_system(page.entry.name)}.html": _draw_system(digest, page) for page in pages},
-        "compare.html": draw("compare.html", title="Compare two systems"),
-        "clips.html": draw("clips.html", title="Clips"),
-        "about.html": draw("about.html", title="Submit, norms and versions", **_describe_norms(registry, entries)),
+        **{
+            f"{SYSTEMS}/{name_system(name)}.html": draw("system.html", name, breakable(name), root="../", **page)
+            for name, page in pages.items()
+        },
+        "compare.html": draw("compare.html", "Compare two systems"),
+        "clips.html": draw("clips.html", "Clips"),
+        "about.html": draw("about.html", "Submit, norms and versions", **_describe_norms(registry, entries)),
         # The index is written last: a site that has it is complete.
-        INDEX: draw(INDEX, title="Speech IQ results", **_describe_boards(boards, entries)),
+        INDEX: draw(INDEX, "Speech IQ results", **_describe_boards(boards, entries)),
     }
 
 
@@ -81,10 +83,11 @@ def write(files: Mapping[str, str], output: Path) -> None:
             path.unlink()
 
 
-def _draw(digest: str, name: str, *, title: str, root: str = "", charts: Mapping[str, Any] = {}, **content: Any) -> str:
+def _draw(digest: str, page: str, title: str, heading: str = "", *, root: str = "", **content: Any) -> str:
     """Return a page; `root` leads from it to the folder of the site."""
+    charts = content.get("charts", {})
     return render(
-        f"site_{name}.j2",
+        f"site_{page}.j2",
         title=title,
         data={"charts": charts},
         links=PAGES,
@@ -92,21 +95,7 @@ def _draw(digest: str, name: str, *, title: str, root: str = "", charts: Mapping
         plots=bool(charts),
         digest=digest,
         home=f"{root}{SHARED}",
-        root=root,
-        here=name,
-        **content,
-    )
-
-
-def _draw_system(digest: str, page: SystemPage) -> str:
-    return _draw(
-        digest,
-        "system.html",
-        title=page.entry.name,
-        heading=breakable(page.entry.name),
-        root="../",
-        charts=page.charts,
-        page=page,
+        **content | {"heading": heading or title, "root": root, "here": page},
     )
 
 
@@ -121,25 +110,13 @@ def _describe_boards(boards: Sequence[Board], entries: Sequence[Entry]) -> dict[
 
 
 def _describe_norms(registry: Registry, entries: Sequence[Entry]) -> dict[str, Any]:
-    labels = sorted({entry.result.norms.label for entry in entries if entry.result.norms})
-    restored = [system for entry in entries for system in entry.systems.values()]
-    norms = {
-        label: (dict(_list_facts(registry.norms[label])), _list_members(registry.norms[label])) for label in labels
+    used = sorted({entry.result.norms.label for entry in entries if entry.result.norms})
+    norms = [registry.norms[label] for label in used]
+    members = {
+        each.label: Grid(
+            f"Population of {each.label}", MEMBERS, [msgspec.structs.asdict(member) for member in each.population]
+        )
+        for each in norms
     }
-    return {"norms": norms, "tasks": task_table(restored), "speechiq": version("speechiq")}
-
-
-def _list_facts(norms: Norms) -> Iterator[tuple[str, str]]:
-    yield "Frozen", norms.date or "not recorded"
-    yield "Population", count_of(len(norms.population), "system") + ", too few: an example" * norms.example
-    yield "Level weights", ", ".join(f"{name.title()} {each.weight:.3f}" for name, each in norms.levels.items())
-    yield "Clips", ", ".join(f"{name.title()} {len(each.clips)}" for name, each in norms.levels.items())
-    yield "sha256", norms.sha256
-
-
-def _list_members(norms: Norms) -> Grid:
-    rows: list[dict[str, Cell]] = [
-        {"system": member.system, "date": member.date, "sha256": member.sha256 and shorten(member.sha256)}
-        for member in norms.population
-    ]
-    return Grid(f"Population of {norms.label}", MEMBERS, rows)
+    tasks = task_table(system for entry in entries for system in entry.systems.values())
+    return {"norms": norms, "members": members, "tasks": tasks, "speechiq": version("speechiq")}

@@ -1,14 +1,14 @@
 """Pack what scripts of the site show on request: the systems of each board, their scores by item, and their texts."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from markupsafe import Markup
 
 from speechiq.reducer.publishing.rows import ENDING, unpack_rows
-from speechiq.reducer.publishing.schema import ROWS, TaskRecord
+from speechiq.reducer.publishing.schema import ROWS
 from speechiq.reducer.publishing.site.boards import Board, Entry
 from speechiq.reducer.report.identity import short_names
 from speechiq.reducer.report.page import pack, pack_json
@@ -18,16 +18,16 @@ from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import Cell
 
-#: Field of a doc -> what a page calls it.
-ASKED = {"text": "Reference", "question": "Question", "options": "Options", "answer": "Right answer"}
+#: Fields of a doc that say what was asked.
+ASKED = ("text", "question", "options", "answer")
 DECIMALS = 4
 
 
 class _Row(msgspec.Struct):
-    """Hold the texts of a row."""
+    """Hold the texts of a row: its doc, and what the system wrote as JSON."""
 
     doc: dict[str, Any]
-    resps: Any = ()
+    resps: msgspec.Raw = msgspec.Raw(b"[]")
 
 
 def pack_boards(boards: Sequence[Board]) -> dict[str, Markup]:
@@ -81,30 +81,26 @@ def _read_scores(entry: Entry, suite: str, name: str) -> Mapping[Item, float]:
 def _divide_texts(board: Board, name: str, items: Sequence[Item]) -> Iterator[list[bytes]]:
     """Yield the texts of the items of each part, as JSON; nothing if no system published any.
 
-    An item has `asked` (lines of heading and text), `given` (the distinct responses) and `by` (number of the response
-    of each system, null without one).
+    An item has `asked` (fields of its doc), `given` (the distinct responses) and `by` (number of the response of each
+    system, null without one).
     """
-    asked: dict[Item, dict[str, str]] = {}
-    given: list[dict[Item, str]] = [{} for _ in board.newest]
+    asked: dict[Item, dict[str, Any]] = {}
+    given: list[dict[Item, bytes]] = [{} for _ in board.newest]
     for entry, own in zip(board.newest, given, strict=True):
-        system = entry.systems[board.suite]
-        names = {
-            task.task for task in system.tasks if task.level == name and not entry.find_withdrawal(board.suite, name)
-        }
-        for task in entry.result.tasks:
-            for row in _read_texts(entry, task) if task.task in names and task.rows.texts else ():
-                item = tuple(str(row.doc.get(field, "")) for field in system.levels[name].item)
-                shown = {heading: _show(row.doc[key]) for key, heading in ASKED.items() if row.doc.get(key)}
-                asked.setdefault(item, shown)
-                own[item] = " | ".join(dict.fromkeys(_flatten(row.resps)))
+        for row in _read_texts(entry, board.suite, name):
+            item = tuple(str(row.doc.get(field, "")) for field in entry.systems[board.suite].levels[name].item)
+            asked.setdefault(item, {field: row.doc[field] for field in ASKED if row.doc.get(field)})
+            own[item] = bytes(row.resps)
     part: list[bytes] = []
     for item in items if asked else ():
-        texts = [own.get(item) for own in given]
-        numbers = {
-            text: number for number, text in enumerate(dict.fromkeys(text for text in texts if text is not None))
+        responses = [own.get(item) for own in given]
+        numbers = {text: number for number, text in enumerate(dict.fromkeys(filter(None, responses)))}
+        texts = {
+            "asked": asked.get(item, {}),
+            "given": [*map(msgspec.Raw, numbers)],
+            "by": [text and numbers[text] for text in responses],
         }
-        by = [None if text is None else numbers[text] for text in texts]
-        part.append(msgspec.json.encode({"asked": [*asked.get(item, {}).items()], "given": [*numbers], "by": by}))
+        part.append(msgspec.json.encode(texts))
         if sum(map(len, part)) >= PART:
             yield part
             part = []
@@ -112,20 +108,13 @@ def _divide_texts(board: Board, name: str, items: Sequence[Item]) -> Iterator[li
         yield part
 
 
-def _read_texts(entry: Entry, task: TaskRecord) -> list[_Row]:
-    content = unpack_rows(entry.folder / ROWS / f"{task.task}{ENDING}", task.rows)
-    return msgspec.json.Decoder(_Row).decode_lines(content)
-
-
-def _show(value: Any) -> str:
-    """Return a field of a doc as a text; options get their letters."""
-    if not isinstance(value, list):
-        return str(value)
-    return "  ".join(f"({letter}) {option}" for letter, option in zip("ABCDEFGHIJ", value, strict=False))
-
-
-def _flatten(value: Any) -> Iterable[str]:
-    return [text for part in value for text in _flatten(part)] if isinstance(value, list | tuple) else [str(value)]
+def _read_texts(entry: Entry, suite: str, name: str) -> Iterator[_Row]:
+    """Yield the rows of a category that have texts and are not withdrawn."""
+    tasks = {task.task for task in entry.systems[suite].tasks if task.level == name}
+    for task in entry.result.tasks if not entry.find_withdrawal(suite, name) else ():
+        if task.task in tasks and task.rows.texts:
+            content = unpack_rows(entry.folder / ROWS / f"{task.task}{ENDING}", task.rows)
+            yield from msgspec.json.Decoder(_Row).decode_lines(content)
 
 
 def _round(value: float | None) -> float | None:

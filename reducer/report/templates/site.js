@@ -126,13 +126,19 @@ function itemRows(row, open, board, values, texts, toggle) {
   return open ? [head, h("tr", {}, h("td", { colSpan: ITEM_COLUMNS.length }, itemDetail(row.place, board, values, texts)))] : [head];
 }
 
+/** Field of a doc -> what it is called. */
+const FIELDS = { text: "Reference", question: "Question", options: "Options", answer: "Right answer" };
+const fieldText = (value) => (Array.isArray(value) ? value.map((option, i) => `(${"ABCDEFGHIJ"[i]}) ${option}`).join("  ") : String(value));
+/** The distinct texts of a response. */
+const responseText = (response) => [...new Set([response].flat(Infinity))].join(" | ") || "(empty)";
+
 /** What was asked at an item, and the score and response of each system. */
 function itemDetail(place, board, values, texts) {
-  const asked = texts?.asked.flatMap(([heading, text]) => [h("dt", {}, heading), h("dd", {}, text)]) ?? [];
+  const asked = Object.entries(texts?.asked ?? {}).flatMap(([field, value]) => [h("dt", {}, FIELDS[field]), h("dd", {}, fieldText(value))]);
   const lines = board.systems.map((system, i) => h("tr", {},
     h("th", { scope: "row" }, h("a", { href: system.page, title: system.name }, name(system.label))),
     numberCell(fixed(values[i]?.[place], 2)),
-    texts ? h("td", { className: "words" }, texts.by[i] === null ? NONE : texts.given[texts.by[i]] || "(empty)") : null));
+    texts ? h("td", { className: "words" }, texts.by[i] === null ? NONE : responseText(texts.given[texts.by[i]])) : null));
   const head = h("tr", {}, ...["System", "Score", ...(texts ? ["Response"] : [])].map((text) => h("th", { scope: "col", className: text === "Score" ? "number" : "" }, text)));
   return h("div", { className: "detail" }, h("dl", { className: "facts" }, ...asked),
     texts ? null : h("p", { className: "note" }, "No system published texts of this item."),

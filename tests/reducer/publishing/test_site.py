@@ -135,8 +135,8 @@ def test_a_system_has_its_declaration_and_history(visit):
     here = visit(f"systems/{name_system(TINY)}.html")
     here.tab.locator(".chart svg.main-svg").first.wait_for()
     history = here.tab.locator("table[data-name^=history] tbody th").all_inner_texts()
-    newest = datetime.strptime(history[0], "%Y-%m-%d %H:%M UTC")
-    assert history[1] == f"{newest - timedelta(days=1):%Y-%m-%d %H:%M} UTC"
+    newest = datetime.strptime(history[0], "%Y-%m-%d %H:%M")
+    assert history[1] == f"{newest - timedelta(days=1):%Y-%m-%d %H:%M}"
     here = visit(f"systems/{name_system(HOSTILE)}.html")
     assert here.tab.locator("h1").inner_text() == HOSTILE and SCRIPT in here.tab.locator("dl.settings").inner_text()
     link = here.tab.locator("a[rel]")
