@@ -20,6 +20,7 @@ from speechiq.reducer.publishing.site.items import pack_boards
 from speechiq.reducer.publishing.site.systems import describe
 from speechiq.reducer.report.page import breakable, render, share
 from speechiq.reducer.report.systems import task_table
+from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.stats.grid import Column, Grid
 
 SCRIPTS = ("base", "address", "theme", "downloads", "tables", "charts", "site", "print", "start")
@@ -112,11 +113,13 @@ def _describe_boards(boards: Sequence[Board], entries: Sequence[Entry]) -> dict[
 def _describe_norms(registry: Registry, entries: Sequence[Entry]) -> dict[str, Any]:
     used = sorted({entry.result.norms.label for entry in entries if entry.result.norms})
     norms = [registry.norms[label] for label in used]
-    members = {
-        each.label: Grid(
-            f"Population of {each.label}", MEMBERS, [msgspec.structs.asdict(member) for member in each.population]
-        )
-        for each in norms
-    }
+    members = {each.label: _list_members(each) for each in norms}
     tasks = task_table(system for entry in entries for system in entry.systems.values())
     return {"norms": norms, "members": members, "tasks": tasks, "speechiq": version("speechiq")}
+
+
+def _list_members(norms: Norms) -> Grid:
+    digests = [{"sha256": member.sha256 and shorten(member.sha256)} for member in norms.population]
+    members = map(msgspec.structs.asdict, norms.population)
+    rows = [member | digest for member, digest in zip(members, digests, strict=True)]
+    return Grid(f"Population of {norms.label}", MEMBERS, rows)

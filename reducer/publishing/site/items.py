@@ -43,6 +43,7 @@ def pack_boards(boards: Sequence[Board]) -> dict[str, Markup]:
                 "name": entry.name,
                 "label": label,
                 "page": entry.address,
+                "control": bool(entry.result.control),
                 "siq": _plain(board.list_scores(entry).get("siq")) if board.norms else None,
             }
             for entry, label in zip(board.newest, short_names([entry.name for entry in board.newest]), strict=True)

@@ -100,8 +100,9 @@ async function showItems([title, categoryName], query) {
   $("clip-tools").hidden = false;
 
   const { items, values } = await loadRows(category);
+  const listening = values.filter((_, i) => !board.systems[i].control);
   const rows = items.map((item, place) => {
-    const known = values.map((row) => row[place]).filter((value) => value !== null);
+    const known = (listening.length ? listening : values).map((row) => row[place]).filter((value) => value !== null);
     return { item, place, mean: mean(known), low: known.length ? Math.min(...known) : null, high: known.length ? Math.max(...known) : null };
   });
   const listed = rows.filter(({ item }) => item.toLowerCase().includes(view.q.toLowerCase()))

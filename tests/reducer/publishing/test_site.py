@@ -167,6 +167,8 @@ def test_two_systems_are_compared_by_keyboard(visit, results):
 
 def test_the_rows_of_a_clip_are_shown_as_text(visit):
     here = visit("clips.html")
+    highest = here.tab.locator("tr:has([data-clip='demo/kennedy']) td").last
+    assert float(highest.inner_text()) < 100, "silence, whose error rate is 100 %, is a control"
     here.tab.get_by_label("Category").select_option("understand")
     here.tab.get_by_label("Find").fill("KENNEDY")
     here.tab.locator("[data-clip='demo/kennedy']").press("Enter")
