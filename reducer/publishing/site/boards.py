@@ -198,19 +198,14 @@ def list_boards(entries: Iterable[Entry]) -> list[Board]:
 
 def list_languages(boards: Iterable[Board]) -> list[Grid]:
     """Return the tables by language, of suites that were run in several."""
-    return make_tables(
-        Part(
-            entry,
-            f"{title(name)} by language: {record.unit}",
-            language,
-            record,
-            entry.show(board.suite, record.score, name),
-        )
-        for board in boards
-        for language in filter(None, [board.suite.partition(".")[2]])
-        for entry in board.newest
-        for name, record in entry.result.suites[board.suite].categories.items()
-    )
+    parts = []
+    for board in boards:
+        language = board.suite.partition(".")[2]
+        for entry in board.newest if language else ():
+            for name, record in entry.result.suites[board.suite].categories.items():
+                cell = entry.show(board.suite, record.score, name)
+                parts.append(Part(entry, f"{title(name)} by language: {record.unit}", language, record, cell))
+    return make_tables(parts)
 
 
 def link(entry: Entry) -> Markup:
