@@ -123,5 +123,5 @@ def _round(value: float | None) -> float | None:
 
 
 def _plain(cell: Cell) -> list[float] | None:
-    """Return a score with the ends of its interval; null if it is withdrawn or unknown."""
-    return [*cell[:3]] if isinstance(cell, Estimate) else None
+    """Return a score with the ends of its interval; null if it is withdrawn or undefined."""
+    return [*cell[:3]] if isinstance(cell, Estimate) and not math.isnan(cell.value) else None
