@@ -53,6 +53,7 @@ COMMANDS = {
     "publish": Entry("", "Publish results that others can check, and freeze norms."),
     "publish runs": Entry("publish.runs:runs", "Write the results of systems in a form that others can check."),
     "publish check": Entry("publish.check:check", "Check published results: compute every score again from its rows."),
+    "publish site": Entry("publish.site:site", "Show published results as a static site."),
     "publish export": Entry("publish.export:export", "Write published results in the forms of other tools."),
     "publish init": Entry("publish.init:init", "Write the files of a repository of results, such as its checks."),
     "publish norms": Entry("publish.norms:norms", "Freeze norms under a name and an edition."),

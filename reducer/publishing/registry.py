@@ -35,10 +35,11 @@ COLUMNS = (
 
 
 class Registry(NamedTuple):
-    """Hold the results of a folder, in the order of their folders, and what is wrong outside of them."""
+    """Hold the results of a folder, in its order, what is wrong outside of them, and label -> norms."""
 
     results: list[Checked]
     strays: list[SpeechIQError]
+    norms: dict[str, Norms]
 
     @property
     def faults(self) -> list[str]:
@@ -71,7 +72,7 @@ def check_folder(root: Path) -> Registry:
     results = [check(folder, norms) for folder in folders]
     sound = [each for each in results if not each.fault]
     faults = dict([*_compare_rows(sound), *_compare_suites(sound)])
-    return Registry([each._replace(fault=each.fault or faults.get(each.folder)) for each in results], strays)
+    return Registry([each._replace(fault=each.fault or faults.get(each.folder)) for each in results], strays, norms)
 
 
 def _list_folders(folder: Path, strays: list[SpeechIQError]) -> Iterator[Path]:

@@ -139,7 +139,7 @@ def _render(
     data = shown["data"] | {"charts": charts} | ({} if beside else packed)
     values = {**shown, "data": data, "links": links, "made": made, "suites": suites, "studies": sections}
     text = page.render("report.html.j2", scripts, digest=digest if beside else "", **values)
-    return Page(text, {f"{digest}-{id}.js": f'takePart("{id}","{coded}")\n' for id, coded in beside.items()})
+    return Page(text, {f"{digest}-{id}.js": page.write_part(id, coded) for id, coded in beside.items()})
 
 
 def content(study: Study) -> dict[str, Any]:

@@ -180,7 +180,7 @@ def scores(
     figure = go.Figure(points)
     figure.update_layout(template=STYLE, height=MARGIN + ROW * len(labels))
     figure.update_xaxes(title_text=escape(title), range=_padded(np.array([end for pair in ends for end in pair])))
-    figure.update_yaxes(tickfont_color=INK, showgrid=False)
+    figure.update_yaxes(type="category", tickfont_color=INK, showgrid=False)
     return figure
 
 

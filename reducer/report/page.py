@@ -28,7 +28,7 @@ from speechiq.core.files.checksummed import shorten
 from speechiq.core.files.page import FOLDER
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.stats.estimate import Estimate, plain
-from speechiq.reducer.stats.grid import Column, Grid
+from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.reducer.tables.origin import run_dates, run_versions
 
 TEMPLATES = "speechiq.reducer.report"
@@ -57,6 +57,7 @@ def render(
     made: Mapping[str, str],
     plots: bool = True,
     digest: str = "",
+    home: str = "",
     **content: Any,
 ) -> str:
     """Return a page.
@@ -68,6 +69,8 @@ def render(
         made: How the page was made: name -> text.
         plots: Whether the page has charts, and so plotly.js.
         digest: Digest of the parts of data that lie beside the page, which their names begin with; "" without any.
+        home: Address of the folder with the files that the pages of a site have in common (`share`); "" for a page that
+            has all of them inside.
         **content: Variables of the template.
     """
     environment = Environment(
@@ -79,7 +82,7 @@ def render(
     )
     filters = (minus, breakable, draw, shorten, fold)
     environment.filters |= {filter.__name__: filter for filter in filters}
-    script = "".join(_read(f"{name}.js") for name in scripts) + READY
+    script = "" if home else _join(scripts)
     plotly = get_plotlyjs() if plots else ""
     shown = {"sounds": {}, **data}
     return environment.get_template(template).render(
@@ -88,13 +91,37 @@ def render(
         data={name: content if isinstance(content, Markup) else pack(content) for name, content in shown.items()},
         links=links,
         made=made,
-        style=Markup(_read("page.css")),
+        style=Markup("" if home else _read("page.css")),
         script=Markup(script),
-        plotly=Markup(_deflate(plotly)) if plots else "",
-        folder=FOLDER,
+        plotly=Markup(_deflate(plotly)) if plots and not home else "",
+        folder=home or FOLDER,
         digest=digest,
-        policy=_policy(script, plotly, nonce=digest),
+        policy=_policy(script, plotly, nonce=digest, styles=" 'self' file:" * bool(home)),
     )
+
+
+def share(digest: str, parts: Mapping[str, Markup], scripts: Sequence[str], *, plots: bool) -> dict[str, str]:
+    """Return name -> content of the files that the pages of a site have in common: style, scripts and parts of data.
+
+    Browsers load no modules from files, so the script is a plain one.
+
+    Args:
+        digest: Begins each name.
+        parts: Name -> packed data.
+        scripts: Names of the scripts of all pages.
+        plots: Whether a page has charts, and so plotly.js.
+    """
+    packed = {**parts, **({"plotly": _deflate(get_plotlyjs())} if plots else {})}
+    return {
+        f"{digest}.css": _read("page.css"),
+        f"{digest}.js": f'"use strict";\n(async () => {{\n{_join(scripts)}}})();\n',
+        **{f"{digest}-{name}.js": write_part(name, coded) for name, coded in packed.items()},
+    }
+
+
+def write_part(name: str, coded: str) -> str:
+    """Return the content of a file that hands packed data to the scripts of a page."""
+    return f'takePart("{name}","{coded}")\n'
 
 
 def pack(data: Any) -> Markup:
@@ -133,10 +160,9 @@ def link(section: str, name: str, text: str = "") -> Markup:
 
 
 def draw(grid: Grid, row: Mapping[str, Any], column: Column) -> Markup:
-    """Return the mark of a number: its interval between the ends of all rows, or a bar from 0 to it."""
+    """Return the mark of a number: its interval between the ends of all rows, or a bar from 0 to it; none of a text."""
     cells = [each.get(column.name) for each in (row, *grid.rows)]
-    spans = [cell[:3] if isinstance(cell, Estimate) else (cell, 0.0, cell) for cell in cells]
-    known = [[end for end in span if end is not None and math.isfinite(end)] for span in spans]
+    known = [[end for end in _span(cell) if math.isfinite(end)] for cell in cells]
     if not known[0]:
         return Markup("")
     ends = [end for span in known for end in span]
@@ -146,6 +172,13 @@ def draw(grid: Grid, row: Mapping[str, Any], column: Column) -> Markup:
     return Markup('<i class="{}" style="{}" aria-hidden="true"></i>').format(
         "bar" if column.kind == "bar" else "span", style
     )
+
+
+def _span(cell: Cell) -> tuple[float, ...]:
+    """Return a number with the ends of its mark; nothing for a text."""
+    if cell is None or isinstance(cell, str):
+        return ()
+    return cell[:3] if isinstance(cell, Estimate) else (cell, 0.0, cell)
 
 
 def describe_origin(tasks: Sequence[TaskRun], command: str, clips: Mapping[str, int] | None = None) -> dict[str, str]:
@@ -177,7 +210,7 @@ def _deflate(text: str | bytes) -> str:
     return base64.b64encode(zlib.compress(content, 9)).decode()
 
 
-def _policy(*scripts: str, nonce: str) -> str:
+def _policy(*scripts: str, nonce: str, styles: str = "") -> str:
     """Return a Content-Security-Policy that allows these scripts and those with a nonce alone, and no other request.
 
     No text of a run can contain the nonce, which is a digest of the texts.
@@ -187,9 +220,13 @@ def _policy(*scripts: str, nonce: str) -> str:
     )
     loaded = f" 'nonce-{nonce}'" if nonce else ""
     return (
-        f"default-src 'none'; script-src {allowed}{loaded}; style-src 'unsafe-inline'; img-src data: blob:; "
+        f"default-src 'none'; script-src {allowed}{loaded}; style-src 'unsafe-inline'{styles}; img-src data: blob:; "
         "media-src 'self' file: data: blob:; base-uri 'none'; form-action 'none'"
     )
+
+
+def _join(scripts: Sequence[str]) -> str:
+    return "".join(_read(f"{name}.js") for name in scripts) + READY
 
 
 def _read(name: str) -> str:

@@ -63,7 +63,7 @@ def pages(study: Study, rows: Sequence[Row], scores: Scores) -> list[SystemPage]
         rank = f"{places[place]:.0f} of {len(places)}" if study.has_siq and place in places else ""
         facts = _facts(row, study.identities[place], rank)
         worst = [_worst(study, level, place) for level in study.levels]
-        settings = dict(_flatten(_newest(system.tasks)))
+        settings = dict(flatten_settings(_newest(system.tasks)))
         table = system_table(study, scores, name)
         found.append(SystemPage(name, study.labels[place], facts, [*_runs(system)], settings, table, worst))
     return found
@@ -125,16 +125,16 @@ def _newest(tasks: Sequence[TaskRun]) -> Mapping[str, Any]:
     return max(tasks, key=lambda task: task.date).described if tasks else {}
 
 
-def _flatten(described: Any, name: str = "") -> Iterator[tuple[str, str]]:
+def flatten_settings(described: Any, name: str = "") -> Iterator[tuple[str, str]]:
     """Yield settings with the path that leads to them.
 
-    >>> dict(_flatten({"asr": {"model": "w", "languages": ["en"]}}))
+    >>> dict(flatten_settings({"asr": {"model": "w", "languages": ["en"]}}))
     {'asr, model': 'w', 'asr, languages': 'en'}
     """
     match described:
         case dict():
             for key, value in described.items():
-                yield from _flatten(value, f"{name}, {key}" if name else str(key))
+                yield from flatten_settings(value, f"{name}, {key}" if name else str(key))
         case list():
             yield name, ", ".join(map(str, described))
         case None:

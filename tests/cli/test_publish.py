@@ -52,6 +52,10 @@ def test_a_registry_is_checked_by_its_workflow(tmp_path):
     shutil.copytree(REGISTRY / "results", tmp_path / "board" / "results")
     printed = siq(*check.split()[1:-1], tmp_path / "board" / check.split()[-1])
     assert "norms: demo@1" in printed and printed.count(" ok ") == 5
+    site = workflow["jobs"]["site"]
+    commands = [step["run"] for step in site["steps"] if "run" in step]
+    assert commands == [install, "siq publish site results --output site"]
+    assert site["if"] == "github.event_name == 'push'" and site["needs"] == "check"
     assert read(tmp_path / "board" / "declaration.yaml", ["a"])["a"].contamination is None
     assert "exists" in refusal("publish", "init", tmp_path / "board")
 
@@ -85,3 +89,8 @@ def test_results_on_different_norms_never_share_a_table(tmp_path, draft):
     tables = printed.split("Published results, ")
     assert tables[1].startswith("norms: mine@1") and "best" in tables[1] and "two x" not in tables[1]
     assert tables[2].startswith("norms: none") and "two x" in tables[2]
+    siq("publish", "site", tmp_path / "results", "-o", tmp_path / "site")
+    _, frozen, without = (tmp_path / "site" / "index.html").read_text().split("<section")
+    assert "Speech IQ on norms mine@1" in frozen and "best" in frozen and "two x" not in frozen
+    assert "Levels, without Speech IQ" in without and "two x" in without and 'data-column="siq"' not in without
+    assert "3 systems, too few: an example" in (tmp_path / "site" / "about.html").read_text()

@@ -62,18 +62,26 @@ for (const table of document.querySelectorAll("table.sortable:not(#clip-table)")
   else sorters.set(table, makeSortable(table, (column, direction) => sortRows(table, column, direction)).by);
 }
 
-/** The leaderboard's search, filter and order, which its address holds: `#leaderboard?q=word&type=Cascade&sort=Remember&controls=among`. */
+/** Whether the cell of a field lets a row stay: it has the words, a day from that on, a number in (low, high], or the text. */
+function keepsRow(field, row) {
+  if (field.value === "") return true;
+  if (field.type === "search") return row.textContent.toLowerCase().includes(field.value.trim().toLowerCase());
+  const cell = row.querySelector(`td.${field.dataset.filter}`);
+  if (field.type === "date") return cell.textContent.trim() >= field.value;
+  const [low, high] = field.selectedOptions[0].dataset.range?.split(" ").map(Number) ?? [];
+  return low === undefined ? cell.textContent.trim() === field.value : cell.dataset.sort !== "" && cell.dataset.sort > low && cell.dataset.sort <= high;
+}
+
+/** A leaderboard's search, filters and order, which its address holds: `#leaderboard?q=word&type=Cascade&sort=Remember&controls=among`. */
 function makeTools(table, tools) {
+  const section = table.closest("section").id;
   const rows = [...table.tBodies].flatMap((body) => [...body.rows]);
-  const [text, kind] = ["text", "kind"].map((field) => tools.querySelector(`[data-filter="${field}"]`));
+  const fields = [...tools.querySelectorAll("[data-filter]")];
   const sortBy = tools.querySelector("[data-sort-by]");
-  const nothing = h("p", { className: "empty", hidden: true }, "No system matches. Clear the search or choose another type.");
+  const nothing = h("p", { className: "empty", hidden: true }, "No system matches. Clear the search or choose other filters.");
   table.after(nothing);
   const filter = () => {
-    const words = text.value.trim().toLowerCase();
-    for (const row of rows) {
-      row.hidden = !row.textContent.toLowerCase().includes(words) || (kind.value !== "" && row.querySelector(".type").textContent.trim() !== kind.value);
-    }
+    for (const row of rows) row.hidden = !fields.every((field) => keepsRow(field, row));
     const shown = rows.filter((row) => !row.hidden).length;
     nothing.hidden = shown > 0;
     tools.querySelector(".count").textContent = `${shown} of ${rows.length} systems`;
@@ -88,26 +96,26 @@ function makeTools(table, tools) {
   const share = ({ replace = false } = {}) => {
     const order = sorted.direction === heads[sorted.column].dataset.first ? "" : sorted.direction;
     const sortedBy = titles[sorted.column] === titles[0] ? "" : titles[sorted.column];
-    writeAddress(addressWith("leaderboard", { q: text.value.trim(), type: kind.value, sort: sortedBy, order, controls: box?.checked ? "among" : "" }), { replace });
+    const values = Object.fromEntries(fields.map((field) => [field.dataset.filter, field.value.trim()]));
+    writeAddress(addressWith(section, { ...values, sort: sortedBy, order, controls: box?.checked ? "among" : "" }), { replace });
   };
   const { heads, mark } = makeSortable(table, (column, direction) => { sort(column, direction); share(); });
   const titles = heads.map((head) => head.querySelector("span").textContent);
   sortBy.append(...titles.map((title, column) => h("option", { value: column, textContent: title })));
   sortBy.onchange = () => { mark(sortBy.value, heads[sortBy.value].dataset.first); sort(Number(sortBy.value), heads[sortBy.value].dataset.first); share(); };
-  text.oninput = () => { filter(); share({ replace: true }); };
-  kind.onchange = () => { filter(); share(); };
+  for (const field of fields) field.oninput = () => { filter(); share({ replace: field.type === "search" }); };
   const box = switches.find((one) => one.table === table)?.box;
   box?.addEventListener("change", () => share());
   sorters.set(table, (column, direction) => { mark(column, direction); sort(column, direction); });
-  routes.leaderboard = (_, query) => {
-    [text.value, kind.value] = [query.get("q") ?? "", query.get("type") ?? ""];
+  routes[section] = (_, query) => {
+    for (const field of fields) field.value = query.get(field.dataset.filter) ?? "";
     const column = Math.max(0, titles.indexOf(query.get("sort")));
     const direction = ["ascending", "descending"].includes(query.get("order")) ? query.get("order") : heads[column].dataset.first;
     mark(column, direction);
     sort(column, direction);
     mixControls(query.get("controls") === "among");
     filter();
-    land($("leaderboard"));
+    land($(section));
   };
   mark(0, "ascending");
   tools.hidden = false;

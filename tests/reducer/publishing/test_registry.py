@@ -8,6 +8,7 @@ import pytest
 
 from speechiq.reducer.publishing.folder import read_folder
 from speechiq.reducer.publishing.registry import check_folder
+from speechiq.reducer.publishing.site.boards import Entry, list_boards, list_languages
 from tests.commands import siq
 from tests.reducer.conftest import levels, write_run
 
@@ -50,6 +51,43 @@ def test_data_sets_and_groups_have_scores_of_their_own(root):
         both = [scores["facts"] for scores in record.datasets.values()]
         assert sum(each.clips for each in both) == record.categories["facts"].clips == 24
         assert record.groups["answer"]["acc"]["A"].score.value == record.categories["facts"].score.value
+
+
+def boards_of(root: Path):
+    return list_boards(Entry(each.folder, each.result, each.systems) for each in check_folder(root / "results").results)
+
+
+def test_a_board_has_ranks_and_tables_by_data_set_and_group(root):
+    (board,) = boards_of(root)
+    assert [entry.name for entry in board.newest] == ["a", "b"] and board.title == "Suite quiz"
+    assert [row["rank"] for row in board.rank().rows] == [1.0, 2.0]
+    (sets,) = board.list_parts()
+    assert sets.title == "Facts by data set: acc. %" and [column.heading for column in sets.shown][1:] == [
+        "one\nacc. %\n95 % interval",
+        "two\nacc. %\n95 % interval",
+    ]
+    assert sets.rows[0]["group one"].value == board.newest[0].result.suites["quiz"].datasets["one"]["facts"].score.value
+
+
+def test_languages_of_a_suite_have_a_table(tmp_path):
+    scores = levels(0.7, clips=12)["apply"]
+    count = dict.fromkeys(("original", "effective"), sum(map(len, scores.values())))
+    for number, language in enumerate(("en", "de"), 1):
+        write_run(
+            tmp_path / "runs",
+            {"apply": {f"{language} {clip}": answers for clip, answers in scores.items()}},
+            date=float(number),
+            tasks=language,
+            metadata={"apply": QUIZ | {"dataset": language, "language": language}},
+            **{"n-samples": {f"{language}_0": count}},
+        )
+    declaration = tmp_path / "declaration.yaml"
+    declaration.write_text("all: {contamination: none known, interests: none}")
+    siq("publish", "runs", tmp_path / "runs", "-o", tmp_path / "results", "--declare", declaration)
+    boards = boards_of(tmp_path)
+    assert [board.title for board in boards] == ["Suite quiz: de", "Suite quiz: en"]
+    (table,) = list_languages(boards)
+    assert table.title == "Facts by language: acc. %" and table.rows[0].keys() == {"system", "group de", "group en"}
 
 
 @pytest.mark.parametrize(

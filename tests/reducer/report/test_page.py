@@ -73,7 +73,7 @@ def test_the_leaderboard_sorts_and_filters(visit):
     assert names(here) == ["b/poor+thinker"]
     assert here.tab.locator("#leaderboard .count").inner_text() == "1 of 4 systems"
     here.tab.fill("#leaderboard input[type=search]", "")
-    here.tab.select_option("#leaderboard select[data-filter=kind]", "Control")
+    here.tab.select_option("#leaderboard select[data-filter=type]", "Control")
     assert names(here) == ["gold+thinker"]
 
 

@@ -1,0 +1,125 @@
+"""Build the pages of a site from a folder of results, and write them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from speechiq.core.console import count_of
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.checksummed import content_sha256, shorten
+from speechiq.core.files.plain import OWN_FILE, is_folder, refuse_to_overwrite, write_whole
+from speechiq.reducer.publishing.folder import name_system
+from speechiq.reducer.publishing.registry import Registry, check_folder
+from speechiq.reducer.publishing.site.boards import SYSTEMS, Board, Entry, list_boards, list_languages
+from speechiq.reducer.publishing.site.items import pack_boards
+from speechiq.reducer.publishing.site.systems import describe
+from speechiq.reducer.report.page import breakable, render, share
+from speechiq.reducer.report.systems import task_table
+from speechiq.reducer.scores.norms import Norms
+from speechiq.reducer.stats.grid import Column, Grid
+
+SCRIPTS = ("base", "address", "theme", "downloads", "tables", "charts", "site", "print", "start")
+#: Folder of what pages share: style, scripts and data.
+SHARED = "shared"
+INDEX = "index.html"
+#: Page -> its name in the links of all pages.
+PAGES = {INDEX: "Leaderboards", "compare.html": "Compare", "clips.html": "Clips", "about.html": "Submit"}
+#: Names of files in folders of a site.
+FILES = re.compile(rf"{SHARED}/[0-9a-f]{{12}}[a-z0-9-]*\.(css|js)|{SYSTEMS}/.+-[0-9a-f]{{8}}\.html")
+MEMBERS = (Column("system", "System"), Column("date", "Date"), Column("sha256", "Digest of its scores"))
+
+
+def build(root: Path) -> dict[str, str]:
+    """Return file -> content of the site of a folder of results; the same results have the same site.
+
+    Raises:
+        SpeechIQError: It is not a folder of results, or the check refuses one of them.
+    """
+    registry = check_folder(root)
+    if registry.faults:
+        faults = f"{count_of(len(registry.faults), 'fault')}, such as {registry.faults[0]}"
+        raise SpeechIQError(f"{str(root)!r}", faults, "see `siq publish check`, and publish the site without it")
+    entries = [Entry(each.folder, each.result, each.systems) for each in registry.results if each.result]
+    boards = list_boards(entries)
+    # Texts of a result cannot contain the digest, which scripts on pages need.
+    digest = shorten(content_sha256([version("speechiq"), *(msgspec.to_builtins(entry.result) for entry in entries)]))
+    pages = {name: describe(name, boards) for name in sorted({entry.name for entry in entries})}
+    files = share(digest, pack_boards(boards), SCRIPTS, plots=any(page["charts"] for page in pages.values()))
+    draw = partial(_draw, digest)
+    return {
+        **{f"{SHARED}/{name}": content for name, content in files.items()},
+        **{
+            f"{SYSTEMS}/{name_system(name)}.html": draw("system.html", name, breakable(name), root="../", **page)
+            for name, page in pages.items()
+        },
+        "compare.html": draw("compare.html", "Compare two systems"),
+        "clips.html": draw("clips.html", "Clips"),
+        "about.html": draw("about.html", "Submit, norms and versions", **_describe_norms(registry, entries)),
+        # The index is written last: a site that has it is complete.
+        INDEX: draw(INDEX, "Speech IQ results", **_describe_boards(boards, entries)),
+    }
+
+
+def refuse_other_content(output: Path, *, force: bool) -> None:
+    """Refuse a folder that holds something else than a site, or a site without `force`."""
+    for path in sorted(output.rglob("*")) if is_folder(output) else []:
+        place = path.relative_to(output).as_posix()
+        if place not in (*PAGES, SHARED, SYSTEMS) and not FILES.fullmatch(place):
+            raise SpeechIQError(f"{str(output)!r}", f"holds something else ({place!r})", "name an empty or new folder")
+    refuse_to_overwrite(output / INDEX, force)
+
+
+def write(files: Mapping[str, str], output: Path) -> None:
+    """Write a site into a folder, and remove the files of an earlier one that it does not have."""
+    earlier = [path for folder in (SHARED, SYSTEMS) for path in output.joinpath(folder).glob("*")]
+    for name, content in files.items():
+        write_whole(output / name, content.encode(errors="backslashreplace"), OWN_FILE, make_folders=True)
+    for path in earlier:
+        if path.relative_to(output).as_posix() not in files:
+            path.unlink()
+
+
+def _draw(digest: str, page: str, title: str, heading: str = "", *, root: str = "", **content: Any) -> str:
+    """Return a page; `root` leads from it to the folder of the site."""
+    charts = content.get("charts", {})
+    return render(
+        f"site_{page}.j2",
+        title=title,
+        data={"charts": charts},
+        links=PAGES,
+        made={},
+        plots=bool(charts),
+        digest=digest,
+        home=f"{root}{SHARED}",
+        **content | {"heading": heading or title, "root": root, "here": page},
+    )
+
+
+def _describe_boards(boards: Sequence[Board], entries: Sequence[Entry]) -> dict[str, Any]:
+    systems = count_of(len({entry.name for entry in entries}), "system")
+    newest = max(entry.result.date for entry in entries)[:10]
+    return {
+        "lead": f"{systems}, the newest of {newest}. Every score was computed again from the published rows.",
+        "boards": boards,
+        "languages": list_languages(boards),
+    }
+
+
+def _describe_norms(registry: Registry, entries: Sequence[Entry]) -> dict[str, Any]:
+    used = sorted({entry.result.norms.label for entry in entries if entry.result.norms})
+    norms = [registry.norms[label] for label in used]
+    members = {each.label: _list_members(each) for each in norms}
+    tasks = task_table(system for entry in entries for system in entry.systems.values())
+    return {"norms": norms, "members": members, "tasks": tasks, "speechiq": version("speechiq")}
+
+
+def _list_members(norms: Norms) -> Grid:
+    digests = [{"sha256": member.sha256 and shorten(member.sha256)} for member in norms.population]
+    members = map(msgspec.structs.asdict, norms.population)
+    rows = [member | digest for member, digest in zip(members, digests, strict=True)]
+    return Grid(f"Population of {norms.label}", MEMBERS, rows)
