@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from speechiq.engines.languages import ENGLISH, KEY
 from speechiq.reducer.publishing.schema import CategoryRecord, Result, ScoreRecord, TaskRecord
 
 
@@ -38,7 +39,7 @@ def list_scores(result: Result) -> list[Named]:
     """Return SIQ and the scores of all categories, as far as they are defined and not withdrawn."""
     withdrawn, listed = result.declaration.withdrawn, []
     for suite, scores in result.suites.items():
-        ran = [task for task in result.tasks if task.metadata["suite"] == suite]
+        ran = [task for task in result.tasks if suite in _name_suites(task)]
         tasks = {name: [task for task in ran if task.metadata["category"] == name] for name in scores.categories}
         if scores.siq and withdrawn.keys().isdisjoint(tasks):
             largest = max(scores.categories.values(), key=lambda category: category.items)
@@ -48,3 +49,9 @@ def list_scores(result: Result) -> list[Named]:
             if category not in withdrawn:
                 listed.append(Named(f"{suite}_{category}", record, tasks[category]))
     return [named for named in listed if named.score.value is not None]
+
+
+def _name_suites(task: TaskRecord) -> tuple[str, str]:
+    """Return the suite of a task, and its name where each language is a suite of its own."""
+    suite = task.metadata["suite"]
+    return suite, f"{suite}.{task.metadata.get(KEY, ENGLISH)}"
