@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.engines.languages import KEY
 from speechiq.reducer.publishing.rows import pack_rows
 from speechiq.reducer.publishing.schema import (
     CategoryRecord,
@@ -36,7 +37,7 @@ from speechiq.siq_tasks.conditions.variants import LISTEN
 
 SEED = 0
 #: Metadata that are published; others, such as arguments of models, may hold secrets or paths.
-METADATA = {*KEYS, *FIELDS, "level", "subset", "selection", CONDITION, LISTEN}
+METADATA = {*KEYS, *FIELDS, "level", KEY, "subset", "selection", CONDITION, LISTEN}
 
 
 class Draft(NamedTuple):

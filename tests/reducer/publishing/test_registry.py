@@ -89,6 +89,7 @@ def test_languages_of_a_suite_have_a_table(tmp_path):
     assert [board.title for board in boards] == ["Suite quiz: de", "Suite quiz: en"]
     (table,) = list_languages(boards)
     assert table.title == "Facts by language: acc. %" and table.rows[0].keys() == {"system", "group de", "group en"}
+    assert not check_folder(tmp_path / "results").faults
     ((_, result),) = read_folder(tmp_path / "results")
     exported = {named.name: named.datasets for named in list_scores(result)}
     assert exported == {"quiz.de_facts": "de", "quiz.en_facts": "en"}
