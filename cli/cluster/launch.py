@@ -17,6 +17,7 @@ from speechiq.cli.cluster.jobs import FOLDER, Jobs, ShardState, import_submitit,
 from speechiq.cli.cluster.plan import PlanFile
 from speechiq.cli.cluster.plan_file import read_plan
 from speechiq.cli.commands import examples, stop_in_one_line
+from speechiq.cli.evaluation.parts import describe_options, record_options
 from speechiq.core.console import count_of, printable, say, show
 from speechiq.core.errors import SpeechIQError
 
@@ -53,6 +54,9 @@ def launch(
                 f"wait for them, end them ({_ending(jobs, running)}), or name another output",
             )
         jobs, states = Jobs(plan, on), {}
+    if not jobs.ids:
+        options = describe_options(plan.systems, plan.settings(plan.conditions[0]))
+        record_options(options, Path(plan.output), force=True)
     if new := [number for number in range(1, plan.shards + 1) if _is_due(states.get(number))]:
         submit(jobs, new)
     say(f"{count_of(len(new), 'shard')} started, {plan.shards - len(new)} known; logs: {Path(plan.output) / FOLDER}")

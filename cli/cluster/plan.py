@@ -61,8 +61,7 @@ def plan(
             for system in inventory.systems:
                 rows += [{"condition": condition, **row} for row in describe_left(system, inventory, known)]
     notes = [
-        f"{count_of(inventory.clips, 'clip')}, {inventory.seconds / 3600:.2f} h of audio per condition; embeddings and "
-        "judgments are not counted",
+        f"{count_of(inventory.clips, 'clip')}, {inventory.seconds / 3600:.2f} h of audio per condition",
         "Hours: of one process, without the loading of models; a dash where no run has a speed (--speeds RUNS)",
     ]
     print_grid(Grid("Work left", COLUMNS, rows, notes))
@@ -72,7 +71,7 @@ def plan(
 def describe_left(system: SystemWork, inventory: Inventory, speeds: Speeds) -> Iterator[dict[str, Cell]]:
     """Yield a row per stage of a system that was counted: its rows, and the audio and hours of those that are missing.
 
-    The audio of a question is that of its clip.
+    The audio of a question is that of its clip. Judges and embedders read texts, and have no audio.
     """
     if not system.stages:
         yield {"system": system.system, "stage": "no model"}
@@ -88,8 +87,8 @@ def describe_left(system: SystemWork, inventory: Inventory, speeds: Speeds) -> I
             "stage": stage if system.complete or count.rows == count.cached else f"{stage}, later ones unknown",
             "rows": count.rows,
             "cached": count.cached,
-            "audio": left / 3600,
-            "hours": 0.0 if not left else left / 3600 / rate if rate else None,
+            "audio": left / 3600 if stage in WORK else None,
+            "hours": 0.0 if count.cached == count.rows else left / 3600 / rate if rate else None,
         }
 
 

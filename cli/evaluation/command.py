@@ -10,7 +10,15 @@ import typer
 
 from speechiq.cli.commands import examples, stop_in_one_line
 from speechiq.cli.evaluation.checks import check_form, check_settings, check_systems, describe_work, refuse_norms
-from speechiq.cli.evaluation.parts import check_cached, check_part, read_shard, read_stages
+from speechiq.cli.evaluation.parts import (
+    check_cached,
+    check_options,
+    check_part,
+    describe_options,
+    read_shard,
+    read_stages,
+    record_options,
+)
 from speechiq.cli.evaluation.record import check_replaceable, read_record
 from speechiq.cli.evaluation.runs import run_all
 from speechiq.cli.evaluation.scores import PAGE, SCORES, publish
@@ -143,7 +151,9 @@ def evaluate(
     check_form(systems)
     check_settings(settings, norms_file, allow_mismatch)
     read_norms(norms_file, None)
-    record = read_record(output)
+    record, options = read_record(output), describe_options(systems, settings)
+    if settings.shard is not None and not force:
+        check_options(options, output)
     if settings.shard is None:
         for path in (output / SCORES, output / PAGE):
             check_replaceable(record, path, force)
@@ -156,7 +166,9 @@ def evaluate(
                 show(*describe_work(inventory), *_list_commands(systems, settings))
                 return
             if settings.shard is None:
-                check_cached(inventory, require_cached)
+                check_cached(inventory, require_cached, options, output)
+            else:
+                record_options(options, output, force=force)
         run_all(names, settings, record, inventory.systems if inventory is not None else [], force)
         if settings.shard is None:
             publish(settings, record, norms_file, allow_mismatch, explain)
