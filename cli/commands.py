@@ -62,7 +62,7 @@ COMMANDS = {
     "list norms": Entry("listing:norms", "List the norms of the package, or show some norms."),
     "data": Entry("", "Make data sets of recordings or texts, and questions about them."),
     "data new": Entry("data.new:new", "Make three tasks, one per level, of your own clips and references."),
-    "data pack": Entry("data.pack:pack", "Make one archive of a folder of tasks that a colleague can run."),
+    "data pack": Entry("data.new:pack", "Make one archive of a folder of tasks that a colleague can run."),
     "data speak": Entry("data.speak:speak", "Speak texts and write a data set of them."),
     "data questions": Entry("data.questions:write", "Write three questions per clip from its reference."),
     "data check": Entry("data.check:check", "Check a question file, or whether the sources of data sets exist."),

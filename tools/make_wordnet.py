@@ -48,12 +48,6 @@ def read_synsets(file: Path) -> tuple[list[list[str]], str]:
     return list(map(list, sorted(synsets))), "\n".join(license_lines) + "\n"
 
 
-def read_exceptions(file: Path) -> dict[str, list[str]]:
-    """Return the irregular forms of an exception file and the base forms of each."""
-    lines = map(str.split, file.read_text(encoding="utf-8").splitlines())
-    return {form: bases for form, *bases in lines}
-
-
 def make(folder: Path) -> dict[Path, bytes]:
     """Return the content of the table and of the license, after checking that the files are those of WordNet 3.0."""
     table: dict[str, dict] = {"synsets": {}, "exceptions": {}}
@@ -64,7 +58,8 @@ def make(folder: Path) -> dict[Path, bytes]:
         if hashlib.sha256(file.read_bytes()).hexdigest() != sha256:
             raise SpeechIQError(file, "not that of wordnet-base 1:3.0-37 (another sha256)", "get that version")
         table["synsets"][part], license_text = read_synsets(file)
-        table["exceptions"][part] = read_exceptions(folder / f"{name}.exc")
+        irregular = map(str.split, folder.joinpath(f"{name}.exc").read_text(encoding="utf-8").splitlines())
+        table["exceptions"][part] = {form: bases for form, *bases in irregular}
     content = json.dumps(table, separators=(",", ":"), ensure_ascii=False).encode()
     return {TABLE: gzip.compress(content, mtime=0), LICENSE: license_text.encode()}
 

@@ -57,7 +57,8 @@ def launch(
     if not jobs.ids:
         options = describe_options(plan.systems, plan.settings(plan.conditions[0]))
         record_options(options, Path(plan.output), force=True)
-    if new := [number for number in range(1, plan.shards + 1) if _is_due(states.get(number))]:
+    done = [number for number, shard in states.items() if shard.state in ("running", "finished")]
+    if new := [number for number in range(1, plan.shards + 1) if number not in done]:
         submit(jobs, new)
     say(f"{count_of(len(new), 'shard')} started, {plan.shards - len(new)} known; logs: {Path(plan.output) / FOLDER}")
     again = f"siq launch {shlex.quote(str(file))} --on {on}"
@@ -72,11 +73,7 @@ def launch(
             f"{counts['finished']} of {plan.shards} shards are finished, `{again}` starts the others again",
         )
     say(f"all {count_of(plan.shards, 'shard')} are finished; results come by")
-    show(*(shlex.join([*plan.command(condition), "--require-cached"]) for condition in plan.conditions))
-
-
-def _is_due(shard: ShardState | None) -> bool:
-    return shard is None or shard.state in ("failed", "stopped")
+    show(*map(shlex.join, plan.collecting_commands()))
 
 
 def _ending(jobs: Jobs, numbers: list[int]) -> str:

@@ -14,7 +14,7 @@ from speechiq.core.cache.stage_limits import STAGES, name_stage
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import content_sha256
-from speechiq.core.files.plain import read_plain, write_whole
+from speechiq.core.files.json_text import read_record, write_record
 from speechiq.core.suggestions import did_you_mean
 from speechiq.harness_patch.inventory import Inventory
 from speechiq.harness_patch.processes import Settings
@@ -63,12 +63,6 @@ def read_stages(stages: str | None) -> tuple[str, ...]:
     return tuple(name for name in STAGES if name in names)
 
 
-def check_part(shard: tuple[int, int] | None, require_cached: bool) -> None:
-    """Refuse a shard that may not compute."""
-    if shard is not None and require_cached:
-        raise SpeechIQError("--require-cached", "a shard computes", "leave one of the two out")
-
-
 def describe_options(systems: Sequence[str], settings: Settings) -> ShardOptions:
     """Return the options of a shard as they are recorded; conditions may differ."""
     kept = [item for item in settings.metadata if item.partition("=")[0].rpartition(".")[2] not in (CONDITION, LISTEN)]
@@ -77,10 +71,10 @@ def describe_options(systems: Sequence[str], settings: Settings) -> ShardOptions
 
 def record_options(options: ShardOptions, output: Path, *, force: bool) -> None:
     """Record the options of a shard beside those of others, or in their place (`force`)."""
-    name, content = content_sha256(msgspec.to_builtins(options))[:16], msgspec.json.encode(options)
+    name = content_sha256(msgspec.to_builtins(options))[:16]
     for file in (output / FOLDER).glob("*.json") if force else ():
         file.unlink(missing_ok=True)
-    write_whole(output / FOLDER / f"{name}.json", content, FIX, make_folders=True)
+    write_record(options, output / FOLDER / f"{name}.json", FIX)
 
 
 def check_options(options: ShardOptions, output: Path) -> None:
@@ -97,10 +91,7 @@ def check_options(options: ShardOptions, output: Path) -> None:
 def find_difference(options: ShardOptions, output: Path) -> tuple[str, str] | None:
     """Return the first option that shards in a folder have with another value: as it is here, and as they have it."""
     for file in sorted((output / FOLDER).glob("*.json")):
-        try:
-            recorded = msgspec.json.decode(read_plain(file), type=ShardOptions)
-        except (OSError, ValueError) as error:
-            raise SpeechIQError(file, f"cannot be read ({error})", f"delete it, or {FIX}") from error
+        recorded = read_record(file, ShardOptions, FIX)
         for name, value in options.settings.items():
             if value != recorded.settings.get(name):
                 return _in_words(name, value), _in_words(name, recorded.settings.get(name))

@@ -95,7 +95,8 @@ def merge(archives: Sequence[Path], store: Path) -> Counter[str]:
 
 def _add_rows(archive: ZipFile, name: str, store: Path, counts: Counter[str]) -> None:
     folder = name.partition("/")[0]
-    cache = StageCache(_read_stage(archive, folder), store)
+    stage = decode_stage(archive.read(f"{folder}/{STAGE}"))
+    cache = StageCache({key: stage[key] for key in stage.keys() - {"speechiq", "store_format"}}, store)
     with archive.open(name) as lines:
         while some := list(islice(lines, AT_ONCE)):
             rows: dict[str, Any] = {}
@@ -108,12 +109,6 @@ def _add_rows(archive: ZipFile, name: str, store: Path, counts: Counter[str]) ->
             counts.update({"added": len(new), "known": len(known) - different, "different": different})
             if new:
                 cache.add(new)
-
-
-def _read_stage(archive: ZipFile, folder: str) -> dict[str, Any]:
-    """Return what the rows of a stage depend on."""
-    stage = decode_stage(archive.read(f"{folder}/{STAGE}"))
-    return {key: value for key, value in stage.items() if key not in ("speechiq", "store_format")}
 
 
 def _check(archive: ZipFile, entry: ZipInfo, path: Path) -> None:

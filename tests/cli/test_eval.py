@@ -260,7 +260,9 @@ def test_controls_run_from_end_to_end(demo_models, warm_processes, tmp_path):
     assert [line.partition(" clips")[0] for line in lines[1:4]] == [
         f"# siq_demo_{level}: {number} docs, 2" for level, number in docs.items()
     ]
-    assert lines[4:7] == [f"# {letter}: runs no model" for letter in LETTERS]
+    assert [line.rpartition(" of")[0][:-1] for line in lines[4:7]] == [
+        f"# {each}: cached: embedder " for each in LETTERS
+    ]
     assert [line.split()[0] for line in lines[7:]] == ["lm_eval"] * 3
     assert not list(tmp_path.iterdir())
     done = siq_eval(*LETTERS, *options)
