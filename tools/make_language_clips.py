@@ -40,11 +40,7 @@ PACKAGES = {
 
 
 def unpack(language: str, packages: Path, folder: Path) -> Path:
-    """Unpack the package of a language into a folder, and return the folder of its sounds.
-
-    Raises:
-        SpeechIQError: The package is missing or another one.
-    """
+    """Unpack the package of a language into a folder, and return the folder of its sounds."""
     name = f"asterisk-core-sounds-{language}-g722"
     file = packages / f"{name}_{VERSION}_all.deb"
     if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != PACKAGES[language]:

@@ -19,16 +19,10 @@ LARGEST_PLAN = 2**20
 
 
 class Plan(msgspec.Struct, forbid_unknown_fields=True):
-    """Hold a plan; keys other than these have the names of options of `siq eval`.
+    """Hold a plan; keys that are not named here are options of `siq eval`.
 
-    Attributes:
-        systems: As `siq eval` takes them.
-        tasks: Names for `--tasks`.
-        output: Folder for runs and jobs, on a disk that all machines share.
-        conditions: Values of `--metadata condition=`, and `clean`.
-        shards: Number of shards.
-        stages: Stages that the shards compute, with commas; all by default.
-        slurm: Options of `sbatch` as submitit names them, such as `partition`, `time` (minutes), `gpus_per_node`.
+    `output` is on a disk that all machines share. `conditions` are values of `--metadata condition=`, and `clean`.
+    `shards` is their number. `slurm` has options of `sbatch` as submitit names them, with `time` in minutes.
     """
 
     systems: tuple[str, ...]

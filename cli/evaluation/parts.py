@@ -114,11 +114,7 @@ def _in_words(name: str, value: Any) -> str:
 
 
 def check_cached(inventory: Inventory, require_cached: bool, options: ShardOptions, output: Path) -> None:
-    """Say which rows of stages that were begun are missing in the response cache; refuse them if all are required.
-
-    Raises:
-        SpeechIQError: Naming the first system with missing rows.
-    """
+    """Say which rows of stages that were begun are missing in the response cache; refuse them if all are required."""
     difference = find_difference(options, output)
     reason = f" ({difference[0]}, but shards in {output} have {difference[1]})" if difference else ""
     for system in inventory.systems:

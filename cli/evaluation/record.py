@@ -27,15 +27,10 @@ FIX = "choose another folder with --output"
 
 
 class EvaluationRun(msgspec.Struct, frozen=True):
-    """Hold a finished run.
+    """Hold a finished run: its system, by `name` in results and as the user wrote it, and what its scores depend on.
 
-    Attributes:
-        name: Name of its system in results.
-        system: Its spec and options, as the user wrote them.
-        settings: Those that scores depend on.
-        speechiq: Version that ran it.
-        results: Its results files, below the folder of the evaluation.
-        inputs: Path -> sha256 of the transcript and question files that it read.
+    `results` are its results files, below the folder of the evaluation; `inputs` is path -> sha256 of the transcript
+    and question files that it read.
     """
 
     name: str

@@ -37,8 +37,7 @@ AT_ONCE = 1000
 def export(stages: Sequence[StageFolder], output: Path) -> Counter[str]:
     """Write the rows of stages into one archive; runs may be active.
 
-    Returns:
-        The number of `rows`, of spoken `clips`, and of damaged lines that are left out (`skipped`).
+    Return the number of `rows`, of spoken `clips`, and of damaged lines that are left out (`skipped`).
     """
     counts, clips = Counter[str](), dict[str, None]()
 
@@ -68,12 +67,8 @@ def export(stages: Sequence[StageFolder], output: Path) -> Counter[str]:
 def merge(archives: Sequence[Path], store: Path) -> Counter[str]:
     """Add what archives have to a response cache, after all of them were checked; nothing is overwritten.
 
-    Returns:
-        The number of rows that are `added`, `known`, and `different` from those of the same key, which stay; and of the
-        `clips` that are added.
-
-    Raises:
-        SpeechIQError: An archive is damaged, of another format, or no archive of a response cache.
+    Return the number of rows that are `added`, `known`, and `different` from those of the same key, which stay; and of
+    the `clips` that are added.
     """
     counts = Counter[str]()
     for path in archives:

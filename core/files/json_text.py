@@ -28,9 +28,7 @@ def decode(text: bytes, decoder: msgspec.json.Decoder[Form], *, strict: bool = F
         decoder: Gives the form; fields that it does not name are skipped.
         strict: Whether half a surrogate pair, in a key or a value, is refused; otherwise it becomes U+FFFD.
 
-    Raises:
-        msgspec.ValidationError: The value has another form.
-        ValueError: The text is not JSON, is nested too deeply, or has NaN and is too long.
+    A value of another form is a `msgspec.ValidationError`, and a text that cannot be read any other `ValueError`.
 
     >>> decode(b'{"score": NaN, "caf\\ud83d": 1}', msgspec.json.Decoder(dict[str, float]))
     {'score': nan, 'caf�': 1.0}
