@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import hashlib
 import json
 from pathlib import Path
 
 from speechiq.core.errors import SpeechIQError, print_in_one_line
-from speechiq.core.files.plain import write_whole
+from speechiq.core.files.plain import hash_file, write_whole
 from speechiq.metrics.rules.wordnet import LICENSE, TABLE
 
 #: Part of speech -> end of the names of its files, and sha256 of its data file in WordNet 3.0 as Debian packages it.
@@ -55,7 +54,7 @@ def make(folder: Path) -> dict[Path, bytes]:
         file = folder / f"data.{name}"
         if not file.is_file():
             raise SpeechIQError(file, "no such file", "name the folder usr/share/wordnet of Debian's wordnet-base")
-        if hashlib.sha256(file.read_bytes()).hexdigest() != sha256:
+        if hash_file(file) != sha256:
             raise SpeechIQError(file, "not that of wordnet-base 1:3.0-37 (another sha256)", "get that version")
         table["synsets"][part], license_text = read_synsets(file)
         irregular = map(str.split, folder.joinpath(f"{name}.exc").read_text(encoding="utf-8").splitlines())

@@ -100,9 +100,7 @@ def _watch(jobs: Jobs) -> dict[int, ShardState]:
 
 
 def _draw(states: dict[int, ShardState]) -> Table:
-    table = Table(box=None)
-    for heading in ("Shard", "State", "Last line"):
-        table.add_column(heading)
+    table = Table("Shard", "State", "Last line", box=None)
     for number, shard in states.items():
         table.add_row(str(number), shard.state, escape(printable(shard.line)))
     return table
