@@ -314,7 +314,7 @@ def test_a_dry_run_shows_what_the_cache_has(tiny_cascade, warm_processes, tmp_pa
     assert ": cached: asr 0 of 1 rows; later rows are not counted yet" in before.stdout, before.stderr
     assert siq_eval(*command).exit_code == 0
     after = siq_eval(*command, "--dry-run")
-    assert ": cached: asr 1 of 1 rows, text 6 of 6 rows\n" in after.stdout, after.stderr
+    assert ": cached: asr 1 of 1 rows, text 6 of 6 rows, embedder 4 of 4 rows\n" in after.stdout, after.stderr
 
 
 @pytest.mark.slow
