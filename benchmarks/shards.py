@@ -77,8 +77,13 @@ def compare(folder: Path, limit: str) -> None:
     }
     same = split.samples() == single.samples()
     show(costs)
+    clips = len(single.samples()["siq_demo_remember"].splitlines())
+    overhead = (costs["two shards at once"].processor - costs["one process"].processor) / clips
+    print(f"overhead of two shards: {overhead:.2f} processor seconds per clip, of {clips} clips")
     print(f"samples: {'identical' if same else 'NOT identical'}")
-    measure.write("shards", {"seconds": {name: cost._asdict() for name, cost in costs.items()}, "same": same})
+    measure.write(
+        "shards", {"seconds": {name: cost._asdict() for name, cost in costs.items()}, "clips": clips, "same": same}
+    )
     if not same:
         sys.exit(1)
 

@@ -38,6 +38,7 @@ SPECS = {
     "silence+LLM": "floor: every transcript is empty",
     "letter:B": "control that gives one letter to every question and transcribes nothing",
 }
+TASK_FIELDS = ("name", "group", "level", "clips", "source", "needs")
 TASK_COLUMNS = ("Task", "Groups", "Level", "Clips", "Source", "Needs", "Measure (better)")
 LEVEL_COLUMNS = ("Level", "Column", "Mean", "Std of systems", "Spread of raw scores", "Weight", "Clips", "Questions")
 
@@ -53,8 +54,7 @@ def _complete_engine(incomplete: str) -> list[str]:
 @examples("siq list systems", "siq list systems hf", "siq list systems flite --json")
 def systems(
     engine: Annotated[
-        str | None,
-        typer.Argument(help="Show one engine in detail, with its options.", autocompletion=_complete_engine),
+        str | None, typer.Argument(help="Show one engine in detail, with its options.", autocompletion=_complete_engine)
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -157,15 +157,7 @@ def tasks(
         return print_json({"tasks": records, "data_sets": sets} if datasets else records)
     if listed:
         rows = [
-            [
-                task.name,
-                task.group,
-                task.level,
-                task.clips,
-                task.source,
-                task.needs,
-                f"{task.measure} ({task.direction})",
-            ]
+            [*(getattr(task, field) for field in TASK_FIELDS), f"{task.measure} ({task.direction})"]
             for task in listed
             if name is not None or not task.is_further_language
         ]
@@ -180,8 +172,7 @@ def tasks(
 @examples("siq list norms", "siq list norms demo", "siq list norms norms.json --json")
 def norms(
     name: Annotated[
-        str | None,
-        typer.Argument(help="Norms to show: a name in the list, or a file.", autocompletion=complete_norms),
+        str | None, typer.Argument(help="Norms to show: a name in the list, or a file.", autocompletion=complete_norms)
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -198,25 +189,19 @@ def norms(
         rows = []
         for each in summaries:
             levels = each["levels"].values()
-            clips, names = (
-                max(level["clips"] for level in levels),
-                [task["task"] for level in levels for task in level["tasks"]],
-            )
-            rows.append([each["name"], len(each["population"]), clips, ", ".join(names), shorten(each["sha256"])])
+            names = ", ".join(task["task"] for level in levels for task in level["tasks"])
+            clips = max(level["clips"] for level in levels)
+            rows.append([each["name"], len(each["population"]), clips, names, shorten(each["sha256"])])
         print_table("Norms", ["Name", "Systems", "Clips", "Tasks", "sha256"], rows)
         return show("Use: siq score RUNS --norms NAME. Details: siq list norms NAME")
     levels = summaries[0].pop("levels")
+    listed = [task for about in levels.values() for task in about.pop("tasks")]
     for key, value in summaries[0].items():
         show(f"{key}: {', '.join(value) if isinstance(value, list) else value or 'none'}")
-    shown = [
-        (
-            level,
-            *(f"{value:.4f}" if isinstance(value, float) else value for key, value in about.items() if key != "tasks"),
-        )
-        for level, about in levels.items()
-    ]
-    print_table("Levels (X of eq. 5; error rates count negative)", LEVEL_COLUMNS, shown)
-    for task in (task for about in levels.values() for task in about["tasks"]):
+    rows = [[level, *about.values()] for level, about in levels.items()]
+    cells = [[f"{value:.4f}" if isinstance(value, float) else value for value in row] for row in rows]
+    print_table("Levels (X of eq. 5; error rates count negative)", LEVEL_COLUMNS, cells)
+    for task in listed:
         show(", ".join(f"{key}: {value}" for key, value in task.items() if value is not None))
 
 

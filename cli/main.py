@@ -31,7 +31,7 @@ app = typer.Typer(
 
 def _print_versions(wanted: bool) -> None:
     if wanted:
-        from speechiq.cli.probes import list_versions
+        from speechiq.cli.doctor import list_versions
 
         show(*list_versions())
         raise typer.Exit

@@ -37,9 +37,7 @@ def output_option(help: str) -> Any:
 Runs = Annotated[
     list[Path],
     typer.Argument(
-        help="Folders of runs (lm_eval with --log_samples), or single results files.",
-        parser=read_path,
-        metavar="RUNS",
+        help="Folders of runs (lm_eval with --log_samples), or single results files.", parser=read_path, metavar="RUNS"
     ),
 ]
 AllowMismatch = Annotated[

@@ -79,13 +79,7 @@ class Cut(Transform, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """Hold a span of a recording, with its transforms.
-
-    Attributes:
-        offset: Its start in the source, s.
-        length: Seconds of the source.
-        transforms: Changes of the decoded span, in this order.
-        id: The id of its doc.
+    """Hold a span of a recording, `offset` and `length` in s, with changes of the decoded span, and the id of its doc.
 
     >>> clip = Clip(AudioFile("demo/clips/kennedy.ogg", sha256="0a"), 0.5, 11.0)
     >>> clip.key, clip.name, clip.duration

@@ -13,11 +13,7 @@ EXTRAS = {
     "wordfreq": "rare-words",
 }
 #: Program -> the command that installs it.
-PROGRAMS = {
-    "espeak-ng": "apt install espeak-ng",
-    "flite": "apt install flite",
-    "piper": "pip install piper-tts",
-}
+PROGRAMS = {"espeak-ng": "apt install espeak-ng", "flite": "apt install flite", "piper": "pip install piper-tts"}
 
 
 def missing(package: str) -> str:

@@ -13,14 +13,7 @@ class AudioAPI(HFAudio):
     `num_concurrent=16`. lm-eval passes `device` and the batch sizes, which are not used.
     """
 
-    def __init__(
-        self,
-        model: str | None = None,
-        device: str | None = None,
-        batch_size: int | str = "auto",
-        max_batch_size: int | None = None,
-        **options: Any,
-    ) -> None:
+    def __init__(self, model: str | None = None, **options: Any) -> None:
         if not model:
             raise SpeechIQError("audio-api", "no model", "give --model_args model=NAME, the name at the endpoint")
         if "pretrained" in options:
@@ -29,4 +22,4 @@ class AudioAPI(HFAudio):
                 f"pretrained={options['pretrained']} next to model={model}",
                 "leave out one of them: audio-api takes model=NAME, and --model hf-audio takes pretrained=SYSTEM",
             )
-        super().__init__(f"openai:{model}", device, batch_size, **options)
+        super().__init__(f"openai:{model}", **options)

@@ -141,7 +141,6 @@ class HFAudio(SpeechModel, LM):
         jobs = {key: Job.to_generate(request) for key, request in distinct.items()}
         self._check(list(jobs.values()))
         answers = self._share(list(jobs.values()), _respond)
-        end_count()
         self._transcribe_replies(list(distinct.values()), answers)
         turns = {key: cycle(texts) for key, texts in zip(jobs, answers, strict=True)}
         return [CarryingText(next(turns[key]).cut(jobs[key].question.settings["until"])) for key in map(id, requests)]
@@ -173,9 +172,7 @@ class HFAudio(SpeechModel, LM):
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """Return the log-likelihood of each continuation after its context and clip, and if it is the greedy one."""
-        scored = self._share([Job.to_score(request) for request in requests], _score_continuations)
-        end_count()
-        return scored
+        return self._share([Job.to_score(request) for request in requests], _score_continuations)
 
     def _share(self, jobs: list[Job], work: Callable[[SpeechSystem, list[Job]], list]) -> list:
         for job in jobs:
@@ -212,7 +209,8 @@ class HFAudio(SpeechModel, LM):
         return self.pretrained
 
     def get_model_info(self) -> dict[str, Any]:
-        """Return what ran, for the `config` of the results file."""
+        """Return what ran, for the `config` of the results file; lm-eval calls it when all docs have scores."""
+        end_count()
         done = total(self._done) if self._done else since(self._before)
         counts = ", ".join(f"{name.replace('_', ' ')}: {count}" for name, count in sorted(done.usage.items()))
         with use_store(self._store):

@@ -31,9 +31,7 @@ Samples = dict[str, list[int]]
 class TaskWork(Struct, frozen=True):
     """Count the docs of one task that are run, the different clips among them, and their seconds of audio.
 
-    Attributes:
-        suite: Name of its suite; empty for a task of another package, whose clips are not counted.
-        category: Its column in the suite's table, for SIQ the level; empty without a suite.
+    `category` is its column in the table of its suite, for SIQ the level. A task of another package has neither.
     """
 
     task: str

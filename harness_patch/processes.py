@@ -39,9 +39,7 @@ class Settings(NamedTuple):
     """Hold the settings that the runs of several systems share, named like the options of lm-eval.
 
     Attributes:
-        limit: Clips per data set; None takes all.
-        seed: Seed of everything that is random; None takes lm-eval's seeds.
-        metadata: `key=value` each.
+        limit: Clips per data set.
         samples: The docs that `limit` leaves, as `check` finds them; without them lm-eval counts docs.
         shard: Number (from 1) and count of the shards, if the response cache alone is filled for a share of the clips.
         stages: The stages that a shard computes (`stage_limits.STAGES`); empty for all.

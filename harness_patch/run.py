@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from speechiq.core.errors import print_in_one_line
 from speechiq.harness_patch import _lm_eval, plugins
 
-WIDTH = 120
+INDENTED = textwrap.TextWrapper(120, initial_indent=" " * 6, subsequent_indent=" " * 10, break_on_hyphens=False)
 HELP = """
 speech systems (speechiq):
   --model hf-audio --model_args pretrained=SYSTEM,OPTION=VALUE,...
@@ -56,13 +56,9 @@ def speech_help() -> str:
     ]
     return HELP.format(
         engines=textwrap.indent("\n".join(engines), " " * 8),
-        options="\n".join(map(_wrap, options)),
+        options="\n".join(map(INDENTED.fill, options)),
         metadata=", ".join(sorted(frozenset().union(*(task_type.keys for task_type in TASK_TYPES.values())))),
     )
-
-
-def _wrap(line: str) -> str:
-    return textwrap.fill(line, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 10, break_on_hyphens=False)
 
 
 if __name__ == "__main__":

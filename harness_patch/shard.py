@@ -24,10 +24,7 @@ def fill(given: Mapping[str, Any]) -> None:
     """Compute the rows of a shard of one system; see `open_evaluation`.
 
     With `stages`, tasks run together, which computes most, and then one by one, because the first row that may not be
-    computed ends a run.
-
-    Raises:
-        MissingRows: Rows of an earlier stage are missing that a stage of the shard needs.
+    computed ends a run. `MissingRows` are rows of an earlier stage that a stage of the shard needs.
     """
     with open_evaluation(given) as (evaluation, built):
         (lm,) = built.values()

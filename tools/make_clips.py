@@ -30,7 +30,7 @@ import soxr
 from tqdm import tqdm
 
 from speechiq.core.errors import SpeechIQError, print_in_one_line
-from speechiq.core.files.plain import check_output_folder, write_whole
+from speechiq.core.files.plain import check_output_folder, hash_file, write_whole
 from speechiq.core.recordings.ogg import checksum_of, read_pages
 
 DEMO = Path(__file__).resolve().parents[1] / "siq_tasks" / "demo"
@@ -144,9 +144,8 @@ def _check_piper_voice(voice: Path | None) -> None:
     for file in (voice, Path(f"{voice}.json")):
         if not file.is_file():
             raise SpeechIQError(f"no Piper voice file {file}", source)
-    with voice.open("rb") as file:
-        if hashlib.file_digest(file, "sha256").hexdigest() != PIPER_SHA256:
-            raise SpeechIQError(f"{voice} is not {PIPER_VOICE} (another sha256)", source)
+    if hash_file(voice) != PIPER_SHA256:
+        raise SpeechIQError(f"{voice} is not {PIPER_VOICE} (another sha256)", source)
 
 
 def speak(clip: dict, sources: Sources) -> np.ndarray:

@@ -21,7 +21,7 @@ import av
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError, print_in_one_line
-from speechiq.core.files.plain import write_whole
+from speechiq.core.files.plain import hash_file, write_whole
 from speechiq.tools.make_clips import DEMO, encode, level
 
 SET = DEMO.parent / "languages" / "demo_languages"
@@ -40,14 +40,10 @@ PACKAGES = {
 
 
 def unpack(language: str, packages: Path, folder: Path) -> Path:
-    """Unpack the package of a language into a folder, and return the folder of its sounds.
-
-    Raises:
-        SpeechIQError: The package is missing or another one.
-    """
+    """Unpack the package of a language into a folder, and return the folder of its sounds."""
     name = f"asterisk-core-sounds-{language}-g722"
     file = packages / f"{name}_{VERSION}_all.deb"
-    if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != PACKAGES[language]:
+    if not file.is_file() or hash_file(file) != PACKAGES[language]:
         fault = "has another sha256" if file.is_file() else "is missing"
         raise SpeechIQError(file, fault, f"get it by apt-get download {name}={VERSION} and name its folder")
     subprocess.run(["dpkg-deb", "-x", str(file), str(folder)], check=True)

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import hashlib
 import json
 from pathlib import Path
 
 from speechiq.core.errors import SpeechIQError, print_in_one_line
-from speechiq.core.files.plain import write_whole
+from speechiq.core.files.plain import hash_file, write_whole
 from speechiq.metrics.rules.wordnet import LICENSE, TABLE
 
 #: Part of speech -> end of the names of its files, and sha256 of its data file in WordNet 3.0 as Debian packages it.
@@ -48,12 +47,6 @@ def read_synsets(file: Path) -> tuple[list[list[str]], str]:
     return list(map(list, sorted(synsets))), "\n".join(license_lines) + "\n"
 
 
-def read_exceptions(file: Path) -> dict[str, list[str]]:
-    """Return the irregular forms of an exception file and the base forms of each."""
-    lines = map(str.split, file.read_text(encoding="utf-8").splitlines())
-    return {form: bases for form, *bases in lines}
-
-
 def make(folder: Path) -> dict[Path, bytes]:
     """Return the content of the table and of the license, after checking that the files are those of WordNet 3.0."""
     table: dict[str, dict] = {"synsets": {}, "exceptions": {}}
@@ -61,10 +54,11 @@ def make(folder: Path) -> dict[Path, bytes]:
         file = folder / f"data.{name}"
         if not file.is_file():
             raise SpeechIQError(file, "no such file", "name the folder usr/share/wordnet of Debian's wordnet-base")
-        if hashlib.sha256(file.read_bytes()).hexdigest() != sha256:
+        if hash_file(file) != sha256:
             raise SpeechIQError(file, "not that of wordnet-base 1:3.0-37 (another sha256)", "get that version")
         table["synsets"][part], license_text = read_synsets(file)
-        table["exceptions"][part] = read_exceptions(folder / f"{name}.exc")
+        irregular = map(str.split, folder.joinpath(f"{name}.exc").read_text(encoding="utf-8").splitlines())
+        table["exceptions"][part] = {form: bases for form, *bases in irregular}
     content = json.dumps(table, separators=(",", ":"), ensure_ascii=False).encode()
     return {TABLE: gzip.compress(content, mtime=0), LICENSE: license_text.encode()}
 

@@ -17,7 +17,8 @@ from speechiq.cli.evaluation.command import STOPPED
 from speechiq.core.console import ERROR, NOTE
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
-from speechiq.core.files.plain import exists, read_plain, write_whole
+from speechiq.core.files.json_text import read_record, write_record
+from speechiq.core.files.plain import exists
 
 FOLDER, RECORD = "jobs", "jobs.json"
 FIX = "choose another output"
@@ -55,7 +56,12 @@ class ShardJob:
             line = ""
             command = [sys.executable, "-m", "speechiq.cli.main", *words[1:]]
             with subprocess.Popen(
-                command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=_ignore
+                command,
+                env=environment,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+                preexec_fn=lambda: signal.signal(signal.SIGUSR2, signal.SIG_IGN),  # it is meant for submitit
             ) as process:
                 self._pid = process.pid
                 assert process.stderr is not None, "it is a pipe"
@@ -86,11 +92,6 @@ class ShardJob:
                 os.kill(self._pid, signal.SIGTERM)
 
 
-def _ignore() -> None:
-    """Ignore the signal of Slurm that is meant for submitit, in a process that is being started."""
-    signal.signal(signal.SIGUSR2, signal.SIG_IGN)
-
-
 def import_submitit() -> Any:
     """Return the package submitit."""
     try:
@@ -103,12 +104,7 @@ def import_submitit() -> Any:
 def read_jobs(output: Path) -> Jobs | None:
     """Return what was launched in an output folder; None before the first launch."""
     file = output / FOLDER / RECORD
-    if not exists(file):
-        return None
-    try:
-        return msgspec.json.decode(read_plain(file), type=Jobs)
-    except (OSError, ValueError) as error:
-        raise SpeechIQError(file, f"cannot be read ({error})", f"delete it, or {FIX}") from error
+    return read_record(file, Jobs, FIX) if exists(file) else None
 
 
 def submit(jobs: Jobs, numbers: list[int]) -> None:
@@ -134,7 +130,7 @@ def submit(jobs: Jobs, numbers: list[int]) -> None:
     finally:
         signal.signal(signal.SIGINT, ignored)
     jobs.ids |= {number: str(job.job_id) for number, job in zip(numbers, started, strict=True)}
-    write_whole(folder / RECORD, msgspec.json.format(msgspec.json.encode(jobs), indent=1), FIX)
+    write_record(jobs, folder / RECORD, FIX)
 
 
 def list_devices(jobs: Jobs, numbers: list[int]) -> dict[int, str]:

@@ -17,6 +17,7 @@ from speechiq.cli.cluster.jobs import FOLDER, Jobs, ShardState, import_submitit,
 from speechiq.cli.cluster.plan import PlanFile
 from speechiq.cli.cluster.plan_file import read_plan
 from speechiq.cli.commands import examples, stop_in_one_line
+from speechiq.cli.evaluation.parts import describe_options, record_options
 from speechiq.core.console import count_of, printable, say, show
 from speechiq.core.errors import SpeechIQError
 
@@ -53,7 +54,11 @@ def launch(
                 f"wait for them, end them ({_ending(jobs, running)}), or name another output",
             )
         jobs, states = Jobs(plan, on), {}
-    if new := [number for number in range(1, plan.shards + 1) if _is_due(states.get(number))]:
+    if not jobs.ids:
+        options = describe_options(plan.systems, plan.settings(plan.conditions[0]))
+        record_options(options, Path(plan.output), force=True)
+    done = [number for number, shard in states.items() if shard.state in ("running", "finished")]
+    if new := [number for number in range(1, plan.shards + 1) if number not in done]:
         submit(jobs, new)
     say(f"{count_of(len(new), 'shard')} started, {plan.shards - len(new)} known; logs: {Path(plan.output) / FOLDER}")
     again = f"siq launch {shlex.quote(str(file))} --on {on}"
@@ -68,11 +73,7 @@ def launch(
             f"{counts['finished']} of {plan.shards} shards are finished, `{again}` starts the others again",
         )
     say(f"all {count_of(plan.shards, 'shard')} are finished; results come by")
-    show(*(shlex.join([*plan.command(condition), "--require-cached"]) for condition in plan.conditions))
-
-
-def _is_due(shard: ShardState | None) -> bool:
-    return shard is None or shard.state in ("failed", "stopped")
+    show(*map(shlex.join, plan.collecting_commands()))
 
 
 def _ending(jobs: Jobs, numbers: list[int]) -> str:
@@ -99,9 +100,7 @@ def _watch(jobs: Jobs) -> dict[int, ShardState]:
 
 
 def _draw(states: dict[int, ShardState]) -> Table:
-    table = Table(box=None)
-    for heading in ("Shard", "State", "Last line"):
-        table.add_column(heading)
+    table = Table("Shard", "State", "Last line", box=None)
     for number, shard in states.items():
         table.add_row(str(number), shard.state, escape(printable(shard.line)))
     return table

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from speechiq.cli.cluster.plan_file import Plan, read_plan
+from speechiq.cli.cluster.plan_file import read_plan
 from speechiq.cli.commands import examples, stop_in_one_line
 from speechiq.core.cache.stage_limits import name_stage
 from speechiq.core.console import count_of, say, show
@@ -61,25 +61,28 @@ def plan(
             for system in inventory.systems:
                 rows += [{"condition": condition, **row} for row in describe_left(system, inventory, known)]
     notes = [
-        f"{count_of(inventory.clips, 'clip')}, {inventory.seconds / 3600:.2f} h of audio per condition; embeddings and "
-        "judgments are not counted",
+        f"{count_of(inventory.clips, 'clip')}, {inventory.seconds / 3600:.2f} h of audio per condition",
         "Hours: of one process, without the loading of models; a dash where no run has a speed (--speeds RUNS)",
     ]
     print_grid(Grid("Work left", COLUMNS, rows, notes))
-    show(*_next_commands(content, file))
+    show(
+        f"siq launch {shlex.quote(str(file))} --on local  # or: --on slurm; then each condition is collected by",
+        *map(shlex.join, content.collecting_commands()),
+    )
 
 
 def describe_left(system: SystemWork, inventory: Inventory, speeds: Speeds) -> Iterator[dict[str, Cell]]:
     """Yield a row per stage of a system that was counted: its rows, and the audio and hours of those that are missing.
 
-    The audio of a question is that of its clip.
+    The audio of a question is that of its clip. Judges and embedders read texts, and have no audio.
     """
     if not system.stages:
         yield {"system": system.system, "stage": "no model"}
     for count in system.stages:
         stage = name_stage({"stage": count.stage})
-        asked = [task.seconds * task.docs / task.clips for task in inventory.tasks if _asks(task.category, task.clips)]
-        seconds = inventory.seconds if stage == "asr" else sum(asked)
+        questions = [task for task in inventory.tasks if task.clips and task.category not in TRANSCRIBED]
+        asked = sum(task.seconds * task.docs / task.clips for task in questions)
+        seconds = inventory.seconds if stage == "asr" else asked
         left = seconds * (count.rows - count.cached) / count.rows if count.rows else 0.0
         first, last = system.name.partition("+")[0], system.name.rpartition("+")[2]
         rate = speeds.get((WORK.get(stage, ""), first if stage == "asr" else last))
@@ -88,13 +91,9 @@ def describe_left(system: SystemWork, inventory: Inventory, speeds: Speeds) -> I
             "stage": stage if system.complete or count.rows == count.cached else f"{stage}, later ones unknown",
             "rows": count.rows,
             "cached": count.cached,
-            "audio": left / 3600,
-            "hours": 0.0 if not left else left / 3600 / rate if rate else None,
+            "audio": left / 3600 if stage in WORK else None,
+            "hours": 0.0 if count.cached == count.rows else left / 3600 / rate if rate else None,
         }
-
-
-def _asks(category: str, clips: int) -> bool:
-    return bool(clips) and category not in TRANSCRIBED
 
 
 def read_rates(folders: list[Path]) -> dict[tuple[str, str], float]:
@@ -110,9 +109,3 @@ def read_rates(folders: list[Path]) -> dict[tuple[str, str], float]:
                 if speed.rtfx and speed.work.startswith(WORK[stage]):
                     rates[WORK[stage], part] = speed.rtfx
     return rates
-
-
-def _next_commands(content: Plan, file: Path) -> Iterator[str]:
-    yield f"siq launch {shlex.quote(str(file))} --on local  # or: --on slurm; then each condition is collected by"
-    for condition in content.conditions:
-        yield shlex.join([*content.command(condition), "--require-cached"])

@@ -19,16 +19,10 @@ LARGEST_PLAN = 2**20
 
 
 class Plan(msgspec.Struct, forbid_unknown_fields=True):
-    """Hold a plan; keys other than these have the names of options of `siq eval`.
+    """Hold a plan; keys that are not named here are options of `siq eval`.
 
-    Attributes:
-        systems: As `siq eval` takes them.
-        tasks: Names for `--tasks`.
-        output: Folder for runs and jobs, on a disk that all machines share.
-        conditions: Values of `--metadata condition=`, and `clean`.
-        shards: Number of shards.
-        stages: Stages that the shards compute, with commas; all by default.
-        slurm: Options of `sbatch` as submitit names them, such as `partition`, `time` (minutes), `gpus_per_node`.
+    `output` is on a disk that all machines share. `conditions` are values of `--metadata condition=`, and `clean`.
+    `shards` is their number. `slurm` has options of `sbatch` as submitit names them, with `time` in minutes.
     """
 
     systems: tuple[str, ...]
@@ -48,7 +42,8 @@ class Plan(msgspec.Struct, forbid_unknown_fields=True):
     def settings(self, condition: str) -> Settings:
         """Return the settings of all runs under a condition."""
         place = None if self.include_path is None else Path(self.include_path)
-        tasks, metadata = self.tasks, (*self.metadata, *self._condition(condition))
+        own = () if condition == CLEAN else (f"{CONDITION}={condition}",)
+        tasks, metadata = self.tasks, (*self.metadata, *own)
         return Settings(
             Path(self.output), tasks, str(self.batch_size), self.device, self.limit, self.seed, metadata, place
         )
@@ -69,17 +64,13 @@ class Plan(msgspec.Struct, forbid_unknown_fields=True):
         part = ["--shard", f"{number}/{self.shards}", *(["--stages", self.stages] if self.stages else [])]
         return [[*self.command(condition), *part] for condition in self.conditions]
 
-    @staticmethod
-    def _condition(condition: str) -> tuple[str, ...]:
-        return () if condition == CLEAN else (f"{CONDITION}={condition}",)
+    def collecting_commands(self) -> list[list[str]]:
+        """Return the words of the commands that write the results after all shards, a command per condition."""
+        return [[*self.command(condition), "--require-cached"] for condition in self.conditions]
 
 
 def read_plan(file: Path) -> Plan:
-    """Return the plan in a YAML file, after the checks that need no model.
-
-    Raises:
-        SpeechIQError: Naming the key that is wrong.
-    """
+    """Return the plan in a YAML file, after the checks that need no model; refuse a wrong key by its name."""
     try:
         plan = msgspec.convert(yaml.safe_load(read_plain(file, LARGEST_PLAN)), Plan)
     except OSError as error:

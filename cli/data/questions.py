@@ -34,14 +34,11 @@ def write(
     tries: Annotated[
         int,
         typer.Option(
-            min=1,
-            help="Set how often each checker answers; more than half must be right.",
-            rich_help_panel=EXPERT,
+            min=1, help="Set how often each checker answers; more than half must be right.", rich_help_panel=EXPERT
         ),
     ] = 3,
     rewrites: Annotated[
-        int,
-        typer.Option(min=0, help="Set how often a question that failed is written again.", rich_help_panel=EXPERT),
+        int, typer.Option(min=0, help="Set how often a question that failed is written again.", rich_help_panel=EXPERT)
     ] = 3,
     workers: Annotated[
         int, typer.Option(min=1, help="Set how many clips are worked on at the same time.", rich_help_panel=EXPERT)

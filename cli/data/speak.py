@@ -29,8 +29,7 @@ def speak(
         ),
     ],
     voice: Annotated[
-        list[str],
-        typer.Option(help="Voice, ENGINE:MODEL; with several, the id of a text chooses its voice."),
+        list[str], typer.Option(help="Voice, ENGINE:MODEL; with several, the id of a text chooses its voice.")
     ],
     output: Annotated[Path, output_option("New folder for the audio and its table.")],
     option: Annotated[

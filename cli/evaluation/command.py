@@ -1,7 +1,7 @@
 """Define `siq eval`: run systems, score them and write a report, in one command."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +10,14 @@ import typer
 
 from speechiq.cli.commands import examples, stop_in_one_line
 from speechiq.cli.evaluation.checks import check_form, check_settings, check_systems, describe_work, refuse_norms
-from speechiq.cli.evaluation.parts import check_cached, check_part, read_shard, read_stages
+from speechiq.cli.evaluation.parts import (
+    check_cached,
+    check_options,
+    describe_options,
+    read_shard,
+    read_stages,
+    record_options,
+)
 from speechiq.cli.evaluation.record import check_replaceable, read_record
 from speechiq.cli.evaluation.runs import run_all
 from speechiq.cli.evaluation.scores import PAGE, SCORES, publish
@@ -26,6 +33,7 @@ from speechiq.cli.options import (
 from speechiq.cli.scoring.options import NormsFile, read_norms
 from speechiq.core.cache.stage_limits import Stopped
 from speechiq.core.console import say, show
+from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.processes import Settings, lm_eval_command
 from speechiq.siq_tasks.conditions.preset import PRESET
@@ -139,11 +147,14 @@ def evaluate(
         stages=read_stages(stages),
         require_cached=require_cached,
     )
-    check_part(settings.shard, require_cached)
+    if settings.shard is not None and require_cached:
+        raise SpeechIQError("--require-cached", "a shard computes", "leave one of the two out")
     check_form(systems)
     check_settings(settings, norms_file, allow_mismatch)
     read_norms(norms_file, None)
-    record = read_record(output)
+    record, options = read_record(output), describe_options(systems, settings)
+    if settings.shard is not None and not force:
+        check_options(options, output)
     if settings.shard is None:
         for path in (output / SCORES, output / PAGE):
             check_replaceable(record, path, force)
@@ -153,17 +164,16 @@ def evaluate(
             settings = settings._replace(samples=inventory.samples)
             refuse_norms(inventory, norms_file)
             if dry_run:
-                show(*describe_work(inventory), *_list_commands(systems, settings))
-                return
+                runs = systems if settings.shard is None else ()
+                commands = [shlex.join(lm_eval_command(system, settings)) for system in runs]
+                return show(*describe_work(inventory), *commands)
             if settings.shard is None:
-                check_cached(inventory, require_cached)
+                check_cached(inventory, require_cached, options, output)
+            else:
+                record_options(options, output, force=force)
         run_all(names, settings, record, inventory.systems if inventory is not None else [], force)
         if settings.shard is None:
             publish(settings, record, norms_file, allow_mismatch, explain)
-
-
-def _list_commands(systems: Sequence[str], settings: Settings) -> list[str]:
-    return [shlex.join(lm_eval_command(system, settings)) for system in systems if settings.shard is None]
 
 
 @contextmanager

@@ -1,14 +1,34 @@
-"""Read which part of an evaluation a command computes, and refuse a run with missing rows."""
+"""Read which part of an evaluation a command computes; refuse missing rows, and shards with different options."""
 
 import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
+import msgspec
+
+from speechiq.cli.evaluation.record import FIX, describe
 from speechiq.core.cache.folder import store_folder
 from speechiq.core.cache.stage_count import StageCount
 from speechiq.core.cache.stage_limits import STAGES, name_stage
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.checksummed import content_sha256
+from speechiq.core.files.json_text import read_record, write_record
 from speechiq.core.suggestions import did_you_mean
 from speechiq.harness_patch.inventory import Inventory
+from speechiq.harness_patch.processes import Settings
+from speechiq.reducer.runs.results_file import CONDITION
+from speechiq.siq_tasks.conditions.variants import LISTEN
+
+FOLDER = "shards"
+
+
+class ShardOptions(msgspec.Struct, frozen=True):
+    """Hold the options that all shards in an output folder share: systems, and settings without conditions."""
+
+    systems: tuple[str, ...]
+    settings: dict[str, Any]
 
 
 def read_shard(shard: str | None, stages: str | None) -> tuple[int, int] | None:
@@ -43,29 +63,71 @@ def read_stages(stages: str | None) -> tuple[str, ...]:
     return tuple(name for name in STAGES if name in names)
 
 
-def check_part(shard: tuple[int, int] | None, require_cached: bool) -> None:
-    """Refuse a shard that may not compute."""
-    if shard is not None and require_cached:
-        raise SpeechIQError("--require-cached", "a shard computes", "leave one of the two out")
+def describe_options(systems: Sequence[str], settings: Settings) -> ShardOptions:
+    """Return the options of a shard as they are recorded; conditions may differ."""
+    kept = [item for item in settings.metadata if item.partition("=")[0].rpartition(".")[2] not in (CONDITION, LISTEN)]
+    return ShardOptions(tuple(systems), describe(settings._replace(metadata=tuple(kept))))
 
 
-def check_cached(inventory: Inventory, require_cached: bool) -> None:
-    """Say which rows of stages that were begun are missing in the response cache; refuse them if all are required.
+def record_options(options: ShardOptions, output: Path, *, force: bool) -> None:
+    """Record the options of a shard beside those of others, or in their place (`force`)."""
+    name = content_sha256(msgspec.to_builtins(options))[:16]
+    for file in (output / FOLDER).glob("*.json") if force else ():
+        file.unlink(missing_ok=True)
+    write_record(options, output / FOLDER / f"{name}.json", FIX)
 
-    Raises:
-        SpeechIQError: Naming the first system with missing rows.
+
+def check_options(options: ShardOptions, output: Path) -> None:
+    """Refuse a shard with other options than those of the shards in the same folder."""
+    if difference := find_difference(options, output):
+        own, recorded = difference
+        raise SpeechIQError(
+            own,
+            f"shards in {output} have {recorded}",
+            "give the options that they have, name another --output, or begin anew with --force",
+        )
+
+
+def find_difference(options: ShardOptions, output: Path) -> tuple[str, str] | None:
+    """Return the first option that shards in a folder have with another value: as it is here, and as they have it."""
+    for file in sorted((output / FOLDER).glob("*.json")):
+        recorded = read_record(file, ShardOptions, FIX)
+        for name, value in options.settings.items():
+            if value != recorded.settings.get(name):
+                return _in_words(name, value), _in_words(name, recorded.settings.get(name))
+        for system in set(options.systems) - set(recorded.systems):
+            for other in recorded.systems:
+                if system.partition(",")[0] == other.partition(",")[0]:
+                    return system, other
+    return None
+
+
+def _in_words(name: str, value: Any) -> str:
+    """Return an option as it is typed.
+
+    >>> _in_words("include_path", "mine"), _in_words("tasks", ["a", "b"]), _in_words("limit", None)
+    ('--include-path mine', '--tasks a,b', 'no --limit')
     """
+    option = f"--{name.replace('_', '-')}"
+    text = ",".join(map(str, value)) if isinstance(value, list) else value
+    return f"no {option}" if text in (None, "") else f"{option} {text}"
+
+
+def check_cached(inventory: Inventory, require_cached: bool, options: ShardOptions, output: Path) -> None:
+    """Say which rows of stages that were begun are missing in the response cache; refuse them if all are required."""
+    difference = find_difference(options, output)
+    reason = f" ({difference[0]}, but shards in {output} have {difference[1]})" if difference else ""
     for system in inventory.systems:
         for stage in system.stages:
             missing = stage.rows - stage.cached
             if missing and require_cached:
                 raise SpeechIQError(
                     f"--require-cached: {system.system}",
-                    _describe_missing(stage),
+                    _describe_missing(stage) + reason,
                     "compute them, by the same command with --shard I/N or without --require-cached",
                 )
             if missing and stage.cached:
-                say(f"{system.system}: {_describe_missing(stage)}, and are computed now")
+                say(f"{system.system}: {_describe_missing(stage)}{reason}, and are computed now")
 
 
 def _describe_missing(stage: StageCount) -> str:

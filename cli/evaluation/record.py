@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import exists, expand, hash_file, is_file, read_plain, refuse_to_overwrite, write_whole
+from speechiq.core.files import json_text
+from speechiq.core.files.plain import exists, expand, hash_file, is_file, refuse_to_overwrite
 from speechiq.harness_patch.processes import Settings
 from speechiq.harness_patch.systems.spec import parse
 from speechiq.siq_tasks.catalog.tasks import TaskInfo, list_tasks
@@ -26,15 +27,10 @@ FIX = "choose another folder with --output"
 
 
 class EvaluationRun(msgspec.Struct, frozen=True):
-    """Hold a finished run.
+    """Hold a finished run: its system, by `name` in results and as the user wrote it, and what its scores depend on.
 
-    Attributes:
-        name: Name of its system in results.
-        system: Its spec and options, as the user wrote them.
-        settings: Those that scores depend on.
-        speechiq: Version that ran it.
-        results: Its results files, below the folder of the evaluation.
-        inputs: Path -> sha256 of the transcript and question files that it read.
+    `results` are its results files, below the folder of the evaluation; `inputs` is path -> sha256 of the transcript
+    and question files that it read.
     """
 
     name: str
@@ -65,12 +61,7 @@ class Record(msgspec.Struct):
 def read_record(folder: Path) -> Record:
     """Return the record of a folder, empty if it has none; refuse a file that `write_record` did not write."""
     file = folder / NAME
-    if not exists(file):
-        return Record()
-    try:
-        record = msgspec.json.decode(read_plain(file), type=Record)
-    except (OSError, ValueError) as error:
-        raise SpeechIQError(file, f"cannot be read ({error})", f"delete it, or {FIX}") from error
+    record = json_text.read_record(file, Record, FIX) if exists(file) else Record()
     if record.schema != SCHEMA:
         raise SpeechIQError(file, "not a record of `siq eval`", FIX)
     return record
@@ -78,7 +69,7 @@ def read_record(folder: Path) -> Record:
 
 def write_record(record: Record, folder: Path) -> None:
     """Write the record of a folder."""
-    write_whole(folder / NAME, msgspec.json.format(msgspec.json.encode(record), indent=1), FIX)
+    json_text.write_record(record, folder / NAME, FIX)
 
 
 def describe(settings: Settings) -> dict[str, Any]:

@@ -33,9 +33,7 @@ def run_all(
 ) -> None:
     """Run the systems that are not finished, and record each; of a shard, run all and record none. Report failures.
 
-    Args:
-        names: System -> its name in results.
-        work: What the systems have to compute; of finished ones it may be missing.
+    `names` is system -> its name in results; `work` may be without finished systems.
     """
     shard = settings.shard
     finished = {run.name for run in record.runs if names.get(run.system) == run.name and is_finished(run, settings)}

@@ -29,7 +29,8 @@ def publish(
     Runs with other settings stay in the folder. If there are too few clips for error bars, there are none.
     """
     output, runs = settings.output, record.with_settings(settings)
-    sources = _find_sources(settings, record, runs)
+    complete = len(runs) == len(record.runs)
+    sources = [output] if complete else [output / file for run in runs for file in run.results]
     scores, page = output / SCORES, output / PAGE
     options: dict[str, Any] = {
         "norms_file": norms_file,
@@ -44,18 +45,11 @@ def publish(
     finally:
         record.outputs = {path.name: hash_file(path) for path in (scores, page) if path.is_file()}
         write_record(record, output)
-    if len(runs) < len(record.runs):
+    if not complete:
         others = len(record.runs) - len(runs)
         say(f"scores and report are of these settings; {output} also has {count_of(others, 'run')} with others")
     if (hint := _advise(settings, runs, sources, norms_file, has_bars)) is not None:
         say(f"hint: {hint}")
-
-
-def _find_sources(settings: Settings, record: Record, runs: Sequence[EvaluationRun]) -> list[Path]:
-    """Return the folder of the evaluation; if it has runs with other settings, the results files of those to score."""
-    if len(runs) == len(record.runs):
-        return [settings.output]
-    return [settings.output / file for run in runs for file in run.results]
 
 
 def _score_with_error_bars(sources: list[Path], outputs: list[Path], **options: Any) -> bool:

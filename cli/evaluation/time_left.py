@@ -30,27 +30,20 @@ class TimeLeft:
 
     def estimate(self) -> float | None:
         """Return the seconds to the end; None if no finished system shows how long the others take."""
-        rest = [self._estimate_one(share) for share in self.shares[len(self.seconds) :]]
-        known = [seconds for seconds in rest if seconds is not None]
-        if not known or len(known) < len(rest):
+        finished, rest = list(zip(self.shares, self.seconds, strict=False)), self.shares[len(self.seconds) :]
+        computed = sum(share for share, _ in finished)
+        if not rest or not finished or (any(rest) and not computed):
             return None
-        running = max(known[0] - (time.monotonic() - self.begun), 0)
-        return running + sum(known[1:])
+        starts = [seconds for share, seconds in finished if not share]
+        start = sum(starts) / len(starts) if starts else 0.0
+        computing = sum(max(seconds - start, 0) for share, seconds in finished if share)
+        times = [start + (computing / computed * share if share else 0) for share in rest]
+        return max(times[0] - (time.monotonic() - self.begun), 0) + sum(times[1:])
 
     def describe(self) -> str:
         """Return the estimate in words; empty if there is none."""
         seconds = self.estimate()
         return "" if seconds is None else f"about {in_words(seconds)} left"
-
-    def _estimate_one(self, share: float) -> float | None:
-        finished = list(zip(self.shares, self.seconds, strict=False))
-        starts = [seconds for done, seconds in finished if not done]
-        start = sum(starts) / len(starts) if starts else 0.0
-        computed = sum(done for done, _ in finished)
-        if not (computed if share else finished):
-            return None
-        computing = sum(max(seconds - start, 0) for done, seconds in finished if done)
-        return start + (computing / computed * share if share else 0.0)
 
 
 def in_words(seconds: float) -> str:

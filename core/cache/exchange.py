@@ -37,8 +37,7 @@ AT_ONCE = 1000
 def export(stages: Sequence[StageFolder], output: Path) -> Counter[str]:
     """Write the rows of stages into one archive; runs may be active.
 
-    Returns:
-        The number of `rows`, of spoken `clips`, and of damaged lines that are left out (`skipped`).
+    Return the number of `rows`, of spoken `clips`, and of damaged lines that are left out (`skipped`).
     """
     counts, clips = Counter[str](), dict[str, None]()
 
@@ -68,12 +67,8 @@ def export(stages: Sequence[StageFolder], output: Path) -> Counter[str]:
 def merge(archives: Sequence[Path], store: Path) -> Counter[str]:
     """Add what archives have to a response cache, after all of them were checked; nothing is overwritten.
 
-    Returns:
-        The number of rows that are `added`, `known`, and `different` from those of the same key, which stay; and of the
-        `clips` that are added.
-
-    Raises:
-        SpeechIQError: An archive is damaged, of another format, or no archive of a response cache.
+    Return the number of rows that are `added`, `known`, and `different` from those of the same key, which stay; and of
+    the `clips` that are added.
     """
     counts = Counter[str]()
     for path in archives:
@@ -95,7 +90,8 @@ def merge(archives: Sequence[Path], store: Path) -> Counter[str]:
 
 def _add_rows(archive: ZipFile, name: str, store: Path, counts: Counter[str]) -> None:
     folder = name.partition("/")[0]
-    cache = StageCache(_read_stage(archive, folder), store)
+    stage = decode_stage(archive.read(f"{folder}/{STAGE}"))
+    cache = StageCache({key: stage[key] for key in stage.keys() - {"speechiq", "store_format"}}, store)
     with archive.open(name) as lines:
         while some := list(islice(lines, AT_ONCE)):
             rows: dict[str, Any] = {}
@@ -108,12 +104,6 @@ def _add_rows(archive: ZipFile, name: str, store: Path, counts: Counter[str]) ->
             counts.update({"added": len(new), "known": len(known) - different, "different": different})
             if new:
                 cache.add(new)
-
-
-def _read_stage(archive: ZipFile, folder: str) -> dict[str, Any]:
-    """Return what the rows of a stage depend on."""
-    stage = decode_stage(archive.read(f"{folder}/{STAGE}"))
-    return {key: value for key, value in stage.items() if key not in ("speechiq", "store_format")}
 
 
 def _check(archive: ZipFile, entry: ZipInfo, path: Path) -> None:

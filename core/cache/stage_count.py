@@ -57,7 +57,7 @@ def counting() -> Iterator[Counter]:
 
 
 def end_count() -> None:
-    """End the count (`Counted`) if one is being made, because every row that the system needs is cached."""
+    """End the count (`Counted`) if one is being made, because every row that the run needs is cached."""
     if (counts := counter.get()) is not None:
         counts.complete = True
         raise Counted

@@ -3,15 +3,13 @@
 import logging
 import sys
 import time
-from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from queue import Empty, Queue
-from threading import Thread, Timer
-from typing import TypeVar
+from threading import Thread
 
 from speechiq.core.console import say
 
-Answer = TypeVar("Answer")
 log = logging.getLogger(__name__)
 #: Seconds before each attempt: one failed connection is not believed.
 WAITS = (0.0, 1.0)
@@ -63,31 +61,17 @@ def find_hub_fault(patience: float) -> str | None:
                 return None
         return fault
 
-    def notice() -> None:
+    late = f"the hub ({constants.ENDPOINT}) does not answer within {patience:g} s"
+    answers: Queue[str | None] = Queue()
+    # A daemon thread does not delay the end of the program, as a pool of threads would.
+    Thread(target=lambda: answers.put(ask()), daemon=True).start()
+    with suppress(Empty):
+        return answers.get(timeout=min(patience, NOTICE_S))
+    if (rest := patience - NOTICE_S) > 0:
         say(
-            f"waiting for the hub ({constants.ENDPOINT}), {patience - NOTICE_S:g} s more; check the network, or set "
+            f"waiting for the hub ({constants.ENDPOINT}), {rest:g} s more; check the network, or set "
             "HF_HUB_OFFLINE=1 to use what is on this machine"
         )
-
-    late: str | None = f"the hub ({constants.ENDPOINT}) does not answer within {patience:g} s"
-    return within(patience, ask, late, notice)
-
-
-def within(
-    patience: float, ask: Callable[[], Answer], late: Answer, notice: Callable[[], None] | None = None
-) -> Answer:
-    """Return the answer, or `late` if it takes longer than `patience` (s); call `notice` after `NOTICE_S` without it.
-
-    A daemon thread does not delay the end of the program, as a pool of threads would.
-    """
-    answers: Queue[Answer] = Queue()
-    Thread(target=lambda: answers.put(ask()), daemon=True).start()
-    timer = Timer(NOTICE_S, notice or (lambda: None))
-    timer.daemon = True
-    timer.start()
-    try:
-        return answers.get(timeout=patience)
-    except Empty:
-        return late
-    finally:
-        timer.cancel()
+        with suppress(Empty):
+            return answers.get(timeout=rest)
+    return late

@@ -5,9 +5,13 @@ import math
 import re
 from collections.abc import Callable
 from itertools import chain
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import read_plain, write_whole
 
 Form = TypeVar("Form")
 
@@ -24,9 +28,7 @@ def decode(text: bytes, decoder: msgspec.json.Decoder[Form], *, strict: bool = F
         decoder: Gives the form; fields that it does not name are skipped.
         strict: Whether half a surrogate pair, in a key or a value, is refused; otherwise it becomes U+FFFD.
 
-    Raises:
-        msgspec.ValidationError: The value has another form.
-        ValueError: The text is not JSON, is nested too deeply, or has NaN and is too long.
+    A value of another form is a `msgspec.ValidationError`, and a text that cannot be read any other `ValueError`.
 
     >>> decode(b'{"score": NaN, "caf\\ud83d": 1}', msgspec.json.Decoder(dict[str, float]))
     {'score': nan, 'caf�': 1.0}
@@ -81,6 +83,19 @@ def load(text: str, change: Callable[[str], str] | None = None) -> Any:
         return _change(value, change) if change else value
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+
+
+def read_record(file: Path, form: type[Form], fix: str) -> Form:
+    """Return what `write_record` wrote, or refuse it; `fix` is what to do if it cannot be deleted."""
+    try:
+        return msgspec.json.decode(read_plain(file), type=form)
+    except (OSError, ValueError) as error:
+        raise SpeechIQError(file, f"cannot be read ({error})", f"delete it, or {fix}") from error
+
+
+def write_record(record: msgspec.Struct, file: Path, fix: str) -> None:
+    """Write a record as JSON, with its folder; `fix` is what to do if that fails."""
+    write_whole(file, msgspec.json.format(msgspec.json.encode(record), indent=1), fix, make_folders=True)
 
 
 def _change(value: Any, change: Callable[[str], str]) -> Any:

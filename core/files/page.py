@@ -18,11 +18,9 @@ PART = re.compile(r"[0-9a-f]{12}-[a-z]+(-\d+)?\.js")
 
 
 class Page(NamedTuple):
-    """Hold a page.
+    """Hold the HTML of a page, and its parts: name of a file in their folder (`PART`) -> content.
 
-    Attributes:
-        text: Its HTML; with parts, the first attribute that begins with `FOLDER/` gets the name of their folder.
-        parts: Name of a file in that folder (`PART`) -> its content; empty if all data are inside the page.
+    With parts, the first attribute in the text that begins with `FOLDER/` gets the name of their folder.
     """
 
     text: str

@@ -29,13 +29,9 @@ STEP = 65_536
 
 
 class Reader(Protocol):
-    """Define an opened audio file, read from its beginning to its end.
+    """Define an opened audio file of a kind such as `wav`, read from its beginning to its end; `rate` is in Hz.
 
-    Attributes:
-        kind: The file's kind, such as `wav`.
-        rate: Sampling rate, Hz.
-        warning: Why a cut at the end of the file would not be noticed, or None.
-        promised: Seconds by the file's header, or None.
+    `warning` is why a cut at its end would not be noticed; `promised` are the seconds by its header.
     """
 
     kind: str

@@ -22,11 +22,9 @@ def add_at(samples: np.ndarray, noise: np.ndarray, snr_db: float) -> np.ndarray:
 
 
 class Noise(Transform, frozen=True, tag="noise"):
-    """Add noise that is made from a seed.
+    """Add noise that is made from a seed; `snr_db` is power of the clip / power of the noise, dB.
 
-    Attributes:
-        color: `white` (equal power per Hz), `pink` (equal power per octave) or `hum` (mains of 50 Hz with harmonics).
-        snr_db: Power of the clip / power of the noise, dB.
+    It is `white` (equal power per Hz), `pink` (equal power per octave) or `hum` (mains of 50 Hz with harmonics).
     """
 
     color: Literal["white", "pink", "hum"]

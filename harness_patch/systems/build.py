@@ -73,12 +73,13 @@ def build_system(
     given = {stage.role: stage.pick(options) for stage in stages}
     correction = CorrectionOptions()
     if "ger" in given:
-        correction = _take_correction(given["ger"], setups["ger"])
+        own = {name: given["ger"].pop(name) for name in list_names(CorrectionOptions) & given["ger"].keys()}
+        correction = read_options(CorrectionOptions, own, engine=setups["ger"].engine, prefix=setups["ger"].prefix)
         if choose("asr", stages[0].model, given["asr"], setups["asr"]).gives_nbest:
             given["asr"].setdefault("nbest", NBEST)
-    own = {stages[-1].role: {"answer"}, "ger": list_names(CorrectionOptions)}
+    read_here = {stages[-1].role: {"answer"}, "ger": list_names(CorrectionOptions)}
     engines = [
-        _open(stage, given[stage.role], setups[stage.role], references, also=own.get(stage.role, ()))
+        _open(stage, given[stage.role], setups[stage.role], references, also=read_here.get(stage.role, ()))
         for stage in stages
     ]
     engine = _combine(engines, correction)
@@ -100,12 +101,6 @@ def _refuse_unknown(options: Mapping[str, Any], stages: Sequence[Stage]) -> None
             "no such model argument",
             f"options begin with their stage, {' or '.join(prefixes)}, such as {prefixes[-1]}dtype=bfloat16",
         )
-
-
-def _take_correction(given: dict[str, Any], setup: Setup) -> CorrectionOptions:
-    """Return the options of a corrector that the system reads itself, and remove them from the given ones."""
-    own = {name: given.pop(name) for name in list_names(CorrectionOptions) & given.keys()}
-    return read_options(CorrectionOptions, own, engine=setup.engine, prefix=setup.prefix)
 
 
 def _open(

@@ -45,7 +45,7 @@ class CorrectedRecognizer(ASREngine):
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         """Return transcripts with the recognizer's coverage, its hypotheses, and their provenance."""
         responses = self.asr.transcribe(clips)
-        hypotheses = [_distinct(response.hypotheses or (response.text,)) for response in responses]
+        hypotheses = [tuple(dict.fromkeys(response.hypotheses or (response.text,))) for response in responses]
         with_words = [i for i, texts in enumerate(hypotheses) if any(map(str.split, texts))]
         limits = {i: self._limit(clips[i], max(hypotheses[i], key=len)) for i in with_words}
         prompts = {
@@ -89,7 +89,3 @@ class CorrectedRecognizer(ASREngine):
         limit = {"max_gen_toks": self.max_gen_toks} if self.max_gen_toks else by_length
         corrector = {**self.ger.describe(), "prompt_version": PROMPT_VERSION, "do_sample": False, **limit}
         return {**self.asr.describe(), "corrector": corrector}
-
-
-def _distinct(texts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(texts))

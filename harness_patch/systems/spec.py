@@ -19,12 +19,10 @@ LETTER = "letter"
 
 
 class Stage(NamedTuple):
-    """Describe one stage of a system.
+    """Describe one stage of a system, with its engine and the model for it; the model may be empty.
 
-    Attributes:
-        role: `asr`, `ger` (the corrector), `llm`, `audio` (end to end), or `control` (a system without stages).
-        engine: Name in the registry; for a text stage also the name of a model type of lm-eval.
-        model: Name of the model for the engine; empty for an engine without models.
+    Its role is `asr`, `ger` (the corrector), `llm`, `audio` (end to end), or `control` (a system without stages). The
+    engine of a text stage may also be a model type of lm-eval.
     """
 
     role: str

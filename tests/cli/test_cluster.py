@@ -86,6 +86,8 @@ def test_hours_are_those_of_the_missing_rows_at_the_measured_speed():
     assert (asr["rows"], asr["cached"], asr["audio"], asr["hours"]) == (10, 10, 0.0, 0.0)
     assert llm["stage"].startswith("llm") and (llm["audio"], llm["hours"]) == (1.5, 3.0)
     assert [row["hours"] for row in describe_left(system, inventory, {})] == [0.0, None]
+    judged = SystemWork("a", "a", [StageCount("judge", 4, 1)], complete=False)
+    assert [(row["audio"], row["hours"]) for row in describe_left(judged, inventory, speeds)] == [(None, None)]
 
 
 def test_the_work_of_a_plan_is_printed_with_the_commands_that_follow(write, warm_processes):
@@ -150,6 +152,8 @@ def test_slurm_gets_one_array_that_may_be_requeued(write, slurm, one_look):
     again = launch(plan, "--on", "slurm")
     assert "siq: 0 shards started, 3 known" in again.stderr and "shard 1/3: running: waiting" in again.stderr
     assert len(slurm.joinpath("sbatch.calls").read_text().splitlines()) == 1
+    shard = ("eval", "letter:B", "--tasks", "siq_demo_apply", "-o", "out", "--shard", "1/3")
+    assert refusal(*shard).startswith("no --limit: shards in out have --limit 2; give the options that they have")
 
 
 def test_shards_with_other_options_than_those_that_run_are_one_line(write, slurm, one_look):

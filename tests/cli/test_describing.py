@@ -10,7 +10,7 @@ import pytest
 from huggingface_hub import constants
 from typer.testing import CliRunner
 
-from speechiq.cli import probes
+from speechiq.cli import doctor
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.registry import KINDS, list_backends
@@ -89,7 +89,7 @@ def test_norms_of_a_file_are_shown_and_others_refused(tmp_path):
 
 @pytest.fixture
 def no_network(monkeypatch):
-    monkeypatch.setattr(probes, "find_hub_fault", lambda patience: "no answer")
+    monkeypatch.setattr(doctor, "find_hub_fault", lambda patience: "no answer")
 
 
 def test_the_doctor_examines_everything_and_shows_no_key(no_network, endpoint_key, monkeypatch, tmp_path):
@@ -119,17 +119,17 @@ def test_a_cache_that_cannot_be_written_is_an_error_with_its_fix(no_network, mon
 
 def test_packages_that_are_missing_or_untested_have_a_fix(monkeypatch):
     versions = {"torch": None, "lm-eval": "9.9"}
-    monkeypatch.setattr(probes, "find_version", lambda package: versions.get(package, "0"))
-    found = {each.name: each for each in probes.find_packages()}
+    monkeypatch.setattr(doctor, "find_version", lambda package: versions.get(package, "0"))
+    found = {each.name: each for each in doctor.find_packages()}
     assert found["torch"].state == "error" and found["torch"].fix == "pip install 'torch<3,>=2.9'"
     assert found["lm-eval"].state == "note" and "9.9, tested" in found["lm-eval"].detail
 
 
 def test_a_hub_that_never_answers_is_not_waited_for(monkeypatch, silent_server):
-    monkeypatch.setattr(probes, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(doctor, "PATIENCE_S", 0.05)
     monkeypatch.setattr(constants, "ENDPOINT", silent_server)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    (finding,) = probes.find_hub()
+    (finding,) = doctor.find_hub()
     assert finding.state == "note" and finding.detail == f"{silent_server} does not answer within 0.05 s"
 
 
@@ -138,6 +138,6 @@ def test_a_damaged_demo_model_is_found(monkeypatch, tmp_path):
     folder = tmp_path / "models" / "whisper-base"
     folder.mkdir(parents=True)
     folder.joinpath("source.txt").write_text("other==1 sha256:0\n")
-    found = {each.name: each for each in probes.find_models()}
+    found = {each.name: each for each in doctor.find_models()}
     assert found["demo:whisper-base"].detail == "made from other packages than this version uses"
     assert found["demo:whisper-tiny.en"].detail == "not fetched"

@@ -260,7 +260,9 @@ def test_controls_run_from_end_to_end(demo_models, warm_processes, tmp_path):
     assert [line.partition(" clips")[0] for line in lines[1:4]] == [
         f"# siq_demo_{level}: {number} docs, 2" for level, number in docs.items()
     ]
-    assert lines[4:7] == [f"# {letter}: runs no model" for letter in LETTERS]
+    assert [line.rpartition(" of")[0][:-1] for line in lines[4:7]] == [
+        f"# {each}: cached: embedder " for each in LETTERS
+    ]
     assert [line.split()[0] for line in lines[7:]] == ["lm_eval"] * 3
     assert not list(tmp_path.iterdir())
     done = siq_eval(*LETTERS, *options)
@@ -312,7 +314,7 @@ def test_a_dry_run_shows_what_the_cache_has(tiny_cascade, warm_processes, tmp_pa
     assert ": cached: asr 0 of 1 rows; later rows are not counted yet" in before.stdout, before.stderr
     assert siq_eval(*command).exit_code == 0
     after = siq_eval(*command, "--dry-run")
-    assert ": cached: asr 1 of 1 rows, text 6 of 6 rows\n" in after.stdout, after.stderr
+    assert ": cached: asr 1 of 1 rows, text 6 of 6 rows, embedder 4 of 4 rows\n" in after.stdout, after.stderr
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ import pytest
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
-from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch import processes
 from tests.cli.test_eval import instant  # noqa: F401  (a fixture)
 from tests.commands import refusal, siq
@@ -57,6 +56,33 @@ def test_a_shard_runs_finished_systems_too_and_records_none(instant, tmp_path): 
     assert before == {file: file.read_bytes() for file in tmp_path.glob("*.json")}
 
 
+@pytest.mark.parametrize(
+    "arguments, line",
+    [
+        (("good", "--limit", "3"), "--limit 3: shards in {} have --limit 2; give the options that they have, name"),
+        (("good",), "no --limit: shards in {} have --limit 2"),
+        (("good,llm_answer=argmax", "--limit", "2"), "good,llm_answer=argmax: shards in {} have good; give"),
+        (
+            ("good", "--limit", "2", "--metadata", "subset=all"),
+            "--metadata subset=all: shards in {} have no --metadata",
+        ),
+    ],
+)
+def test_a_shard_with_other_options_than_the_others_is_one_line(instant, tmp_path, arguments, line):  # noqa: F811
+    siq("eval", "good", "-o", tmp_path, "--limit", "2", "--shard", "1/2")
+    again = ("eval", *arguments, "-o", tmp_path, "--shard", "2/2")
+    assert refusal(*again).startswith(line.format(tmp_path)) and instant == ["good"]
+    siq("eval", "fair", "-o", tmp_path, "--limit", "2", "--shard", "1/2", "--metadata", "condition=white@10dB")
+    siq(*again, "--force")
+    assert len(instant) == 3 and len([*tmp_path.glob("shards/*.json")]) == 1
+
+
+def test_a_record_of_shards_that_is_damaged_is_one_line(instant, tmp_path):  # noqa: F811
+    siq("eval", "good", "-o", tmp_path, "--shard", "1/2")
+    next(tmp_path.glob("shards/*.json")).write_text("{")
+    assert "json: cannot be read" in refusal("eval", "good", "-o", tmp_path, "--shard", "2/2")
+
+
 def test_the_log_of_a_shard_shows_how_far_it_is(instant, tmp_path, monkeypatch):  # noqa: F811
     assert "transcribing, 1 of 2" not in CliRunner().invoke(app, ["eval", "good", "-o", str(tmp_path)]).stderr
     monkeypatch.setattr("speechiq.cli.evaluation.runs.PERIOD_S", -1.0)
@@ -81,6 +107,8 @@ def test_shards_and_the_run_that_collects_them(tiny_cascade, warm_processes, tmp
     command += ("-o", tmp_path / "out")
     assert siq(*command, "--shard", "1/3", "--dry-run").startswith("# 1 system x 1 task: ")
     assert siq(*command, "--shard", "1/3") == ""
+    error = refusal(*command, "--limit", "4", "--require-cached")
+    assert "the response cache (--limit 4, but shards in" in error and "have --limit 3); compute" in error
     error = refusal(*command, "--require-cached")
     assert "of 3 rows of stage asr are not in the response cache; compute them, by the same command with --sh" in error
     partly = CliRunner().invoke(app, [*map(str, command)])
@@ -94,5 +122,6 @@ def test_what_is_missing_after_the_answers_is_refused_too(tiny_cascade, warm_pro
     command = ("eval", tiny_cascade.spec, "--limit", "1", "--tasks", "siq_demo_understand", "-o", tmp_path / "out")
     command += ("--metadata", f"embedder={tiny_cascade.llm}")
     assert siq(*command, "--stages", "asr") == ""
-    error = CliRunner().invoke(app, [*map(str, command), "--require-cached"]).exception
-    assert isinstance(error, SpeechIQError) and "stage embed: " in str(error) and "--stages embed" in str(error)
+    assert "4 of 4 rows of stage embed are not in the response cache" in refusal(*command, "--require-cached")
+    assert siq(*command, "--stages", "embed") == ""
+    assert "embedder 4 of 4 rows\n" in siq(*command, "--dry-run")
