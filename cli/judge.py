@@ -183,7 +183,7 @@ def agree(
     say_warnings([*suites_a.warnings, *suites_b.warnings])
     agreements = inter_judge.compare(suites_a, suites_b, draws=bootstrap, seed=0, allow_mismatch=allow_mismatch)
     tasks = [task for found in (suites_a, suites_b) for group in found.tasks.values() for task in group]
-    records = [agreement.record for agreement in agreements]
-    content = {"agreements": records, "draws": bootstrap, "seed": 0}
+    content = {"agreements": agreements, "draws": bootstrap, "seed": 0}
     grid = inter_judge.as_grid(agreements, bootstrap, 0)
-    publish(Publication("speechiq-inter-judge-agreement", [grid], content, records), outputs, [runs_a, runs_b], tasks)
+    publication = Publication("speechiq-inter-judge-agreement", [grid], content, agreements)
+    publish(publication, outputs, [runs_a, runs_b], tasks)
