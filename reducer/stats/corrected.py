@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,44 +22,34 @@ from speechiq.reducer.stats.proportion import wilson
 ROUNDING = 1e-9
 
 
-class Corrected(NamedTuple):
-    """Hold the mean score of `answers` answers, as the judge gave it and corrected by a person's scores.
-
-    The corrected mean is undefined without any score of the person, and its interval for answers of one clip.
-    """
-
-    judge: float
-    mean: Estimate
-    answers: int
-
-
 def correct(
     judge: np.ndarray,
     person: np.ndarray,
     clips: Sequence[Hashable],
     bounds: tuple[float, float] = (-math.inf, math.inf),
     clusters: Mapping[Any, str] = NO_CLUSTERS,
-) -> Corrected:
+) -> Estimate:
     """Return the judge's mean score, corrected by a person's scores (NaN for an answer without one).
+
+    It is undefined without any score of the person, and its interval for answers of one clip.
 
     The variance is that of the sum over clips, or `clusters` of clips, of each answer's part in the estimate. So the
     answers of a clip may depend on each other, and the answers that the person scored count in both means, as they are
     part of both. If all parts agree, each clip or cluster that the person scored counts as one answer
     (`proportion.wilson`). The interval ends at the bounds of the score.
 
-    >>> correct(np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0, 0.0]), "abcd").mean.value
+    >>> correct(np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0, 0.0]), "abcd").value
     0.25
     """
     from scipy.special import stdtrit
 
     scored = ~np.isnan(person)
-    mean = float(judge.mean())
     if not scored.any():
-        return Corrected(mean, UNDEFINED, len(judge))
+        return UNDEFINED
     names = [str(name) for name in clips]
     clip = number_clusters(names, clusters)
     gap = person[scored] - judge[scored]
-    value = mean + float(gap.mean())
+    value = float(judge.mean()) + float(gap.mean())
     parts = _parts(judge, clip)
     parts[scored] += _parts(gap, clip[scored])
     seen, seen_clips = len(np.unique(clip[scored])), len({*np.array(names)[scored]})
@@ -70,7 +60,7 @@ def correct(
     if half < ROUNDING and math.isfinite(span):
         ends = wilson(np.full(seen, (value - bounds[0]) / span), np.ones(seen), seen_clips)
         low, high = (bounds[0] + span * float(end) for end in ends)
-    return Corrected(mean, Estimate(value, low, high, int(scored.sum()), seen, clips=seen_clips), len(judge))
+    return Estimate(value, low, high, int(scored.sum()), seen, clips=seen_clips)
 
 
 def _parts(values: np.ndarray, clip: np.ndarray) -> np.ndarray:

@@ -145,8 +145,8 @@ def _compare(
         judge[scored], person[scored], clips[scored].tolist(), clusters, draws=draws, seed=seed
     )._asdict()
     corrected = correct(judge, person, clips.tolist(), rubric.scale, clusters)
-    counts = {"answers": corrected.answers, "scored": corrected.mean.n}
-    return counts | numbers | {"judge": corrected.judge, "corrected": corrected.mean}
+    counts = {"answers": len(judge), "scored": corrected.n}
+    return counts | numbers | {"judge": float(judge.mean()), "corrected": corrected}
 
 
 def _confuse(points: np.ndarray) -> tuple[list[int], np.ndarray]:
