@@ -27,7 +27,6 @@ class JudgedDoc(msgspec.Struct):
     id: str | int | float
     question: str
     answer: str = ""
-    accepted: tuple[str, ...] = ()
     checklist: Any = ""
     audio: Any = None
     cluster: str | int | float | None = None

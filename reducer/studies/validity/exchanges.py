@@ -31,7 +31,6 @@ class Exchange(NamedTuple):
     Attributes:
         question: What was asked; for an assistant, the query itself.
         reference: The reference of the clip.
-        transcript: The system's transcript; empty if the runs do not have it.
         right: The right answer; empty if there is none.
         from_reference: The answer of the same language model to the reference.
         from_transcript: The answer to the transcript.
@@ -40,7 +39,6 @@ class Exchange(NamedTuple):
     key: Key
     question: str
     reference: str
-    transcript: str
     right: str
     from_reference: str
     from_transcript: str
@@ -71,7 +69,6 @@ def read_exchanges(tables: Tables) -> list[Exchange]:
     written = read_written(task for task in answering if OPTION not in task.signs)
     free = {(system, item[0]) for system, item in written}
     written |= {key: answer for key, answer in chosen.items() if (key[0], key[1][0]) not in free}
-    transcripts = read_written(task for task in tables.tasks if not answers(task))
     exchanges = []
     for key, answer in sorted(written.items()):
         system, item = key
@@ -82,9 +79,7 @@ def read_exchanges(tables: Tables) -> list[Exchange]:
                 f"{gold[system]!r} did not answer {'/'.join(item)}, which {system!r} did",
                 fix="run both on the same tasks with the same --limit",
             )
-        spoken = transcripts.get((system, item[:1]))
-        transcript = spoken.text if spoken else ""
-        texts = (answer.question, answer.reference, transcript, answer.right, from_reference.text, answer.text)
+        texts = (answer.question, answer.reference, answer.right, from_reference.text, answer.text)
         exchanges.append(Exchange(key, *texts))
     return exchanges
 
