@@ -9,11 +9,12 @@ import typer
 
 from speechiq.cli.commands import examples
 from speechiq.cli.options import AllowMismatch, Force, Runs, Samples, output_option, say_warnings, split_names
-from speechiq.cli.scoring.options import Metrics, Weights, read, read_set
+from speechiq.cli.scoring.options import Metrics, Weights
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import choose_levels
 from speechiq.reducer.scores.ranking import rank
+from speechiq.reducer.scores.siq_systems import read_systems
 from speechiq.reducer.studies import correlated
 from speechiq.reducer.studies.learned import count_learned
 from speechiq.reducer.studies.references import CLEANED, LEVEL, as_grid, compare_references
@@ -45,7 +46,8 @@ def correlate(
     """
     outputs = list_outputs(output, ("json", "csv"), force)
     siq.check_rule(weights or siq.DEFAULT_RULE)
-    systems = read(runs, read_set(None), allow_mismatch, levels=choose_levels(split_names(metrics), None))
+    systems, warnings = read_systems(runs, allow_mismatch, levels=choose_levels(split_names(metrics), None))
+    say_warnings(warnings)
     columns = correlated.read_ranks(ranks, [system.name for system in systems])
     scoreboard = rank(systems, rule=weights or siq.DEFAULT_RULE, allow_mismatch=allow_mismatch)
     say_warnings([scoreboard.remarks.no_siq] if scoreboard.remarks.no_siq else [])
@@ -75,7 +77,8 @@ def references(
     """
     outputs = list_outputs(output, ["json"], force)
     levels = choose_levels(split_names(metrics), LEVEL)
-    systems = read(runs, read_set(None), allow_mismatch, levels=levels)
+    systems, warnings = read_systems(runs, allow_mismatch, levels=levels)
+    say_warnings(warnings)
     rates = compare_references(systems, bootstrap)
     sets = {row.dataset: row.dataset + CLEANED for row in rates}
     learned = count_learned(systems, sets, LEVEL, split_names(clean), draws=bootstrap)

@@ -25,7 +25,6 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import LEVELS
-from speechiq.reducer.scores.scale import DEFAULT_RULE, check_rule
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.stats.grid import Grid
 from speechiq.reducer.studies.comparison import SIQ
@@ -89,7 +88,6 @@ def compare(
     """
     outputs = list_outputs(output, ["json"], force)
     measures, columns = _split_metrics(metrics, levels=levels, weights=weights, norms=norms_file, exclude=exclude)
-    check_rule(weights or DEFAULT_RULE)
     norms = read_norms(norms_file, weights)
 
     options = ScoringOptions(weights, norms, read_set(exclude), allow_mismatch, draws=bootstrap)
@@ -123,10 +121,6 @@ def compare(
 
 def _split_metrics(metrics: str | None, **others: object) -> tuple[list[str], list[str]]:
     """Return the columns of levels, `LEVEL=COLUMN`, and the columns to compare as they are; one of the two is empty.
-
-    Args:
-        metrics: What `--metrics` names.
-        others: Options that columns alone exclude.
 
     Raises:
         SpeechIQError: Both forms are mixed, or an option does not fit columns alone.

@@ -17,7 +17,6 @@ from speechiq.core.files.checksummed import shorten
 from speechiq.core.files.page import Page
 from speechiq.core.files.plain import check_output, refuse_same
 from speechiq.reducer.runs.run_record import read_speeds
-from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.levels import SUITE
 from speechiq.reducer.scores.norms import build, write
@@ -83,7 +82,6 @@ def score(
     if save_norms is not None:
         refuse_same([save_norms, *(file.path for file in outputs)])
         check_output(save_norms, force, ADVICE_FILE)
-    siq.check_rule(weights or siq.DEFAULT_RULE)
     norms = read_norms(norms_file, weights)
     _refuse_pairs(norms_file, group_by, save_norms, levels)
     by_dataset = group_by == DATASET
