@@ -58,12 +58,9 @@ def _study(suite: str, systems: list[System], draws: int, seed: int, norms: Norm
     measures, without = measure(pool, runs, suite, draws, seed, _scale_of(norms, pool) if is_siq(suite) else None)
     curves = [curve for measured in measures for curve in draw_curves(measured, series, runs)]
     crossings = [crossing for measured in measures for crossing in find_crossings(measured, series, runs)]
-    caution = caution_of_raw(*pool.smallest) if draws else None
-    notes = [without, *caution_lines(caution)]
+    notes = [without] * bool(without) + caution_lines(caution_of_raw(*pool.smallest) if draws else None)
     drawn = Clips.of(pool)
-    return Robustness(
-        suite, curves, crossings, len(drawn.names), drawn.cluster_count, draws, [note for note in notes if note]
-    )
+    return Robustness(suite, curves, crossings, len(drawn.names), drawn.cluster_count, draws, notes)
 
 
 def _scale_of(norms: Norms | None, pool: ScoreMatrix) -> Scale | None:
