@@ -52,11 +52,7 @@ def check_part(shard: tuple[int, int] | None, require_cached: bool) -> None:
 
 
 def check_cached(inventory: Inventory, require_cached: bool) -> None:
-    """Say which rows of stages that were begun are missing in the response cache; refuse them if all are required.
-
-    Raises:
-        SpeechIQError: Naming the first system with missing rows.
-    """
+    """Say which rows of stages that were begun are missing in the response cache; refuse them if all are required."""
     for system in inventory.systems:
         for stage in system.stages:
             missing = stage.rows - stage.cached

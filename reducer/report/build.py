@@ -119,11 +119,7 @@ def pack_clips(study: Study, shown: Mapping[str, Any]) -> dict[str, Markup]:
 
 
 def render_suites(suites: Sequence[SuitePage], command: str = "", sections: Sequence[Section] = ()) -> Page:
-    """Return the page of suites without SIQ.
-
-    Args:
-        suites: As `suite.gather` returns them.
-    """
+    """Return the page of suites without SIQ."""
     names = ", ".join(suite.suite for suite in suites)
     tasks = systems.list_tasks(system for suite in suites for system in suite.scoreboard.systems)
     shown = {"title": f"{'Suite' if len(suites) == 1 else 'Suites'} {names}", "sections": {}, "data": {"charts": {}}}

@@ -131,9 +131,7 @@ class MeasuredGroups(NamedTuple):
 def split_groups(systems: Sequence[System], field: str) -> list[MeasuredGroups]:
     """Return the systems with their groups by a field, for each measure by itself: its items have a common mean.
 
-    Args:
-        systems: Scored on the same items.
-        field: One of `group_by`, such as `noise`; categories without it do not count.
+    Categories without the field do not count.
 
     Raises:
         SpeechIQError: Two systems have an item in different groups.

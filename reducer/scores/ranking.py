@@ -37,7 +37,6 @@ def rank(
     X and Z are NaN as well.
 
     Args:
-        systems: As `read_tasks` returns them.
         suite: Name of the suite; only SIQ has a scale.
         rule: Rule of the level weights, as for `scale.share_out`; norms have their own.
         norms: Norms to score on; None makes the systems their own reference population.

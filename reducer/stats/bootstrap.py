@@ -102,11 +102,9 @@ def resample(
     """Compute a statistic on all items and in draws of clusters.
 
     Args:
-        statistic: As described above.
         clips: The clip of each item, at least one.
         clusters: Clip -> its cluster, for clips that share one; a draw takes whole clusters.
         draws: Number of draws; 0 leaves the interval out.
-        seed: Equal seeds give equal draws.
 
     Raises:
         SpeechIQError: Too few draws.

@@ -164,10 +164,6 @@ def count_ways(counts: Sequence[int]) -> int:
 def score_groups(scoreboard: Scoreboard, field: str) -> list[GroupScores]:
     """Score the groups of items by a field, and compare each pair, for each measure by itself.
 
-    Args:
-        scoreboard: The scores of all items, with the number of draws.
-        field: One of `scoreboard.fields`.
-
     Raises:
         SpeechIQError: There is only one group, no group has two clusters, or two systems have an item in different
             groups.

@@ -36,7 +36,6 @@ def compare_metrics(pairs: Sequence[Pair], metrics: Sequence[str], options: Scor
     Intervals are percentiles of the draws.
 
     Args:
-        pairs: The two systems, once for each suite.
         metrics: Columns of the sample rows whose direction is known; those of questions are averaged by clip.
     """
     if not options.allow_mismatch:

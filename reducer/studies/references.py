@@ -97,12 +97,7 @@ def _compare(system: System, draws: int, seed: int) -> Iterator[ReferenceErrors]
 def as_grid(
     rows: Sequence[ReferenceErrors], unit: str, learned: Mapping[tuple[str, str], LearnedErrors] = NONE_LEARNED
 ) -> Grid:
-    """Return a grid with one row per set and system.
-
-    Args:
-        unit: Unit of the error rates, such as `WER %`.
-        learned: (set, system) -> how often it writes the original's words, as `count_learned` returns it.
-    """
+    """Return a grid with one row per set and system; `learned` is as `count_learned` returns it."""
     columns = [
         Column("dataset", "Set"),
         Column("system", "System"),

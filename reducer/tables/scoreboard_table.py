@@ -40,7 +40,6 @@ def as_grid(scoreboard: Scoreboard, part: str = "", notes: Iterable[str] | None 
     """Return the scores of all systems over their 95 % intervals, or over Z if the suite is on a scale.
 
     Args:
-        scoreboard: The scores.
         part: The part of the suite, such as a data set, if the grid is about one.
         notes: Lines below the grid; None takes those of `caption`.
     """

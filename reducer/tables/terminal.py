@@ -41,8 +41,6 @@ def print_grid(grid: Grid, console: Console | None = None, explain: bool = True)
     row; these follow, one row per line. Notes break between words only.
 
     Args:
-        grid: What is printed.
-        console: Where; None takes a new one.
         explain: Whether all notes are printed, or at most `MOST_NOTES`.
     """
     console = console or open_console()

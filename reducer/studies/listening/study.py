@@ -97,10 +97,7 @@ def compare(system: str, category: Category, runs: Mapping[str, System], draws: 
     """Compare the runs of one system in one category.
 
     Args:
-        system: Name of the system alone.
-        category: The only category of the runs.
         runs: `audio` and each variant that was run -> the scores.
-        draws: Draws of the intervals; 0 leaves them out.
 
     Raises:
         SpeechIQError: The runs differ in more than the variant, or share no item.
