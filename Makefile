@@ -12,7 +12,7 @@ WORKERS ?= 3
 # A thread a worker. Each worker and each process that a test starts reads compiled files, and writes them where a
 # machine does not keep them otherwise.
 TEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest
-BENCHMARKS := hand_overs prepare_subset score_scale startup stage_memory growth long_form decoding resume \
+BENCHMARKS := hand_overs prepare_subset score_scale startup stage_memory growth long_form decoding resume shards \
 	suite_vs_request_at_a_time suite_vs_limit report_size
 
 # Rows of the demo's systems: what `make demo` computed is not computed again by the documentation and the tests.
@@ -87,8 +87,9 @@ bench: $(WORKSHOP)  ## ratios, two ways of one work in one run
 	for name in $(BENCHMARKS); do \
 		$(BIN)/python benchmarks/$$name.py || exit 1; done
 
-bench-kills: $(WORKSHOP)  ## twenty runs killed at random moments
+bench-kills: $(WORKSHOP)  ## runs and shards killed at random moments
 	$(BIN)/python benchmarks/resume.py --kills 20
+	$(BIN)/python benchmarks/shards.py --kills 10
 
 bench-coverage: $(WORKSHOP)  ## how often intervals hold the true score; after `make demo`
 	$(BIN)/python benchmarks/coverage.py --clips 5 10 14 20 30 50 100 200 800 --runs runs/demo

@@ -1,7 +1,5 @@
 """Draw scoreboards and comparisons as plotly figures."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """List the commands of `siq`, and import each one when it is called."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -21,12 +19,7 @@ Function = TypeVar("Function", bound=Callable[..., None])
 
 
 class Entry(NamedTuple):
-    """Hold a command.
-
-    Attributes:
-        place: `MODULE:FUNCTION` below `speechiq.cli`; empty for a group of commands.
-        help: First sentence of the function's docstring, or the help of the group.
-    """
+    """Hold a command: its place, `MODULE:FUNCTION` below `speechiq.cli` (empty for a group), and its help."""
 
     place: str
     help: str
@@ -35,6 +28,8 @@ class Entry(NamedTuple):
 #: Words after `siq` -> the command; those of a group follow it.
 COMMANDS = {
     "eval": Entry("evaluation.command:evaluate", "Run systems, print their ranking and write a report."),
+    "plan": Entry("cluster.plan:plan", "Show which work of a plan is left, and about how many hours it takes."),
+    "launch": Entry("cluster.launch:launch", "Run the shards of a plan as jobs, and show how far each is."),
     "run": Entry("main:run", "Run lm_eval with this suite; takes all options of `lm_eval run`."),
     "demo": Entry("", "Fetch the models of the demo, and run it."),
     "demo fetch": Entry("demo:fetch", "Fetch the demo's models (370 MB, once) and convert them."),
@@ -71,6 +66,7 @@ COMMANDS = {
     "data speak": Entry("data.speak:speak", "Speak texts and write a data set of them."),
     "data questions": Entry("data.questions:write", "Write three questions per clip from its reference."),
     "data check": Entry("data.check:check", "Check a question file, or whether the sources of data sets exist."),
+    "data croissant": Entry("data.questions:croissant", "Describe a question file in Croissant, for data set search."),
     "paper": Entry("", "Reproduce analyses of the SpeechIQ paper."),
     "paper questions": Entry("data.questions:join", "Join released questions to the clips of a data set."),
     "paper correlate": Entry("paper:correlate", "Correlate SIQ and metrics with ranks by people."),
@@ -86,7 +82,7 @@ COMMANDS = {
 }  # fmt: skip
 #: Heading in `siq --help` -> the commands below it.
 PANELS = {
-    "Run": ("eval", "run", "demo"),
+    "Run": ("eval", "run", "demo", "plan", "launch"),
     "Score": ("score", "compare", "judge", "study", "publish"),
     "Prepare": ("list", "data", "paper"),
     "Machine": ("doctor", "store"),

@@ -1,7 +1,5 @@
 """Define `siq demo`: fetch the demo's models, and run the demo."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 from typing import Annotated

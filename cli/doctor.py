@@ -1,7 +1,5 @@
 """Define `siq doctor`: examine this machine and say what would fail."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """Define `siq judge`: judge stored answers again, check the judge by scores of persons, and compare two judges."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Annotated

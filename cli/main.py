@@ -1,7 +1,5 @@
 """Define the `siq` command: its start, its errors and its exit codes."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sys

@@ -1,7 +1,5 @@
 """Define the options that several commands of `siq` share; each has one meaning in all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """Define `siq paper correlate` and `siq paper references`, analyses of the SpeechIQ paper."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

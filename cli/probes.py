@@ -1,7 +1,5 @@
 """Examine this machine for `siq doctor`: devices, packages, caches, keys, models and the hub."""
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil
@@ -33,12 +31,7 @@ SETTINGS = ("SIQ_CACHE", VARIABLE, "SIQ_TASKS", "OPENAI_BASE_URL", "HF_HOME", "H
 
 
 class Finding(NamedTuple):
-    """Hold the result of one examination.
-
-    Attributes:
-        fix: What the user can do; empty if nothing is needed.
-        is_error: Whether nothing runs without the fix; otherwise only some uses need it.
-    """
+    """Hold the result of an examination; `fix` may be empty, and without that of an error nothing runs."""
 
     name: str
     detail: str

@@ -1,7 +1,5 @@
 """Define `siq store`: list, remove and exchange what runs have computed (the response cache)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -122,7 +120,7 @@ def merge(
 
 def _require_store() -> Path:
     if (folder := store_folder()) is None:
-        raise SpeechIQError("SIQ_STORE=off", "there is no response cache", "set it to a folder, or leave it unset")
+        raise SpeechIQError("SIQ_STORE=off", "the response cache is off", "set it to a folder, or leave it unset")
     return folder
 
 

@@ -1,7 +1,5 @@
 """Print tables of texts, and JSON, for commands that describe what exists."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any

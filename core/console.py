@@ -1,7 +1,5 @@
 """Print to the terminal; lines may contain text of a file, an endpoint or a model and are made printable first."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Define the error that users see, and print it in one line."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from traceback import walk_tb

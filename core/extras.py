@@ -1,7 +1,5 @@
 """Say how to install a missing package, by names that pip finds however speechiq was installed, or a program."""
 
-from __future__ import annotations
-
 #: Package -> the extra of `setup.cfg` that installs it.
 EXTRAS = {
     "bitsandbytes": "quantization",
@@ -11,6 +9,7 @@ EXTRAS = {
     "openai": "endpoints",
     "peft": "peft",
     "pocketsphinx": "demo",
+    "submitit": "launch",
     "wordfreq": "rare-words",
 }
 #: Program -> the command that installs it.

@@ -1,7 +1,5 @@
 """Handle ids of clips: `DATASET/NAME`, and how files that people write may name a clip."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any

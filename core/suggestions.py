@@ -1,7 +1,5 @@
 """Suggest the known name that is closest to one that a user mistyped."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from difflib import get_close_matches
 

@@ -1,7 +1,5 @@
 """Count expensive work in this process, which makes work done twice visible, and measure its speed."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator

@@ -10,8 +10,6 @@ keys and values in the layers of a cache (_shared/prefill), `get_audio_features`
 (_shared/encodings, core/checkpoints). The same contract tests cover it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ The key of a row has everything that the row depends on in addition to the engin
 continuations, the generation settings, and one seed per answer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Name languages by their codes, and say which are written without spaces between words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -9,10 +7,13 @@ from typing import Any
 import regex
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.suggestions import find_nearest
 from speechiq.engines._transformers import whisper_language_codes
 
 #: Key of metadata with the language of a data set, and the field of its docs that has it.
 KEY, FIELD = "language", "spoken_language"
+#: Key of metadata with the language of the prompt of Apply, and its value for that of the data set.
+PROMPT_LANGUAGE, OWN = "prompt_language", "own"
 #: Value of an option that follows the language of the data set, and the end of the description of such an option.
 AUTO, FOLLOWS = "auto", "without it, or with auto, that of the data set, else en"
 ENGLISH = "en"
@@ -29,21 +30,70 @@ _ALIKE = (
     ("tl", "fil"),
     ("jv", "jw"),
 )
+#: Code of three letters (ISO 639-2 and 639-3) -> that of two letters (ISO 639-1), for languages that have both.
+_SHORTER = {
+    long: short
+    for short, long in re.findall(
+        r"(\w+):(\w+)",
+        """
+    aa:aar ab:abk ae:ave af:afr ak:aka am:amh an:arg ar:ara as:asm av:ava ay:aym az:aze ba:bak be:bel bg:bul bi:bis
+    bm:bam bn:ben bo:bod br:bre bs:bos ca:cat ce:che ch:cha co:cos cr:cre cs:ces cu:chu cv:chv cy:cym da:dan de:deu
+    dv:div dz:dzo ee:ewe el:ell en:eng eo:epo es:spa et:est eu:eus fa:fas ff:ful fi:fin fj:fij fo:fao fr:fra fy:fry
+    ga:gle gd:gla gl:glg gn:grn gu:guj gv:glv ha:hau he:heb hi:hin ho:hmo hr:hrv ht:hat hu:hun hy:hye hz:her ia:ina
+    id:ind ie:ile ig:ibo ii:iii ik:ipk io:ido is:isl it:ita iu:iku ja:jpn jv:jav ka:kat kg:kon ki:kik kj:kua kk:kaz
+    kl:kal km:khm kn:kan ko:kor kr:kau ks:kas ku:kur kv:kom kw:cor ky:kir la:lat lb:ltz lg:lug li:lim ln:lin lo:lao
+    lt:lit lu:lub lv:lav mg:mlg mh:mah mi:mri mk:mkd ml:mal mn:mon mr:mar ms:msa mt:mlt my:mya na:nau nb:nob nd:nde
+    ne:nep ng:ndo nl:nld nn:nno no:nor nr:nbl nv:nav ny:nya oc:oci oj:oji om:orm or:ori os:oss pa:pan pi:pli pl:pol
+    ps:pus pt:por qu:que rm:roh rn:run ro:ron ru:rus rw:kin sa:san sc:srd sd:snd se:sme sg:sag si:sin sk:slk sl:slv
+    sm:smo sn:sna so:som sq:sqi sr:srp ss:ssw st:sot su:sun sv:swe sw:swa ta:tam te:tel tg:tgk th:tha ti:tir tk:tuk
+    tl:tgl tn:tsn to:ton tr:tur ts:tso tt:tat tw:twi ty:tah ug:uig uk:ukr ur:urd uz:uzb ve:ven vi:vie vo:vol wa:wln
+    wo:wol xh:xho yi:yid yo:yor za:zha zh:zho zu:zul
+    bo:tib cs:cze cy:wel de:ger el:gre eu:baq fa:per fr:fre hy:arm is:ice ka:geo mk:mac mi:mao ms:may my:bur nl:dut
+    ro:rum sk:slo sq:alb zh:chi
+    """,
+    )
+}
+#: How similar a known name or code must be to be suggested (`difflib` ratio).
+_SIMILAR = 0.7
 _CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
 
 
 def read_language(metadata: Mapping[str, Any]) -> str | None:
     """Return the code of the language of a data set without its region or script; None if it names none.
 
+    Codes of two letters are of ISO 639-1; those of three letters are for languages without one.
+
     >>> read_language({"language": "zh-Hant"}), read_language({"language": "German"}), read_language({})
     ('zh', 'de', None)
     """
-    code = metadata.get(KEY)
-    if code in (None, AUTO):
+    if (code := metadata.get(KEY)) in (None, AUTO):
         return None
-    if not isinstance(code, str) or not (_CODE.fullmatch(code) or code.lower() in whisper_language_codes()):
-        raise SpeechIQError(f"metadata.{KEY}", f"{code!r:.80} is not the code of a language", "write one such as de")
-    return code.partition("-")[0] if _CODE.fullmatch(code) else whisper_language_codes()[code.lower()]
+    text = str(code)
+    base = text.partition("-")[0]
+    if _CODE.fullmatch(text) and _is_code(base):
+        return base
+    if named := whisper_language_codes().get(text.lower()):
+        return named
+    near = _find_near(text)
+    fix = f"did you mean {near}?" if near else "write one such as de"
+    if code is False:
+        fix = "write 'no' in quotes, which YAML reads as false without them"
+    raise SpeechIQError(f"metadata.{KEY}", f"{text!r:.80} is not the code of a language", fix)
+
+
+def _is_code(base: str) -> bool:
+    """Return whether a code is of ISO 639-1, or of three letters for a language without a code of two."""
+    if len(base) == 2:
+        return base in _SHORTER.values() or list_alike(base) != (base,)
+    return base not in _SHORTER
+
+
+def _find_near(text: str) -> str | None:
+    """Return the code of the language that a user may have meant (`deu_Latn`, `DE`, `Germn`); None if none is near."""
+    start = re.split(r"[^a-z]", text.lower())[0]
+    codes = {**whisper_language_codes(), **_SHORTER, **{code: code for code in _SHORTER.values()}}
+    near = start if start in codes else find_nearest(start, codes, _SIMILAR) if len(start) > 2 else None
+    return near and codes[near]
 
 
 def list_alike(code: str) -> tuple[str, ...]:

@@ -1,7 +1,5 @@
 """Define the options of engines: records with types, limits and descriptions, read from model arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, NamedTuple, TypeVar
 

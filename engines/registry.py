@@ -4,8 +4,6 @@ The name of such an entry point is `KIND.ENGINE`, its object is the class of the
 the table `[project.entry-points."speechiq.engines"]` with the line `"asr.mine" = "my_package.mine:MyASR"`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points

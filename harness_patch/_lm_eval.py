@@ -8,8 +8,6 @@ One other file depends on an undocumented part of lm-eval: `siq_tasks/task.py`, 
 if the module `lm_eval.scorers` exists, because versions after 0.4.13 need another form of `metric_list`.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import os

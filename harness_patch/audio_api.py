@@ -1,7 +1,5 @@
 """Define `--model audio-api`: an audio model behind an OpenAI-compatible endpoint."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError

@@ -1,7 +1,5 @@
 """Adapt `lm_eval run` to speech: errors in one line, defaults that exist on this machine, hints, and its end."""
 
-from __future__ import annotations
-
 import argparse
 import atexit
 import functools

@@ -1,7 +1,5 @@
 """Define `--model hf-audio`: a speech system that answers the requests of lm-eval."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 Modules of speechiq are imported only then. If lm-eval reads entry points itself, it registers models and task folders.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points

@@ -5,8 +5,6 @@ The docs of all tasks are built, and each system gets all requests of a run, whi
 counts what the response cache has and ends. The result is the work of the run: tasks, clips, hours of audio, rows.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -112,8 +110,8 @@ def choose_clips(docs: Mapping[str, Sequence[Mapping[str, Any]]], limit: int | N
 def choose_shard(docs: Mapping[str, Sequence[Mapping[str, Any]]], samples: Samples, shard: Sequence[int]) -> Samples:
     """Return the docs of `samples` whose clip falls into a shard, `(number from 1, number of shards)`.
 
-    The digest of the clip's audio decides, so all tasks, systems and conditions on a clip are in one shard, whatever
-    the other clips are.
+    The digest of the clip's audio decides, so all tasks, systems and conditions on a clip are in one shard, also
+    with other clips beside it.
 
     >>> docs = {"remember": [{"id": f"x/{i}"} for i in range(6)]}
     >>> [choose_shard(docs, {}, (number, 2))["remember"] for number in (1, 2)]
@@ -131,7 +129,7 @@ def choose_shard(docs: Mapping[str, Sequence[Mapping[str, Any]]], samples: Sampl
 
 
 def _clip_digest(doc: Mapping[str, Any], name: str) -> str:
-    """Return the digest of a doc's clip, or of its id; `name` stands for a doc without either."""
+    """Return the digest of a doc's clip, or of its id; `name` replaces them in a doc without either."""
     audio = doc.get("audio")
     if isinstance(audio, Mapping) and "sha256" in audio:
         return content_sha256([audio["sha256"], audio.get("offset")])

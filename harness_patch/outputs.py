@@ -3,8 +3,6 @@
 If lm-eval cannot write a file, it only logs that, prints its table and exits with 0.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

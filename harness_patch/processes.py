@@ -1,7 +1,5 @@
 """Run systems with lm-eval, each in a process of its own, by the command that a user would type."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -47,7 +45,7 @@ class Settings(NamedTuple):
         samples: The docs that `limit` leaves, as `check` finds them; without them lm-eval counts docs.
         shard: Number (from 1) and count of the shards, if the response cache alone is filled for a share of the clips.
         stages: The stages that a shard computes (`stage_limits.STAGES`); empty for all.
-        require_cached: Whether a run refuses to compute what the response cache lacks.
+        require_cached: Whether a run refuses to compute rows that are missing in the response cache.
     """
 
     output: Path

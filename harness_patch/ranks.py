@@ -1,7 +1,5 @@
 """Share work among processes: one process does everything that concerns a clip."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, TypeVar

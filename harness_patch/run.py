@@ -1,7 +1,5 @@
 """Run the command line of lm-eval as `siq run` does: with help about speech systems, and without messages of git."""
 
-from __future__ import annotations
-
 import sys
 import textwrap
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ A shard needs no other process: rows depend neither on the process nor on the ba
 them computes nothing and writes what one process alone would write.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping

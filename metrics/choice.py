@@ -5,8 +5,6 @@ is the letter that most answers give; in a tie, the letter that got to its count
 vote is unparsed too, and the question does not count as answered correctly.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -18,10 +16,10 @@ from speechiq.metrics.columns import higher, lower, returns
 from speechiq.metrics.letters.options import LETTERS, UNPARSED
 from speechiq.metrics.letters.reading import parse_letter
 
-__all__ = ["LETTERS", "NONE_OF_THE_ABOVE", "STRICT", "UNPARSED", "Vote", "score", "vote"]
+__all__ = ["LETTERS", "NONE_OF_THE_ABOVE", "STRICT", "UNPARSED", "Vote", "list_options", "score", "vote"]
 
-#: The text of option (E).
-NONE_OF_THE_ABOVE = "None of the above"
+#: The text of option (E), and the item of a doc that has it in another language.
+NONE_OF_THE_ABOVE, NONE_OPTION = "None of the above", "none_option"
 #: How many of five answers must be right for `acc_strict`.
 STRICT = 3
 
@@ -43,6 +41,11 @@ def vote(letters: Sequence[str]) -> str:
     return winner
 
 
+def list_options(doc: Mapping[str, Any]) -> list[str]:
+    """Return the options of a question in the order of their letters, with (E) in the language of the prompt."""
+    return [*doc["options"], doc.get(NONE_OPTION, NONE_OF_THE_ABOVE)]
+
+
 class Vote(Filter):
     """Turn the answers to each question into `[vote, [letter, ...]]`, as a filter of lm-eval.
 
@@ -53,7 +56,7 @@ class Vote(Filter):
         """Return one `[vote, [letter, ...]]` per question."""
         voted = []
         for answers, doc in zip(resps, docs, strict=True):
-            options = [*doc["options"], NONE_OF_THE_ABOVE]
+            options = list_options(doc)
             letters = [reword(answer, parse_letter(answer, options)) for answer in answers]
             voted.append([vote(letters), letters])
         return voted

@@ -1,7 +1,5 @@
 """Declare the columns of a score function beside it: their names, directions and aggregations, such as `mean`."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar

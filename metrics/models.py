@@ -1,7 +1,5 @@
 """Load the models that metrics run, each once for equal settings, with the stage of the response cache for its rows."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Hashable, Mapping
 from functools import cache, lru_cache
@@ -51,7 +49,6 @@ def open_engine(
     """Return an engine on the device of this process, whose model is not yet loaded.
 
     Args:
-        options: Options of the engine, without a prefix.
         prefix: Prefix of the options, for errors.
         stage: Name of its rows in the response cache.
         also: Further options that are read elsewhere, for errors.

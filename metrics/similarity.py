@@ -8,8 +8,6 @@ similarity of a clip is the lower of the two cosines. An empty text is embedded 
 as empty brackets.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -19,7 +17,7 @@ from lm_eval.api.filter import Filter
 
 from speechiq.core.response import response_of
 from speechiq.metrics.columns import higher, returns
-from speechiq.metrics.distance.embedder import DEFAULT_EMBEDDER, OPTIONS, embed, read_embedding
+from speechiq.metrics.distance.embedder import DEFAULT_EMBEDDER, OPTIONS, embed, read_embedding, warn_unknown_script
 from speechiq.metrics.words.normalizer import prepare
 from speechiq.metrics.words.pairs import index_texts, pair_texts
 
@@ -86,6 +84,7 @@ def compute_cosines(
         for reference, hypothesis in pairs
     ]
     clips = names or [str(number) for number in range(len(pairs))]
+    warn_unknown_script([reference for reference, _ in pairs], name, dtype)
     owners, (references, hypotheses) = index_texts(prompted, [*clips] * len(PROMPTS))
     states = embed(list(owners), name, template, dtype, owners=owners)
     return cosine(states[hypotheses], states[references]).reshape(len(PROMPTS), -1).T

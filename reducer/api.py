@@ -1,7 +1,5 @@
 """Read, rank and compare systems and predict failure from Python, with the defaults of the commands."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Read the metadata of a run: the keys that its tasks read, and those that apply to one data set."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
@@ -49,13 +47,7 @@ def takes(*keys: str) -> Callable[[Loader], Loader]:
 
 
 def keys_of(loader: Any, task_type: Any, dataset: Any = None) -> frozenset[str] | None:
-    """Return the keys that a task reads, and each as `DATASET.KEY`; None if its loader does not declare any.
-
-    Args:
-        loader: `custom_dataset` of the task; a value that is not a function declares no keys.
-        task_type: Type of the task; an unknown one adds no keys.
-        dataset: Data set in the task's metadata.
-    """
+    """Return the keys that a task reads, and each as `DATASET.KEY`; None if its loader declares none."""
     declared = DECLARED.get(loader) if callable(loader) else None
     if declared is None:
         return None

@@ -1,7 +1,5 @@
 """Define the task class of the suite's YAMLs, which adds the loader's record to the metadata of the results file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
@@ -9,21 +7,24 @@ from typing import Any
 from lm_eval.api.task import ConfigurableTask
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.engines.languages import PROMPT_LANGUAGE, read_language
 from speechiq.metrics.columns import columns_of
 from speechiq.metrics.judge.free_answers import check_docs
 from speechiq.metrics.wording import SPREAD, worded
+from speechiq.metrics.words.identification import warn_other_language
 from speechiq.metrics.words.normalizer import refuse_lost_marks
 from speechiq.metrics.words.units import describe_measure, refuse_unspaced
+from speechiq.siq_tasks.catalog.task_files import INLINE, join_metadata, resolve_folder
 from speechiq.siq_tasks.conditions.apply import with_condition
 from speechiq.siq_tasks.conditions.listen import check_listen, with_listen
 from speechiq.siq_tasks.conditions.preset import PRESET, with_preset
 from speechiq.siq_tasks.conditions.variants import LISTEN
+from speechiq.siq_tasks.languages.prompts import write_prompt
 from speechiq.siq_tasks.loaders.docs import digest_content
 from speechiq.siq_tasks.metadata import CONDITION, expand_sets, for_dataset, keys_of, user_metadata
-from speechiq.siq_tasks.task_files import INLINE, join_metadata, resolve_folder
 from speechiq.siq_tasks.task_types import name_task_type
 
-REMEMBER = "remember"
+REMEMBER, APPLY = "remember", "apply"
 
 
 class SpeechTask(ConfigurableTask):
@@ -51,6 +52,10 @@ class SpeechTask(ConfigurableTask):
             measure, columns = describe_measure(metadata)
             metadata |= measure
             metrics = [*metrics, *(column.metric for column in columns)]
+        if name_task_type(metadata) == APPLY:
+            own["doc_to_text"] = write_prompt(own["doc_to_text"], metadata)
+        else:
+            metadata.pop(PROMPT_LANGUAGE, None)  # of a run, for the tasks of Apply in it
         self.has_spread = any(metric["metric"] == SPREAD for metric in metrics)
         super().__init__(config=own | {"metadata": metadata, "metric_list": _named_metrics(metrics)})
 
@@ -77,6 +82,8 @@ class SpeechTask(ConfigurableTask):
         if name_task_type(about) == REMEMBER:
             refuse_unspaced(docs.remove_columns("audio"))
             refuse_lost_marks(docs["text"], docs["normalizer"][0])
+            if language := read_language(about):
+                warn_other_language(docs["text"], language)
         self.dataset = {"test": docs}
         about |= {**loaded.record, "content_sha256": digest_content(docs)}
 

@@ -3,12 +3,11 @@
 The levels of SIQ are task types of the same name. A template names its `task_type`; without one it is the `level`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.engines.languages import PROMPT_LANGUAGE
 from speechiq.metrics.distance.embedder import OPTIONS, read_embedding
 from speechiq.metrics.distance.semantic import KEYS as DISTANCE_KEYS
 from speechiq.metrics.distance.semantic import read_distance
@@ -18,6 +17,7 @@ from speechiq.metrics.reply import scores as reply
 from speechiq.metrics.words.entities import check_entities
 from speechiq.metrics.words.normalizer import read_normalizer
 from speechiq.metrics.words.units import UNIT, read_unit
+from speechiq.siq_tasks.languages.prompts import read_prompt_language
 from speechiq.siq_tasks.loaders.question_columns import (
     read_checks,
     read_choice,
@@ -103,7 +103,7 @@ _CHECKS = _QUESTION | {"checks_column", "check_options_column"}
 TASK_TYPES: dict[str, TaskType] = {
     "remember": TaskType(frozenset({"normalizer", UNIT}), _read_units),
     "understand": TaskType(frozenset({"embedder", *OPTIONS}), read_embedding),
-    "apply": TaskType(has_questions=True),
+    "apply": TaskType(frozenset({PROMPT_LANGUAGE}), read_prompt_language, has_questions=True),
     "distance": TaskType(DISTANCE_KEYS, read_distance, check=check_entities),
     "choice": TaskType(_ASKED, _read_right_wrong, columns=_CHOICE, read_row=read_choice),
     "spoken_choice": TaskType(_ASKED, _read_spoken_choice, columns=_QUESTION | _ANSWER, read_row=read_spoken_choice),

@@ -13,8 +13,8 @@ from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.response import Response
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.scores.levels import LEVELS, TEMPLATES
+from speechiq.siq_tasks.catalog.task_files import read_task
 from speechiq.siq_tasks.loaders.audio import AudioItems
-from speechiq.siq_tasks.task_files import read_task
 
 
 def named(name: str, seconds: float = 1.0) -> Clip:

@@ -59,8 +59,7 @@ def decode(file: Path) -> np.ndarray:
     """Return the samples of a G.722 file, which has no header: one channel at 16 kHz."""
     with av.open(str(file), format="g722") as container:
         frames = [frame.to_ndarray().reshape(-1) for frame in container.decode(audio=0)]
-    samples: np.ndarray = np.concatenate(frames) / 2**15
-    return samples
+    return np.concatenate(frames).astype(np.float64) / 2**15
 
 
 def main() -> None:

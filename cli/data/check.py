@@ -1,7 +1,5 @@
 """Define `siq data check`: check a question file, or the sources of data sets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

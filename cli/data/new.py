@@ -1,7 +1,5 @@
 """Define `siq data new`: make tasks of your own recordings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

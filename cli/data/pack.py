@@ -1,7 +1,5 @@
 """Define `siq data pack`: make one archive of a folder of tasks."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 from typing import Annotated

@@ -1,17 +1,16 @@
 """Define commands about the questions of a data set: write, or join released ones to the clips."""
 
-from __future__ import annotations
-
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from speechiq.cli.commands import examples, stop_in_one_line
-from speechiq.cli.options import EXPERT, Metadata, Seed, Yes, output_option, read_values
+from speechiq.cli.options import EXPERT, Force, Metadata, Seed, Yes, output_option, read_values
 from speechiq.core.console import count_of, say, show
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import check_output_folder
+from speechiq.core.files.plain import OWN_FILE, check_output, check_output_folder, write_whole
 
 
 @examples(
@@ -85,6 +84,29 @@ def write(
     )
     for reason, times in outcome.failures.most_common():
         say(f"failed attempts: {times} x {reason}")
+
+
+@examples(
+    "siq data croissant questions.jsonl --license CC-BY-4.0 --url https://example.org/questions --output croissant.json"
+)
+def croissant(
+    file: Annotated[Path, typer.Argument(help="Question file.")],
+    license: Annotated[str, typer.Option(help="License of the questions, such as CC-BY-4.0.")],
+    url: Annotated[str, typer.Option(help="Page of the data set.")],
+    output: Annotated[Path, output_option("File to write: a .json beside the question file.")],
+    force: Force = False,
+) -> None:
+    """Describe a question file in Croissant, for data set search.
+
+    Croissant is JSON-LD that search engines and loaders of data sets read. The file belongs beside the questions.
+    """
+    from speechiq.siq_tasks.questions.croissant import describe
+    from speechiq.siq_tasks.questions.file import read_questions
+
+    check_output(output, force, OWN_FILE)
+    content = describe(file, read_questions(file), license, url)
+    write_whole(output, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode(), OWN_FILE)
+    say(f"wrote {output}")
 
 
 @examples(

@@ -1,7 +1,5 @@
 """Define `siq data speak`: speak texts into a data set."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any

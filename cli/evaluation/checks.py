@@ -1,7 +1,5 @@
 """Check an evaluation before it starts, and show its work."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 
@@ -80,11 +78,7 @@ def _check_preset(name: str, tasks: Sequence[str]) -> list[str]:
 def check_systems(
     systems: Sequence[str], settings: Settings, record: Record, force: bool
 ) -> tuple[dict[str, str], Inventory | None]:
-    """Return the name of each system in results, after all checks that need no model, and the work of the run.
-
-    Returns:
-        (system -> its name, the work): None if all systems are finished and `force` is false.
-    """
+    """Return the name of each system in results and the work, None if all are finished; no check needs a model."""
     inventory = None
     known = {run.system: run.name for run in record.runs if is_finished(run, settings)}
     if force or not known.keys() >= set(systems):

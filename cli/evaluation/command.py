@@ -1,7 +1,5 @@
 """Define `siq eval`: run systems, score them and write a report, in one command."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +30,8 @@ from speechiq.harness_patch import processes
 from speechiq.harness_patch.processes import Settings, lm_eval_command
 from speechiq.siq_tasks.conditions.preset import PRESET
 
+#: What the line of a shard says that SIGTERM ended.
+STOPPED = "was stopped after a batch; continue: "
 GOES_ON = "the same command goes on with what is in {} and in the response cache"
 
 
@@ -177,4 +177,4 @@ def _end_after_batch(settings: Settings) -> Iterator[None]:
             yield
     except Stopped:
         number, count = settings.shard
-        say(f"shard {number}/{count} was stopped after a batch; continue: {GOES_ON.format(settings.output)}")
+        say(f"shard {number}/{count} {STOPPED}{GOES_ON.format(settings.output)}")

@@ -1,6 +1,4 @@
-"""Read which part of an evaluation a command computes, and refuse what the response cache lacks."""
-
-from __future__ import annotations
+"""Read which part of an evaluation a command computes, and refuse a run with missing rows."""
 
 import re
 
@@ -16,8 +14,8 @@ from speechiq.harness_patch.inventory import Inventory
 def read_shard(shard: str | None, stages: str | None) -> tuple[int, int] | None:
     """Return number and count of a shard; stages alone are those of the only one.
 
-    >>> read_shard("2/4", None), read_shard(None, "asr"), read_shard(None, None)
-    ((2, 4), (1, 1), None)
+    >>> print(read_shard(None, None))
+    None
     """
     if shard is None and stages is None:
         return None
@@ -40,7 +38,7 @@ def read_stages(stages: str | None) -> tuple[str, ...]:
     if unknown := [name for name in names if name not in STAGES]:
         advice = did_you_mean(unknown[0], list(STAGES))
         raise SpeechIQError(
-            f"--stages {stages}", f"{unknown[0]!r} is no stage", f"{advice}known are {', '.join(STAGES)}"
+            f"--stages {stages}", f"{unknown[0]!r} is not a stage", f"{advice}known are {', '.join(STAGES)}"
         )
     return tuple(name for name in STAGES if name in names)
 

@@ -1,7 +1,5 @@
 """Record the finished systems of an evaluation; the same command then runs only the others."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator
 from functools import cache

@@ -1,8 +1,7 @@
 """Run the systems of an evaluation, and show how far each is: a line per system on a terminal, else plain lines."""
 
-from __future__ import annotations
-
 import re
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -22,6 +21,8 @@ from speechiq.harness_patch.processes import Settings
 
 LOGS = "logs"
 SHARD = "shard-{}-of-{}"
+#: Seconds between two lines of a shard without a terminal, whose log is all that shows how far it is.
+PERIOD_S = 30.0
 #: What the bar says before a finished system shows how long the others take.
 UNKNOWN = "running"
 NOT_IN_FILE_NAMES = r"[^\w.+-]"
@@ -73,8 +74,13 @@ def run_all(
 def _run_one(system: str, settings: Settings, bars: Bars, left: TimeLeft) -> None:
     """Run a system with a bar for the stage that works now, after the time that this and all later systems take."""
     bar = bars.add_task(left.describe() or UNKNOWN, total=None, stage="starting")
+    printed = time.monotonic()
 
     def show(progress: Progress) -> None:
+        nonlocal printed
+        if settings.shard is not None and bars.disable and time.monotonic() > printed + PERIOD_S:
+            say(f"{system}: {progress.verb}, {progress.done:.0f} of {progress.total:.0f} {progress.unit}s")
+            printed = time.monotonic()
         stage = escape(printable(progress.verb))
         time_left = left.describe() or UNKNOWN
         bars.update(bar, description=time_left, completed=progress.done, total=progress.total, stage=stage)

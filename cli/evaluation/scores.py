@@ -1,7 +1,5 @@
 """Print the table of an evaluation, write its scores and report, and say which command comes next."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from pathlib import Path

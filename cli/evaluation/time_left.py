@@ -1,7 +1,5 @@
 """Estimate how long the rest of an evaluation takes, from the systems that are finished."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Define `siq publish check`: compute every published score again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Define `siq publish export`: write published results in the forms of other tools."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Define `siq publish init`: write the files of a repository of results."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

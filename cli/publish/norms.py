@@ -1,7 +1,5 @@
 """Define `siq publish norms`: freeze norms under a name and an edition."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

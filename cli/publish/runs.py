@@ -1,7 +1,5 @@
 """Define `siq publish runs`: write the results of systems in a form that others can check."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Define `siq compare`: test whether one system is better than another, and show the clips that decide it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
@@ -120,11 +118,7 @@ def compare(
 
 
 def _split_metrics(metrics: str | None, **others: object) -> tuple[list[str], list[str]]:
-    """Return the columns of levels, `LEVEL=COLUMN`, and the columns to compare as they are; one of the two is empty.
-
-    Raises:
-        SpeechIQError: Both forms are mixed, or an option does not fit columns alone.
-    """
+    """Return the columns of levels, `LEVEL=COLUMN`, or those to compare as they are; refuse both forms together."""
     names = split_names(metrics)
     measures = [name for name in names if "=" in name]
     if measures and len(measures) < len(names):

@@ -1,7 +1,5 @@
 """Define the options of commands that score runs, and read their values."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Define `siq score`: rank the systems in folders of runs, and write scores, a page or norms."""
 
-from __future__ import annotations
-
 from itertools import chain
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Define `siq study listen`: whether systems answer from the audio."""
 
-from __future__ import annotations
-
 from itertools import chain
 from pathlib import Path
 from typing import Annotated

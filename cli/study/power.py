@@ -1,7 +1,5 @@
 """Define `siq study power`: how many clips show a difference between two systems."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

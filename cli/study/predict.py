@@ -1,7 +1,5 @@
 """Define `siq study predict` and `siq study labels`: which metric predicts failed tasks, and which tasks failed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -53,11 +51,7 @@ KEPT = {"errors": "only_errors", "answerable": "only_answerable", "has": "define
 
 
 def _read_only(only: str | None, known: Sequence[str] = tuple(KEPT)) -> dict[str, Any]:
-    """Return the items that `--only` keeps, as arguments.
-
-    Raises:
-        SpeechIQError: A name is unknown or given twice, or misses its metric.
-    """
+    """Return the items that `--only` keeps, as arguments; refuse a name that is unknown or given twice."""
     kept: dict[str, Any] = {}
     for name in split_names(only):
         choice, _, metric = name.partition(":")

@@ -1,7 +1,5 @@
 """Define `siq study robustness`: how scores change with the strength of noise and other conditions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

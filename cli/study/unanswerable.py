@@ -1,7 +1,5 @@
 """Define `siq study unanswerable`: find questions without an answer, and count who answers them all the same."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Write audio to the clip folder under the name of its content, complete or not at all."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ An archive is a zip file with a folder per stage, `stage.json` and one file of r
 the spoken audio that rows name, as in the clip folder.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import tempfile
@@ -126,7 +124,9 @@ def _check(archive: ZipFile, entry: ZipInfo, path: Path) -> None:
         if hashlib.sha256(archive.read(name)).hexdigest() != clip[1]:
             raise SpeechIQError(where, "is damaged (its sha256 differs)", FIX)
     elif not STAGE_NAME.fullmatch(name) or (file == STAGE and entry.file_size > LONGEST_STAGE):
-        raise SpeechIQError(where, "is no part of a response cache", "give an archive that `siq store export` wrote")
+        raise SpeechIQError(
+            where, "does not belong to a response cache", "give an archive that `siq store export` wrote"
+        )
     elif file == ROW_FILE:
         with archive.open(name) as lines:
             for number, line in enumerate(lines, 1):
@@ -146,7 +146,7 @@ def _check(archive: ZipFile, entry: ZipInfo, path: Path) -> None:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[ZipFile]:
-    """Open an archive; whatever is wrong with it inside the block is one line."""
+    """Open an archive; turn every fault of it inside the block into one line."""
     try:
         with open_plain(path) as file, ZipFile(file) as archive:
             yield archive

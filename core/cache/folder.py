@@ -1,7 +1,5 @@
 """Locate the cache folder (`SIQ_CACHE`, or the platform's default) and the response cache (`SIQ_STORE`) in it."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Read and write append-only files of rows: one line per row, with its key and a checksum."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -5,8 +5,6 @@ its rows to a file of its own. Processes and machines may share a folder, also o
 deleted or rewritten while runs are active; `siq store remove` does that (`speechiq.core.cache.stages`).
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

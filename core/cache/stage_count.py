@@ -1,7 +1,5 @@
 """Count which rows of the response cache a run needs, without computing any."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar

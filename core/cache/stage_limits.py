@@ -1,7 +1,5 @@
 """Limit which stages of a run may compute, and end a run between two batches."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Collection, Iterator, Mapping

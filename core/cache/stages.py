@@ -1,7 +1,5 @@
 """List the stages in the response cache, and remove unused ones."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -1,7 +1,5 @@
 """Notice early that the model hub is not available."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import time

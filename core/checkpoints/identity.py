@@ -1,7 +1,5 @@
 """Identify a checkpoint by more than its name: by a commit, or by its files."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """Turn every error of opening a checkpoint into one line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

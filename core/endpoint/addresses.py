@@ -1,7 +1,5 @@
 """Check addresses of servers: http or https, a host, and no secret, since results and logs contain the address."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

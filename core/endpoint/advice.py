@@ -1,7 +1,5 @@
 """Say what a user can do about a failed call, in one line per HTTP status."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 UNKNOWN_KEY = 401

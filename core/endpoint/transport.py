@@ -1,7 +1,5 @@
 """Open the HTTP client below the openai package; it refuses endless and compressed replies, and other servers."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import httpx2

@@ -1,7 +1,5 @@
 """Write and read checksummed JSON files: each names its schema and contains the sha256 of its content."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

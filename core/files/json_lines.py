@@ -1,7 +1,5 @@
 """Read and write JSON lines that a person edits: one object per line; errors name file and line."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Decode JSON from other programs into a given form, with NaN, within limits; every text in it can be encoded."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Write a page, and the parts of its data into a folder beside it: `report.html` and `report_files`."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Open only plain files, and write files completely or not at all."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Decode spans of audio files to mono at the sampling rate of all clips, and check that the files did not change."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

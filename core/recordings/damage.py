@@ -1,7 +1,5 @@
 """Define the error of a damaged file, and find the tags and the padding that may follow its samples."""
 
-from __future__ import annotations
-
 import mmap
 
 Buffer = bytes | mmap.mmap

@@ -1,7 +1,5 @@
 """Read an audio file to its end once: check that it is complete, measure it, and check that it can contain speech."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Check MP3 files: a sequence of frames, of which the first may give their number (ISO 11172-3, 13818-3)."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from speechiq.core.recordings.damage import UNKNOWN_END, Buffer, Damage, skip_tags

@@ -1,7 +1,5 @@
 """Check Ogg files: every page has a number and a checksum, and the last page has a mark (RFC 3533)."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Iterator

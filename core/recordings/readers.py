@@ -1,7 +1,5 @@
 """Decode audio files with libsndfile, or with FFmpeg (by PyAV) if libsndfile cannot read them."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 from collections.abc import Iterator

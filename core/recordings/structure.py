@@ -3,8 +3,6 @@
 Decoders do not report missing samples: libsndfile reads a WAV file that was cut in half as a shorter one.
 """
 
-from __future__ import annotations
-
 import io
 import mmap
 import stat
@@ -29,11 +27,7 @@ BOX = struct.Struct(">I4s")
 
 
 def check_structure(source: Path | bytes) -> str | None:
-    """Check that the container of an audio file is complete; raise `Damage`, or `OSError` if it cannot be read.
-
-    Returns:
-        None if the file gives its length and has it; else a warning: why a cut at its end would not be noticed.
-    """
+    """Refuse an audio file whose container is cut off (`Damage`); return why a cut may not be noticed, or None."""
     with mapped(source) as data:
         if not len(data):
             raise Damage("not readable as audio: the file is empty")

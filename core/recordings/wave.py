@@ -1,7 +1,5 @@
 """Check WAV files: chunks, each of which gives its length; one of them has the samples."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple

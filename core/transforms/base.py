@@ -1,7 +1,5 @@
 """Define what transforms of a clip have in common."""
 
-from __future__ import annotations
-
 import msgspec
 import numpy as np
 

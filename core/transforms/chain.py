@@ -1,7 +1,5 @@
 """Write the transforms of a clip as JSON and read them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

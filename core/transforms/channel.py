@@ -1,7 +1,5 @@
 """Change a clip as a channel does: a frequency band, a codec, a room, a level, a speed."""
 
-from __future__ import annotations
-
 import io
 from typing import Literal, cast
 

@@ -1,7 +1,5 @@
 """Add noise to a clip at a given signal-to-noise ratio: made noise, or recordings."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

@@ -60,6 +60,14 @@ METADATA = {
         "code such as `de` or `zh`",
         "Language of the data set, which recognizers are given; the sets in English need none.",
     ),
+    "prompt_language": (
+        "en, own; default en",
+        "Language of the prompt of Apply: English, or that of the data set ([languages](../how-to/languages.md)).",
+    ),
+    "preset": (
+        "name",
+        "Prompts and settings behind printed numbers ([numbers of others](../how-to/numbers_of_others.md)).",
+    ),
     "unit": (
         ", ".join((AUTO, *UNITS)),
         "Unit in which errors are counted: words (WER), characters (CER) or both (MER); auto, the default, chooses it "
@@ -146,6 +154,8 @@ METADATA = {
     "question_column": ("column", "Column of the questions, for tasks that ask rows."),
     "choices_column": ("column", "Column of the options: a list, or one text such as `(A) yes (B) no`."),
     "answer_column": ("column", "Column of the reference answers."),
+    "checks_column": ("column", "Column of the names of a reply's checks, for tasks such as IFEval."),
+    "check_options_column": ("column", "Column of the options of these checks."),
     "accepted_column": ("column", "Column of further right answers, a text or a list."),
     "checklist_column": ("column", "Column of what a good reply has."),
     "group_columns": (

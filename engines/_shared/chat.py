@@ -1,7 +1,5 @@
 """Call a chat model behind an OpenAI-compatible endpoint, with prompts of text or of text and audio."""
 
-from __future__ import annotations
-
 import logging
 import re
 from abc import abstractmethod

@@ -1,7 +1,5 @@
 """Load a `transformers` checkpoint only while its stage works, and check it before."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cache, cached_property

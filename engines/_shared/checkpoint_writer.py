@@ -1,7 +1,5 @@
 """Write and score continuations of prompts by a `transformers` checkpoint, with one prefill per prompt."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial

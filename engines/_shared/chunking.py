@@ -1,7 +1,5 @@
 """Split long audio into chunks at pauses of the speech; no more than one chunk is in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 

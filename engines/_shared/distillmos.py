@@ -5,8 +5,6 @@ Assessment", 2025. Only the weights are taken from its package, as data; the net
 imports torchaudio.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Cache features and encodings of audio, so that each is computed once while it is needed."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Define the options by which `transformers` loads a checkpoint, the same for every stage."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from typing import Annotated, Any, Literal
 

@@ -1,7 +1,5 @@
 """Call a model behind an OpenAI-compatible endpoint; the engines that do so share this code."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
@@ -67,11 +65,7 @@ class AudioEndpointOptions(EndpointOptions, frozen=True, kw_only=True):
 
 
 class RemoteModel:
-    """Call a model from several threads; the constructor checks that the endpoint answers.
-
-    Args:
-        max_audio_s: most seconds of a chunk of audio; None sends clips undivided.
-    """
+    """Call a model from several threads, after a first check; chunks of audio have at most `max_audio_s` seconds."""
 
     def __init__(self, model: str, options: EndpointOptions, prefix: str, max_audio_s: float | None = None) -> None:
         if not model:

@@ -1,7 +1,5 @@
 """Sample answers by the settings of `generate` of transformers, each by its own seed and independent of the batch."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -145,9 +143,6 @@ def sampling_settings(settings: Mapping[str, Any], own: GenerationConfig) -> dic
 
     A value comes from the task, else from the checkpoint, else from the defaults of the installed transformers
     (`top_k=50`, for example). Values that change nothing, such as `top_p=1`, are left out.
-
-    Returns:
-        `do_sample` and the settings that are in effect, JSON types only.
     """
     if unknown := [name for name in settings if name not in KNOWN]:
         raise SpeechIQError(

@@ -1,7 +1,5 @@
 """Turn what a model or a program speaks into a clip, and texts into what it can speak."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from collections.abc import Callable

@@ -5,8 +5,6 @@ torch.hub has it (`tarepan/SpeechMOS:v1.2.0`, `utmos22_strong`). The network is 
 imports torchaudio; its weights are the published file, which the user gives.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

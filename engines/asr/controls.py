@@ -1,7 +1,5 @@
 """Run controls instead of a recognizer: the ceiling (`gold`) and the floor (`silence`)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Run recognizers that decode frame by frame: CTC (wav2vec2, parakeet_ctc, ...) and transducers (RNN-T, TDT)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Run recognizers of `transformers`: the config of a checkpoint decides which class runs it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Read n-best lists from the beam search itself, for each window of Whisper."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Run a recognizer behind an endpoint: `/v1/audio/transcriptions`, as OpenAI, vLLM and others serve it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """Run PocketSphinx; this file is the pattern for a recognizer outside transformers."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Run encoder-decoders other than Whisper (moonshine, canary, speech_to_text, ...)."""
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable, Sequence

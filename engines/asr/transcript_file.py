@@ -1,7 +1,5 @@
 """Read transcripts from a file instead of running a recognizer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

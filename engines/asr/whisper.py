@@ -1,7 +1,5 @@
 """Run Whisper by `transformers`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any
 

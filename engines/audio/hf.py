@@ -1,7 +1,5 @@
 """Run an audio model end to end by `transformers`."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

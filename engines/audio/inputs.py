@@ -1,7 +1,5 @@
 """Turn prompts into the inputs of an audio model, within its audio limits and its context."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import cache

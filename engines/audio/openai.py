@@ -1,7 +1,5 @@
 """Run an audio model behind an OpenAI-compatible endpoint: chat with audio parts."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress

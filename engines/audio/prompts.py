@@ -1,7 +1,5 @@
 """Make prompts with audio by a checkpoint's own processor and chat template."""
 
-from __future__ import annotations
-
 import base64
 import inspect
 import io

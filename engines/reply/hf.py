@@ -1,7 +1,5 @@
 """Run omni models of `transformers`, which answer audio with text and with speech of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

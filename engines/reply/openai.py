@@ -1,7 +1,5 @@
 """Run an audio model behind an OpenAI-compatible endpoint that answers aloud: chat with audio in and out."""
 
-from __future__ import annotations
-
 import binascii
 from base64 import b64decode
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Run text-to-speech models of `transformers`, every class of `AutoModelForTextToWaveform`, by its pipeline."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from inspect import signature

@@ -1,7 +1,5 @@
 """Share what all voices that are programs have in common: find the program, and run it once per text."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Speak with programs: espeak-ng, flite, and Piper, whose license (GPL) is not that of this package."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Run language models by `transformers`: sampled answers and log-likelihoods, with one prefill per prompt."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

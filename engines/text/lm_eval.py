@@ -1,7 +1,5 @@
 """Run language models by any model type of lm-eval, also by those of its later versions."""
 
-from __future__ import annotations
-
 import gc
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Refuse model types of lm-eval that cannot run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -24,12 +22,7 @@ SECRET = ("key", "header", "credentials", "password", "auth_token")
 
 
 def check_model_type(model: str, options: Mapping[str, Any], setup: Setup) -> None:
-    """Refuse a model type that cannot run, before any weights are loaded.
-
-    Raises:
-        SpeechIQError: the package of the type is missing, the type is a speech system itself, an option contains a
-            secret, or the type calls an endpoint.
-    """
+    """Refuse a model type without its package, a speech system, a secret in an option, and a call of an endpoint."""
     engine, name = setup.engine, f"{setup.engine}:{model}"
     if engine in PACKAGES and (processes := PartialState().num_processes) > 1:
         raise SpeechIQError(

@@ -1,7 +1,5 @@
 """Run language models behind an OpenAI-compatible endpoint."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple

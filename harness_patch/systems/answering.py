@@ -1,7 +1,5 @@
 """Define questions about clips, and answer them in one of three ways: generate, likelihood or argmax."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Build a speech system from `--model_args`, with every check that needs no weights."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Combine ASR + LLM: the transcript is the only input about the speech (paper, section 2.2)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any

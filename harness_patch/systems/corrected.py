@@ -1,7 +1,5 @@
 """Combine ASR + GER: a recognizer and a language model that corrects its n-best lists act as one recognizer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

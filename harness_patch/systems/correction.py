@@ -15,8 +15,6 @@ A corrector should reply with a transcript alone, but not all correctors do. The
 The result is a key of `CORRECTIONS` and is counted.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

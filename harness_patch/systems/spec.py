@@ -1,7 +1,5 @@
 """Parse system specs, `pretrained=`: stages joined by `+`, each `[engine:]model` (see docs/architecture.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

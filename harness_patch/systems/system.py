@@ -1,7 +1,5 @@
 """Make a speech system of an engine and its way of answering questions, or of the control `letter:X`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -15,11 +13,7 @@ from speechiq.metrics.letters.options import ALPHABET
 
 
 class SpeechSystem:
-    """Transcribe clips, and answer questions about them.
-
-    Args:
-        answering: The way of answering questions; None for a control that does not read them.
-    """
+    """Transcribe clips, and answer questions about them in one way, None for a control that does not read them."""
 
     answering: Answering | None
 

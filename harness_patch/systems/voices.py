@@ -1,7 +1,5 @@
 """Give a system a voice for its replies: an engine that speaks what it wrote, or a voice of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace

@@ -4,14 +4,15 @@ States are cached on disk: the references of a data set are embedded once for al
 only for new texts.
 """
 
-from __future__ import annotations
-
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from speechiq.core.checkpoints.names import is_language_model
+from speechiq.core.console import say
 from speechiq.metrics.distance.language_model import DTYPES, TEMPLATES, LanguageModel
 from speechiq.metrics.distance.text_model import Role, as_vectors, check_checkpoint, read_models, read_texts
 from speechiq.metrics.models import load_model
@@ -23,6 +24,8 @@ INSTEAD = (
     f"hub; {DEFAULT_EMBEDDER} is gated: accept its license on its page and run `hf auth login`"
 )
 OPTIONS = {"embedder_template": TEMPLATES, "embedder_text": TEXTS, "embedder_dtype": DTYPES}
+#: Share of the tokens of references that may be unknown or parts of characters without a warning.
+MOST_PARTS = 0.3
 ROLE = Role(
     "embedder",
     "AutoModel",
@@ -53,16 +56,29 @@ def embed(
     dtype: str = "float32",
     owners: Mapping[str, str] | None = None,
 ) -> np.ndarray:
-    """Return the state of each text, shape (texts, hidden size), float32; states in the cache are not computed again.
-
-    Args:
-        name: Hub id, folder, or `demo:NAME` of a language model.
-        template: `plain` or `chat`.
-        dtype: `float32`, `bfloat16` or `float16`.
-        owners: Text -> its name in errors.
-    """
+    """Return the state of each text by a language model, (texts, hidden size), float32; cached ones are read."""
     load_model(LanguageModel, ROLE, name, dtype).check_template(template)
     reading = "chat" if template == "chat" else "last"
     stage = {"template": template}
     rows = read_texts(LanguageModel, ROLE, name, texts, owners or {}, dtype=dtype, reading=reading, stage=stage)
     return as_vectors(rows)
+
+
+def warn_unknown_script(texts: Sequence[str], name: str, dtype: str) -> None:
+    """Say that the vocabulary of an embedder does not have the script of texts, if so.
+
+    More than `MOST_PARTS` of their tokens are unknown then, or parts of a character, such as bytes.
+    """
+    tokenizer = load_model(LanguageModel, ROLE, name, dtype).tokenizer
+    counts = Counter(chain.from_iterable(tokenizer(list(texts), add_special_tokens=False).input_ids))
+    parts = sum(
+        count
+        for token, count in counts.items()
+        if token == tokenizer.unk_token_id or "\N{REPLACEMENT CHARACTER}" in tokenizer.decode([token])
+    )
+    share = parts / (counts.total() or 1)
+    if share > MOST_PARTS:
+        say(
+            f"embedder={name}: {100 * share:.0f} % of the tokens of the references are unknown or parts"
+            " of characters, so its similarities mean little for this script; name an embedder that was trained on it"
+        )

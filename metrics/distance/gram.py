@@ -33,12 +33,7 @@ log = logging.getLogger(__name__)
 
 
 def compute_gram(weight: torch.Tensor, bias: torch.Tensor | None = None) -> np.ndarray:
-    """Return W' W in float64, (size, size), computed by blocks of the vocabulary.
-
-    Args:
-        weight: (vocabulary, size).
-        bias: (vocabulary,), which becomes a last column of W.
-    """
+    """Return W' W in float64 of weights (vocabulary, size), with a bias as last column, by blocks of the vocabulary."""
     import torch
 
     device = torch.device("cpu") if weight.device.type == "mps" else weight.device  # MPS has no float64

@@ -1,7 +1,5 @@
 """Read texts with a language model: its states, or the logits of the next token."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

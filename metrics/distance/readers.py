@@ -5,8 +5,6 @@ Based Voice Assistants", eqs. 4 to 9 and table 1); the encoder is SemDist's (eq.
 text passes a model once for each prompt, and references are read once for all systems.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -64,13 +62,7 @@ PROMPTS = {
 def read_vectors(
     reading: str, texts: Sequence[str], settings: Mapping[str, Any], owners: Mapping[str, str]
 ) -> np.ndarray:
-    """Return what `LanguageModel` reads of each text, (texts, size), float32; cached texts are not read again.
-
-    Args:
-        reading: See `LanguageModel`.
-        settings: `assistant` and `assistant_dtype`.
-        owners: Text -> its name in errors.
-    """
+    """Return a `reading` of each text by `LanguageModel`, (texts, size), float32; cached texts are not read again."""
     name, dtype, stage = settings["assistant"], settings["assistant_dtype"], {"reading": reading}
     rows = read_texts(LanguageModel, ASSISTANT, name, texts, owners, dtype=dtype, reading=reading, stage=stage)
     return as_vectors(rows)

@@ -6,8 +6,6 @@ own language model (`llm_semdist_...`, eqs. 5, 7 and 9). Call `semantic_distance
 what the tasks of lm-eval name.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

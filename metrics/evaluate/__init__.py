@@ -1,7 +1,5 @@
 """Offer the metrics as modules of Hugging Face's `evaluate`, loaded from disk without network."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from speechiq.core.errors import SpeechIQError

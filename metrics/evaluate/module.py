@@ -1,7 +1,5 @@
 """Describe what all modules of `evaluate` share."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any, ClassVar
 

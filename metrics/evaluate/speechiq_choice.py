@@ -1,7 +1,5 @@
 """Score answers to multiple-choice questions as a module of `evaluate`; see `speechiq.metrics.choice`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from speechiq.core.errors import SpeechIQError

@@ -1,7 +1,5 @@
 """Judge free answers as a module of `evaluate`; see `speechiq.metrics.judge.free_answers`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Compute METEOR of captions as a module of `evaluate`, offline; see `speechiq.metrics.rules.meteor`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from speechiq.metrics.evaluate import module

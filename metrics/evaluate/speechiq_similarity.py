@@ -1,7 +1,5 @@
 """Compute the similarity of transcripts to references as a module of `evaluate`; see `speechiq.metrics.similarity`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from speechiq.core.errors import SpeechIQError

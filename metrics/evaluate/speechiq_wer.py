@@ -1,7 +1,5 @@
 """Compute word and character error rates as a module of `evaluate`; see `speechiq.metrics.words.wer`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from speechiq.metrics.columns import mean

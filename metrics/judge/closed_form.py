@@ -3,8 +3,6 @@
 The rule's score is the main one. Beside a letter or label is the floor: the score of an answer that is always the same.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -83,7 +81,7 @@ def score_label(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
 
 @returns(higher("acc", "acc_guess"), lower("unparsed"), judge.COLUMNS)
 def score_number(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
-    """Score one number of an open range beside letters and labels; there is no set to guess from, so guesses are wrong.
+    """Score one number; others do not draw one for an answer without a number, so `acc_guess` is `acc`.
 
     Args:
         doc: `answer`; for the judge see `judge.score`.

@@ -1,7 +1,5 @@
 """Ask the model of a judge: each draw once, from the response cache if it is there, with its cost announced first."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -7,8 +7,6 @@ columns `exact_match` and `f1` are computed in both cases. An answer whose draws
 counted in `unjudged`, in no mean. See docs/concepts/judges.md.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections import UserDict
@@ -135,11 +133,7 @@ def as_stored(judgment: Judgment, suffix: str = "") -> dict[str, Any]:
 
 
 def case_of(doc: Mapping[str, Any], answer: str) -> Case:
-    """Return what is judged about the answer to a doc of a judged task.
-
-    Args:
-        doc: `question` and, optionally, `answer` (the reference answer), `accepted`, `checklist` and `keywords`.
-    """
+    """Return what is judged about an answer; its doc has `question` and maybe `answer` and what `Case` names."""
     return Case(
         doc["question"],
         str(answer),

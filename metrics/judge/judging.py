@@ -4,8 +4,6 @@
 at once. What a model wrote is in the response cache: a rerun asks nothing.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -128,9 +126,6 @@ def judge_pairs(cases: Sequence[PairCase], judging: Judging) -> list[PairJudgmen
     """Return the judgment of each pair of answers by a pairwise rubric; every draw is made in both orders.
 
     Two equal answers are equal by rule, and are not sent to the judge. An empty answer is shown as `(none)`.
-
-    Raises:
-        SpeechIQError: The judge cannot work.
     """
     equal = [case.first.strip() == case.second.strip() for case in cases]
     rest = [case for case, same in zip(cases, equal, strict=True) if not same]

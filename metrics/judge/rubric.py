@@ -5,8 +5,6 @@ and `grades` (number -> what it means), and `prompt`. The prompt contains the na
 `{grades}` is the list of grades. Files of users have the same form. See docs/concepts/judges.md.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -87,7 +85,7 @@ def shipped_rubrics() -> list[str]:
     """Return the names of the rubrics of speechiq, sorted.
 
     >>> shipped_rubrics()
-    ['grade_0_5', 'pairwise', 'points_1_10', 'right_wrong', 'same_task']
+    ['grade_0_5', 'pairwise', 'points_1_10', 'points_1_5', 'right_wrong', 'same_task']
     """
     return sorted(file.stem for file in HERE.glob("*.yaml"))
 

@@ -1,7 +1,5 @@
 """Read the settings of a judge from metadata, and refuse judges that cannot work before any system runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, Literal
 

@@ -6,8 +6,6 @@ in a JSON object. A reply from which a careful reader could not take exactly one
 the reason.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -114,12 +112,7 @@ _VERDICT_LABEL = re.compile(
 
 
 class Verdict(NamedTuple):
-    """Describe what a reply states.
-
-    Attributes:
-        score: On the scale of the rubric; NaN if the reply is unparsed.
-        reason: Why it is unparsed; empty if it is not.
-    """
+    """Describe what a reply states: a score on the scale of the rubric, or NaN and the reason why it is unparsed."""
 
     score: float
     reason: str = ""

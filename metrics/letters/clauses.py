@@ -15,17 +15,19 @@ from speechiq.metrics.letters.mentions import BARE_LETTER, LETTER_AND_TEXT, MENT
 # How clear a claim is: by an option's text in any sentence, with its letter, by a letter, by a statement.
 SPOKEN, PAIRED, BARE, STATED = 1, 2, 3, 4
 
-SENTENCE = re.compile(r"\n+|(?<=[.!?;])\s+|(?<=[.!?])(?=[\ue000-\ue1ff])|(?<=[。！？])(?![。！？])|(?<=\.\.)\s*(?=\w)")
-_AND = "and|or|nor|&|und|oder|noch|y|o|ni|et|ou|e|of|en|и|или"
+SENTENCE = re.compile(
+    r"\n+|(?<=[.!?;])\s+|(?<=[.!?])(?=[\ue000-\ue1ff])|(?<=[。！？।؟])(?![。！？])|(?<=\.\.)\s*(?=\w)"
+)
+_AND = "and|or|nor|&|und|oder|noch|y|o|ni|et|ou|e|of|en|и|или|και|ή|ούτε|أو|و|या|और|அல்லது|หรือ"
 _LIST = re.compile(rf"{MENTION}(?:[\s()]*[,/][\s()]*{MENTION})*(?:[\s()]*,?\s*(?:{_AND})[\s()]+{MENTION})?")
 _CLAUSE = re.compile(
-    rf"(?<=[\ue000-\ue1ff])[\s)]*(?::|\s[-–—]+\s)\s*|,(?!\d)\s*|[;、]|\s*[()\[\]]\s*|\s[-–—]+\s|\s//\s|"
+    rf"(?<=[\ue000-\ue1ff])[\s)]*(?::|\s[-–—]+\s)\s*|,(?!\d)\s*|[;、،؛]|(?<=아니라)\s+|\s*[()\[\]]\s*|\s[-–—]+\s|\s//\s|"
     r"\s*(?:=+>|-+>|[→⇒])\s*|(?<=\bno):\s+|"
     rf":\s+(?={MENTION}\s+(?:is|was)\b)|"
     r":\s+(?=(?:it'?s|it is|i|options?|the (?:\w+ )?answer)\b)|"
     r"(?<!not)(?<!nicht)\s+(?=(?:but|therefore|thus|hence|because|since|although|while|whereas|rather than|"
-    r"instead of|so(?!\s+(?:is|are|was|do|does)\b|\s*(?:,|$))|"
-    rf"sondern|sino|mais|mas|ma|maar|weil|porque|car|perché|omdat|pero|aber)\b|"
+    r"instead of|so(?!\s+(?:is|are|was|do|does|ist|war|wäre)\b|\s*(?:,|$))|"
+    rf"sondern|sino|mais|mas|ma|maar|weil|porque|car|perché|omdat|pero|aber|αλλά|بل|बल्कि)\b|"
     r"and\s+(?:i\s+)?(?:choose|pick|select|take|go|recommends?|confirms?|prefers?)\b|"
     rf"as\s+(?:option\s+)?{MENTION}\s+(?:is|was|isn't|wasn't|would)\b|"
     rf"(?:and |but )?not\s+(?:option |"
@@ -35,7 +37,7 @@ _CLAUSE = re.compile(
 _BETTER_THAN = re.compile(
     rf"\b(?:over|(?:rather\s+)?than|as opposed to|unlike)\s+(?:option\s+|answer\s+)?(?={MENTION})", re.IGNORECASE
 )
-_IF_AFTER = re.compile(r",\s+(?=(?:if|unless|wenn|falls|если)\b)", re.IGNORECASE)
+_IF_AFTER = re.compile(r",\s+(?=(?:if|unless|wenn|falls|если|αν|لو)\b)", re.IGNORECASE)
 _TWO = re.compile(rf"^([^\ue000-\ue1ff(]*{MENTION}),\s+(?:and\s+)?(?={MENTION}\s+(?:is|was|isn't|wasn't)\b)")
 _ALONE_IN_CHINESE = re.compile(rf"({MENTION}),\s*(?={MENTION}(?:只|仅|不))")
 _CHANGED = re.compile(rf"\bfrom\s+{MENTION}\s+(?=to\s+{MENTION})", re.IGNORECASE)
@@ -45,7 +47,11 @@ _TO_THE_QUESTION = re.compile(
     re.IGNORECASE,
 )
 _EXPLAINED = re.compile(rf"({MENTION}[^\ue000-\ue1ff:]{{1,60}}):\s+(?!{MENTION})")
-_SPLIT_WORDS = re.compile(r"[^\w\s'\u0300-\u036f\u0900-\u0963\u0966-\u097f\u0e00-\u0e7f\ue000-\ue1ff]+")
+_SPLIT_WORDS = re.compile(
+    r"[^\w\s'\u0300-\u036f\u064b-\u0652\u0900-\u0963\u0966-\u097f\u0b80-\u0bff\u0e00-\u0e7f\ue000-\ue1ff]+"
+)
+#: Letters of other scripts than Latin.
+_OTHER_SCRIPT = re.compile(r"[\u0370-\u1dff\u3040-\ud7af]")
 #: Words before a colon up to which they may name another person whose answer follows.
 _LABEL = 4
 
@@ -86,6 +92,11 @@ class Clause:
         return self.tokens[0] if self.tokens else ""
 
     @cached_property
+    def in_other_script(self) -> bool:
+        """Return whether it has words in another script than Latin."""
+        return bool(_OTHER_SCRIPT.search(self.text))
+
+    @cached_property
     def letters(self) -> set[str]:
         """Return the letters of the options that are named."""
         return {named_letter(self.tokens[i]) for i in self.at}
@@ -118,9 +129,8 @@ class Clause:
     @property
     def introduces(self) -> bool:
         """Return whether a clause without an option leaves a claim behind it in the voice of the answerer."""
-        return (
-            self.is_known or self.contrasts or self.first in words.FRONTS or self.concludes or not self.text.isascii()
-        )
+        is_foreign = not self.text.isascii() and not (self.in_other_script and self.denies)
+        return self.is_known or self.contrasts or self.first in words.FRONTS or self.concludes or is_foreign
 
     @property
     def denies(self) -> bool:
@@ -132,6 +142,8 @@ class Clause:
         """Return how clearly the text of an option in any sentence claims it; 0 for a letter."""
         kinds = [ord(self.tokens[i]) for i in self.at]
         if not words.OPEN.isdisjoint(self.tokens) or words.EXAMPLES.search(self.text):
+            return 0
+        if self.in_other_script and not self.is_known:  # a word that is not known may deny
             return 0
         if LETTER_AND_TEXT <= kinds[-1] < BARE_LETTER:
             return PAIRED if self.at[-1] == len(self.tokens) - 1 else SPOKEN

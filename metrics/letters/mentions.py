@@ -1,10 +1,10 @@
 """Replace each option that an answer names, by letter or by text, with one private character, for `reading`."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from functools import lru_cache
+
+import regex
 
 from speechiq.metrics.letters.options import ALPHABET
 from speechiq.metrics.letters.words import AFTER_A_LETTER, PLAIN
@@ -12,8 +12,8 @@ from speechiq.metrics.letters.words import AFTER_A_LETTER, PLAIN
 # Characters that stand for a letter in brackets, a letter with its text, a letter alone, and the text of an option.
 ENCLOSED_LETTER, LETTER_AND_TEXT, BARE_LETTER, OPTION = 0xE000, 0xE020, 0xE040, 0xE100
 MENTION = "[\ue000-\ue1ff]"
-_NO_WORD_BEFORE = r"(?<![^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])(?<!['’])(?<!\w[-.])"
-_NO_WORD_AFTER = r"(?![^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|['’]\w|-\w|\.\w)"
+_NO_WORD_BEFORE = r"(?<![^\W\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])(?<!['’])(?<!\w[-.])"
+_NO_WORD_AFTER = r"(?![^\W\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|['’]\w|-\w|\.\w)"
 _ENCLOSED = re.compile(
     r"(?<!\w)(?:[(\[{\"'“‘«「『【`<]|\*{1,3}|_{1,2}){1,4} ?([A-Za-z])[.:]? ?(?:[)\]}\"'”’»」』】`>]|\*{1,3}|"
     r"_{1,2}){1,4}(?!\w)"
@@ -45,11 +45,11 @@ _SHORT = 12
 
 
 @lru_cache(maxsize=4096)
-def find_options(options: tuple[str, ...]) -> tuple[dict[str, str], re.Pattern[str] | None]:
+def find_options(options: tuple[str, ...]) -> tuple[dict[str, str], regex.Pattern[str] | None]:
     """Return the options that are words such as "no" (word -> letter), and a pattern of the texts of the others."""
     plain, patterns = {}, []
     for letter, option in zip(ALPHABET, options, strict=False):
-        words = re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", option).replace("’", "'"))
+        words = regex.findall(r"[^\W_]+", unicodedata.normalize("NFKC", option).replace("’", "'"))
         if len(words) == 1 and words[0].casefold() in PLAIN:
             plain[words[0].casefold()] = letter
         elif len("".join(words)) > 1:
@@ -61,10 +61,13 @@ def find_options(options: tuple[str, ...]) -> tuple[dict[str, str], re.Pattern[s
                 text += r"|none of (?:them|these|those)(?=\s*(?:[.;,:!]|\Z))"
             patterns.append((len("".join(words)), f"{articles}(?P<{letter}>{text})"))
     longest_first = [pattern for _, pattern in sorted(patterns, reverse=True)]
-    return plain, re.compile(rf"(?<!\w)(?:{'|'.join(longest_first)})(?!\w)", re.IGNORECASE) if longest_first else None
+    if not longest_first:
+        return plain, None
+    # In `regex`, vowel signs are parts of words.
+    return plain, regex.compile(rf"(?<!\w)(?:{'|'.join(longest_first)})(?!\w)", regex.IGNORECASE)
 
 
-def mark_mentions(text: str, pattern: re.Pattern[str] | None, count: int) -> str:
+def mark_mentions(text: str, pattern: regex.Pattern[str] | None, count: int) -> str:
     """Return an answer with one private character in the place of each option that it names; see `find_options`."""
     if pattern:
         text = pattern.sub(lambda found: chr(OPTION + ALPHABET.index(str(found.lastgroup))), text)

@@ -7,8 +7,6 @@ open. The text of an option may be part of any sentence. The clearest claim that
 is the answer.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +20,8 @@ from speechiq.metrics.letters.text import strip_answer
 __all__ = ["UNPARSED", "parse_letter"]
 
 _CUT_OFF = re.compile(r"[.!?]\s.*[^\W\d_]{2}\Z", re.DOTALL)
-_QUESTION = re.compile(r"\?\W*$")
+# A question in Greek ends with a semicolon.
+_QUESTION = re.compile(r"[?؟]\W*$|[\u0370-\u03ff][^.!]*;\W*$")
 _ALONE = re.compile(r"[\W_]*([A-Za-z])[\W_]*")
 _LETTER_ALONE = re.compile(r"[\s().,:;!]*([\ue000-\ue01f\ue040-\ue0ff])[\s().,:;!]*")
 _OPTION_ALONE = re.compile(r"[\s().,:!]*[\ue020-\ue03f][\s().,:!]*")
@@ -147,7 +146,8 @@ def _read_sentence(sentence: str, reading: _Reading) -> None:
             reading.exclude(clause.letters, STATED + 1 if clause.is_known else BARE)
             reading.topic = set()
             continue
-        if not (strength := (not doubtful and clause.stated) or clause.spoken):
+        strength = 0 if doubtful else clause.stated
+        if not (strength := strength or (0 if doubtful and clause.in_other_script else clause.spoken)):
             reading.undecided |= clause.letters
         elif strength > (0 if reading.is_short else PAIRED):
             hedges = strength > PAIRED and not words.HEDGES.isdisjoint(clause.tokens)

@@ -1,7 +1,5 @@
 """Strip a model's answer of reasoning, JSON, markup, boxes and unusual characters."""
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

@@ -1,10 +1,8 @@
 """Hold the words and phrases by which an answer to a multiple-choice question claims an option or excludes it.
 
-Words are lists in `words.yaml`, which says what each is for. Chinese and Japanese are written without spaces: their
-words are searched in a clause.
+Words are lists in `words.yaml`, which says what each is for. Chinese, Japanese and Thai are written without spaces:
+their words are searched in a clause.
 """
-
-from __future__ import annotations
 
 import re
 import unicodedata
@@ -113,7 +111,7 @@ RETRACTED = re.compile(
     r"(?:i )?changed? (?:my mind|(?:it |my answer |that )?to)|i (?:now )?switch(?:ed)?|take back|"
     r"ignore my|after checking|"
     r"espera|perdón|corrección|moment|halt|warte|korrektur|attends|attendez|pardon|espere|desculpe|aspetta|scusa|wacht|"
-    r"подожди|нет,|等等|不对|待って|いや)\b",
+    r"подожди|нет,|等等|(?<![\ue000-\ue1ff])不对|待って|いや)\b",
     re.IGNORECASE,
 )
 #: Phrases that contain a denial and deny nothing.
@@ -132,25 +130,27 @@ HARMLESS = re.compile(
     r"(?:\w+n't|not?|cannot|nothing|none)\b[^\ue000-\ue1ff,]{0,40} (?:but|except|other than)(?=[ (]+[\ue000-\ue1ff])|"
     r"(?:no way|impossible) (?:that )?(?:it|this|that)(?:'s| is)(?: not|n't)|"
     r"other than that|sin duda|ohne zweifel|sans (?:aucun )?doute|sem dúvida|"
-    r"senza dubbio)\b",
+    r"senza dubbio|(?<=risposta )sia)\b",
     re.IGNORECASE,
 )
 
-#: Chinese and Japanese.
+#: Chinese, Japanese, Korean and Thai, of which some words have no space before the letter.
 BEFORE_IN_CHINESE = re.compile(
-    r"\W*(?:我|认为|覺得|觉得|想|本题|题|最终|但是|但|不过|因此|所以|故|综上|而是|那么|应该|應該|应|應|私の|思う|よって|したがって|従って|つまり|答案|正确|正確|"
-    r"正解|正しい|答え|回答|选项|選項|選択肢|选择|選擇|选|選|结论|結論|是|為|为|の|は|が|項|项|了|的|따라서|그러므로|제|정답은|정답|답은|답|"
-    r"\W)*"
+    r"\W*(?:我|认为|認為|覺得|觉得|想|本题|题|最终|但是|但|不过|因此|所以|故|综上|而是|那么|应该|應該|应|應|私の|思う|よって|したがって|従って|つまり|答案|正确|正確|"
+    r"正解|正しい|答え|回答|选项|選項|選択肢|选择|選擇|选|選|结论|結論|是|為|为|の|は|が|項|项|了|的|따라서|그러므로|제|정답은|정답|답은|답|저는|올바른|선택지는|"
+    r"这个|问题|会|解答|正答|質問|私は|私の考えでは|맞는|옳은|것은|그것은|해답|질문의|선택은|생각에는|"
+    + unicodedata.normalize("NFKC", "คำตอบ|ของ|คำถาม|ที่|ถูกต้อง|ถูก|เฉลย|คือ|ตัวเลือก|ข้อ|ฉัน|ผม|ว่า|ขอ|เลือก|ตอบ|ดังนั้น")
+    + r"|\W)*"
 )
 AFTER_IN_CHINESE = re.compile(
     r"\W*(?:番|번|项|項|选项|が|は|이|가|是|为|的|正确|正確|正しい|正解|答案|对的|最合适|だ|と|思います|考えます|です|でしょう|정답|맞습니다|입니다|이다|"
-    r"예요|이에요|\W)*(?:因为.*|なぜなら.*)?"
+    r"예요|이에요|를|을|라고|생각합니다|선택합니다|を選びます|を選択します|ถูกต้อง|ครับ|ค่ะ|\W)*(?:因为.*|なぜなら.*|เพราะ.*)?"
 )
 #: "A", "E", "I" and "O" are words of many languages: a letter only before one of these.
 AFTER_A_LETTER = (
-    r"(?=[ \t]*\n|\s*(?:$|[^\w\s'’]|[\ue000-\ue1ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[A-Z]\b|(?:is|was|"
-    r"isn't|wasn't|are|as|because|since|i'm|im|"
-    r"and|or|nor|not|no|but|it|the|over|than|wählen|fits?|seems?|looks?|would|should|must|might|may|could|can|"
+    r"(?=[ \t]*\n|\s*(?:$|[^\w\s'’]|[\u0370-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\ue000-\ue1ff]|[A-Z]\b|(?:is|"
+    r"was|isn't|wasn't|are|as|because|since|i'm|im|"
+    r"and|or|nor|not|no|but|it|the|over|than|wählen|sagen|fits?|seems?|looks?|would|should|must|might|may|could|can|"
     r"can't|cannot|can't|which|qui|que|rather|instead|remains|wins|only(?=\W*$)|"
     r"matches|corresponds|best|so|if|then|yes|ist|est|es|és|é|è|nicht|oder|"
     r"und|et|ou|o|y|u|e|is|är|er|on|je|jest|to|sondern|sino|mais|mas|ma|maar|als|niet|of|или|а|и|не|неверно|верно|है|"

@@ -5,8 +5,6 @@ content of the clip. The network is loaded only for new clips, and freed when th
 sounds, not whether its words are right.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache

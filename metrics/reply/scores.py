@@ -5,8 +5,6 @@ the user's choice and judged by its transcript (WildSpeech-Bench, section 4); wh
 which measures the cost of speaking. A system that only writes is judged on its text, and marked (`spoken` is 0).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

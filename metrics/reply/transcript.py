@@ -1,7 +1,5 @@
 """Transcribe spoken replies by a recognizer of the user's choice, once per reply, cached by its content."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

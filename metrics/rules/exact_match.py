@@ -6,8 +6,6 @@ the reference or an accepted answer. If an accepted answer is one number, the la
 such as "101B", a time or a range is not a number.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -4,8 +4,6 @@ The checks are those of lm-eval (`lm_eval.tasks.ifeval`; Zhou et al. 2023, arXiv
 their own.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -4,8 +4,6 @@ A label is named by its own name and by the words that its task lists for it. A 
 answer and is not denied in its clause. An answer that names none of the labels, or several, is unparsed (`?`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache

@@ -15,8 +15,6 @@ download; the same algorithm without a trained model finds the sentences here, a
 with a period ("Dr.") precedes a capital letter.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache

@@ -6,8 +6,6 @@ It is a rule for English; words that the answer quotes after a colon or a quotat
 answer that states that the recording does not contain something is not a refusal.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

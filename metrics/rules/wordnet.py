@@ -4,8 +4,6 @@
 words of several parts, glosses and relations are not.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections import defaultdict

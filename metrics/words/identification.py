@@ -1,12 +1,12 @@
 """Identify the language of a text by py3langid; only a clear finding counts."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from speechiq.engines.languages import UNSPACED_SIGNS, list_alike
+from speechiq.core.console import say
+from speechiq.engines.languages import KEY, UNSPACED_SIGNS, list_alike
 
 #: Fewest words from which a language is certain; in scripts without spaces, fewest characters.
 FEWEST_WORDS = 4
@@ -36,6 +36,20 @@ def wrong_language(text: str, language: str) -> float:
     if size < FEWEST_WORDS or not {*list_alike(language)} & {*_identifier().labels}:
         return math.nan
     return float(is_other_language(text, language))
+
+
+def warn_other_language(texts: Iterable[str], language: str) -> None:
+    """Say that most references are clearly in another language than that of their data set, if so.
+
+    This is not an error, since languages that are much alike may be taken for one another.
+    """
+    known = [text for text in texts if not math.isnan(wrong_language(text, language))]
+    others = [text for text in known if is_other_language(text, language)]
+    if len(others) > len(known) / 2:
+        say(
+            f"metadata.{KEY}={language}: {len(others)} of {len(known)} references seem to be in another language, such "
+            f"as {others[0][:40]!r}; recognizers are given {language}"
+        )
 
 
 @cache

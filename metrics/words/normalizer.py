@@ -10,8 +10,6 @@ in words of the language by num2words (a number that it cannot write stays as it
 parts when errors are counted (`metrics/words/compounds.py`). The leaderboard's lists of filler words are not used.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """Pair references with hypotheses, given as two texts or as two lists of texts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from speechiq.core.console import count_of

@@ -5,8 +5,6 @@ together. Repetition by the speaker does not count: a text is excused if its ref
 the same for all systems, and no repeat is cut off a transcript.
 """
 
-from __future__ import annotations
-
 from itertools import groupby
 
 from speechiq.metrics.words.normalizer import normalize

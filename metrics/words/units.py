@@ -5,8 +5,6 @@ scored by words (WER). The mixed error rate (MER) is for texts that switch betwe
 character is a unit, and so is each word of other scripts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

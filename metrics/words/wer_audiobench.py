@@ -9,8 +9,6 @@ have expanded contractions and removed brackets before; AudioBench's own rules f
 The rate does not compare with `wer`: hesitations never count, and a clip without reference words has a rate.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -5,8 +5,6 @@ The paper (Liu et al., section 3.2) names both rates and leaves open how inserti
 divided by the number of reference words of the class. A clip without such a word has no rate: NaN.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """Read what people declare of their systems, a YAML file whose form `siq publish init` writes."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 

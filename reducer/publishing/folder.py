@@ -1,7 +1,5 @@
 """Write results into a folder, and read them: `SYSTEM/DATE/result.json`, its rows, and the norms."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -36,7 +34,7 @@ def name_system(system: str) -> str:
     """Return the name of the folder of a system: no two systems have the same.
 
     >>> name_system("demo:whisper-base+demo:SmolLM2")
-    'demo_whisper-base+demo_SmolLM2-1f1bd5b7'
+    'demo_whisper-base+demo_SmolLM2-b1153eb0'
     """
     plain = re.sub("[^A-Za-z0-9.+-]+", "_", system)[:LONGEST].strip("._-+") or "system"
     return f"{plain}-{hashlib.sha256(system.encode()).hexdigest()[:8]}"
@@ -101,10 +99,8 @@ def write_norms(norms: Norms, root: Path) -> None:
 
 def refuse_other_content(root: Path) -> None:
     """Raise a `SpeechIQError` if a folder exists that holds something else than results."""
-    if not exists(root):
-        return
-    for path in sorted(root.iterdir()) if is_folder(root) else [root]:
-        if path.name != NORMS and not any(exists(date / FILE) for date in (path.iterdir() if is_folder(path) else ())):
+    for path in sorted(root.iterdir()) if is_folder(root) else []:
+        if path.name != NORMS and not [*path.glob(f"*/{FILE}")]:
             raise SpeechIQError(
                 f"{str(root)!r}", f"holds something else than results ({path.name!r})", "name an empty or new folder"
             )
@@ -130,16 +126,11 @@ def read_folder(root: Path) -> list[Published]:
     Raises:
         SpeechIQError: There is none, or one cannot be read.
     """
-    found = [Published(folder, read_result(folder)) for folder in _list_results(root)]
-    if not found:
+    folders = [file.parent for depth in ("", "*/", "*/*/") for file in root.glob(f"{depth}{FILE}")]
+    if not folders:
         raise SpeechIQError(f"{str(root)!r}", f"has no result ({FILE})", "give the folder of `siq publish runs`")
-    return sorted(found, key=lambda each: (each.result.system, each.result.date))
-
-
-def _list_results(root: Path) -> list[Path]:
-    """Return the folders of results at or below a folder: itself, those of a system, or of all systems."""
-    files = [root / FILE, *sorted(root.glob(f"*/{FILE}")), *sorted(root.glob(f"*/*/{FILE}"))]
-    return [file.parent for file in files if exists(file)]
+    published = [Published(folder, read_result(folder)) for folder in folders]
+    return sorted(published, key=lambda each: (each.result.system, each.result.date))
 
 
 def list_below(folder: Path) -> Iterator[Path]:

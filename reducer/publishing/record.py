@@ -1,7 +1,5 @@
 """Make the results of the systems in some runs, each scored alone, so that no other system changes a number."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -13,19 +11,17 @@ from speechiq.reducer.publishing.rows import pack_rows
 from speechiq.reducer.publishing.schema import (
     CategoryRecord,
     Declaration,
-    GroupRecord,
     NormsRef,
     Result,
     RowFile,
     ScoreRecord,
-    SpeedRecord,
     SuiteRecord,
     TaskRecord,
 )
 from speechiq.reducer.runs.conditions import FIELDS
 from speechiq.reducer.runs.description import KEYS
 from speechiq.reducer.runs.results_file import CONDITION, TaskRun
-from speechiq.reducer.runs.run_record import read_record, read_speeds
+from speechiq.reducer.runs.run_record import read_record
 from speechiq.reducer.runs.systems import System, read_tasks
 from speechiq.reducer.scores.by_dataset import rank_by_dataset
 from speechiq.reducer.scores.derived import split_groups
@@ -44,22 +40,17 @@ METADATA = {*KEYS, *FIELDS, "level", "subset", "selection", CONDITION, LISTEN}
 
 
 class Draft(NamedTuple):
-    """Hold a result with the compressed rows of its tasks, by task."""
+    """Hold a result, its systems by suite, and the compressed rows of its tasks."""
 
     result: Result
+    systems: dict[str, System]
     rows: dict[str, bytes]
 
 
 def draft(
     found: Found, norms: Norms | None, declarations: Mapping[str, Declaration], *, texts: bool
 ) -> Iterator[Draft]:
-    """Yield the result of each system, with its rows.
-
-    Args:
-        found: The runs.
-        norms: Frozen norms for SIQ; None leaves SIQ out.
-        declarations: System -> what is declared of it.
-        texts: Whether rows have texts.
+    """Yield the result of each system, on frozen norms or without SIQ; `texts` keeps those of rows.
 
     Raises:
         SpeechIQError: A run has no rows, mixes versions, does not fit the norms or cannot be scored.
@@ -68,57 +59,23 @@ def draft(
         raise SpeechIQError(
             f"norms {norms.name!r}", "a draft, on which nothing is published", "freeze them with `siq publish norms`"
         )
-    systems = sorted({task.system for tasks in found.tasks.values() for task in tasks})
-    for name in systems:
-        own = found._replace(
-            tasks={suite: [task for task in tasks if task.system == name] for suite, tasks in found.tasks.items()}
-        )
-        tasks = sorted((task for tasks in own.tasks.values() for task in tasks), key=lambda task: task.task)
+    everything = [task for tasks in found.tasks.values() for task in tasks]
+    for name in sorted({task.system for task in everything}):
+        tasks = sorted((task for task in everything if task.system == name), key=lambda task: task.task)
         _refuse_mixed(name, tasks)
+        suites = [suite for suite in found.levels if any(task.suite == suite for task in tasks)]
+        systems = {
+            suite: read_tasks([task for task in tasks if task.suite == suite], found.levels[suite])[0]
+            for suite in suites
+        }
         packed = {task.task: pack_rows(task, texts=texts) for task in tasks}
         about = {task: file for task, (file, _) in packed.items()}
-        result = describe(own, norms, about, declarations.get(name, Declaration()))
-        yield Draft(result, {task: content for task, (_, content) in packed.items()})
-
-
-def describe(found: Found, norms: Norms | None, rows: Mapping[str, RowFile], declaration: Declaration) -> Result:
-    """Return the result of the one system in some runs; `rows` describes the rows of each task."""
-    tasks = sorted((task for tasks in found.tasks.values() for task in tasks), key=lambda task: task.task)
-    suites = {
-        suite: read_tasks(found.tasks[suite], found.levels[suite])[0] for suite in found.levels if found.tasks[suite]
-    }
-    newest = max(tasks, key=lambda task: task.date)
-    by_file: dict[str, list[str]] = {}
-    for task in tasks:
-        by_file.setdefault(task.results, []).append(task.task)
-    records = [read_record(Path(file), names) for file, names in by_file.items()]
-    environment = {word: fact for record in records for word, fact in record.facts.items()}
-    used = norms if SIQ in suites else None
-    return Result(
-        system=newest.system,
-        date=datetime.fromtimestamp(newest.date, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        control=next(iter(suites.values())).control or None,
-        description=newest.described,
-        declaration=declaration,
-        commands=[record.command for record in records if record.command],
-        environment=environment,
-        speeds=[
-            SpeedRecord(
-                work=each.work, rtfx=each.rtfx, audio_seconds=each.audio_seconds, work_seconds=each.work_seconds
-            )
-            for each in read_speeds(tasks)
-        ],
-        speechiq=version("speechiq"),
-        draws=DRAWS,
-        seed=SEED,
-        norms=NormsRef(label=used.label, sha256=used.sha256, example=used.example) if used else None,
-        suites={suite: _describe_suite(suite, system, norms) for suite, system in suites.items()},
-        tasks=[_describe_task(task, rows[task.task]) for task in tasks],
-    )
+        result = _describe(tasks, systems, norms, about, declarations.get(name, Declaration()))
+        yield Draft(result, systems, {task: content for task, (_, content) in packed.items()})
 
 
 def _refuse_mixed(system: str, tasks: Sequence[TaskRun]) -> None:
-    """Raise a `SpeechIQError` if the tasks of a system ran with several versions of a package, or of the system."""
+    """Raise a `SpeechIQError` if the tasks of a system ran with several versions of a package, or other options."""
     for package in sorted({package for task in tasks for package in task.versions}):
         if len(versions := sorted({task.versions.get(package, "not recorded") for task in tasks})) > 1:
             raise SpeechIQError(
@@ -128,62 +85,84 @@ def _refuse_mixed(system: str, tasks: Sequence[TaskRun]) -> None:
         raise SpeechIQError(f"system {system!r}", "its tasks ran with different options", "rerun all with the same")
 
 
-def _describe_task(task: TaskRun, rows: RowFile) -> TaskRecord:
-    kept = METADATA | {*task.category.settings}
-    metadata = {key: value for key, value in task.metadata.items() if key in kept}
-    signs = {column: task.signs[column] for column in sorted(task.signs)}
-    versions = dict(sorted(task.versions.items()))
-    return TaskRecord(
-        task=task.task, date=task.date, docs=task.docs, metadata=metadata, signs=signs, versions=versions, rows=rows
+def _describe(
+    tasks: Sequence[TaskRun],
+    systems: Mapping[str, System],
+    norms: Norms | None,
+    rows: Mapping[str, RowFile],
+    declaration: Declaration,
+) -> Result:
+    newest = max(tasks, key=lambda task: task.date)
+    files = {task.results: [other.task for other in tasks if other.results == task.results] for task in tasks}
+    records = [read_record(Path(file), names) for file, names in files.items()]
+    used = norms if SIQ in systems else None
+    return Result(
+        system=newest.system,
+        date=datetime.fromtimestamp(newest.date, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        control=next(iter(systems.values())).control or None,
+        description=newest.described,
+        declaration=declaration,
+        commands=[record.command for record in records if record.command],
+        environment={word: fact for record in records for word, fact in record.facts.items()},
+        speechiq=version("speechiq"),
+        draws=DRAWS,
+        seed=SEED,
+        norms=NormsRef(used.label, used.sha256, used.example) if used else None,
+        suites={suite: _describe_suite(suite, system, norms) for suite, system in systems.items()},
+        tasks=[_describe_task(task, rows[task.task]) for task in tasks],
     )
+
+
+def _describe_task(task: TaskRun, rows: RowFile) -> TaskRecord:
+    metadata = {key: value for key, value in task.metadata.items() if key in {*METADATA, *task.category.settings}}
+    signs, versions = dict(sorted(task.signs.items())), dict(sorted(task.versions.items()))
+    return TaskRecord(task.task, task.date, task.docs, metadata, signs, versions, rows)
 
 
 def _describe_suite(suite: str, system: System, norms: Norms | None) -> SuiteRecord:
     scored = rank([system], suite, norms=norms if suite == SIQ else None, draws=DRAWS, seed=SEED)
-    datasets = rank_by_dataset([system], suite, draws=DRAWS, seed=SEED) if len({*system.datasets.values()}) > 1 else {}
+    several = len({*system.datasets.values()}) > 1
+    datasets = rank_by_dataset([system], suite, draws=DRAWS, seed=SEED) if several else {}
+    groups = {
+        field: {
+            next(iter(group.columns.values())).column: _describe_columns(group, group.pool.raw)
+            for group in (rank_groups(scored, systems) for _, systems, _ in split_groups(scored.systems, field))
+        }
+        for field in scored.fields
+    }
     row = rows_of(scored)[0]
     return SuiteRecord(
         siq=_score(row["siq"], row["siq_interval"]) if scored.has_siq else None,
-        categories={category: _describe_category(scored, category, row) for category in scored.pool.raw},
-        further={column: _describe_category(scored, column, row) for column in scored.further.levels},
-        datasets={
-            name: {category: _describe_category(board, category) for category in board.pool.raw}
-            for name, board in datasets.items()
-        },
-        groups=[
-            GroupRecord(
-                field=field,
-                categories=list(categories),
-                groups={group: _describe_category(board, group) for group in board.pool.raw},
-            )
-            for field in scored.fields
-            for categories, systems, _ in split_groups(scored.systems, field)
-            for board in [rank_groups(scored, systems)]
-        ],
+        categories=_describe_columns(scored, scored.pool.raw),
+        further=_describe_columns(scored, scored.further.levels),
+        datasets={name: _describe_columns(board, board.pool.raw) for name, board in datasets.items()},
+        groups=groups,
         flags=row["flags"],
     )
 
 
-def _describe_category(scored: Scoreboard, column: str, row: Mapping[str, Any] | None = None) -> CategoryRecord:
-    """Return the score of a column of a scoreboard with one system."""
-    cells = (row or rows_of(scored)[0])["categories" if column in scored.pool.raw else "further"][column]
-    measure = scored.columns[column].measure
-    pool = scored.pool if column in scored.pool.raw else scored.further.pool
-    return CategoryRecord(
-        column=measure.column,
-        direction=measure.direction,
-        unit=measure.unit,
-        chance=measure.chance,
-        score=_score(cells["score"], cells["interval"]),
-        z=_score(cells["z"], cells["z_interval"]) if cells.get("z") is not None else None,
-        clips=len(pool.clips[column]),
-        clusters=pool.count_clusters(column),
-        items=len(scored.holder(column, 0).scores[column]),
-        undefined=cells.get("undefined") or 0,
-        judge=cells.get("judge"),
-    )
+def _describe_columns(scored: Scoreboard, columns: Mapping[str, Any]) -> dict[str, CategoryRecord]:
+    """Return the scores of some columns of a scoreboard with one system."""
+    row = rows_of(scored)[0]
+    records = {}
+    for column in columns:
+        cells, measure = (row["categories"] | row["further"])[column], scored.columns[column].measure
+        pool = scored.pool if column in scored.pool.raw else scored.further.pool
+        records[column] = CategoryRecord(
+            column=measure.column,
+            direction=measure.direction,
+            unit=measure.unit,
+            chance=measure.chance,
+            score=_score(cells["score"], cells["interval"]),
+            z=_score(cells["z"], cells["z_interval"]) if cells.get("z") is not None else None,
+            clips=len(pool.clips[column]),
+            clusters=pool.count_clusters(column),
+            items=len(scored.holder(column, 0).scores[column]),
+            undefined=cells.get("undefined") or 0,
+            judge=cells.get("judge"),
+        )
+    return records
 
 
 def _score(value: float | None, interval: Sequence[float] | None) -> ScoreRecord:
-    low, high = interval or (None, None)
-    return ScoreRecord(value=value, low=low, high=high)
+    return ScoreRecord(value, *(interval or (None, None)))

@@ -1,29 +1,28 @@
-"""Check a folder of results: each by itself, and all together for other items, other tasks and copied rows."""
-
-from __future__ import annotations
+"""Check a folder of results: each by itself, and all together for other items and copied rows."""
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import is_folder
-from speechiq.reducer.publishing.check import LARGEST_FILE, Checked, Rows, check
+from speechiq.reducer.publishing.check import LARGEST_FILE, Checked, check
 from speechiq.reducer.publishing.folder import AGAIN
-from speechiq.reducer.publishing.schema import NORMS, Result
-from speechiq.reducer.runs.description import KEYS
+from speechiq.reducer.publishing.schema import NORMS
+from speechiq.reducer.runs.conditions import compare_items, compare_systems
+from speechiq.reducer.runs.measure import differences
 from speechiq.reducer.scores import norms as siq_norms
+from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import SHIPPED, Norms
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import Column, Grid
 
-#: Share of rows with a fraction that two systems never have in common, from so many rows on.
+#: Share of rows with a fraction that two systems do not have in common, from so many rows on.
 COPIED, FEWEST_ROWS = 0.95, 10
-#: Number of rows from which on equal rows everywhere are copies, even without fractions.
-FEWEST_EQUAL = 100
 COLUMNS = (
     Column("system", "System"),
     Column("date", "Date"),
@@ -35,21 +34,8 @@ COLUMNS = (
 )
 
 
-class Sound(NamedTuple):
-    """Hold a result without a fault of its own, and its rows by task."""
-
-    folder: Path
-    result: Result
-    rows: Rows
-
-
 class Registry(NamedTuple):
-    """Hold what was found in a folder of results.
-
-    Attributes:
-        results: The results, in the order of their folders.
-        strays: What is wrong outside of results.
-    """
+    """Hold the results of a folder, in the order of their folders, and what is wrong outside of them."""
 
     results: list[Checked]
     strays: list[SpeechIQError]
@@ -63,15 +49,11 @@ class Registry(NamedTuple):
     @property
     def grids(self) -> list[Grid]:
         """Return a table per norms, since SIQ on different norms are not comparable."""
-        labels = sorted({_label(each.result) for each in self.results}, key=lambda label: (not label, label))
-        return [
-            Grid(
-                f"Published results, norms: {label or 'none'}",
-                COLUMNS,
-                [_row(each) for each in self.results if _label(each.result) == label],
-            )
-            for label in labels
-        ]
+        tables: dict[str, list[dict[str, Any]]] = {}
+        for each in self.results:
+            tables.setdefault(each.norms, []).append(_row(each))
+        order = sorted(tables, key=lambda label: (not label, label))
+        return [Grid(f"Published results, norms: {label or 'none'}", COLUMNS, tables[label]) for label in order]
 
 
 def check_folder(root: Path) -> Registry:
@@ -81,143 +63,93 @@ def check_folder(root: Path) -> Registry:
         SpeechIQError: It is not a folder, or has no results.
     """
     strays: list[SpeechIQError] = []
-    folders = [
-        date
-        for system in _list_folders(root, root, strays)
-        if system.name != NORMS
-        for date in _list_folders(system, root, strays)
-    ]
+    systems = [folder for folder in _list_folders(root, strays) if folder.name != NORMS]
+    folders = [date for system in systems for date in _list_folders(system, strays)]
     if not folders and not strays:
         raise SpeechIQError(f"{str(root)!r}", "has no results", "give the folder of `siq publish runs`")
     norms = _read_norms(root, strays)
-    return Registry(_refuse_others([check(folder, norms) for folder in folders]), strays)
+    results = [check(folder, norms) for folder in folders]
+    sound = [each for each in results if not each.fault]
+    faults = dict([*_compare_rows(sound), *_compare_suites(sound)])
+    return Registry([each._replace(fault=each.fault or faults.get(each.folder)) for each in results], strays)
 
 
-def _list_folders(folder: Path, root: Path, strays: list[SpeechIQError]) -> Iterator[Path]:
+def _list_folders(folder: Path, strays: list[SpeechIQError]) -> Iterator[Path]:
     """Yield the folders in a folder, and add an error for everything else, such as a link."""
     if not is_folder(folder):
         raise SpeechIQError(f"{str(folder)!r}", "not a folder", "give the folder of `siq publish runs`")
-    for path in sorted(folder.iterdir()):
+    try:
+        paths = sorted(folder.iterdir())
+    except OSError as error:
+        strays.append(SpeechIQError(f"{folder.name!r:.200}", f"cannot be read ({error.strerror})", "make it readable"))
+        return
+    for path in paths:
         if path.is_dir() and not path.is_symlink():
             yield path
         else:
-            strays.append(SpeechIQError(f"{str(path.relative_to(root))!r:.200}", "not a part of a result", "remove it"))
+            strays.append(SpeechIQError(f"{path.name!r:.200}", "not a part of a result", "remove it"))
 
 
 def _read_norms(root: Path, strays: list[SpeechIQError]) -> dict[str, Norms]:
     """Return label -> norms: those of the package, and those beside the results."""
     norms = {label: siq_norms.read(label) for label in SHIPPED}
     for path in sorted((root / NORMS).glob("*")):
+        place = f"{NORMS}/{path.name}"
         try:
             if path.is_symlink() or path.stat().st_size > LARGEST_FILE:
-                raise SpeechIQError(f"{NORMS}/{path.name}", f"a link, or above {LARGEST_FILE} bytes", "remove it")
+                raise SpeechIQError(place, f"a link, or above {LARGEST_FILE} bytes", "remove it")
             added = siq_norms.read(path)
             if path.name != f"{added.label}.json" or added.edition is None:
-                raise SpeechIQError(f"{NORMS}/{path.name}", f"has norms {added.label!r}", "freeze and name them so")
+                raise SpeechIQError(place, f"has norms {added.label!r}", "freeze and name them so")
             if norms.setdefault(added.label, added).sha256 != added.sha256:
-                raise SpeechIQError(f"{NORMS}/{path.name}", "edited: the package has others of that name", "remove it")
+                raise SpeechIQError(place, "edited: the package has others of that name", "remove it")
         except SpeechIQError as error:
             strays.append(error)
     return norms
 
 
-def _refuse_others(results: list[Checked]) -> list[Checked]:
-    """Return the results with faults that only show beside other results."""
-    faults: dict[Path, SpeechIQError] = {}
-    sound = [Sound(each.folder, each.result, each.rows) for each in results if each.result and not each.fault]
-    for folder, error in (*_compare_tasks(sound), *_compare_items(sound), *_compare_rows(sound)):
-        faults.setdefault(folder, error)
-    return [each._replace(fault=each.fault or faults.get(each.folder)) for each in results]
+def _compare_suites(results: list[Checked]) -> Iterator[tuple[Path, SpeechIQError]]:
+    """Yield results with other items, conditions or measures than others; SIQ on norms is compared with these."""
+    for suite in {suite for each in results for suite in each.systems}:
+        ran = [each for each in results if suite in each.systems and not (suite == SIQ and each.norms)]
+        folders = {f"{each.folder.parent.name}/{each.folder.name}": each.folder for each in ran}
+        systems = [each.systems[suite]._replace(name=name) for each, name in zip(ran, folders, strict=True)]
+        for mismatch in (*compare_systems(systems), *compare_items(systems)):
+            yield folders[mismatch.system], SpeechIQError(f"suite {suite!r}", mismatch.text, mismatch.fix)
+        for system in systems:
+            for name, category in systems[0].levels.items():
+                for key in differences(category, system.levels.get(name, category)):
+                    fault = f"{key} of {name!r} is not that of {systems[0].name!r}"
+                    yield folders[system.name], SpeechIQError(f"suite {suite!r}", fault, AGAIN)
 
 
-def _compare_tasks(results: Iterable[Sound]) -> Iterator[tuple[Path, SpeechIQError]]:
-    """Yield results that describe a category of a suite otherwise than most."""
-    described: dict[tuple[Any, Any], dict[Path, str]] = {}
-    for each in results:
-        for task in each.result.tasks:
-            description = {key: task.metadata.get(key) for key in KEYS}
-            descriptions = described.setdefault((description["suite"], description["category"]), {})
-            descriptions[each.folder] = repr(sorted(description.items(), key=str))
-    for (suite, category), descriptions in described.items():
-        usual, _ = Counter(descriptions.values()).most_common(1)[0]
-        for folder, own in descriptions.items():
-            if own != usual:
-                thing = f"suite {suite!r:.100}, category {category!r:.100}"
-                yield folder, SpeechIQError(thing, "described otherwise than in other results", AGAIN)
-
-
-def _compare_items(results: Iterable[Sound]) -> Iterator[tuple[Path, SpeechIQError]]:
-    """Yield results that have other items than most results of the same task and content."""
-    items: dict[tuple[str, Any], dict[Path, frozenset[Any]]] = {}
-    for each in results:
-        for task in each.result.tasks:
-            own = frozenset(_items_of(task.metadata, each.rows[task.task]))
-            items.setdefault((task.task, task.metadata.get("content_sha256")), {})[each.folder] = own
-    for (task_name, _), sets in items.items():
-        usual, _ = Counter(sets.values()).most_common(1)[0]
-        for folder, own in sets.items():
-            if own != usual:
-                fault = f"{len(usual - own)} items missing and {len(own - usual)} added, beside other results"
-                yield folder, SpeechIQError(f"task {task_name!r}", fault, "publish a run of the whole task")
-
-
-def _compare_rows(results: Iterable[Sound]) -> Iterator[tuple[Path, SpeechIQError]]:
+def _compare_rows(results: list[Checked]) -> Iterator[tuple[Path, SpeechIQError]]:
     """Yield results whose rows are those of another system: the newer of the two."""
-    columns = {each.folder: _columns_of(each) for each in results}
-    for pair in combinations(results, 2):
-        older, newer = sorted(pair, key=_age)
-        if older.result.system == newer.result.system:
-            continue
-        if older.result.control and newer.result.control:
-            continue
-        one, two = columns[older.folder], columns[newer.folder]
-        shared = one.keys() & two.keys()
-        fractions = {key for key in shared if _has_fraction(one[key]) or _has_fraction(two[key])}
-        equal = sum(one[key] == two[key] for key in fractions)
-        copied = len(fractions) >= FEWEST_ROWS and equal >= COPIED * len(fractions)
-        if copied or (len(shared) >= FEWEST_EQUAL and _are_equal(one, two, shared)):
-            count = f"{equal} of {len(fractions)}" if copied else f"all {len(shared)}"
-            yield (
-                newer.folder,
-                SpeechIQError(
-                    "rows", f"{count} are those of system {older.result.system!r}", "publish the rows of this system"
-                ),
-            )
+    by_age = sorted(results, key=lambda each: (each.folder.name, each.folder.parent.name))
+    rows = {each.folder: _list_fractions(each) for each in results}
+    for older, newer in combinations(by_age, 2):
+        fewest = min(len(rows[older.folder]), len(rows[newer.folder]))
+        own = older.folder.parent == newer.folder.parent or (older.is_control and newer.is_control)
+        if not own and fewest >= FEWEST_ROWS:
+            equal = len(rows[older.folder] & rows[newer.folder])
+            if equal >= COPIED * fewest:
+                fault = f"{equal} of {fewest} are those of {older.folder.parent.name!r}"
+                yield newer.folder, SpeechIQError("rows", fault, "publish the rows of this system")
 
 
-def _are_equal(one: Mapping[Any, Any], two: Mapping[Any, Any], keys: Iterable[Any]) -> bool:
-    """Return whether all rows are equal, and not all alike."""
-    rows = [(one[key], two[key]) for key in keys]
-    return all(left == right for left, right in rows) and len({left for left, _ in rows}) > 1
-
-
-def _columns_of(each: Sound) -> dict[Any, tuple[Any, ...]]:
-    """Return (task, item) -> the numbers of the row."""
+def _list_fractions(each: Checked) -> set[tuple[Any, ...]]:
+    """Return task, item and numbers of each row with a fraction, which two systems rarely share."""
     return {
-        (task.task, item): tuple(value for key, value in sorted(row.items()) if isinstance(value, int | float))
-        for task in each.result.tasks
-        for item, row in zip(_items_of(task.metadata, each.rows[task.task]), each.rows[task.task], strict=True)
+        (table.task.task, item, row.tobytes())
+        for system in each.systems.values()
+        for table in system.tables
+        for item, row in zip(table.items, np.column_stack([*table.columns.values()]), strict=True)
+        if np.nan_to_num(row % 1).any()
     }
 
 
-def _has_fraction(numbers: Iterable[float]) -> bool:
-    return any(number % 1 for number in numbers)
-
-
-def _items_of(metadata: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    return [tuple(str(row["doc"].get(field)) for field in metadata.get("item", ())) for row in rows]
-
-
-def _age(each: Sound) -> tuple[str, str]:
-    return each.result.date, each.result.system
-
-
-def _label(result: Result | None) -> str:
-    return result.norms.label if result and result.norms else ""
-
-
-def _known(end: float | None) -> float:
-    return math.nan if end is None else end
+def _known(number: float | None) -> float:
+    return math.nan if number is None else number
 
 
 def _row(each: Checked) -> dict[str, Any]:
@@ -228,7 +160,7 @@ def _row(each: Checked) -> dict[str, Any]:
     return {
         "system": result.system,
         "date": result.date[:10],
-        "siq": Estimate(siq.value, _known(siq.low), _known(siq.high)) if siq and siq.value is not None else None,
+        "siq": Estimate(_known(siq.value), _known(siq.low), _known(siq.high)) if siq else None,
         "suites": ", ".join(result.suites),
         "rows": sum(task.rows.count for task in result.tasks),
         "texts": "yes" if all(task.rows.texts for task in result.tasks) else "no",

@@ -1,7 +1,5 @@
 """Write the files of a repository of results: the check of each submission, a declaration, and how to submit."""
 
-from __future__ import annotations
-
 from importlib.metadata import version
 from pathlib import Path
 

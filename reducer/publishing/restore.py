@@ -1,7 +1,5 @@
 """Restore the runs of a published result, in lm-eval's form, so that it is scored again by the code that made it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Write the rows of a task as compressed JSON lines, the same bytes for the same rows, and read them within limits."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

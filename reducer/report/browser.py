@@ -1,7 +1,5 @@
 """Prepare what the page's scripts read: charts, clips with their scores, comparisons of pairs of systems."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Build the page from folders of runs, and write it to a file."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -74,7 +72,6 @@ def compose(
     Args:
         found: The tasks of the runs, whose texts are read.
         scored: Suite -> its scores.
-        options: How they were scored.
 
     Raises:
         SpeechIQError: A sample file cannot be read.
@@ -95,7 +92,6 @@ def render(study: Study, command: str = "", suites: Sequence[SuitePage] = (), se
     """Return the page of a study.
 
     Args:
-        study: As `gather` returns it.
         command: The command that makes the page; "" leaves it out.
         suites: Other suites; each has a section.
         sections: Further sections, below those of suites.

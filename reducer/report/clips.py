@@ -4,8 +4,6 @@ Both texts are normalized with the task's rules before they are aligned, so the 
 none for "2,000" against "two thousand", one for each wrong word.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 import math

@@ -1,7 +1,5 @@
 """Set controls apart from systems: they come last in tables, and take no rank from a system that processes audio."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from speechiq.reducer.scores.ranking import places_apart

@@ -4,8 +4,6 @@ Texts are escaped, since plotly reads a few HTML tags. The page puts each label 
 its mark, at the end of a line where marks touch, or into a list below the chart.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Mapping, Sequence
 from typing import Any

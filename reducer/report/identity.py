@@ -1,7 +1,5 @@
 """Identify a system: what `hf-audio` recorded of it, in the words of the paper's leaderboard."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

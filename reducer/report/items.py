@@ -1,7 +1,5 @@
 """Find items that deserve attention: deciding clips, gaps between words and meaning, suspect references, questions."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 

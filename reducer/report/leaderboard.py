@@ -1,7 +1,5 @@
 """Make the tables of systems: the leaderboard, scores on each data set, profiles of levels, stability of ranks."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

@@ -5,8 +5,6 @@ no text can end its element; the scripts add it to the page only as text. The pa
 Content-Security-Policy allows only the scripts whose sha256 it names, and no request.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -151,12 +149,7 @@ def draw(grid: Grid, row: Mapping[str, Any], column: Column) -> Markup:
 
 
 def describe_origin(tasks: Sequence[TaskRun], command: str, clips: Mapping[str, int] | None = None) -> dict[str, str]:
-    """Return the facts at the top of a page: data sets, dates and versions of the runs, and what made the page.
-
-    Args:
-        command: The command that makes the page; "" leaves it out.
-        clips: Data set -> number of clips; None leaves the data out.
-    """
+    """Return the facts at the top of a page: data sets (by `clips`, if given), dates, versions, and the command."""
     days = [date.partition("T")[0] for date in run_dates(tasks)]
     facts = {
         "Data": ", ".join(f"{name} ({count_of(count, 'clip')})" for name, count in sorted((clips or {}).items())),

@@ -1,7 +1,5 @@
 """Show the responses to each item of a category: questions, audio, answers, and what a judge made of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from itertools import zip_longest

@@ -1,7 +1,5 @@
 """Make the pages on which a person judges items one by one, offline: answers, pairs of answers, and questions."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """Read and compute everything that the report shows, once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple

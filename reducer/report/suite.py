@@ -1,7 +1,5 @@
 """Gather what the page shows of a suite without a scale: its tables, charts, and the responses to each item."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -42,12 +40,7 @@ PARTED = (
 
 @dataclass(frozen=True)
 class SuitePage:
-    """Hold a suite as the page shows it.
-
-    Attributes:
-        groups: The scores of the items of each group, by each field and for each measure.
-        responses: Category -> its questions and responses.
-    """
+    """Hold a suite as the page shows it: its scores, those of groups by each field, and the responses by category."""
 
     suite: str
     scoreboard: Scoreboard

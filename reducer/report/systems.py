@@ -1,7 +1,5 @@
 """Describe each system on a page of its own: its runs, settings, scores, and the clips it does worst on."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Give the texts and answers of the clips in parts, so that a page reads only those that it shows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Read the answers of every system at the level Apply, question by question, from lm-eval's sample files."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

@@ -1,13 +1,12 @@
 """Compare the conditions that tasks recorded: scores are comparable only if these agree."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from speechiq.core.console import count_of, printable
 from speechiq.core.files.checksummed import shorten
+from speechiq.engines.languages import OWN, PROMPT_LANGUAGE
 from speechiq.reducer.runs import judge_name
 from speechiq.reducer.runs.results_file import CONDITION, TaskRun
 from speechiq.reducer.runs.rows import show_item
@@ -44,6 +43,8 @@ EXAMPLES = 3
 _OWN = "\0"
 #: Ending of a field with the sha256 of what the field without the ending names.
 DIGEST = "_sha256"
+#: Field that is not in the conditions of most tasks -> what it is there, in words.
+USUAL = {CONDITION: "none", LISTEN: "none", PROMPT_LANGUAGE: "en"}
 FIX = "run the same tasks"
 ONE_SET = f"{FIX}, or score the runs of one data set alone"
 #: Aspect -> what the user can do, if it is something else.
@@ -78,6 +79,8 @@ def read_conditions(task: TaskRun) -> dict[str, Scalar]:
     under = {
         key: _as_scalar(task.metadata[key]) for key in (CONDITION, LISTEN, "language", "unit") if task.metadata.get(key)
     }
+    if task.metadata.get(PROMPT_LANGUAGE) == OWN:
+        under[PROMPT_LANGUAGE] = f"{OWN}, version {task.metadata.get(f'{PROMPT_LANGUAGE}_version')}"
     return {"task": printable(task.task), **recorded, **under}
 
 
@@ -231,7 +234,7 @@ def _show_judge(values: Mapping[str, set[Scalar]], fields: Sequence[str]) -> str
 
 
 def _show(field: str, values: set[Scalar]) -> str:
-    absent = "none" if field in (CONDITION, LISTEN) else NOT_RECORDED
+    absent = USUAL.get(field, NOT_RECORDED)
     shown = (shorten(str(value)) if field.endswith("sha256") else value for value in values if value is not None)
     return " and ".join(sorted([*map(repr, shown), *[absent] * (None in values)]))
 

@@ -1,7 +1,5 @@
 """Read how a task describes itself in its metadata, or refuse the description in one line (tutorials/new_suite.md)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Name the judge of a task, from what its run recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

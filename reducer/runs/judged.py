@@ -1,7 +1,5 @@
 """Read the rows of tasks whose answers a judge scored: question, reference, answer, and what the judge made of it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Read and write labels of task success (`labels.jsonl`): whether the system behind a transcript did its task."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Read a results file of lm-eval (`results_<date>.json`): the system and the tasks that it describes."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping

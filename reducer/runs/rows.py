@@ -3,8 +3,6 @@
 A form names the fields that it needs; msgspec skips all others, so that scores are read without decoding texts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path

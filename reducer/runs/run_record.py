@@ -1,7 +1,5 @@
 """Read from a results file how lm-eval was called, what the run used, and how fast the system processed audio."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
@@ -118,7 +116,7 @@ def _facts(content: _Results) -> dict[str, str]:
     facts = {
         "Model type": config.model,
         "Duration": _duration(content.total_evaluation_time_seconds),
-        "Device": config.device,
+        "Device": config.device or config.siq.device,
         "Batch size": config.batch_size,
         "Limit": config.limit,
         "Seed": config.random_seed,

@@ -1,7 +1,5 @@
 """Read the sample file of a task into one table: items, numeric columns and groups, in the order of its rows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache

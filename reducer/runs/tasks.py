@@ -1,7 +1,5 @@
 """Find the tasks in folders of runs: the newest run of each, sorted into suites with their categories."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any

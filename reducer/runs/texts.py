@@ -1,7 +1,5 @@
 """Read texts from sample files: what systems wrote about clips and questions, and the length of references."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple

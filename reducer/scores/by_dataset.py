@@ -1,7 +1,5 @@
 """Score systems on each data set, and average over data sets, each with the same weight."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

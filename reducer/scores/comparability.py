@@ -1,7 +1,5 @@
 """Refuse systems that differ in clips, questions or tasks, or narrow them to the items that they share."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -42,11 +40,7 @@ def require_equal(mismatches: Sequence[Mismatch]) -> None:
 
 
 def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) -> list[System]:
-    """Return the systems with only the items that all of them, and `others` (level -> items), have.
-
-    Raises:
-        SpeechIQError: A system misses a level, or no item of a level is shared.
-    """
+    """Return the systems with only the items that all of them, and `others` (level -> items), have."""
     systems = list(systems)
     refuse_missing(systems)
     shared = {}
@@ -62,11 +56,7 @@ def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) ->
 
 
 def complete(systems: Sequence[System]) -> list[System]:
-    """Return the systems with only the items that have a score in all of them (`measure.undefined: counted`).
-
-    Raises:
-        SpeechIQError: The systems have different items, or no item of a level has a score in all of them.
-    """
+    """Return the systems with only the items that have a score in all of them (`measure.undefined: counted`)."""
     kept = {}
     for level, category in levels_of(systems).items():
         items = common_items(level, systems)
@@ -86,11 +76,7 @@ def complete(systems: Sequence[System]) -> list[System]:
 
 
 def drop_empty_levels(systems: Sequence[System]) -> list[System]:
-    """Return the systems without the levels at which no system has scores.
-
-    Raises:
-        SpeechIQError: Some systems have scores at a level and others do not.
-    """
+    """Return the systems without levels at which none has scores; refuse levels at which only some have."""
     levels = [level for level in levels_of(systems) if any(level in system.scores for system in systems)]
     shared = [level for level in levels if all(level in system.scores for system in systems)]
     kept = [system.restrict(levels) for system in systems]

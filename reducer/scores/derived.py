@@ -1,7 +1,5 @@
 """Derive columns of a suite from the items of its categories: aggregates, extra columns, and groups of items."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple

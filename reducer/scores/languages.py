@@ -16,10 +16,12 @@ from speechiq.engines.languages import ENGLISH
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import resample
+from speechiq.reducer.stats.clusters import number_clusters
 from speechiq.reducer.stats.estimate import Difference, Estimate
+from speechiq.reducer.stats.permutation import permute
 
-#: Setting of a category whose scores are on a scale of the language, so that they have neither mean nor gap.
-OWN_SCALE = "embedder"
+#: Settings of categories whose scores are similarities on a scale of the language, so that they have no mean or gap.
+OWN_SCALE = {"embedder", "assistant"}
 
 
 class LanguageScores(NamedTuple):
@@ -43,9 +45,9 @@ class LanguageScores(NamedTuple):
     shared: Mapping[str, int]
 
     def worst(self, system: int) -> str:
-        """Return the language in which a system, by its number, scores worst."""
-        sign = self.category.measure.sign
-        return min(self.scores, key=lambda language: sign * self.scores[language][system].value)
+        """Return the language in which a system, by its number, scores worst; empty if all scores are equal."""
+        scores = {language: self.category.measure.sign * each[system].value for language, each in self.scores.items()}
+        return min(scores, key=scores.__getitem__) if len({*scores.values()}) > 1 else ""
 
 
 def compare_languages(boards: Mapping[str, Scoreboard]) -> list[LanguageScores]:
@@ -97,7 +99,7 @@ def _without_set(name: str) -> str:
 def _compare(level: str, boards: Mapping[str, Scoreboard], systems: Sequence[str]) -> LanguageScores:
     category, bars = next((board.levels[level], board.bars) for board in boards.values())
     how = {"draws": bars.draws, "seed": bars.seed} if bars else {"draws": 0}
-    has_mean, sign = OWN_SCALE not in category.settings, category.measure.sign
+    has_mean, sign = OWN_SCALE.isdisjoint(category.settings), category.measure.sign
     clips = {language: _Clips.read(board, level, systems) for language, board in boards.items()}
     pairs = {
         language: sorted({*own.passages} & {*clips[ENGLISH].passages})
@@ -124,12 +126,14 @@ def _read_scores(board: Scoreboard, level: str, systems: Sequence[str]) -> list[
 def _measure_gaps(
     own: _Clips, english: _Clips, shared: Sequence[str], *, draws: int, seed: int = 0
 ) -> list[Difference]:
-    """Return the raw score of each system minus that in English, over shared passages."""
+    """Return the raw score of each system minus that in English, over shared passages; p is of paired permutations."""
     raw = np.concatenate([side.raw[:, [*map(side.passages.index, shared)]] for side in (own, english)])
     systems = len(own.raw)
     defined = np.tile(~np.isnan(raw[:systems] + raw[systems:]), (2, 1))
     means = resample(lambda counts: _mean(counts, raw, defined), shared, english.clusters, draws=draws, seed=seed)
-    return [means.difference(system, systems + system) for system in range(systems)]
+    differences = np.nan_to_num(raw[:systems] - raw[systems:])
+    p = permute(differences, seed, number_clusters(shared, english.clusters)) if draws else np.full(systems, np.nan)
+    return [means.difference(system, systems + system)._replace(p=float(p[system])) for system in range(systems)]
 
 
 def _average(languages: Sequence[_Clips], *, draws: int, seed: int = 0) -> list[Estimate]:

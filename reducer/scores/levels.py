@@ -1,7 +1,5 @@
 """Read the three levels of SIQ from their task templates, also for runs that recorded only the level."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -11,7 +9,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.description import read_category
 from speechiq.reducer.runs.measure import Category
-from speechiq.siq_tasks.task_files import read_task
+from speechiq.siq_tasks.catalog.task_files import read_task
 
 SUITE = "siq"
 TEMPLATES = Path(speechiq.siq_tasks.__file__).parent / "templates"

@@ -1,7 +1,5 @@
 """Score the systems of a suite: mean, interval and rank per category, and Z and SIQ if the suite has a scale."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

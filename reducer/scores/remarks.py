@@ -1,7 +1,5 @@
 """Collect the remarks on a ranking: why SIQ is missing, how much was asked, and which numbers mean little."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from types import MappingProxyType

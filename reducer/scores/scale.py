@@ -5,8 +5,6 @@ scored (`score`: eqs. 4, 5, 7, 8). In the paper both are the same systems. All m
 moments (ddof 0). Functions of arrays take any leading axes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar

@@ -153,11 +153,7 @@ def align(systems: Iterable[System]) -> ScoreMatrix:
 
 
 def levels_of(systems: Sequence[System]) -> Mapping[str, Category]:
-    """Return level -> its category, for the levels that systems are scored on.
-
-    Raises:
-        SpeechIQError: A system is scored on other levels or columns than the first system.
-    """
+    """Return level -> its category, for the levels that systems are scored on; refuse systems that differ in them."""
     if not systems:
         return {}
     first, *others = systems

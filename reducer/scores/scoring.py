@@ -1,7 +1,5 @@
 """Hold the options of scoring and comparing suites."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from speechiq.reducer.runs.rows import Item

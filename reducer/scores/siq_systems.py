@@ -1,7 +1,5 @@
 """Read the systems that ran tasks of SIQ."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -51,11 +49,7 @@ def find_levels(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list
 
 
 def read_answers(runs: Iterable[Path], allow_missing: bool = False) -> Answers:
-    """Read the Apply answers of every system below some folders, the newest run of each task.
-
-    Raises:
-        SpeechIQError: No task of the level Apply, or as for `answers.read_answers`.
-    """
+    """Read the Apply answers of every system below some folders, the newest run of each task."""
     tasks, warnings = find_tasks(runs, allow_missing)
     apply = [task for task in tasks if is_siq(task.suite) and task.level == "apply"]
     if not apply:

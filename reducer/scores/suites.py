@@ -1,7 +1,5 @@
 """Find the suites in runs, with the categories to score."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -11,6 +9,7 @@ from msgspec.structs import replace
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
+from speechiq.engines.languages import KEY
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.systems import System, read_tasks
@@ -97,6 +96,8 @@ def refuse_unknown_field(found: Found, field: str | None) -> None:
     """Raise a `SpeechIQError` if no category has groups by a field (`group_by`); None is not given."""
     scored = (task for suite, levels in found.levels.items() for task in found.tasks[suite] if task.level in levels)
     known = {name for task in scored for name in task.category.group_by}
+    if field == KEY:
+        raise SpeechIQError(f"--group-by {KEY}", "each language is scored by itself without it", "leave it out")
     if field is not None and field not in known:
         fix = f"choose from {', '.join(sorted(known))}" if known else "leave it out: their tasks have no group_by"
         raise SpeechIQError(

@@ -4,8 +4,6 @@ Every statistic takes how often each item counts, shape (draws, items), and retu
 is the statistic itself, rows of a bootstrap give its interval (`compare_raters`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Sum values over clusters, the units that a sample has drawn: calls, speakers or passages, or else single clips."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any

@@ -5,8 +5,6 @@ answers plus the mean of (person - judge) over those that the person scored. If 
 has no bias, however wrong the judge is; a good judge makes its interval short.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Correlate two rankings of the same systems: Pearson, Spearman and Kendall, with 95 % intervals and p-values."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Record the coverage of intervals in simulation, and warn about intervals from few clips or clusters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any

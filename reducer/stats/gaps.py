@@ -11,8 +11,6 @@ holds if some do; the larger critical value and the larger p count. A cluster wi
 one in each of them; what they share makes the test more careful.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Sequence
 from itertools import combinations

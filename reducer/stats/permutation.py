@@ -1,7 +1,5 @@
 """Test the difference between two systems by permutations: on each cluster, chance decides which system is which."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from speechiq.reducer.stats.clusters import sum_clusters

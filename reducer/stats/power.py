@@ -4,8 +4,6 @@ The test is Student's on the mean difference, two-sided at 5 %, with one degree 
 without a cluster is a cluster of its own. Under a true difference its statistic has the noncentral t distribution.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from typing import NamedTuple

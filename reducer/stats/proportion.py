@@ -6,8 +6,6 @@ all its items. The interval never has zero width: units that all agree say nothi
 count as one answer each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Test whether a level separates systems beyond chance, by paired intervals of the differences between systems."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from speechiq.reducer.stats.interval import CONFIDENCE

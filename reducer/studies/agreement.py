@@ -1,7 +1,5 @@
 """Compare any two raters of the same items, such as sources of labels or persons, and show how far they agree."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any, TypeVar

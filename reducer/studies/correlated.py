@@ -1,7 +1,5 @@
 """Correlate SIQ and the plain metrics with the ranks that people, or other metrics, give to the systems."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -8,8 +8,6 @@ The scale is that of norms, or of a pool of three or more systems. Two systems a
 only their raw scores are compared.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 

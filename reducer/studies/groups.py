@@ -1,7 +1,5 @@
 """Compare groups of items, such as the genders or accents of speakers: the worst group and the largest gap."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Count invented answers: majorities other than (E) on questions that have no answer (section 5.5, Table 4)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

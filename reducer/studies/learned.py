@@ -6,8 +6,6 @@ An honest recognizer writes them where it makes the error of the first transcrib
 show how often that is.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise

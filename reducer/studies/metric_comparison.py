@@ -1,7 +1,5 @@
 """Compare two systems on any metrics of their sample rows, on the same draws of clips."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compare two systems of a suite: by its categories, and by Z and SIQ if the suite has a scale."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Find the two systems to compare, by folder or file, or by a part of a name."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Measure how much of a system's error rate comes from errors of the references, by sets with cleaned references."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType

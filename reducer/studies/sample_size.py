@@ -1,7 +1,5 @@
 """Plan the number of clips before a run, from the differences between the systems of a pilot run."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
@@ -164,8 +162,9 @@ def _notes(
         yield "median and worst pair: of all pairs of systems, by how much their differences vary"
     if clustered:
         yield "needed clips are in clusters of the mean size of these runs; more clips per cluster help less"
-    if any(record["score"] == SIQ for record in records):
-        yield f"SIQ: on norms with further clips like these; below {ENOUGH} its interval needs more than its p value"
+    if options.norms and any(record["score"] == SIQ for record in records):
+        further = f"with further clips like these; below {ENOUGH} its interval needs more than its p value"
+        yield f"SIQ: norms: {options.norms.label}, {further}"
     if any(math.isinf(record["smallest_difference"].high) for record in records):
         yield f"inf: the systems differ on so few {unit}s that no number is safe; run more"
     if options.draws:

@@ -8,8 +8,6 @@ A line of the review file is one candidate: `find` writes it, and a person fills
      "verdict": null | "unanswerable" | "wrong_key" | "answerable", "note": ""}
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -94,11 +92,7 @@ def write_review(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
 
 
 def confirm(path: Path) -> dict[str, Any]:
-    """Return the content of the set with the questions of a `CONFIRMED` verdict; every line of the review has one.
-
-    Raises:
-        SpeechIQError: A line is cut off, malformed or a duplicate, or its verdict is missing or unknown.
-    """
+    """Return the content of the set with the questions of a `CONFIRMED` verdict; refuse a line without a verdict."""
     rows = _read_review(path)
     if missing := [number for number, row in rows.items() if row.verdict is None]:
         raise SpeechIQError(
@@ -126,11 +120,7 @@ def write_set(content: Mapping[str, Any], path: Path) -> None:
 
 
 def read(path: Path) -> ConfirmedSet:
-    """Return the questions of an unanswerable set.
-
-    Raises:
-        SpeechIQError: The file cannot be read, has another content, or was edited.
-    """
+    """Return the questions of an unanswerable set; refuse another file, and one that was edited."""
     content = read_checksummed(path, SCHEMA, VERSION, ADVICE_SET)
     try:
         rows = msgspec.convert(content.get("questions"), list[_InSet])
@@ -142,11 +132,7 @@ def read(path: Path) -> ConfirmedSet:
 
 
 def leave_out(systems: Iterable[System], confirmed: ConfirmedSet) -> list[System]:
-    """Return the systems without the questions of a set, whose sha256 they record; unchanged for an empty set.
-
-    Raises:
-        SpeechIQError: A system misses one of the questions, or has it in another wording, or has no question left.
-    """
+    """Return the systems without the questions of a set, whose sha256 they record; refuse other wordings."""
     return [_without(system, confirmed) for system in systems] if confirmed else list(systems)
 
 

@@ -5,8 +5,6 @@ each category (`siq_remember`, ...), and a `samples_<task>_<date>.jsonl` per tas
 metadata describe no measure and name no level, so that `siq score` never takes these files for a run.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

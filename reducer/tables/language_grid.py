@@ -1,7 +1,5 @@
 """Show the scores of systems by language: a grid of SIQ, and one for each category and unit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -11,6 +9,7 @@ from speechiq.engines.languages import ENGLISH
 from speechiq.reducer.scores.languages import LanguageScores, compare_languages
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
+from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important
 
@@ -27,7 +26,9 @@ def list_grids(languages: Mapping[str, Mapping[str, str]], scored: Mapping[str, 
         boards = {language: scored[part] for language, part in parts.items()}
         if all(board.has_siq for board in boards.values()):
             grids.append(_siq_grid(boards))
-        grids += [_as_grid(scores) for scores in compare_languages(boards)]
+        cautions = (caution_of_raw(*board.pool.smallest) for board in boards.values() if board.bars)
+        caution = next(filter(None, cautions), None)
+        grids += [_as_grid(scores, caution) for scores in compare_languages(boards)]
     return grids
 
 
@@ -55,7 +56,7 @@ def _siq_grid(boards: Mapping[str, Scoreboard]) -> Grid:
     return Grid("Speech IQ by language", columns, rows, [Important(OWN_SCALES)])
 
 
-def _as_grid(scores: LanguageScores) -> Grid:
+def _as_grid(scores: LanguageScores, caution: str | None) -> Grid:
     order = [*range(len(scores.systems))]
     if scores.means:
         order.sort(key=lambda place: -scores.category.measure.sign * scores.means[place].value)
@@ -66,9 +67,11 @@ def _as_grid(scores: LanguageScores) -> Grid:
         for language, gaps in scores.gaps.items():
             cells |= {f"{language}_gap": gaps[place].estimate, f"{language}_p": gaps[place].p}
         if scores.means:
-            cells |= {"mean": scores.means[place], "worst": f"worst: {scores.worst(place)}"}
+            worst = scores.worst(place)
+            cells |= {"mean": scores.means[place], "worst": worst and f"worst: {worst}"}
         rows.append(cells)
-    return Grid(f"{title(scores.category.name)} by language", [*_list_columns(scores)], rows, [*_notes(scores)])
+    heading, notes = f"{title(scores.category.name)} by language", [*_notes(scores, caution)]
+    return Grid(heading, [*_list_columns(scores)], rows, notes)
 
 
 def _list_columns(scores: LanguageScores) -> Iterator[Column]:
@@ -79,15 +82,16 @@ def _list_columns(scores: LanguageScores) -> Iterator[Column]:
     for language in scores.scores:
         yield Column(language, f"{language}\n{category.unit}{bars}", ".2f", ".1f", factor, kind="level")
         if language in scores.gaps:
-            yield Column(f"{language}_gap", f"minus {ENGLISH}{bars}", "+.2f", "+.1f", factor, below=language)
+            yield Column(f"{language}_gap", f"minus {ENGLISH}", "+.2f", "+.1f", factor, below=language)
             yield Column(f"{language}_p", "p" * bool(bars), ".3f", below=language)
     if scores.means:
         yield Column("mean", f"Mean\n{category.unit}{bars}", ".2f", ".1f", factor, style="bold", kind="level")
         yield Column("worst", "", below="mean")
 
 
-def _notes(scores: LanguageScores) -> Iterator[str]:
+def _notes(scores: LanguageScores, caution: str | None) -> Iterator[str]:
     category = scores.category
+    yield from caution_lines(caution)
     yield f"{category.unit}, {category.measure.direction} is better"
     if not scores.means:
         yield Important(NOT_AVERAGED)
@@ -95,7 +99,10 @@ def _notes(scores: LanguageScores) -> Iterator[str]:
     yield "mean: each language with the same weight; its draws take a passage in all languages"
     for language, count in scores.shared.items():
         if not count:
-            yield Important(f"{language} has no passage in common with {ENGLISH}, so that there is no gap")
+            yield Important(f"{language} shares no passage with {ENGLISH}, and so has no gap")
     if scores.gaps:
         counts = ", ".join(f"{name} {count_of(scores.shared[name], 'clip')}" for name in scores.gaps)
-        yield f"minus {ENGLISH}: the mean over the clips whose ids both languages have ({counts}), with interval and p"
+        yield (
+            f"minus {ENGLISH}: the mean over the clips whose ids both languages have ({counts}); p is of paired "
+            "permutations of clusters"
+        )

@@ -1,7 +1,5 @@
 """Write grids as Markdown and LaTeX, for READMEs and papers; cells stay text in both."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

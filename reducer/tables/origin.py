@@ -1,7 +1,5 @@
 """Describe the origin of a file of results: versions, dates, runs and command."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Publish results: print them, and write the files that the user names, each in the format of its ending."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -77,11 +75,7 @@ def publish(
     tasks: Sequence[TaskRun] = (),
     explain: bool = True,
 ) -> None:
-    """Print results, write them to files, each complete or not at all, and name each file.
-
-    Args:
-        explain: Whether all lines below tables are printed; files have all of them.
-    """
+    """Print results, with all notes if `explain`; write them to files, each complete or not at all, and name each."""
     console = open_console()
     for grid in publication.grids:
         print_grid(grid, console, explain)

@@ -1,7 +1,5 @@
 """Show how reliable the judge of a suite is, by system and category."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from speechiq.reducer.scores.remarks import title

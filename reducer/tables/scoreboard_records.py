@@ -1,7 +1,5 @@
 """Write scoreboards as plain data (docs/reference/scores.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Show scoreboards as people read them: a grid with a column per category, with notes below it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 

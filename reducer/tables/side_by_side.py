@@ -1,7 +1,5 @@
 """Show a comparison of two systems: the differences, the verdict, and clips with both texts."""
 
-from __future__ import annotations
-
 from itertools import groupby
 from math import isnan
 

@@ -1,7 +1,5 @@
 """Show how fast the systems processed audio."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from speechiq.reducer.runs.run_record import MeasuredSpeed

@@ -1,7 +1,5 @@
 """Score a suite, and make its grids, the content of its files, and its rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 

@@ -3,8 +3,6 @@
 The stages that all systems share stand above a table once, and at most four lines stand below it by default.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Sequence
 from itertools import takewhile

@@ -1,7 +1,5 @@
 """Make a folder completely or not at all, and never over another one."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -4,17 +4,17 @@ A folder of the suite with `_languages.yaml` has the tasks `siq_FOLDER_LANG_LEVE
 be in a folder `LANG`. `harness_patch` gives the tasks to lm-eval, whose own index knows a task only by a file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from speechiq.engines.languages import KEY
-from speechiq.siq_tasks.task_files import join_metadata, read_mapping, read_task
+from speechiq.siq_tasks.catalog.task_files import join_metadata, read_mapping, read_task
 
 HERE = Path(__file__).parents[1]
 LANGUAGES = "_languages.yaml"
+#: The level whose embedder may depend on the language.
+UNDERSTAND = "understand"
 
 
 class LanguageTask(NamedTuple):
@@ -52,6 +52,7 @@ def list_language_tasks() -> list[LanguageTask]:
     tasks = []
     for file in sorted(HERE.rglob(LANGUAGES)):
         listed, family = read_mapping(file), file.parent.name
+        embedders = {name: model for model, names in listed.get("embedders", {}).items() for name in names}
         for name, code in listed["languages"].items():
             group = f"siq_{family}_{name}"
             tags = [group, f"siq_{family}"] if name in listed["chosen"] else [group]
@@ -60,6 +61,7 @@ def list_language_tasks() -> list[LanguageTask]:
             if (bundle := file.with_name(name)).is_dir():
                 metadata["bundle"] = bundle.relative_to(HERE).as_posix()
             for level in listed["levels"]:
-                keys = {"task": f"{group}_{level}", "tag": tags, "metadata": metadata}
+                own = {"embedder": embedders[name]} if level == UNDERSTAND and name in embedders else {}
+                keys = {"task": f"{group}_{level}", "tag": tags, "metadata": metadata | own}
                 tasks.append(LanguageTask(file.with_name(f"_{level}.yaml"), keys))
     return tasks

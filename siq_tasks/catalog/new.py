@@ -1,7 +1,5 @@
 """Make three tasks of a user's clips and references, without Python code."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -19,13 +17,13 @@ from speechiq.core.recordings.inspection import inspect
 from speechiq.engines.languages import KEY, read_language
 from speechiq.siq_tasks.catalog.folders import check_folder, complete_folder
 from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, data_sets
+from speechiq.siq_tasks.catalog.task_files import IN_FOLDER, read_task, write_task
 from speechiq.siq_tasks.loaders.clips import ENTITIES, list_warnings
 from speechiq.siq_tasks.loaders.clusters import CLUSTER, COLUMN
 from speechiq.siq_tasks.loaders.docs import refuse_taken
 from speechiq.siq_tasks.loaders.row_choice import check_groups, read_group_columns, read_groups
 from speechiq.siq_tasks.loaders.subset import counts
 from speechiq.siq_tasks.loaders.tables import check_columns, read_field, read_id, read_table, read_texts
-from speechiq.siq_tasks.task_files import IN_FOLDER, read_task, write_task
 
 LONGEST_NAME = 64
 #: Folder of the audio in a folder of tasks.

@@ -1,7 +1,5 @@
 """Describe the clips, questions and columns of a data set, for `siq list tasks`."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -43,7 +41,8 @@ def describe(dataset: str, *, fetch: bool = False) -> Iterator[str]:
         roles = {"audio": source.audio_column, "text": source.text_column, "id": source.id_column}
         roles["seconds"] = source.length_column
         roles |= {role.removesuffix("_column"): name for role, name in read_columns(about)._asdict().items()}
-        yield f"columns read: {', '.join(f'{column} ({role})' for role, column in roles.items() if column)}"
+        named = {role: ", ".join(name) if isinstance(name, list) else name for role, name in roles.items() if name}
+        yield f"columns read: {', '.join(f'{column} ({role})' for role, column in named.items())}"
         yield f"subset: {about.get('subset')}, {about.get('selection', 'longest-audio')}"
         if source.local is None and not fetch:
             yield f"clips: on the Hub; `siq list tasks {dataset} --fetch` fetches and lists them"

@@ -1,7 +1,5 @@
 """Pack a folder of tasks into one archive that runs on another machine: tasks, tables, audio and questions."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile
@@ -13,9 +11,9 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import OWN_FILE, check_output, exists, expand, is_file, is_folder, write_whole
 from speechiq.siq_tasks.catalog.suite import check_task
+from speechiq.siq_tasks.catalog.task_files import FOLDER_KEYS, IN_FOLDER, read_mapping, read_task
 from speechiq.siq_tasks.loaders.rows import read_source
 from speechiq.siq_tasks.loaders.tables import check_columns, read_field, read_table
-from speechiq.siq_tasks.task_files import FOLDER_KEYS, IN_FOLDER, read_mapping, read_task
 
 ENDING = ".zip"
 BLOCK = 1 << 20

@@ -1,7 +1,5 @@
 """Make a data set of texts that voices speak: read the texts, choose their voices, and write the folder."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -116,11 +114,7 @@ def _digest(name: str) -> int:
 
 
 def write_set(folder: Path, spoken: Iterable[Spoken], voices: Mapping[str, Any]) -> None:
-    """Write audio files, a table of them and a list of voices into a new folder, which is complete or does not exist.
-
-    Args:
-        voices: Voice -> everything that its speech depends on.
-    """
+    """Write audio files, a table of them and the facts about each voice into a new folder, complete or not at all."""
     with complete_folder(folder.resolve()) as draft:
         draft.joinpath(AUDIO).mkdir()
         rows = []

@@ -1,7 +1,5 @@
 """Find the suite's data sets and users' task folders, for commands that need clips without a run."""
 
-from __future__ import annotations
-
 import os
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +10,7 @@ from speechiq.core.files.plain import exists
 from speechiq.core.ids import PLAIN, check_plain
 from speechiq.core.suggestions import did_you_mean
 from speechiq.siq_tasks.catalog.languages import list_language_tasks
-from speechiq.siq_tasks.task_files import read_task, resolve_folder
+from speechiq.siq_tasks.catalog.task_files import read_task, resolve_folder
 
 HERE = Path(__file__).parents[1]
 #: The suite of the levels.
@@ -94,7 +92,7 @@ def check_task(file: Path, task: dict[str, Any] | None = None) -> dict[str, Any]
 
 
 def _find_one_task(dataset: str) -> Path:
-    patterns = (f"siq_{dataset}_remember.yaml", f"*{dataset}.yaml", f"*_{dataset}_*.yaml")
+    patterns = (f"siq_{dataset}_remember.yaml", f"*{dataset}.yaml", f"*_{dataset}_*.yaml", f"{dataset}_*.yaml")
     for file in (file for pattern in patterns if PLAIN.fullmatch(dataset) for file in sorted(HERE.rglob(pattern))):
         if read_task(file)["metadata"].get("dataset") == dataset:
             return file

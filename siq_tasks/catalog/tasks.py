@@ -1,7 +1,5 @@
 """List the tasks of all suites from their YAMLs, for `siq list tasks`; imports neither lm-eval nor torch."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,8 +11,8 @@ from speechiq.core.files.plain import is_folder
 from speechiq.core.suggestions import did_you_mean
 from speechiq.siq_tasks.catalog.languages import list_language_tasks
 from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, SUITE
+from speechiq.siq_tasks.catalog.task_files import PACKAGED, read_task
 from speechiq.siq_tasks.questions.location import find_question_file
-from speechiq.siq_tasks.task_files import PACKAGED, read_task
 
 IN_PACKAGE = "in the package"
 #: Keys of metadata that name a model which scores.

@@ -1,7 +1,5 @@
 """Put the transforms of a condition into the docs of a task, seeded by the id of each clip."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence

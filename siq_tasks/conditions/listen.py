@@ -1,7 +1,5 @@
 """Ask the questions of a task with the transcript, with silence or with another clip instead of their audio."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 The presets are data, the files of `quoted/presets/`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
@@ -15,6 +13,7 @@ import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
+from speechiq.metrics.judge.settings import EXACT_MATCH
 
 #: The key of metadata that names a preset.
 PRESET = "preset"
@@ -105,7 +104,10 @@ def with_preset(task: Mapping[str, Any], metadata: Mapping[str, Any], given: Map
     settings = find_settings(str(metadata[PRESET]), str(task.get("task")))
     prompt = {} if settings.doc_to_text is None else {"doc_to_text": settings.doc_to_text}
     generation = {"generation_kwargs": task.get("generation_kwargs", {}) | settings.generation_kwargs}
-    return {**task, **prompt, **generation, "metadata": {**metadata, **settings.metadata, **given}}
+    own = settings.metadata
+    if given.get("judge") == EXACT_MATCH:  # A rule has none of the options of the preset's judge.
+        own = {key: value for key, value in own.items() if not key.startswith("judge")}
+    return {**task, **prompt, **generation, "metadata": {**metadata, **own, **given}}
 
 
 def describe_preset(name: str, categories: Iterable[str]) -> list[str]:

@@ -3,8 +3,6 @@
 A condition is a chain of steps, joined by `+` and applied in this order. `KINDS` has all kinds of steps.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Name the variants of a question, the values of `--metadata listen=`, which show whether a model listens."""
 
-from __future__ import annotations
-
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 

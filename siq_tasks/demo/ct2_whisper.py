@@ -141,12 +141,7 @@ def build_generation_config(tokenizer: PreTrainedTokenizerFast, settings: Mappin
 
 
 def convert(binary: bytes, folder: Path, target: Path) -> None:
-    """Write the checkpoint in the form of `transformers`: float16, with processor and generation settings.
-
-    Args:
-        binary: Content of `model.bin`.
-        folder: Folder with the checkpoint's `config.json` and `tokenizer.json`.
-    """
+    """Write the checkpoint (`model.bin`, and a folder with its config) in the form of `transformers`, in float16."""
     import torch
     from transformers import WhisperConfig, WhisperFeatureExtractor, WhisperForConditionalGeneration, WhisperProcessor
 

@@ -48,12 +48,7 @@ class Wheel(NamedTuple):
 
 
 class DemoModel(NamedTuple):
-    """Name the source of a model, and the function that converts its data files into a `transformers` folder.
-
-    Attributes:
-        wheels: Packages, none for a model from its second source.
-        hub: The second source.
-    """
+    """Name the source of a model, packages or the Hub, and the function that converts its files to `transformers`."""
 
     wheels: tuple[Wheel, ...]
     convert: Callable[[Path, Path], None]

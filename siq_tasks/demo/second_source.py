@@ -3,8 +3,6 @@
 It is another checkpoint than that of the package, or the same one in another precision, so it has its own name.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,15 +1,13 @@
 """Define the `doc_to_audio` of task templates: the clip of a doc, and what the task asks about it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from speechiq.core.clip import file_clip
-from speechiq.metrics.choice import NONE_OF_THE_ABOVE
-from speechiq.siq_tasks.task_files import read_task
+from speechiq.metrics.choice import list_options
+from speechiq.siq_tasks.catalog.task_files import read_task
 
 
 @cache
@@ -49,8 +47,7 @@ def to_respond(doc: Mapping[str, Any]) -> list[AudioItems]:
 
 def to_answer(doc: Mapping[str, Any]) -> list[AudioItems]:
     """Return the clip, a question and its four options with (E)."""
-    options = [*doc["options"], NONE_OF_THE_ABOVE]
-    return [AudioItems(doc["audio"], purpose="answer", question=doc["question"], options=options)]
+    return [AudioItems(doc["audio"], purpose="answer", question=doc["question"], options=list_options(doc))]
 
 
 def to_reply_aloud(doc: Mapping[str, Any]) -> list[AudioItems]:

@@ -1,7 +1,5 @@
 """Load the sets inside the package: a folder with the list `clips.json` and files of questions."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

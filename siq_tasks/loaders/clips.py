@@ -1,7 +1,5 @@
 """Prepare the clips of a test from a data set's rows: choose, check, store and record them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging
@@ -22,7 +20,7 @@ from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.recordings.inspection import read_length
 from speechiq.siq_tasks.loaders import row_choice
 from speechiq.siq_tasks.loaders.clusters import CLUSTER, COLUMN, PATTERN, ClusterRule, read_cluster_rule
-from speechiq.siq_tasks.loaders.docs import GROUPS, Loaded, build_docs
+from speechiq.siq_tasks.loaders.docs import Loaded, build_docs
 from speechiq.siq_tasks.loaders.question_columns import Columns, read_columns
 from speechiq.siq_tasks.loaders.row_questions import RowQuestions, read_row_questions
 from speechiq.siq_tasks.loaders.rows import Rows, RowSource, open_rows, read_source
@@ -266,9 +264,9 @@ def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
             if ENTITIES in row:
                 clip[ENTITIES] = read_texts(row[ENTITIES], f"{source.dataset_path} row {scored[key]}: {ENTITIES}")
             if plan.groups:
-                clip[GROUPS] = groups[key]
+                clip[row_choice.GROUPS] = groups[key]
             if plan.sentences:
-                clip |= {item: row[item] for item in (GROUPS, QUESTIONS)}
+                clip |= {item: row[item] for item in (row_choice.GROUPS, QUESTIONS)}
             if rule:
                 clip[CLUSTER] = clusters[key]
             clip |= save_audio(rows.audio[scored[key]], key)

@@ -3,8 +3,6 @@
 They are `cluster_column` and `cluster_pattern` of a task's metadata.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -37,11 +35,7 @@ class ClusterRule(NamedTuple):
         return [self.column] if self.column else []
 
     def find(self, places: Mapping[str, int], rows: Rows, source: str) -> dict[str, str]:
-        """Return id -> cluster, each as `SET/NAME`; refuse a row without a cluster, and one cluster for all.
-
-        Args:
-            places: Id -> number of each row.
-        """
+        """Return id -> cluster (`SET/NAME`) of the rows at `places`; refuse a row without one, and one for all."""
         clusters = {}
         for key, i in places.items():
             dataset, _, name = key.partition("/")

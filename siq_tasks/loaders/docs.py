@@ -1,7 +1,5 @@
 """Build the docs of a level from clips and questions: the part that all data sets share."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,14 +12,14 @@ from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.transforms.chain import read_transforms
 from speechiq.engines.languages import FIELD, read_language
 from speechiq.siq_tasks.conditions.variants import LISTEN
+from speechiq.siq_tasks.languages.prompts import check_options
 from speechiq.siq_tasks.loaders.clusters import CLUSTER
+from speechiq.siq_tasks.loaders.row_choice import GROUPS
 from speechiq.siq_tasks.task_types import read_task_type
 
 QUESTION_ITEMS = ("question_id", "question", "options", "answer")
 #: Fields of a clip that its doc has too, if the data set has them.
 EXTRA_ITEMS = ("entities", CLUSTER)
-#: Field -> group of a clip, for scores by group (`group_by`).
-GROUPS = "groups"
 #: Items of questions that are in the columns of a data set: further right answers, the right letter or label, the gold
 #: of most questions, the wording of the instruction, and what a good reply has.
 ROW_ITEMS = ("accepted", "gold", "majority", "instruction", "instruction_id", "checklist", "keywords", "checks")
@@ -72,6 +70,8 @@ def build_docs(
     if task_type.has_questions or questions:
         items = (*QUESTION_ITEMS, *ROW_ITEMS)
         rows = [docs[row["id"]] | {item: row[item] for item in items if item in row} for row in questions]
+        for row in rows:
+            check_options(row)
         return Dataset.from_list(rows)
     return Dataset.from_list(list(docs.values()))
 

@@ -232,7 +232,7 @@ def check_columns(path: str, required: Sequence[str], names: Sequence[str]) -> N
             raise SpeechIQError(
                 path,
                 f"no column {column!r}; it has {', '.join(names)}",
-                f"{near}give the right one, such as --metadata text_column={names[0]}",
+                f"{near}give the right one with --metadata, as in text_column=COLUMN",
             )
 
 

@@ -1,13 +1,11 @@
 """Load sets of passages that are read aloud sentence by sentence, with questions in their rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from speechiq.core.ids import check_plain
 from speechiq.siq_tasks.loaders import clips
 from speechiq.siq_tasks.loaders.docs import Loaded, build_docs
-from speechiq.siq_tasks.loaders.sentences import QUESTIONS, read_sentence_rule
+from speechiq.siq_tasks.loaders.sentences import COLUMNS, PARTS, QUESTIONS, SENTENCES, read_sentence_rule
 from speechiq.siq_tasks.metadata import takes
 from speechiq.siq_tasks.task_types import read_task_type
 
@@ -16,6 +14,11 @@ KEYS = (
     "dataset_path", "dataset_name", "split", "dataset_revision", "recording", "pause_s", "leave_out", "subset",
     "selection", "ties",
 )  # fmt: skip
+
+
+def list_columns(**_: Any) -> list[str]:
+    """Return the columns that a task reads, as `COLUMN.PART` for those of sentences."""
+    return [*COLUMNS, *(f"{SENTENCES}.{part}" for part in PARTS)]
 
 
 def list_clips(dataset: Any = None, **metadata: Any) -> list[dict[str, Any]]:

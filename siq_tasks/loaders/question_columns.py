@@ -1,7 +1,5 @@
 """Read what the rows of a data set ask: question, options, answer and accepted answers, as public sets write them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 They are `leave_out`, `where` and `group_columns` of a task's metadata.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -20,6 +18,8 @@ from speechiq.siq_tasks.loaders.tables import read_id
 #: Column -> patterns; a row is taken if each column matches one of its patterns.
 Where = dict[str, tuple[str, ...]]
 EXAMPLES = 8
+#: Item of a clip with its groups, field -> group, for scores by group (`group_by`).
+GROUPS = "groups"
 FORM = "list columns, such as [gender, accent], or write FIELD: {column: COLUMN, values: [VALUE], otherwise: GROUP}"
 
 
@@ -45,11 +45,7 @@ def read_ids(value: Any) -> frozenset[str]:
 
 
 def choose_rows(places: Mapping[str, int], rows: Rows, where: Where, name: str) -> dict[str, int]:
-    """Return the rows whose columns match; refuse a choice without a row, and name the values of the columns.
-
-    Args:
-        places: Id -> number of each row.
-    """
+    """Return the rows that match of those at `places`; refuse a choice of none, and name the values of the columns."""
     chosen = {key: i for key, i in places.items() if _matches(rows.read(i), where)}
     if not chosen:
         column = next(iter(where))
@@ -125,11 +121,7 @@ def read_groups(columns: GroupColumns, row: Mapping[str, Any], where: str) -> di
 
 
 def check_groups(groups: Sequence[Mapping[str, str]], columns: GroupColumns, source: str) -> list[str]:
-    """Return a warning for each field with groups of one clip; refuse one group for all, unless it is listed.
-
-    Args:
-        groups: Field -> group of each clip.
-    """
+    """Return a warning for each field with groups of one clip; refuse one group for all clips, unless it is listed."""
     warnings = []
     for field, column in columns.items():
         counts = Counter(each[field] for each in groups)

@@ -4,8 +4,6 @@ The wordings of an instruction are the lines of a file in `audiobench/instructio
 from 0.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from collections import Counter

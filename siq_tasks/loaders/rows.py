@@ -17,9 +17,9 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import shorten
 from speechiq.core.files.plain import exists, expand, is_file
 from speechiq.core.recordings.audio_file import PACKAGE
+from speechiq.siq_tasks.catalog.task_files import PACKAGED
 from speechiq.siq_tasks.loaders import hub_sets
 from speechiq.siq_tasks.loaders.tables import check_columns, is_table, read_field, read_table
-from speechiq.siq_tasks.task_files import PACKAGED
 
 if TYPE_CHECKING:
     from datasets import Dataset

@@ -1,7 +1,5 @@
 """Choose the clips of a test: the N longest, equal for all users (paper, section 4.1)."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Read tables of clips: `.csv`, `.tsv` and `.jsonl` files that users made."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Mapping

@@ -113,11 +113,7 @@ def _parse_option(author: str, option: str) -> tuple[str, Any]:
 
 
 class OpenAIAuthor:
-    """Ask a model behind an OpenAI-compatible endpoint.
-
-    Args:
-        base_url: By default `OPENAI_BASE_URL`, else OpenAI's address. Others may need no key.
-    """
+    """Ask a model behind an OpenAI-compatible endpoint, by default that of `OPENAI_BASE_URL`, else OpenAI's."""
 
     def __init__(
         self, model: str, base_url: str | None = None, *, max_gen_toks: int = MAX_TOKENS, **options: Any

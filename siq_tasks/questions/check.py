@@ -1,7 +1,5 @@
 """Check a question file: its balance, its leaks, and the scores without audio (the floors)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

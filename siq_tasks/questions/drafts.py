@@ -1,7 +1,5 @@
 """Turn a writer's answer into questions with shuffled options, their right letters balanced over the file."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 import re

@@ -4,8 +4,6 @@ A line is a question (`QUESTION`), or states that a question could not be writte
 `{"id", "question_id", "left_out": reason}`. So a file with left-out questions differs from a file that is not complete.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence

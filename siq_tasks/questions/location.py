@@ -1,7 +1,5 @@
 """Find the question file of a data set; imports neither lm-eval nor torch."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 A changed text makes other questions: raise `PROMPT_VERSION`, which every written question contains.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 PROMPT_VERSION = 1

@@ -4,8 +4,6 @@ The authors of the paper released a JSON list with one object per clip: `{"gold"
 "options", "correct answer"}, ...]}`. The options are one text with four lines, `(A) ...` to `(D) ...`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import unicodedata
@@ -126,13 +124,10 @@ def read_released(path: Path) -> Released:
 
 
 def join_released(released: Released, clips: Sequence[Mapping[str, Any]], *, take_near: bool = False) -> Import:
-    """Return the question file that a released file makes for the clips of a data set.
+    """Return the question file that a released file makes for the clips of a data set, which are in its order.
 
     Normalized references are compared without transcriber's tags. Of several clips with one text, the k-th gets the
     k-th entry with that text.
-
-    Args:
-        clips: `id` and `text` of each clip, in the order of the data set.
     """
     outcome = Import(entries=len(released.entries))
     free: dict[str, list[str]] = defaultdict(list)

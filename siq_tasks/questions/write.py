@@ -4,8 +4,6 @@ The questions are a function of the clips, the seed and the authors' answers: cl
 questions of a clip do not depend on other clips.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -26,6 +26,8 @@ SMALLEST = {
     "resume_killed": ("--kills", "1", "--limit", "1"),
     "sample_size": ("--sets", "2", "--pilots", "2", "--shifts", "0.8"),
     "score_scale": ("--systems", "3", "--clips", "5", "10", "--draws", "50", "--rounds", "1"),
+    "shards": ("--limit", "1"),
+    "shards_killed": ("--kills", "1", "--limit", "1"),
     "stage_memory": ("--clips", "1"),
     "startup": ("--starts", "1", "--lists", "0"),
     "suite_vs_limit": ("--clips", "1", "--rounds", "1"),

@@ -100,7 +100,7 @@ def test_what_scores_hide_stands_beside_them(three_runs):
     out = three_runs / "out.json"
     result = siq_compare("good", "bad", three_runs, "-o", out, "--explain")
     rows = {line.split(" %")[0].strip(): line.split()[-2:] for line in result.stdout.splitlines() if " %  " in line}
-    assert rows["Unreadable"] == ["—", "25.0"] and rows["Audio cut"] == rows["Repetition"] == ["—", "—"]
+    assert rows["Unreadable"] == ["—", "25.0"] and not rows.keys() & {"Audio cut", "Repetition", "Wrong language"}
     assert (
         "Unreadable: answers without a letter; None of the above: questions answered with (E); Audio cut: clips"
         in result.stdout
@@ -159,6 +159,18 @@ def test_runs_on_other_terms_are_refused_or_marked(three_runs):
     assert isinstance(refused.exception, SpeechIQError) and "prompt_version is 1" in str(refused.exception)
     marked = siq_compare(three_runs / "good", three_runs / "bad", "--allow-mismatch")
     assert "not on equal terms: " in marked.stdout and "11 clips" in marked.stdout
+
+
+def test_prompts_in_two_languages_are_refused_or_marked(three_runs):
+    own = {"apply": {"prompt_language": "own", "prompt_language_version": 1}}
+    write_run(three_runs / "bad", levels(0.1, clips=12), system="org/bad", date=9.0, metadata=own)
+    refused = siq_compare(three_runs / "good", three_runs / "bad")
+    assert isinstance(refused.exception, SpeechIQError)
+    assert "prompt_language is en in system 'org/good' and 'own, version 1' in system 'org/bad'" in str(
+        refused.exception
+    )
+    marked = siq_compare(three_runs / "good", three_runs / "bad", "--allow-mismatch")
+    assert "not on equal terms: " in marked.stdout and "prompt_language" in marked.stdout
 
 
 def test_failures_count_over_what_is_compared(three_runs):

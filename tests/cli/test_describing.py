@@ -71,7 +71,7 @@ def test_norms_are_listed_and_shown():
     demo = norms.read("demo")
     (listed,) = json.loads(siq("list", "norms", "--json").stdout)
     shown = json.loads(siq("list", "norms", "demo", "--json").stdout)
-    assert listed == shown and shown["sha256"] == demo.sha256 and shown["systems"] == demo.systems
+    assert listed == shown and shown["sha256"] == demo.sha256 and shown["population"] == list(demo.systems)
     for level, each in demo.levels.items():
         assert shown["levels"][level] | {"mean": each.mean, "weight": each.weight} == shown["levels"][level]
         assert shown["levels"][level]["clips"] == len(each.clips)
@@ -81,8 +81,8 @@ def test_norms_are_listed_and_shown():
 
 def test_norms_of_a_file_are_shown_and_others_refused(tmp_path):
     copy = tmp_path / "mine.json"
-    copy.write_bytes(norms.SHIPPED["demo"].read_bytes())
-    assert json.loads(siq("list", "norms", copy, "--json").stdout)["name"] == "demo"
+    copy.write_bytes(norms.SHIPPED["demo@1"].read_bytes())
+    assert json.loads(siq("list", "norms", copy, "--json").stdout)["name"] == "demo@1"
     refused = siq("list", "norms", "nowhere").exception
     assert isinstance(refused, SpeechIQError) and "no norms 'nowhere'" in str(refused)
 

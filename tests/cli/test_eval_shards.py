@@ -29,7 +29,10 @@ def store(tmp_path, monkeypatch):
         (("--shard", "0/2"), "--shard 0/2: not I/N; write the number of the shard, from 1"),
         (("--shard", "3/2"), "--shard 3/2: not I/N"),
         (("--shard", "two"), "--shard two: not I/N"),
-        (("--stages", "asr,lm"), "--stages asr,lm: 'lm' is no stage; did you mean llm? known are asr, llm, judge, emb"),
+        (
+            ("--stages", "asr,lm"),
+            "--stages asr,lm: 'lm' is not a stage; did you mean llm? known are asr, llm, judge, emb",
+        ),
         (("--shard", "1/2", "--require-cached"), "--require-cached: a shard computes; leave one of the two out"),
     ],
 )
@@ -52,6 +55,13 @@ def test_a_shard_runs_finished_systems_too_and_records_none(instant, tmp_path): 
     assert done.exit_code == 0 and instant[3:] == ["good"] and not done.stdout
     assert (tmp_path / "logs" / "shard-2-of-4.good.log").is_file()
     assert before == {file: file.read_bytes() for file in tmp_path.glob("*.json")}
+
+
+def test_the_log_of_a_shard_shows_how_far_it_is(instant, tmp_path, monkeypatch):  # noqa: F811
+    assert "transcribing, 1 of 2" not in CliRunner().invoke(app, ["eval", "good", "-o", str(tmp_path)]).stderr
+    monkeypatch.setattr("speechiq.cli.evaluation.runs.PERIOD_S", -1.0)
+    done = CliRunner().invoke(app, ["eval", "good", "-o", str(tmp_path), "--shard", "1/1"])
+    assert "siq: good: transcribing, 1 of 2 clips" in done.stderr
 
 
 def test_sigterm_ends_the_command_with_continue(instant, tmp_path, monkeypatch):  # noqa: F811

@@ -119,7 +119,10 @@ def with_a_file_elsewhere(name, content):
             r"stage.json: has rows in format 1, this speechiq reads \d+; export and merge with the same",
         ),
         (of_another_model, r"stage.json: is damaged \(its digest differs\)"),
-        (with_a_file_elsewhere, r"rows.jsonl: is no part of a response cache; give an archive that `siq store export`"),
+        (
+            with_a_file_elsewhere,
+            r"rows.jsonl: does not belong to a response cache; give an archive that `siq store export`",
+        ),
     ],
 )
 def test_a_changed_archive_is_refused_before_anything_is_added(archive, on_machine, tmp_path, change, fault):
@@ -146,4 +149,4 @@ def test_an_empty_cache_and_none_are_refused(on_machine, tmp_path, monkeypatch):
     on_machine("one")
     assert "has no rows; name another one by SIQ_STORE=FOLDER" in refusal("store", "export", tmp_path / "one.zip")
     monkeypatch.setenv("SIQ_STORE", "off")
-    assert refusal("store", "export", tmp_path / "one.zip").startswith("SIQ_STORE=off: there is no response cache")
+    assert refusal("store", "export", tmp_path / "one.zip").startswith("SIQ_STORE=off: the response cache is off")

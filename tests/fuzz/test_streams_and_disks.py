@@ -69,7 +69,7 @@ WRITES = {"-o", "--output", "--save-norms"}
 FEWER = {"closed stderr": 9, "closed stdin": 9, "full stdout": 6} | ({} if SECONDS else {"closed stdout": 3})
 LISTS: list[Command] = [
     ["list", "tasks"],
-    ["store"],
+    ["store", "list"],
     ["list", "systems"],
     ["--version"],
     ["--help"],

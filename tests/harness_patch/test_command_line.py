@@ -45,7 +45,10 @@ def lm_eval(monkeypatch):
         ((*QUICK, "--use_cache", "shared"), r"^--use_cache shared: .* another; leave it out, the response cache"),
         ((*QUICK, "--cache_requests"), r"^--cache_requests: siq_demo_apply .*leave it out"),
         ((*SYSTEM, "--tasks", "siq_demo", "--metadata", "embeder=demo:x"), r"^--metadata embeder=demo:x: .*embedder\?"),
-        ((*QUICK, "--metadata", "subset=5"), r"^--metadata subset=5: .*; leave it out \(known: condition, listen\)"),
+        (
+            (*QUICK, "--metadata", "subset=5"),
+            r"^--metadata subset=5: .*; leave it out \(known: condition, language, listen, preset, prompt_language\)",
+        ),
         (
             (*SYSTEM, "--tasks", "siq_medasr_remember", "--metadata", "medasr.subst=5"),
             r"^--metadata medasr\.subst=5: .*did you mean medasr\.subset\?",

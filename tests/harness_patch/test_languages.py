@@ -153,3 +153,11 @@ def test_what_would_damage_the_references_is_refused(task_of, tmp_path, language
     manager = TaskManager(include_path=str(tmp_path / "tasks"), include_defaults=False, metadata={})
     with pytest.raises(SpeechIQError, match=line):
         manager.load([task])
+
+
+def test_references_in_another_language_are_said(task_of, tmp_path, capsys):
+    for language, count in (("fr", 1), ("de", 0)):
+        name = task_of("de", language=language)
+        TaskManager(include_path=str(tmp_path / "tasks"), include_defaults=False, metadata={}).load([name])
+        line = f"metadata.language={language}: 1 of 1 references seem to be in another language, such as 'Der Zug fährt"
+        assert capsys.readouterr().err.count(line) == count

@@ -7,10 +7,15 @@ heading give no letter.
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+import yaml
+
+from speechiq.siq_tasks.languages.prompts import read_phrases
 
 SETS = [
     ["a factory fire", "higher diesel prices", "a legal fine", "a labour strike", "None of the above"],
@@ -42,6 +47,24 @@ def read_templates() -> dict[str, list[str]]:
 
 
 BLOCKS = read_templates()
+#: Language -> its options (without E), its templates that claim a letter, and those that give none.
+TONGUES = yaml.safe_load(Path(__file__).with_name("own_phrasings.yaml").read_text(encoding="utf-8"))
+
+
+def write_own_answers(language: str) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield answers in a language, each with the letter that a careful reader takes from it or `?`, and its options."""
+    for listed in TONGUES[language]["options"]:
+        options = [*listed, read_phrases()[language]["none"]]
+        for block in ("claims", "unread"):
+            for template, first in itertools.product(TONGUES[language][block], range(5)):
+                letters = ["ABCDE"[(first + i) % 5] for i in range(4)]
+                answer = template.format(**_fill(letters, options))
+                yield answer, letters[0] if block == "claims" else "?", options
+
+
+def _fill(letters: list[str], options: list[str]) -> dict[str, str]:
+    names = dict(zip("LXYZ", letters, strict=False))
+    return names | {name.lower().replace("l", "o"): options[ord(letter) - 65] for name, letter in names.items()}
 
 
 def write_answers(seed: int, rounds: int, blocks: Iterable[str] = BLOCKS) -> Iterator[tuple[str, str, list[str], str]]:
@@ -58,9 +81,8 @@ def write_answers(seed: int, rounds: int, blocks: Iterable[str] = BLOCKS) -> Ite
             for _ in range(rounds):
                 options = rng.choice(SETS[:7] if template in LONE else _fitting(template))
                 letters = rng.sample("ABCDEFGH"[: len(options)], len(options))
-                names = dict(zip("LXYZ", letters, strict=False))
-                texts = {name.lower().replace("l", "o"): options[ord(of) - 65] for name, of in names.items()}
-                answer = template.format(**names, **texts, l=names["L"].lower())
+                names = _fill(letters, options)
+                answer = template.format(**names, l=names["L"].lower())
                 if template in LONE:
                     yield answer, template if len(template) == 1 else "?", options, template
                 elif _is_json(template) and not _reads_as_json(answer):

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE
 from speechiq.metrics.letters.reading import UNPARSED, parse_letter
+from speechiq.siq_tasks.languages.prompts import read_phrases
 from speechiq.siq_tasks.loaders.bundled import DEMO
 from speechiq.siq_tasks.questions.file import read_questions
-from tests.metrics.phrasings import BLOCKS, write_answers
+from tests.metrics.phrasings import BLOCKS, TONGUES, write_answers, write_own_answers
 
 OPTIONS = ["a factory fire", "higher diesel prices", "a legal fine", "a labour strike", NONE_OF_THE_ABOVE]
 HERE = Path(__file__).parent
@@ -30,6 +31,32 @@ def test_phrasings_give_no_wrong_letter_and_few_are_unparsed(block):
     assert [(answer, letter, found) for answer, letter, found in read if found not in (letter, UNPARSED)] == []
     missed = [answer for answer, letter, found in read if found != letter]
     assert len(missed) < 0.05 * len(read), missed[:20]
+
+
+def test_answers_in_every_language_with_a_prompt_are_tried():
+    assert {"en", *TONGUES} == read_phrases().keys()
+
+
+@pytest.mark.parametrize("language", TONGUES)
+def test_phrasings_of_each_language_give_no_wrong_letter_and_few_are_unparsed(language):
+    read = [(answer, letter, parse_letter(answer, options)) for answer, letter, options in write_own_answers(language)]
+    assert [(answer, letter, found) for answer, letter, found in read if found not in (letter, UNPARSED)] == []
+    missed = [answer for answer, letter, found in read if found != letter]
+    assert len(missed) < 0.05 * len(read), missed[:20]
+
+
+def test_options_that_differ_in_a_vowel_sign_alone_are_told_apart():
+    options = ["काल", "कील", "कल", "कुल", "उपरोक्त में से कोई नहीं"]
+    assert [parse_letter(option, options) for option in options] == list(LETTERS)
+    assert parse_letter("कला", options) == UNPARSED
+
+
+def test_a_sentence_with_unknown_words_of_another_script_claims_no_option():
+    """An unknown word may deny."""
+    options = ["пожар", "штраф", "забастовка", "дождь", "Ничего из перечисленного"]
+    for answer in ["Едва ли штраф.", "Насчёт (B) штраф, думаю, вряд ли.", "Отнюдь не штраф."]:
+        assert parse_letter(answer, options) == UNPARSED
+    assert parse_letter("Штраф.", options) == parse_letter("(B) штраф", options) == "B"
 
 
 @given(st.text(max_size=60))

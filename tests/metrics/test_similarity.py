@@ -174,3 +174,13 @@ def test_a_text_beyond_the_context_is_refused_by_its_clip_before_the_embedder_is
 def test_an_embedder_that_is_not_available_names_another_one(tmp_path):
     with pytest.raises(SpeechIQError, match=r"^embedder=x/y: its config .* --metadata embedder=demo:.* is gated"):
         check_checkpoint(ROLE, "x/y")
+
+
+def test_a_script_that_the_embedder_does_not_know_is_said_with_the_share(demo_models, capsys):
+    texts = ["रेलगाड़ी आठ बजे प्लेटफ़ॉर्म दो से निकलती है।", "Gout."]
+    similarity(texts, texts, EMBEDDER)
+    line = capsys.readouterr().err
+    assert f"embedder={EMBEDDER}: 67 % of the tokens of the references are unknown or parts of characters" in line
+    similarity(REFERENCES, ["रेलगाड़ी आठ बजे।"] * 3, EMBEDDER)
+    similarity(["Поезд отправляется в восемь часов."], ["Поезд."], EMBEDDER)
+    assert "parts of characters" not in capsys.readouterr().err

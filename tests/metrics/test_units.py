@@ -115,8 +115,8 @@ def test_the_measure_has_the_column_and_the_heading_of_the_unit():
     [
         ({"language": "th", "unit": "word"}, "unit=word: th is written without spaces.*; give unit=auto"),
         ({"unit": "letter"}, "unit=letter: unknown; known are auto, word, character, mixed"),
-        ({"language": "deu_Latn"}, "metadata.language: 'deu_Latn' is not the code of a language; write one such as de"),
-        ({"language": 7}, "metadata.language: 7 is not the code of a language"),
+        ({"language": "deu_Latn"}, "metadata.language: 'deu_Latn' is not the code of a language; did you mean de?"),
+        ({"language": 7}, "metadata.language: '7' is not the code of a language"),
     ],
 )
 def test_a_unit_or_language_that_cannot_be_is_one_line(metadata, line):

@@ -8,11 +8,11 @@ from lm_eval.tasks._yaml_loader import load_yaml
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.catalog.suite import HERE
+from speechiq.siq_tasks.catalog.task_files import read_task
 from speechiq.siq_tasks.catalog.tasks import list_tasks
 from speechiq.siq_tasks.loaders.question_columns import Columns, read_columns
 from speechiq.siq_tasks.loaders.rows import read_source
 from speechiq.siq_tasks.task import SpeechTask
-from speechiq.siq_tasks.task_files import read_task
 from tests.siq_tasks.conftest import encode, write_table
 
 FOLDER = HERE / "audiobench"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import datasets
 import pytest
 from lm_eval.tasks import TaskManager
+from typer.testing import CliRunner
 
+from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.distance.embedder import DEFAULT_EMBEDDER
 from speechiq.siq_tasks.catalog.sources import check_sources
@@ -16,7 +19,8 @@ from speechiq.siq_tasks.loaders.rows import read_source
 from tests.loopback_hub import reach, serve
 from tests.siq_tasks.hub_cards import make_files, read_cards
 
-COMMIT, BRANCH = "c" * 40, "d" * 40
+COMMIT, BRANCH = "5d1f0c7be2a94c638e01d7f2b96a3c58e4d07b21", "d" * 40
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "datasets.md"
 #: Task that is also loaded at another revision.
 PINNED = "audiobench_gigaspeech"
 CARDS = read_cards()
@@ -106,7 +110,8 @@ def test_a_task_loads_its_rows_at_the_commit_of_the_hub(manager, hub, name):
     assert about["rows"] == part.get("clips", size(part)) or "where" in about
     assert len(docs) == (part.get("questions", 3 * scored) if name.endswith("_apply") else scored)
     values = {str(value) for column in part["rows"].values() for value in column}
-    assert {doc["text"] for doc in docs} <= values | {None} and not any("main" in request for request in hub.requests)
+    assert {doc["text"] for doc in docs} <= values | {None}
+    assert not any("datasets/" in request and "main" in request for request in hub.requests)
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -124,3 +129,21 @@ def test_a_revision_is_pinned_to_its_commit(manager):
     pinned = TaskManager(include_defaults=False, metadata=SETTINGS | {"dataset_revision": "v1"})
     task = pinned.load(PINNED)["tasks"][PINNED]
     assert task.config.metadata["dataset_commit"] == BRANCH
+
+
+def test_the_page_shows_what_the_check_prints(monkeypatch, tmp_path):
+    esb, medasr = "hf-audio/esb-datasets-test-only-sorted", "jarvisx17/Medical-ASR-EN"
+    earnings22, voxpopuli = CARDS[esb]
+    voxpopuli = voxpopuli | {"rows": {name.replace("text", "texts"): row for name, row in voxpopuli["rows"].items()}}
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "token"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    with serve() as hub:
+        hub.add(esb, {}, moved_to="hf-audio/esb")
+        hub.add("hf-audio/esb", make_files([earnings22, voxpopuli]), revisions={"main": COMMIT})
+        hub.add(medasr, make_files(CARDS[medasr]), gated="manual")
+        reach(hub.address, monkeypatch)
+        done = CliRunner().invoke(app, ["data", "check", "siq_all"], catch_exceptions=False)
+    shown = done.output.replace(hub.address, "https://huggingface.co").splitlines()
+    assert done.exit_code == 1 and len(shown) == 4
+    assert {*shown} <= {*PAGE.read_text(encoding="utf-8").splitlines()}

@@ -5,7 +5,8 @@ import hashlib
 from speechiq.harness_patch.systems.answering import LIKELIHOOD_PROMPT, LIKELIHOOD_PROMPT_VERSION
 from speechiq.metrics import similarity
 from speechiq.metrics.distance import readers
-from speechiq.siq_tasks.task_files import read_task
+from speechiq.siq_tasks.catalog.task_files import read_task
+from speechiq.siq_tasks.languages.prompts import VERSION, read_phrases
 from speechiq.siq_tasks.task_types import name_task_type
 from tests.siq_tasks.test_tasks import FILES
 
@@ -28,6 +29,8 @@ FROZEN = {
     ("reply", 1): "785a645f4a0ff16d",
     ("likelihood", 1): "9cff446765f2e48c",
 }
+#: Version of the phrases of all languages -> their digest.
+PHRASES = {1: "e41e903c4bc0109f"}
 #: Prompts of the models that score, beside that of the system.
 MORE = {"understand": similarity.PROMPTS, "distance": readers.PROMPTS}
 
@@ -48,3 +51,7 @@ def test_the_prompts_of_every_task_are_those_of_their_version():
 
 def test_the_prompt_of_the_likelihood_is_that_of_its_version():
     assert digest(LIKELIHOOD_PROMPT) == FROZEN["likelihood", LIKELIHOOD_PROMPT_VERSION]
+
+
+def test_the_phrases_of_all_languages_are_those_of_their_version():
+    assert digest(*(text for phrases in read_phrases().values() for text in phrases.values())) == PHRASES[VERSION]

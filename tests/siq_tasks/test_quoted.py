@@ -6,11 +6,12 @@ import pytest
 from lm_eval.tasks._yaml_loader import load_yaml
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks.catalog.overview import describe
 from speechiq.siq_tasks.catalog.suite import HERE
+from speechiq.siq_tasks.catalog.task_files import read_task
 from speechiq.siq_tasks.catalog.tasks import list_tasks
 from speechiq.siq_tasks.loaders.question_columns import read_columns
 from speechiq.siq_tasks.task import SpeechTask
-from speechiq.siq_tasks.task_files import read_task
 from tests.cards.tables import find_card, names, read_card, write_card
 from tests.siq_tasks.conftest import encode
 
@@ -102,6 +103,12 @@ def test_every_set_loads_rows_of_its_card(own_cache, hub, name):
         assert not any(text in prompt for text in words for prompt in prompts), "the query is to be heard"
         asked = [item.get("question", "") for doc in docs for item in task.doc_to_audio(doc)]
         assert not any(text in question for text in words for question in asked)
+
+
+@pytest.mark.parametrize(("dataset", "columns"), [("mmsu", "choice_c, choice_d (choices)"), ("mmau_mini", "(choices)")])
+def test_a_set_is_described_with_its_columns(dataset, columns):
+    lines = list(describe(dataset))
+    assert lines[0].startswith(f"data set: {dataset}, ") and any(columns in line for line in lines)
 
 
 def test_options_come_from_columns_json_lists_and_letters(own_cache, hub):

@@ -4,7 +4,7 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.catalog.suite import HERE, list_clips, metadata
-from speechiq.siq_tasks.task_files import LARGEST, read_task
+from speechiq.siq_tasks.catalog.task_files import LARGEST, read_task
 
 TASK = """
 task: siq_x_remember

@@ -1,7 +1,5 @@
 """Write the exports of a folder of results, each in its folder."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Write results for the Hugging Face Hub: `.eval_results/*.yaml`, the `model-index` of a card, and `eval.yaml`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,12 +9,7 @@ from speechiq.reducer.publishing.schema import Result
 
 
 def write_eval_results(result: Result, benchmark: str) -> dict[Path, bytes]:
-    """Return `.eval_results/speechiq.yaml` of a model's repository.
-
-    Args:
-        result: The result.
-        benchmark: Data set of the Hub that has the benchmark, with an `eval.yaml` of `write_benchmark`.
-    """
+    """Return `.eval_results/speechiq.yaml` of a model; `benchmark` is the data set on the Hub that has `eval.yaml`."""
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
     entries = [
@@ -42,8 +35,8 @@ def write_model_card(result: Result, benchmark: str) -> dict[Path, bytes]:
             task_type="audio-text-to-text",
             dataset_type=benchmark,
             dataset_name=named.datasets,
-            metric_type=named.category.column if named.category else "siq",
-            metric_name=named.unit,
+            metric_type=named.category.column,
+            metric_name=named.category.unit,
             metric_value=named.value,
             metric_args={"task": named.name, "notes": _note(result, named)},
         )
@@ -55,23 +48,27 @@ def write_model_card(result: Result, benchmark: str) -> dict[Path, bytes]:
 
 def write_benchmark(results: Iterable[Result]) -> dict[Path, bytes]:
     """Return the `eval.yaml` of a benchmark's data set, with a task per score of some results."""
-    names = {named.name: named.unit for result in results for named in list_scores(result)}
+    units = {named.name: named.category.unit for result in results for named in list_scores(result)}
+    scores = ", ".join(f"{name} ({unit})" for name, unit in units.items())
     content = {
         "name": "SpeechIQ",
-        "description": "An IQ test for voice-understanding models: "
-        + ", ".join(f"{name} ({names[name]})" for name in names),
+        "description": f"An IQ test for voice-understanding models: {scores}",
         "evaluation_framework": "speechiq",
-        "tasks": [{"id": name} for name in names],
+        "tasks": [{"id": name} for name in units],
     }
     return {Path("eval.yaml"): _as_yaml(content)}
 
 
 def _note(result: Result, named: Named) -> str:
+    """Return unit, interval, and the norms of SIQ."""
+    low, high = named.score.low, named.score.high
+    known = low is not None and high is not None
+    interval = f"95 % interval {named.show(low):.2f} to {named.show(high):.2f}" * known
     norms = f"norms: {result.norms.label}{' (example)' * result.norms.example}" if result.norms else ""
-    return "; ".join(filter(None, (named.unit, "" if named.category else norms, named.interval)))
+    return "; ".join(filter(None, (named.category.unit, norms * (named.category.column == "siq"), interval)))
 
 
 def _as_yaml(content: Any) -> bytes:
     import yaml
 
-    return bytes(yaml.safe_dump(content, sort_keys=False, allow_unicode=True).encode())
+    return str(yaml.safe_dump(content, sort_keys=False, allow_unicode=True)).encode()

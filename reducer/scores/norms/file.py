@@ -1,7 +1,5 @@
 """Write norms to files, and read them with all checks. The schema is in docs/concepts/norms.md."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

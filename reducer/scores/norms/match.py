@@ -1,7 +1,5 @@
 """Check that systems ran the same tasks and items as the pool of the norms."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 
 from speechiq.core.errors import SpeechIQError

@@ -1,7 +1,5 @@
 """Build norms from a pool of systems: its scale, and all that the scale depends on."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Compare a judge with the persons who scored some of its answers, and correct its mean scores by them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ A line of such a file is one answer: `{"id": of the answer, "score": on the scal
 "note": text, "judge": name, "judging": digest of its settings, "rubric": name, "rubric_sha256": ...}`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Measure the inter-judge agreement: how far two judges agree on the same answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any

@@ -1,7 +1,5 @@
 """Measure how far a judge can be trusted on one system's answers: gaps, agreement of draws, length, and the rule."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Write runs whose answers were judged again, in lm-eval's form: a results file and a sample file for each task."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """Read which judge and which rubrics some judged tasks had."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

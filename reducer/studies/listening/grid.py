@@ -1,7 +1,5 @@
 """Show whether systems listen: a grid per category, a verdict in words, and records for files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any

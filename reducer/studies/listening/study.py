@@ -4,8 +4,6 @@ All runs of a system are scored on the same items, and all intervals of a catego
 A difference is tested by permutations: on each cluster, chance decides which run is which.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple

@@ -5,8 +5,6 @@ replacement: percentiles of what the draws give (`stats.bootstrap`). Shares and 
 (`proportion`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations

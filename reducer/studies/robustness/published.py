@@ -1,7 +1,5 @@
 """Show curves of scores over the strength of a condition: grids, lines in words, and records for files."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby

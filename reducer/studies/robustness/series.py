@@ -1,7 +1,5 @@
 """Sort runs under conditions into series: one system, one kind of condition, several strengths."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Read runs under conditions and compute the curves of every suite in them."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from speechiq.core.errors import SpeechIQError

@@ -1,7 +1,5 @@
 """Label task success by answer keys, and leave out items as the LLMSemDist paper does."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

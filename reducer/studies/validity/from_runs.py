@@ -1,7 +1,5 @@
 """Predict failure from runs: by labels of files, or by the answers in the runs."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from itertools import combinations
 from pathlib import Path

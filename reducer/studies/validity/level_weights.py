@@ -1,7 +1,5 @@
 """Find out whether the level that counts most for SIQ predicts wrong answers worse than another level."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Read a linear form of metrics, such as `llm_semdist_eowl + 0.1*entity_wer`; nothing is evaluated."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 

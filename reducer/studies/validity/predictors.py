@@ -1,7 +1,5 @@
 """Measure how well one number predicts failure: AUC, fit, calibration, and thresholds that catch failures."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal, NamedTuple
 

@@ -1,7 +1,5 @@
 """Show how well metrics predict failure: grids, the verdict in words, and records for files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

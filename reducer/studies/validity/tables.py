@@ -1,7 +1,5 @@
 """Read the numbers of all tasks in runs, after checking that the systems ran on equal terms."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -46,11 +44,7 @@ class Tables(NamedTuple):
 
 
 def read_tables(runs: Iterable[Path], allow_missing: bool = False, allow_mismatch: bool = False) -> Tables:
-    """Read every task in folders (any depth) or results files; `allow_missing` is that of `find_tasks`.
-
-    Raises:
-        SpeechIQError: The runs cannot be read, or systems differ in clips or task versions and that is not allowed.
-    """
+    """Read every task in folders or results files; refuse systems on other clips, unless `allow_mismatch`."""
     tasks, warnings = find_tasks(runs, allow_missing)
     mismatches = [mismatch for suite in group(tasks).values() for mismatch in compare_systems(_systems(suite))]
     if mismatches and allow_mismatch:

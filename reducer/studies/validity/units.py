@@ -1,7 +1,5 @@
 """Join labels and metrics: one row per label, with the metrics of the same system's transcript."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple

@@ -9,9 +9,9 @@ import numpy as np
 import soundfile
 
 from speechiq.siq_tasks.catalog.suite import LEVELS
+from speechiq.siq_tasks.catalog.task_files import read_task
 from speechiq.siq_tasks.loaders.clips import load
 from speechiq.siq_tasks.loaders.rows import RowSource
-from speechiq.siq_tasks.task_files import read_task
 from speechiq.siq_tasks.task_types import TASK_TYPES
 from tests.core.recordings import by_ffmpeg
 from tests.fuzz.judge import judge, judge_own_frames, run_siq

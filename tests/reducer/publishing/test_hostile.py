@@ -376,7 +376,9 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "another key": (forge(APPLY, lambda c: [row["doc"].update(answer="A") for row in c]), "another content_sha256"),
     "another reference": (forge(REMEMBER, set_doc(text="so it goes")), "another content_sha256"),
     "another recording": (forge(REMEMBER, set_doc(audio={"sha256": "0" * 64})), "another content_sha256"),
-    "texts of another form": (forge(APPLY, set_first(filtered_resps=[])), "its texts cannot be scored"),
+    "texts of another form": (forge(APPLY, set_first(resps=[[3]])), "its texts cannot be scored"),
+    "another answer": (forge(APPLY, set_first(resps=[["E"] * 5])), "and its texts give"),
+    "another transcript": (forge(REMEMBER, set_first(resps=[["so it goes"]])), "and its texts give"),
     # Tasks.
     "another version of a task": (put(*META, "version", value=2), "version is 2"),
     "another content": (put(*META, "content_sha256", value="0" * 64), "content_sha256 is '000000000000'"),
@@ -396,8 +398,8 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "an absolute path": (put("tasks", 1, "task", value="/etc/passwd"), "Expected `str` matching regex"),
     "a path with dots": (put("tasks", 1, "task", value=".."), "Expected `str` matching regex"),
     "a task that is not there": (put("tasks", 1, "task", value="other"), "missing"),
-    "a part of the task": (put("tasks", 1, "docs", value=[14, 800]), "14 rows of 14 of 800 docs"),
-    "an unknown number of docs": (put("tasks", 1, "docs", value=None), "14 rows of an unknown number docs"),
+    "a part of the task": (put("tasks", 1, "docs", value=[14, 800]), "14 rows, and 14 of 800 docs"),
+    "an unknown number of docs": (put("tasks", 1, "docs", value=None), "14 rows, and an unknown number of docs"),
     "texts that are not said": (put("tasks", 1, "rows", "texts", value=False), AGAIN),
     "another count": (put("tasks", 1, "rows", "count", value=1400), AGAIN),
     # Files.
@@ -444,8 +446,11 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "an openness of its own": (put("declaration", "openness", value="very"), "Invalid enum value 'very'"),
     "negative parameters": (put("declaration", "parameters", value=-1), "Expected `float` > 0"),
     # Rows of others.
-    "copied rows": (copy_as("new", REMEMBER, nothing), "are those of system"),
-    "copied rows with a change": (copy_as("new", APPLY, set_first(acc=0.0), texts=False), "are those of system"),
+    "copied rows": (copy_as("new", REMEMBER, nothing), "those of 'new-11507a0e'"),
+    "copied rows with a change": (
+        copy_as("new", APPLY, set_first(acc=0.0), texts=False),
+        "those of 'new-11507a0e'",
+    ),
 }
 
 

@@ -68,7 +68,7 @@ def test_one_system_has_a_page_with_norms_and_without(study, tmp_path):
     done = siq_report(study / "a", "-o", file, "--norms", norms, "--bootstrap", 50)
     assert done.exit_code == 0, done.output
     text = file.read_text(encoding="utf-8")
-    assert "1 system," in text and "On the scale of norms" in text
+    assert "1 system," in text and "Norms: " in text
 
 
 def test_what_was_not_asked_alike_is_refused_or_marked(study, tmp_path):

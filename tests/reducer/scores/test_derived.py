@@ -18,7 +18,7 @@ from speechiq.reducer.stats.bootstrap import count_clusters
 from speechiq.reducer.tables.suite_scores import score_suite
 from speechiq.reducer.tables.terminal import print_grid
 from speechiq.siq_tasks.catalog.suite import HERE
-from speechiq.siq_tasks.task_files import read_task
+from speechiq.siq_tasks.catalog.task_files import read_task
 from tests import commands
 from tests.commands import refusal
 

@@ -84,7 +84,7 @@ def test_clips_of_other_passages_have_no_gap(runs):
     for file in runs.glob("*/de/samples_*"):
         file.write_text(file.read_text().replace('"de/', '"de/other-'))
     text = siq("score", runs, "--explain")
-    assert "de has no passage in common with en" in text and "minus en: the mean over the clips" in text
+    assert "de shares no passage with en" in text and "minus en: the mean over the clips" in text
 
 
 def test_one_language_is_scored_as_before(runs, tmp_path):
@@ -97,6 +97,12 @@ def test_languages_have_no_common_scale(runs, tmp_path):
     assert "--norms demo: siq.de, siq.en, siq.zh have no common scale; give the runs of one language" in line
     with pytest.raises(SpeechIQError, match=r"3 languages \(siq.de, siq.en, siq.zh\): they have no common scale"):
         read_systems([runs])
+
+
+def test_languages_need_no_option(runs):
+    assert "--group-by language: each language is scored by itself without it" in refusal(
+        "score", runs, "--group-by", "language"
+    )
 
 
 def test_systems_are_compared_by_language(runs):

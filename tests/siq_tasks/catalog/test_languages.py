@@ -19,6 +19,15 @@ def test_every_language_is_a_task_and_a_group_of_lm_eval():
     assert NAME not in manager.task_index["siq_belebele"].tags
 
 
+def test_the_embedder_of_understand_is_named_by_language():
+    tasks = {task.name: task.read()["metadata"] for task in list_language_tasks() if "belebele" in task.name}
+    names = {name: about["embedder"] for name, about in tasks.items() if "embedder" in about}
+    assert len(names) == 92 and all(name.endswith("_understand") for name in names)
+    assert list(names.values()).count("meta-llama/Llama-3.1-8B-Instruct") == 8
+    assert names["siq_belebele_eng_Latn_understand"] == "meta-llama/Llama-3.1-8B-Instruct"
+    assert names["siq_belebele_tam_Taml_understand"] == "Qwen/Qwen3-8B"
+
+
 def test_a_file_of_the_user_with_the_same_name_wins(tmp_path):
     file = tmp_path / f"{NAME}.yaml"
     file.write_text(f"task: {NAME}\ndataset_path: mine\n")

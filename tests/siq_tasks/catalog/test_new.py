@@ -12,7 +12,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.catalog.new import create
 from speechiq.siq_tasks.catalog.overview import describe
 from speechiq.siq_tasks.catalog.suite import HERE, list_clips
-from speechiq.siq_tasks.task_files import join_metadata, read_task, resolve_folder
+from speechiq.siq_tasks.catalog.task_files import join_metadata, read_task, resolve_folder
 from tests.conftest import run
 from tests.siq_tasks.conftest import encode
 

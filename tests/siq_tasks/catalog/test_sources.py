@@ -73,13 +73,13 @@ def test_a_split_may_be_a_part_or_join_several(hub, tmp_path, split, rows):
 
 
 FAULTS = {
-    "config": ("dataset_name=defult", "no configuration 'defult'; it has default; did you mean default? give"),
+    "config": ("dataset_name=defaults", "no configuration 'defaults'; it has default; did you mean default? give"),
     "split": ("split=tset", "no split 'tset'; it has test; did you mean test? give --metadata split=..."),
     "column": (
         "choices_column=choice",
         "no column 'choice'; it has instruction, choices, answer, context; did you",
     ),
-    "revision": ("dataset_revision=mian", "no revision 'mian'; it has main; did you mean main? give --metadata"),
+    "revision": ("dataset_revision=mainn", "no revision 'mainn'; it has main; did you mean main? give --metadata"),
     "missing": (f"dataset_path={NAME}s", f"no such data set on the Hub, or a private one; did you mean {NAME}? if it"),
     "name": ("dataset_path=a/b/c", "neither a name on the Hub nor a folder; correct dataset_path"),
 }
@@ -142,6 +142,12 @@ def test_a_hub_that_cannot_be_reached_is_one_line(hub, monkeypatch):
     line = refusal("data", "check", "audiobench")
     assert line.startswith("the hub (http://127.0.0.1:9): gives no answer (")
     assert line.endswith("check network and proxy, or give a local copy with --metadata dataset_path=FOLDER")
+
+
+def test_a_hub_that_never_answers_is_not_waited_for(hub, monkeypatch, silent_server):
+    reach(silent_server, monkeypatch)
+    monkeypatch.setattr("speechiq.siq_tasks.loaders.hub_sets.PATIENCE", 0.1)
+    assert refusal("data", "check", "dream").startswith(f"the hub ({silent_server}): gives no answer (")
 
 
 @pytest.mark.parametrize(("status", "fix"), [(503, "try again later"), (429, "try again later"), (401, "is not valid")])

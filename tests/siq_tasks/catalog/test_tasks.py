@@ -5,8 +5,8 @@ from lm_eval.tasks import TaskManager
 
 from speechiq.harness_patch.command_line import PREFIXES
 from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, SUITE, data_sets
+from speechiq.siq_tasks.catalog.task_files import read_task
 from speechiq.siq_tasks.catalog.tasks import TaskInfo, list_tasks
-from speechiq.siq_tasks.task_files import read_task
 from tests.conftest import run
 
 #: Group of the demo's clips under conditions.

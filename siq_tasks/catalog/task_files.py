@@ -1,7 +1,5 @@
 """Read and write task YAMLs without importing the functions that they name."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from functools import lru_cache

@@ -1,0 +1,1 @@
+"""Plan an evaluation of many systems, and launch its shards: `siq plan`, `siq launch`."""

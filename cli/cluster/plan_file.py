@@ -1,0 +1,100 @@
+"""Read a plan: which systems run on which tasks under which conditions, in how many shards."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from speechiq.cli.evaluation.checks import check_form, check_settings
+from speechiq.cli.evaluation.parts import read_shard, read_stages
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import read_plain
+from speechiq.harness_patch.processes import Settings
+from speechiq.reducer.runs.results_file import CONDITION
+
+#: The condition of clips as they are.
+CLEAN = "clean"
+LARGEST_PLAN = 2**20
+
+
+class Plan(msgspec.Struct, forbid_unknown_fields=True):
+    """Hold a plan; keys other than these have the names of options of `siq eval`.
+
+    Attributes:
+        systems: As `siq eval` takes them.
+        tasks: Names for `--tasks`.
+        output: Folder for runs and jobs, on a disk that all machines share.
+        conditions: Values of `--metadata condition=`, and `clean`.
+        shards: Number of shards.
+        stages: Stages that the shards compute, with commas; all by default.
+        slurm: Options of `sbatch` as submitit names them, such as `partition`, `time` (minutes), `gpus_per_node`.
+    """
+
+    systems: tuple[str, ...]
+    tasks: tuple[str, ...]
+    output: str
+    conditions: tuple[str, ...] = (CLEAN,)
+    shards: int = 1
+    stages: str | None = None
+    limit: int | None = None
+    device: str | None = None
+    batch_size: int | str = "auto"
+    seed: int | None = None
+    metadata: tuple[str, ...] = ()
+    include_path: str | None = None
+    slurm: dict[str, Any] = {}
+
+    def settings(self, condition: str) -> Settings:
+        """Return the settings of all runs under a condition."""
+        place = None if self.include_path is None else Path(self.include_path)
+        tasks, metadata = self.tasks, (*self.metadata, *self._condition(condition))
+        return Settings(
+            Path(self.output), tasks, str(self.batch_size), self.device, self.limit, self.seed, metadata, place
+        )
+
+    def command(self, condition: str) -> list[str]:
+        """Return the words of `siq eval` that compute a condition, or collect it after its shards."""
+        options = {name: getattr(self, name) for name in ("limit", "device", "batch_size", "seed", "include_path")}
+        words = ["siq", "eval", *self.systems, "--tasks", ",".join(self.tasks), "--output", self.output]
+        for name, value in options.items():
+            if value not in (None, "auto"):
+                words += [f"--{name.replace('_', '-')}", str(value)]
+        for item in self.settings(condition).metadata:
+            words += ["--metadata", item]
+        return words
+
+    def shard_commands(self, number: int) -> list[list[str]]:
+        """Return the words of the commands of one shard, a command per condition."""
+        part = ["--shard", f"{number}/{self.shards}", *(["--stages", self.stages] if self.stages else [])]
+        return [[*self.command(condition), *part] for condition in self.conditions]
+
+    @staticmethod
+    def _condition(condition: str) -> tuple[str, ...]:
+        return () if condition == CLEAN else (f"{CONDITION}={condition}",)
+
+
+def read_plan(file: Path) -> Plan:
+    """Return the plan in a YAML file, after the checks that need no model.
+
+    Raises:
+        SpeechIQError: Naming the key that is wrong.
+    """
+    try:
+        plan = msgspec.convert(yaml.safe_load(read_plain(file, LARGEST_PLAN)), Plan)
+    except OSError as error:
+        raise SpeechIQError(f"{str(file)!r} cannot be read", error.strerror, "name a plan, PLAN.yaml") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        keys = ", ".join(Plan.__struct_fields__)
+        raise SpeechIQError(f"{str(file)!r} is not a plan", error, f"its keys are {keys}") from error
+    if not (plan.systems and plan.conditions):
+        raise SpeechIQError(f"{str(file)!r}", "has no system or no condition", "list one")
+    try:
+        read_shard(f"1/{plan.shards}", None)
+        read_stages(plan.stages)
+        check_form(plan.systems)
+        for condition in plan.conditions:
+            check_settings(plan.settings(condition), None, allow_mismatch=False)
+    except SpeechIQError as error:
+        raise SpeechIQError(f"{str(file)!r}", error) from error
+    return plan

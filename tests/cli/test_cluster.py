@@ -1,0 +1,281 @@
+"""`siq plan` and `siq launch`: the work that is left, jobs on this machine and on a Slurm of two scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from speechiq.cli.cluster.jobs import Jobs, ShardJob, read_jobs, read_state
+from speechiq.cli.cluster.plan import describe_left
+from speechiq.cli.cluster.plan_file import Plan, read_plan
+from speechiq.cli.main import app
+from speechiq.core.cache.stage_count import StageCount
+from speechiq.harness_patch.inventory import Inventory, SystemWork, TaskWork
+from tests.commands import refusal, siq
+
+PLAN = {"systems": ["letter:B"], "tasks": ["siq_demo_apply"], "shards": 2, "limit": 2, "output": "out"}
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Write a plan into the working folder, with a response cache of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
+
+    def write(**changes):
+        tmp_path.joinpath("plan.yaml").write_text(yaml.safe_dump(PLAN | changes))
+        return "plan.yaml"
+
+    return write
+
+
+@pytest.mark.parametrize(
+    "changes, fault",
+    [
+        ({"system": ["demo"]}, "Object contains unknown field `system`"),
+        ({"systems": "demo"}, "Expected `array`, got `str` - at `$.systems`"),
+        ({"systems": []}, "has no system or no condition"),
+        ({"shards": 0}, "--shard 1/0: not I/N"),
+        ({"stages": "asr,embd"}, "'embd' is not a stage; did you mean embed?"),
+        ({"conditions": ["clean", "whte@10dB"]}, "unknown condition 'whte'; did you mean white?"),
+        ({"systems": ["pretrained=demo"]}, "begins with no spec"),
+    ],
+)
+def test_a_plan_that_is_wrong_is_one_line(write, changes, fault):
+    for command in (("plan",), ("launch", "--on", "local")):
+        error = refusal(*command, write(**changes))
+        assert error.startswith("'plan.yaml'") and fault in error
+
+
+def test_a_plan_that_is_missing_or_no_yaml_is_one_line(write, tmp_path):
+    assert "'none.yaml' cannot be read: No such file" in refusal("plan", "none.yaml")
+    tmp_path.joinpath("plan.yaml").write_text("systems: [")
+    assert "'plan.yaml' is not a plan" in refusal("plan", "plan.yaml")
+
+
+def test_the_commands_of_a_shard_have_all_options_of_the_plan(write):
+    options = {"conditions": ["clean", "white@10dB"], "metadata": ["subset=all"], "stages": "asr", "device": "cpu"}
+    first, second = read_plan(Path(write(**options))).shard_commands(2)
+    assert " ".join(first) == (
+        "siq eval letter:B --tasks siq_demo_apply --output out --limit 2 --device cpu --metadata subset=all "
+        "--shard 2/2 --stages asr"
+    )
+    assert "subset=all --metadata condition=white@10dB" in " ".join(second)
+
+
+def test_hours_are_those_of_the_missing_rows_at_the_measured_speed():
+    tasks = [
+        TaskWork("remember", 10, 10, 3600.0, "siq", "remember"),
+        TaskWork("apply", 30, 10, 3600.0, "siq", "apply"),
+    ]
+    system = SystemWork("a+b,x=1", "a+b", [StageCount("asr", 10, 10), StageCount("text", 30, 15)], complete=False)
+    inventory = Inventory(tasks, [system], 10, 3600.0, {})
+    speeds = {("transcribing", "a"): 10.0, ("answering", "b"): 0.5}
+    asr, llm = describe_left(system, inventory, speeds)
+    assert (asr["rows"], asr["cached"], asr["audio"], asr["hours"]) == (10, 10, 0.0, 0.0)
+    assert llm["stage"].startswith("llm") and (llm["audio"], llm["hours"]) == (1.5, 3.0)
+    assert [row["hours"] for row in describe_left(system, inventory, {})] == [0.0, None]
+
+
+def test_the_work_of_a_plan_is_printed_with_the_commands_that_follow(write, warm_processes):
+    printed = siq("plan", write(conditions=["clean", "white@10dB"]))
+    assert "no model" in printed and "2 clips, 0.0" in printed and "siq launch plan.yaml --on local" in printed
+    assert printed.splitlines()[-1].endswith("--limit 2 --metadata condition=white@10dB --require-cached")
+
+
+def test_without_slurm_and_without_submitit_it_is_one_line(write, monkeypatch, tmp_path):
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "submitit", None)
+        error = refusal("launch", write(), "--on", "local")
+    assert "the package submitit is not installed; `pip install submitit`" in error and "'.[launch]'" in error
+    pytest.importorskip("submitit")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert refusal("launch", "plan.yaml", "--on", "slurm").startswith("--on slurm: Slurm is not installed here")
+
+
+SBATCH = """#!/bin/sh
+cp "$1" "$(dirname "$0")/submitted.sh"
+echo "$@" >> "$(dirname "$0")/sbatch.calls"
+echo "Submitted batch job 4711"
+"""
+
+
+@pytest.fixture
+def slurm(tmp_path, monkeypatch):
+    """A Slurm that records what it is given and runs nothing."""
+    pytest.importorskip("submitit")
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name, content in {"sbatch": SBATCH, "srun": "#!/bin/sh\n", "sacct": "#!/bin/sh\necho 'JobID|State'\n"}.items():
+        folder.joinpath(name).write_text(content)
+        folder.joinpath(name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return folder
+
+
+@pytest.fixture
+def one_look(monkeypatch):
+    """A watch that Ctrl-C ends after the first look."""
+
+    def stop(seconds):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("speechiq.cli.cluster.launch.sleep", stop)
+
+
+def launch(*arguments):
+    return CliRunner().invoke(app, ["launch", *arguments])
+
+
+def test_slurm_gets_one_array_that_may_be_requeued(write, slurm, one_look):
+    plan = write(shards=3, slurm={"partition": "gpu", "gpus_per_node": 1, "time": 90})
+    done = launch(plan, "--on", "slurm")
+    assert done.exit_code == 130, done.output
+    assert "the jobs go on: `siq launch plan.yaml --on slurm` shows them again; scancel 4711 ends them" in done.stderr
+    script = slurm.joinpath("submitted.sh").read_text()
+    for option in ("array=0-2%3", "partition=gpu", "gpus-per-node=1", "time=90", "requeue", "signal=USR2@90"):
+        assert f"#SBATCH --{option}\n" in script
+    assert "\nsrun " in script and read_jobs(Path("out")).ids == {1: "4711_0", 2: "4711_1", 3: "4711_2"}
+    again = launch(plan, "--on", "slurm")
+    assert "siq: 0 shards started, 3 known" in again.stderr and "shard 1/3: running: waiting" in again.stderr
+    assert len(slurm.joinpath("sbatch.calls").read_text().splitlines()) == 1
+
+
+def test_shards_with_other_options_than_those_that_run_are_one_line(write, slurm, one_look):
+    launch(write(), "--on", "slurm")
+    error = refusal("launch", write(limit=3), "--on", "slurm")
+    assert "2 shards of another plan or with other options run in out; wait for them, end them (scancel 4711)" in error
+
+
+def test_a_wrong_option_of_slurm_is_one_line(write, slurm):
+    assert "slurm:" in refusal("launch", write(slurm={"queue": "gpu"}), "--on", "slurm")
+
+
+def test_a_record_of_something_else_is_one_line(write, tmp_path):
+    pytest.importorskip("submitit")
+    tmp_path.joinpath("out", "jobs").mkdir(parents=True)
+    tmp_path.joinpath("out", "jobs", "jobs.json").write_text("{}")
+    assert "jobs.json: cannot be read" in refusal("launch", write(), "--on", "local")
+
+
+@pytest.fixture
+def quick(tmp_path, monkeypatch):
+    """Commands of shards that take no time: a module in the place of the command line, run by each job."""
+    pytest.importorskip("submitit")
+    package = tmp_path / "instead"
+    package.mkdir()
+    package.joinpath("sitecustomize.py").write_text(
+        "import sys, os, time, signal\n"
+        "if 'speechiq.cli.main' in sys.orig_argv:\n"
+        "    part = sys.orig_argv[sys.orig_argv.index('--shard') + 1]\n"
+        "    print(f'siq: [1/1] {part}', file=sys.stderr, flush=True)\n"
+        "    def stop(*_):\n"
+        "        open('ended', 'w').close()\n"
+        "        print('siq: shard was stopped after a batch; continue: again', file=sys.stderr, flush=True)\n"
+        "        os._exit(0)\n"
+        "    signal.signal(signal.SIGTERM, stop)\n"
+        "    while os.path.exists('hold'): time.sleep(0.05)\n"
+        "    if os.path.exists('broken-' + part[0]):\n"
+        "        print('siq: error: no room', file=sys.stderr, flush=True)\n"
+        "        os._exit(1)\n"
+        "    print('siq: done', file=sys.stderr, flush=True)\n"
+        "    os._exit(0)\n"
+    )
+    path = os.pathsep.join([str(package), os.environ.get("PYTHONPATH", "")])
+    monkeypatch.setenv("PYTHONPATH", path)
+
+
+@pytest.mark.slow
+def test_local_jobs_show_their_progress_and_failed_shards_start_again(write, quick, tmp_path):
+    tmp_path.joinpath("broken-2").touch()
+    plan = write()
+    error = refusal("launch", plan, "--on", "local")
+    assert error.startswith(
+        "shard 2/2: failed (no room); 1 of 2 shards are finished, `siq launch plan.yaml --on local`"
+    )
+    tmp_path.joinpath("broken-2").unlink()
+    done = launch(plan, "--on", "local")
+    assert done.exit_code == 0 and "siq: 1 shard started, 1 known" in done.stderr, done.output
+    assert "all 2 shards are finished; results come by" in done.stderr
+    assert done.stdout.startswith("siq eval letter:B --tasks siq_demo_apply --output out --limit 2 --require-cached")
+
+
+@pytest.mark.slow
+def test_ctrl_c_leaves_local_jobs_which_end_after_a_batch_when_they_are_killed(write, quick, one_look, tmp_path):
+    tmp_path.joinpath("hold").touch()
+    done = launch(write(shards=1), "--on", "local")
+    assert done.exit_code == 130 and "the jobs go on: `siq launch plan.yaml --on local` shows them" in done.stderr
+    jobs = read_jobs(Path("out"))
+    wait_for(jobs, "[1/1] 1/1")
+    assert read_state(jobs, 1).state == "running"
+    os.kill(int(jobs.ids[1]), signal.SIGTERM)
+    wait_for(jobs, "was stopped after a batch")
+    while read_state(jobs, 1).state == "running":
+        time.sleep(0.05)
+    assert read_state(jobs, 1).state == "stopped"
+
+
+def wait_for(jobs: Jobs, line: str) -> None:
+    while line not in read_state(jobs, 1).line:
+        assert read_state(jobs, 1).state != "failed", read_state(jobs, 1)
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_a_preempted_job_ends_its_batch_and_is_put_back(write, quick, tmp_path):
+    """submitit's own signal, in its local executor, which starts the job again as a queue would."""
+    tmp_path.joinpath("hold").touch()
+    script = (
+        "import signal, sys, time\nfrom pathlib import Path\n"
+        "from speechiq.cli.cluster import jobs\nfrom speechiq.cli.cluster.plan_file import read_plan\n"
+        "record = jobs.Jobs(read_plan(Path('plan.yaml')), 'local')\njobs.submit(record, [1])\n"
+    )
+    write(shards=1)
+    subprocess.run([sys.executable, "-c", script], check=True)
+    jobs = read_jobs(Path("out"))
+    wait_for(jobs, "[1/1] 1/1")
+    children = Path(f"/proc/{jobs.ids[1]}/task/{jobs.ids[1]}/children").read_text().split()
+    os.kill(int(children[0]), signal.SIGUSR2)
+    log = tmp_path / "out" / "jobs" / f"{jobs.ids[1]}_0_log.err"
+    while log.read_text().count("[1/1] 1/1") < 2:
+        time.sleep(0.05)
+    assert tmp_path.joinpath("ended").exists(), "the shard has ended its batch before the job goes"
+    tmp_path.joinpath("hold").unlink()
+    while read_state(jobs, 1).state == "running":
+        time.sleep(0.05)
+    assert read_state(jobs, 1).state == "finished"
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "cluster.md"
+
+
+def test_the_job_files_of_the_docs_are_valid(write, tmp_path):
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    plan, kubernetes = (yaml.safe_load(block) for kind, block in blocks if kind == "yml")
+    tmp_path.joinpath("plan.yaml").write_text(yaml.safe_dump(plan))
+    assert read_plan(Path("plan.yaml")).shards == plan["shards"] == kubernetes["spec"]["completions"]
+    (container,) = kubernetes["spec"]["template"]["spec"]["containers"]
+    scripts = [*container["args"], *(block for kind, block in blocks if kind == "sh")]
+    assert len(scripts) == 4 and all("siq eval" in script and "--shard" in script for script in scripts)
+    for script in scripts:
+        assert subprocess.run(["bash", "-n", "-c", script]).returncode == 0
+    for block in (block for kind, block in blocks if kind == "py"):
+        compile(block, "job file", "exec")
+
+
+def test_a_job_is_pickled_without_its_process():
+    plan = Plan(("letter:B",), ("siq_demo",), "out")
+    job = pickle.loads(pickle.dumps(ShardJob(plan, {1: "0"})))
+    assert job.plan == plan and job.devices == {1: "0"}
+    assert json.loads(json.dumps(job.plan.command("clean")))[0] == "siq"

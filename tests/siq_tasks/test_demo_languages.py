@@ -1,0 +1,144 @@
+"""The bundled demo of languages: its files, licenses and questions, its sources, and runs of three levels."""
+
+import gzip
+import json
+from collections import Counter
+
+import numpy as np
+import py3langid
+import pytest
+from lm_eval import simple_evaluate
+from lm_eval.tasks import TaskManager
+
+from speechiq.core.clip import file_clip
+from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.choice import LETTERS
+from speechiq.siq_tasks.catalog.overview import describe
+from speechiq.siq_tasks.catalog.suite import list_clips
+from speechiq.siq_tasks.questions.file import find_fault
+from speechiq.tools.make_language_clips import PACKAGES, SET, SOUNDS, VERSION, decode, unpack
+from tests.conftest import run
+from tests.debian import fetch_package
+
+CLIPS = {language: json.loads(SET.joinpath(language, "clips.json").read_bytes()) for language in PACKAGES}
+QUESTIONS = {
+    language: [json.loads(line) for line in SET.joinpath(language, "questions.jsonl").read_text("utf-8").splitlines()]
+    for language in PACKAGES
+}
+NAMES = [clip["id"].partition("/")[2] for clip in CLIPS["en"]]
+#: Language -> sha256 of Debian's package with the texts.
+TEXTS = {
+    "en": "973e797d28e37fa6ca3c0a9d6fa717e77cf1268ae916bf09fd3503113cdffa50",
+    "es": "9afdab7f559f036649fb406e625899306ca1004df8ebe39c30bfbd5912d66f74",
+    "fr": "04c82c78c570c43a7136cbc5e2488d0c470b775468dff9fbce4a131b18cf1056",
+    "it": "3884d9457e12f21caa018c18f0d587df5d53ebea14b673d8453a134c5941ab3b",
+    "ru": "28a61616bb0cd3345a7ea532dec4df9f071e5d0fa9f8c1a563ea9669002f39ab",
+}
+
+
+@pytest.mark.parametrize("language", PACKAGES)
+def test_every_clip_is_in_the_package_with_its_origin_and_license(language):
+    clips = list_clips(f"demo_languages_{language}")
+    for clip in clips:
+        file_clip(clip).source.check(0.0, clip["duration"])
+        assert f"asterisk-core-sounds-{language}-g722" in clip["origin"]
+        assert SET.joinpath(f"{clip['license']}.LICENSE").is_file()
+    files = SET.joinpath(language, "clips").iterdir()
+    assert {f"clips/{file.name}" for file in files} == {clip["file"] for clip in clips}
+
+
+def test_the_set_is_small_and_has_the_same_prompts_in_all_languages():
+    assert sum(file.stat().st_size for file in SET.rglob("*")) < 1_300_000
+    prompts = [[(clip["id"].partition("/")[2], clip["prompt"]) for clip in clips] for clips in CLIPS.values()]
+    assert all(each == prompts[0] for each in prompts) and len(set(NAMES)) == 8
+
+
+@pytest.mark.parametrize("language", PACKAGES)
+def test_references_and_questions_are_in_the_language_and_references_have_no_digits(language):
+    for clip in CLIPS[language]:
+        assert not any(char.isdigit() for char in clip["text"]) and "www" not in clip["text"]
+        assert clip.get("package_text") != clip["text"]
+    for texts in ([clip["text"] for clip in CLIPS[language]], [each["question"] for each in QUESTIONS[language]]):
+        assert py3langid.classify(" ".join(texts))[0] == language
+
+
+@pytest.mark.parametrize("language", PACKAGES)
+def test_questions_are_valid_and_their_letters_balanced(language):
+    questions = QUESTIONS[language]
+    assert len({each["question_id"] for each in questions}) == len(questions) == 10
+    assert {each["id"] for each in questions} == {clip["id"] for clip in CLIPS[language]}
+    counts = Counter(each["answer"] for each in questions)
+    assert set(counts) == set(LETTERS[:4]) and max(counts.values()) - min(counts.values()) <= 1
+    for each in questions:
+        assert find_fault(each) is None
+        assert each["options"][LETTERS.index(each["answer"])].lower() not in each["question"].lower()
+
+
+def test_the_set_is_described_with_its_questions():
+    lines = list(describe("demo_languages_ru"))
+    assert "  demo_languages_ru/installed  31.31 s, 2 questions" in lines
+
+
+@pytest.mark.slow
+@pytest.mark.network
+@pytest.mark.parametrize("language", PACKAGES)
+def test_a_reference_is_the_text_of_its_package(language):
+    name = f"asterisk-core-sounds-{language}"
+    folder = fetch_package(name, VERSION, TEXTS[language]) / "usr/share/doc" / name
+    text = gzip.decompress(folder.joinpath(f"core-sounds-{language}.txt.gz").read_bytes()).decode("utf-8-sig")
+    lines = dict(line.split(":", 1) for line in text.splitlines() if ":" in line and not line.startswith(";"))
+    for clip in CLIPS[language]:
+        assert clip.get("package_text", clip["text"]) == " ".join(lines[clip["prompt"]].split())
+
+
+@pytest.mark.slow
+@pytest.mark.network
+def test_a_clip_is_the_recording_of_its_package():
+    folder = fetch_package("asterisk-core-sounds-ru-g722", VERSION, PACKAGES["ru"]) / SOUNDS / "ru_RU_f_IvrvoiceRU"
+    for clip in list_clips("demo_languages_ru"):
+        source, ours = decode(folder / f"{clip['prompt']}.g722"), file_clip(clip).samples
+        assert len(source) == len(ours)
+        assert np.corrcoef(source, ours)[0, 1] > 0.9
+
+
+def test_a_package_that_is_missing_or_another_one_is_named(tmp_path):
+    with pytest.raises(SpeechIQError, match="is missing; get it by apt-get download asterisk-core-sounds-it-g722=1"):
+        unpack("it", tmp_path, tmp_path)
+    tmp_path.joinpath(f"asterisk-core-sounds-it-g722_{VERSION}_all.deb").write_bytes(b"another")
+    with pytest.raises(SpeechIQError, match="has another sha256"):
+        unpack("it", tmp_path, tmp_path)
+
+
+def evaluate(tasks, limit=None, **system):
+    manager = TaskManager(include_defaults=False)
+    options = {"task_manager": manager, "limit": limit, "device": "cpu", "bootstrap_iters": 0}
+    return simple_evaluate("hf-audio", system, tasks, **options)
+
+
+@pytest.mark.slow
+def test_gold_and_silence_bound_three_levels_of_a_language(tiny_cascade):
+    text, task = tiny_cascade.spec.partition("+")[2], "siq_demo_languages_ru"
+    gold, silence = (
+        evaluate([task], pretrained=f"{name}+{text}", llm_answer="likelihood") for name in ("gold", "silence")
+    )
+    assert [run["results"][f"{task}_remember"]["wer,transcript"] for run in (gold, silence)] == [0, 1]
+    similarities = [run["results"][f"{task}_understand"]["similarity,embedding"] for run in (silence, gold)]
+    assert similarities[0] < similarities[1] == pytest.approx(1, abs=1e-6)
+    assert gold["n-samples"][f"{task}_apply"]["effective"] == 10
+    about = gold["configs"][f"{task}_remember"]["metadata"]
+    assert (about["language"], about["normalizer"], about["unit"]) == ("ru", "multilingual", "word")
+
+
+@pytest.mark.slow
+def test_a_multilingual_recognizer_hears_two_clips_in_their_language(tiny_cascade, demo_models):
+    spec = f"demo:whisper-base+{tiny_cascade.spec.partition('+')[2]}"
+    result = evaluate(["siq_demo_languages_it_remember"], limit=2, pretrained=spec)
+    rows = result["samples"]["siq_demo_languages_it_remember"]
+    assert [row["doc"]["id"] for row in rows] == [clip["id"] for clip in CLIPS["it"][:2]]
+    assert all(row["wer"] < 0.3 and row["wrong_language"] == 0 for row in rows)
+
+
+@pytest.mark.slow
+def test_lm_eval_validates_the_groups():
+    done = run("lm_eval", "validate", "--tasks", "siq_demo_languages,siq_demo_languages_es")
+    assert done.returncode == 0 and "All tasks found and valid" in done.stdout
