@@ -83,8 +83,6 @@ class Answers(NamedTuple):
         questions: (clip, question) -> the question, sorted.
         votes: System -> (clip, question) -> its answer; names sorted.
         controls: Name of each control among the systems -> `gold`, `silence` or `letter:X`.
-        warnings: One line per choice that was made between runs.
-        clusters: Clip -> its cluster, for clips that have one.
     """
 
     questions: dict[Item, AnsweredQuestion]

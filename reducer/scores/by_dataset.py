@@ -22,9 +22,6 @@ def rank_by_dataset(systems: Iterable[System], suite: str = SIQ, **options: Any)
 
     Args:
         **options: As for `ranking.rank`, without `norms`, which have one scale for all their data sets.
-
-    Raises:
-        SpeechIQError: A data set cannot be scored; the message names it.
     """
     scoreboards = {}
     for dataset, members in split(systems).items():

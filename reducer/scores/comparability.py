@@ -18,9 +18,6 @@ def intersect(
     """Return the systems with the items to score, and how they differ from each other or from the norms.
 
     If they may differ, they are scored on the items that all share (with the norms), else on all.
-
-    Raises:
-        SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or share no item on a level.
     """
     systems = drop_empty_levels(systems)
     mismatches = siq_norms.compare(norms, systems) if norms else compare_systems(systems)

@@ -18,7 +18,6 @@ class DerivedColumns(NamedTuple):
 
     Attributes:
         systems: The systems, scored on these columns instead of on categories; an item ends with its category.
-        pool: The same systems, aligned.
         members: Column -> the categories whose items it has.
         left_out: Aggregates that are not shown, since their categories are scored by different measures.
     """
@@ -117,7 +116,6 @@ class MeasuredGroups(NamedTuple):
 
     Attributes:
         categories: The categories whose items they are; all have one measure.
-        systems: The systems.
         without: Number of items of these categories that have no group.
     """
 
@@ -130,9 +128,6 @@ def split_groups(systems: Sequence[System], field: str) -> list[MeasuredGroups]:
     """Return the systems with their groups by a field, for each measure by itself: its items have a common mean.
 
     Categories without the field do not count.
-
-    Raises:
-        SpeechIQError: Two systems have an item in different groups.
     """
     groups = _join_groups(systems, field)
     parts: list[list[Category]] = []

@@ -91,7 +91,6 @@ class Draws(NamedTuple):
         raw: Level -> mean raw score, shape (draws, systems).
         z: Level -> Z_j, shape (draws, systems).
         siq: SIQ, shape (draws, systems).
-        left_out: Number of draws that could not be scored.
         raw_clouds, z_clouds, siq_cloud: The draws for the intervals of these.
     """
 
@@ -119,9 +118,6 @@ def draw(
         tail_allowance: Intervals of X_j count the variance of the heaviest cluster this many more times, for equally
             heavy ones that are not in the set; None takes `TAIL_ALLOWANCE`, and `TAIL_ALLOWANCE_ON_NORMS` on a fixed
             scale. Differences between two systems use less (`comparison.compare`).
-
-    Raises:
-        SpeechIQError: Too few draws, a single clip, or a pool that cannot be scored on at least half of the draws.
     """
     check_draws(draws)
     clips = Clips.of(pool)

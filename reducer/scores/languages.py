@@ -28,8 +28,6 @@ class LanguageScores(NamedTuple):
     """Hold the scores of one category in the languages that count it in one unit; as people read them, not as raw.
 
     Attributes:
-        category: The category, with the unit of these languages.
-        systems: Names of the systems, which ran all languages.
         scores: Language -> the score of each system.
         means: Mean over the languages, for each system; empty for a category whose scores are on a scale of the
             language.

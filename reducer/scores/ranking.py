@@ -40,10 +40,6 @@ def rank(
         norms: Norms to score on; None makes the systems their own reference population.
         allow_mismatch: Whether systems may have been run on different clips, questions or task versions. What they
             share is scored then, and the scoreboard names the mismatches.
-        draws: Number of bootstrap draws; 0 leaves out the error bars.
-
-    Raises:
-        SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or cannot be scored.
     """
     kept, mismatches = intersect(sorted(systems, key=lambda system: system.name), allow_mismatch, norms)
     scoreboard = _describe(suite, kept)._replace(mismatches=tuple(mismatches))

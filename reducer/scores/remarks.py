@@ -45,8 +45,7 @@ class Count(NamedTuple):
     """Hold the size of a level.
 
     Attributes:
-        clips: Number of scored clips.
-        clusters: Number of their clusters, which is that of clips if no two clips share one.
+        clusters: Number of clusters of the scored clips, which is that of clips if no two clips share one.
         items: Number of items: the clips, or at Apply their questions.
         noun: Name of one item: `clip`, or the last field that names it, such as `question`.
         asked, whole: Numbers of docs that its tasks were asked, and that they have; None if the runs do not record it.
@@ -85,7 +84,6 @@ class Remarks(NamedTuple):
         same_clips: Whether all levels have the same clips.
         separates: level -> whether some two systems differ on it beyond chance.
         weights: level -> its share of the SIQ.
-        pairs: Number of pairs of systems.
         identical: Groups of systems that have the same scores everywhere.
         floors: Name of each `silence` control, which receives no audio -> level -> its mean raw score.
         ceilings: Lines on levels on which a control `gold`, which receives the references, is beaten.

@@ -33,10 +33,8 @@ class Scoreboard(NamedTuple):
     A column is a category, or one of `further`, which do not count for ranks.
 
     Attributes:
-        suite: Name of the suite.
         pool: The systems, aligned.
         systems: The same systems, with the items that are scored.
-        further: The further columns.
         means: Column -> mean raw score, which grows with ability; NaN for a system without any score.
         ranks: Category -> rank from 1; equal systems share the best rank of their group. NaN without a score.
         remarks: The size of the categories, and which numbers say little.

@@ -17,11 +17,7 @@ def read_systems(runs: Iterable[Path], allow_missing: bool = False, *, levels: M
     """Read every system in some folders that ran tasks of SIQ; of several runs of a task, the newest by `date` counts.
 
     Args:
-        runs: Folders (any depth) or results files.
         levels: Level -> its category with the column to read, as `levels.choose_levels` returns them.
-
-    Raises:
-        SpeechIQError: A path does not exist, contains no run of SIQ, or a file of a run is missing or not valid.
     """
     tasks, warnings = find_levels(runs, allow_missing)
     return Runs(read_tasks(tasks, levels), warnings)

@@ -27,7 +27,6 @@ class Found(NamedTuple):
     Attributes:
         tasks: Suite -> the newest run of each of its tasks.
         levels: Suite -> the categories to score, each with its column.
-        warnings: The lines.
         variants: Suite -> the tasks with `listen` that are not scored beside those of `tasks`.
     """
 
@@ -67,7 +66,6 @@ def find(
     """Find every suite in some folders.
 
     Args:
-        runs: Folders (any depth) or results files.
         measures: `CATEGORY=COLUMN` for each category that is not scored by its usual column.
         levels: Categories to score, separated by commas; None means all. A suite without any of them is left out.
     """

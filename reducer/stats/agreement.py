@@ -21,10 +21,7 @@ class Agreement(NamedTuple):
     """Describe how far raters A and B agree on the items that both scored.
 
     Attributes:
-        equal: Share of items with equal scores.
         kappa: Cohen's kappa with quadratic weights, which weight nothing if there are two scores only.
-        alpha: Krippendorff's alpha.
-        spearman: Rank correlation.
         bias: Mean score of A minus that of B.
     """
 

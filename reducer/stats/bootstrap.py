@@ -35,8 +35,6 @@ class Resampled(NamedTuple):
 
     Attributes:
         values: The statistic in row 0, then its value in each draw, shape (1 + draws, ...).
-        n: Number of items.
-        clusters: Number of clusters.
         clips: Number of clips, which is that of clusters if no two clips share one.
     """
 
@@ -106,8 +104,6 @@ def resample(
         clusters: Clip -> its cluster, for clips that share one; a draw takes whole clusters.
         draws: Number of draws; 0 leaves the interval out.
 
-    Raises:
-        SpeechIQError: Too few draws.
 
     >>> resample(lambda counts: counts @ [0, 1] / counts.sum(axis=1), ["a", "b"], draws=100).estimate[:3]
     (0.5, 0.0, 1.0)

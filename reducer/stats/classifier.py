@@ -22,7 +22,6 @@ class Fit(NamedTuple):
     """Hold a logistic regression on some items.
 
     Attributes:
-        probability: Probability of failure of each item.
         coefficients, intercept: NaN if they do not exist because a threshold separates the items.
         separated: Share of the items that a threshold separates; 0 for an ordinary fit, 1 if all are separated.
     """

@@ -35,7 +35,6 @@ def sum_clusters(values: np.ndarray, clusters: np.ndarray, count: int | None = N
 
     Args:
         values: The values; those of items that share no cluster are returned to the last bit.
-        clusters: The number of each item's cluster.
         count: Number of clusters, also those without an item; None means that the last has an item.
 
     >>> sum_clusters(np.array([1.0, 2.0, 4.0]), np.array([1, 0, 1])).tolist()

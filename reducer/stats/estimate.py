@@ -16,7 +16,6 @@ class Estimate(NamedTuple):
     """Hold a number with the ends of its 95 % interval; NaN for what is not defined.
 
     Attributes:
-        value: The number.
         low, high: Ends of the interval, which includes the number.
         n: Number of items that it comes from.
         clusters: Number of independent units of these items, such as clips.
@@ -55,8 +54,6 @@ class Difference(NamedTuple):
     """Hold the score of A minus that of B.
 
     Attributes:
-        a: Score of A.
-        b: Score of B.
         low, high: Ends of the difference's 95 % interval; NaN without draws.
         p: Two-sided p value; NaN without a test.
     """

@@ -19,7 +19,6 @@ def permute(parts: np.ndarray, seed: int = 0, clusters: np.ndarray | None = None
 
     Args:
         parts: Differences between two systems, shape (sums, clips).
-        seed: Of the random patterns.
         clusters: The number of each clip's cluster, shape (clips,); None if no two clips share one.
 
     >>> permute(np.array([[1.0, 2.0, 4.0], [0.0, 0.0, 0.0]])).tolist()

@@ -27,7 +27,6 @@ class Spread(NamedTuple):
 
     Attributes:
         clips, clusters: Numbers of these with a difference.
-        mean: Mean difference.
         deviation: Standard deviation over clips.
         icc: Intra-cluster correlation; 0 if no two clips share a cluster.
         unit: Standard deviation of one cluster: the standard error of the mean times the root of the clusters.

@@ -21,7 +21,6 @@ class Share(NamedTuple):
     """Hold a clip's part in the difference.
 
     Attributes:
-        clip: Id of the clip.
         total: Part in the SIQ difference, in SIQ; without a scale, in the mean of the levels' raw differences, in
             percent; for a suite without a scale, in the mean of the categories' differences, each in standard
             deviations of its raw scores. All clips' parts sum to that difference. Above 0, a is better.

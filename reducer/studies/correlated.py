@@ -83,10 +83,6 @@ def read_ranks(file: Path, systems: Sequence[str]) -> dict[str, dict[str, float]
 
     Returns:
         Column -> system -> rank, for the systems of the table.
-
-    Raises:
-        SpeechIQError: A column is missing, a system is unknown or a duplicate, a rank is not a number above 0, all
-            ranks of a column are equal, or fewer than `FEWEST_SYSTEMS` systems have ranks.
     """
     rows = read_table(file)
     check_columns(rows[0], [SYSTEM], file)

@@ -31,8 +31,7 @@ class LearnedErrors(NamedTuple):
     """Hold how often one system writes the original's words where both references of a set differ.
 
     Attributes:
-        places: Number of places.
-        original: Share of them where it writes the original's words.
+        original: Share of the places where it writes the original's words.
         corrected: Share of them where it writes the corrected words; elsewhere it writes neither.
         above_clean: `original` minus its mean over the clean systems; None without them, and for themselves.
     """
@@ -58,9 +57,6 @@ def count_learned(
         systems: With the tasks that they come from, whose texts are read.
         sets: Set -> the same set with corrected references; clips are joined by their ids without the set.
         clean: Names of systems that are known not to have learned the references.
-
-    Raises:
-        SpeechIQError: No system has the name of a clean one, or a sample file cannot be read.
     """
     by_name = {system.name: system for system in systems}
     for name in clean:

@@ -43,12 +43,6 @@ def write_harness(scoreboard: Scoreboard, folder: Path) -> list[Path]:
     Args:
         scoreboard: Without a bootstrap standard errors are `N/A`, as lm-eval writes it.
         folder: Made if needed; gets a folder per system, marked if a folder of that name has another system's results.
-
-    Returns:
-        The results files.
-
-    Raises:
-        SpeechIQError: A file cannot be written.
     """
     now = time.time()
     stamp = datetime.fromtimestamp(now).isoformat(timespec="microseconds").replace(":", "-")

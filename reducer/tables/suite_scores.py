@@ -23,7 +23,6 @@ class SuiteScores(NamedTuple):
     """Hold the scores of one suite.
 
     Attributes:
-        scoreboard: The scores of all items.
         by_dataset: Data set -> the scores on that set alone.
         macro: The mean over data sets; None without them, and if no category has several.
         by_group: Field -> the scores of the items of each group by it, for each measure.

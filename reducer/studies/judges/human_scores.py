@@ -58,13 +58,8 @@ def read_human_scores(
     """Return the scores of each person, of whom one without a name is named after the file.
 
     Args:
-        files: Files of the page, one or more for each person.
         answers: Id -> answer, for all judged answers of the runs.
         allow_mismatch: Whether the scores may come from a page about another judge of the same answers.
-
-    Raises:
-        SpeechIQError: A line has another form, or is of other runs, of another judge or rubric, a duplicate or outside
-            the scale; or a file has no line.
     """
     by_person: HumanScores = {}
     for file in files:

@@ -44,9 +44,6 @@ def compare(
     that of the `ordinal` scale for whole grades, else of the interval scale.
 
     Answers that differ between the runs are left out if `allow_mismatch`, else refused.
-
-    Raises:
-        SpeechIQError: The runs share no judged answers, have one judge, or have different answers.
     """
     agreements: list[dict[str, Any]] = []
     for suite in runs_a.levels:

@@ -20,7 +20,6 @@ class PositionBias(NamedTuple):
     """Hold the influence of the order on a judge's verdicts.
 
     Attributes:
-        pairs: Number of pairs.
         unjudged: Share of draws without a verdict in one of the orders; they do not count further.
         changed: Share of draws whose verdict changes with the order.
         reversed: Share of draws in which another answer wins in the other order.

@@ -37,7 +37,6 @@ class Target(NamedTuple):
 
     Attributes:
         source: Results file of the run that was judged.
-        content: Content of `source`.
         origin: What the new one was made from and by which judge; an existing file with the same may be replaced.
     """
 
@@ -55,10 +54,6 @@ def choose_targets(
 
     A folder `runs` is written to `runs-judged-by-JUDGE` beside it, or to `output`, with the same folders inside; of
     several `runs`, each has a folder inside `output`.
-
-    Raises:
-        SpeechIQError: A file exists and was not made from the same run by the same judge (unless `force`), two runs
-            have one target, or nothing can be written there.
     """
     roots = list(dict.fromkeys(_root(run) for run in runs))
     by_results: dict[str, list[JudgingPlan]] = {}

@@ -41,9 +41,7 @@ class Listening(NamedTuple):
         gains: `muted` and `swapped`, as far as they were run -> the score with the audio minus that without.
         right_blind: Share of the items that have the best possible score in every run without the audio; undefined
             without such a run, or if the measure has no best score.
-        items: Number of items that all runs answered.
-        clips: Number of their clips.
-        clusters: Number of the clusters of these clips.
+        items, clips, clusters: Numbers of items that all runs answered, of their clips, and of the clusters of these.
     """
 
     system: str
@@ -58,12 +56,7 @@ class Listening(NamedTuple):
 
 
 def study(found: Found, draws: int, seed: int) -> list[Listening]:
-    """Return how each system with a run of a variant answers each category.
-
-    Raises:
-        SpeechIQError: No run has a variant, a system has no run with its audio, or the runs of a system differ in more
-            than the variant.
-    """
+    """Return how each system with a run of a variant answers each category."""
     runs = [run for suite in found.levels for run in _pair_runs(found, suite)]
     if not runs:
         raise SpeechIQError(f"no run with {LISTEN}=", fix=FIX)
@@ -96,9 +89,6 @@ def compare(system: str, category: Category, runs: Mapping[str, System], draws: 
 
     Args:
         runs: `audio` and each variant that was run -> the scores.
-
-    Raises:
-        SpeechIQError: The runs differ in more than the variant, or share no item.
     """
     differing = [mismatch for mismatch in compare_systems([*runs.values()]) if mismatch.aspect not in (CLIPS, LISTEN)]
     require_equal(differing)

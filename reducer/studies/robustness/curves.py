@@ -56,7 +56,6 @@ class Curve(NamedTuple):
     """Hold the scores of one system over the strengths of one series.
 
     Attributes:
-        direction: Whether a higher or a lower score is better.
         points: From clean audio to the severest condition.
         slope: Change of the score per `per` units of the strength, by least squares over the strengths; NaN with fewer
             than two.

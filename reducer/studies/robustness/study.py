@@ -23,8 +23,6 @@ class Robustness(NamedTuple):
     Attributes:
         clips: Number of clips of all levels, which are drawn together.
         clusters: Number of their clusters, which is that of clips if no two share one.
-        draws: Number of bootstrap samples of the intervals.
-        notes: Lines below the tables.
     """
 
     suite: str

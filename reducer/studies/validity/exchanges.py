@@ -30,7 +30,6 @@ class Exchange(NamedTuple):
 
     Attributes:
         question: What was asked; for an assistant, the query itself.
-        reference: The reference of the clip.
         right: The right answer; empty if there is none.
         from_reference: The answer of the same language model to the reference.
         from_transcript: The answer to the transcript.

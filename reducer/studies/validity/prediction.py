@@ -55,7 +55,6 @@ class Prediction(NamedTuple):
         items, failures, clips, clusters: Numbers of labeled items, of those that failed, of their clips, and of the
             clusters of these.
         left_out: How many draws had only failures or only successes, and do not count.
-        seed: Seed of draws and folds.
         baseline: The metric that the others are compared with.
         predictors: Metrics in the order of the runs, then the given linear forms.
         gaps: Metrics (a, b) -> the AUC of a minus that of b; p is not corrected for the number of pairs.
@@ -141,7 +140,6 @@ def predict(
     """Measure how well each metric predicts failure.
 
     Args:
-        labels: Source of the labels, in words.
         against: The metric that others are compared with; None means `wer`, or the first metric.
         draws: Number of draws of clips; 0 leaves intervals out.
     """
