@@ -33,8 +33,7 @@ from speechiq.reducer.studies.judges.human_scores import choose, read_human_scor
 from speechiq.reducer.studies.judges.rejudging import plan, rejudge
 from speechiq.reducer.studies.judges.result_files import choose_targets, write_run
 from speechiq.reducer.studies.judges.settings import JudgeSettings, read_settings
-from speechiq.reducer.tables.origin import command_line
-from speechiq.reducer.tables.publish import Publication, list_outputs, publish
+from speechiq.reducer.tables.publish import Publication, command_line, list_outputs, publish
 
 FORMATS = ("json", "csv")
 

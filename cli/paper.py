@@ -12,10 +12,9 @@ from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import choose_levels
 from speechiq.reducer.scores.ranking import rank
-from speechiq.reducer.scores.siq_systems import read_systems
+from speechiq.reducer.scores.suites import read_systems
 from speechiq.reducer.studies import correlated
-from speechiq.reducer.studies.learned import count_learned
-from speechiq.reducer.studies.references import CLEANED, LEVEL, as_grid, compare_references
+from speechiq.reducer.studies.references import CLEANED, LEVEL, as_grid, compare_references, count_learned
 from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 
 

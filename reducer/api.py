@@ -14,15 +14,14 @@ from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scale import DEFAULT_RULE, check_rule
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.scoring import ScoringOptions
-from speechiq.reducer.scores.siq_systems import read_systems as read_siq_systems
 from speechiq.reducer.scores.suites import Found
+from speechiq.reducer.scores.suites import read_systems as read_siq_systems
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.comparison import Comparison
 from speechiq.reducer.studies.pair_comparison import compare as compare_pair
 from speechiq.reducer.studies.pairs import Held, choose, pair_up
 from speechiq.reducer.studies.unanswerable import ConfirmedSet
-from speechiq.reducer.studies.validity.from_runs import predict_runs, read_sources
-from speechiq.reducer.studies.validity.prediction import Prediction
+from speechiq.reducer.studies.validity.prediction import Prediction, predict_runs, read_sources
 from speechiq.reducer.studies.validity.tables import read_tables
 from speechiq.reducer.tables.suite_scores import rank_systems
 

@@ -22,8 +22,7 @@ from speechiq.reducer.scores.norms.file import ADVICE_FILE
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.tables import dashboards, language_grid, speed_table
-from speechiq.reducer.tables.origin import command_line
-from speechiq.reducer.tables.publish import HARNESS, Publication, list_outputs, publish
+from speechiq.reducer.tables.publish import HARNESS, Publication, command_line, list_outputs, publish
 from speechiq.reducer.tables.scoreboard_records import join
 from speechiq.reducer.tables.suite_scores import score_suite
 

@@ -11,7 +11,7 @@ from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import refuse_to_overwrite
 from speechiq.reducer.runs.answers import Answers
-from speechiq.reducer.scores.siq_systems import read_answers
+from speechiq.reducer.scores.suites import read_answers
 from speechiq.reducer.studies import hallucination
 from speechiq.reducer.studies import unanswerable as study
 from speechiq.reducer.tables.publish import Publication, list_outputs, publish

@@ -22,7 +22,7 @@ from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.scoring import ScoringOptions
-from speechiq.reducer.scores.siq_systems import find_levels
+from speechiq.reducer.scores.suites import find_levels
 from speechiq.reducer.studies.groups import GroupScores
 from speechiq.reducer.studies.unanswerable import NOTHING, ConfirmedSet
 from speechiq.reducer.tables.suite_scores import SuiteScores, score_datasets, score_suite
