@@ -48,8 +48,8 @@ def correlate(
     columns = correlated.read_ranks(ranks, [system.name for system in systems])
     scoreboard = rank(systems, rule=weights or siq.DEFAULT_RULE, allow_mismatch=allow_mismatch)
     say_warnings([scoreboard.remarks.no_siq] if scoreboard.remarks.no_siq else [])
-    rows, first = correlated.correlate_ranks(scoreboard, columns), next(iter(columns))
-    grid = correlated.as_grid(rows, first)
+    first, of_people = next(iter(columns.items()))
+    grid = correlated.as_grid(correlated.correlate_ranks(scoreboard, columns), first, len(of_people))
     content = {"ranks": first, "correlations": grid.rows}
     publish(Publication("speechiq-correlation", [grid], content), outputs, runs)
 

@@ -21,9 +21,8 @@ class Coefficient(NamedTuple):
 
 
 class Correlation(NamedTuple):
-    """Hold the three coefficients of one pair of rankings over `systems` systems."""
+    """Hold the three coefficients of one pair of rankings."""
 
-    systems: int
     pearson: Coefficient
     spearman: Coefficient
     kendall: Coefficient
@@ -37,7 +36,7 @@ def correlate(ours: Sequence[float], theirs: Sequence[float]) -> Correlation:
     undefined if one of the lists has one value only, its interval for fewer than `FEWEST` systems.
 
     >>> correlation = correlate([1, 2, 3, 4, 5], [1, 2, 3, 5, 4])
-    >>> [round(coefficient.estimate.value, 2) for coefficient in correlation[1:]]
+    >>> [round(coefficient.estimate.value, 2) for coefficient in correlation]
     [0.9, 0.9, 0.8]
     """
     from scipy import stats
@@ -45,7 +44,6 @@ def correlate(ours: Sequence[float], theirs: Sequence[float]) -> Correlation:
     a, b = np.asarray(ours, float), np.asarray(theirs, float)
     n = len(a)
     return Correlation(
-        n,
         _coefficient(stats.pearsonr, a, b, lambda r: 1 / math.sqrt(n - 3)),
         _coefficient(stats.spearmanr, a, b, lambda r: math.sqrt((1 + r * r / 2) / (n - 3))),
         _coefficient(stats.kendalltau, a, b, lambda r: math.sqrt(0.437 / (n - 4))),

@@ -1,11 +1,10 @@
 """Correlate SIQ and the plain metrics with the ranks that people, or other metrics, give to the systems."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
@@ -16,17 +15,11 @@ from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
 from speechiq.siq_tasks.loaders.tables import check_columns, read_field, read_number, read_table
 
 
-class CorrelationRow(NamedTuple):
-    """Hold one metric (`SIQ`, a level with its column, or a column of ranks), and its correlation with the ranks."""
+def correlate_ranks(scoreboard: Scoreboard, ranks: Mapping[str, Mapping[str, float]]) -> list[dict[str, Cell]]:
+    """Return a record per metric: its correlation with the first column of ranks (paper, Table 3).
 
-    metric: str
-    correlation: Correlation
-
-
-def correlate_ranks(scoreboard: Scoreboard, ranks: Mapping[str, Mapping[str, float]]) -> list[CorrelationRow]:
-    """Return each metric with its correlation with the first column of ranks (paper, Table 3).
-
-    Systems without a rank are left out. SIQ is left out if there is none.
+    Metrics are SIQ if there is one, each level with its column, and the other columns of ranks. Systems without a rank
+    are left out.
 
     Args:
         ranks: Column -> system -> rank, 1 for the best; as `read_ranks` returns them.
@@ -34,40 +27,32 @@ def correlate_ranks(scoreboard: Scoreboard, ranks: Mapping[str, Mapping[str, flo
     first, *others = ranks
     systems = [name for name in scoreboard.pool.systems if name in ranks[first]]
     places = [scoreboard.pool.systems.index(name) for name in systems]
+    levels = {f"{level} {category.column}": scoreboard.means[level] for level, category in scoreboard.levels.items()}
+    scored = ({"SIQ": scoreboard.siq} if scoreboard.has_siq else {}) | levels
+    metrics = {name: scores[places].tolist() for name, scores in scored.items()}
+    metrics |= {name: [-ranks[name][system] for system in systems] for name in others}
     truth = [-ranks[first][name] for name in systems]
-    return [
-        CorrelationRow(name, correlate(truth, scores[places].tolist())) for name, scores in _metrics(scoreboard)
-    ] + [CorrelationRow(name, correlate(truth, [-ranks[name][system] for system in systems])) for name in others]
+    records = []
+    for metric, scores in metrics.items():
+        cells: dict[str, Cell] = {"metric": metric, "systems": len(systems)}
+        for name, coefficient in correlate(truth, scores)._asdict().items():
+            cells |= {name: coefficient.estimate, f"{name}_p": coefficient.p}
+        records.append(cells)
+    return records
 
 
-def _metrics(scoreboard: Scoreboard) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the name and the scores of each metric; in all of them more is better."""
-    if scoreboard.has_siq:
-        yield "SIQ", scoreboard.siq
-    for level, category in scoreboard.levels.items():
-        yield f"{level} {category.column}", scoreboard.means[level]
-
-
-def as_grid(rows: Sequence[CorrelationRow], ranks: str) -> Grid:
+def as_grid(records: Sequence[Mapping[str, Cell]], ranks: str, systems: int) -> Grid:
     """Return a grid with one row per metric: each coefficient with the ranks over its 95 % interval and its p-value."""
     columns = [Column("metric", "Metric"), Column("systems")]
-    for name in Correlation._fields[1:]:
-        columns += [
-            Column(name, f"{name.title()}\n{INTERVAL}", ".3f", ends=".2f"),
-            Column(f"{name}_p", "p", ".2g", below=name),
-        ]
-    cells: list[dict[str, Cell]] = []
-    for row in rows:
-        cells.append({"metric": row.metric, "systems": row.correlation.systems})
-        for name, coefficient in zip(Correlation._fields[1:], row.correlation[1:], strict=True):
-            cells[-1] |= {name: coefficient.estimate, f"{name}_p": coefficient.p}
-    systems = rows[0].correlation.systems if rows else 0
+    for name in Correlation._fields:
+        columns.append(Column(name, f"{name.title()}\n{INTERVAL}", ".3f", ends=".2f"))
+        columns.append(Column(f"{name}_p", "p", ".2g", below=name))
     notes = [
         f"{systems} systems; more is better in every metric, error rates are taken negative",
         "intervals cover the choice of systems, not that of clips",
         *([f"no intervals below {FEWEST} systems"] if systems < FEWEST else []),
     ]
-    return Grid(f"Correlation with {ranks}", columns, cells, notes)
+    return Grid(f"Correlation with {ranks}", columns, records, notes)
 
 
 SYSTEM = "system"

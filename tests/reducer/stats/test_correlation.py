@@ -25,7 +25,7 @@ SPEARMAN = {"WER": 0.770, "SemDist": 0.939, "LLM-S": 0.624, "BLEU": 0.806, "SIQ_
 @pytest.mark.parametrize("metric", SPEARMAN)
 def test_table_3_of_the_paper_is_recomputed_from_its_ranks(metric):
     found = correlate(TABLE_3["Human"], TABLE_3[metric])
-    assert round(found.spearman.estimate.value, 3) == SPEARMAN[metric] and found.systems == 10
+    assert round(found.spearman.estimate.value, 3) == SPEARMAN[metric]
 
 
 def test_coefficients_are_those_of_their_definitions():
