@@ -77,7 +77,7 @@ def references(
     systems, warnings = read_systems(runs, allow_mismatch, levels=levels)
     say_warnings(warnings)
     rates = compare_references(systems, bootstrap)
-    sets = {row.dataset: row.dataset + CLEANED for row in rates}
+    sets = {row["dataset"]: row["dataset"] + CLEANED for row in rates}
     learned = count_learned(systems, sets, LEVEL, split_names(clean), draws=bootstrap)
     grid = as_grid(rates, levels[LEVEL].unit, learned)
     tasks = [task for system in systems for task in system.tasks]

@@ -22,22 +22,33 @@ Letter = Literal["A", "B", "C", "D", "E", "?"]
 
 
 class _Asked(msgspec.Struct):
-    """Hold the parts of a doc that identify a question, and its clip's reference text and audio."""
+    """Hold the parts of a doc that identify a question."""
 
     id: Name
     question_id: Name
     question: str
     options: tuple[str, ...]
     answer: str
+
+
+class _AskedWithClip(_Asked):
+    """Hold a question and its clip's reference text and audio."""
+
     text: str
     audio: Any = None
     cluster: Name | None = None
 
 
+class _AskedRow(msgspec.Struct):
+    """Hold a row with its question."""
+
+    doc: _Asked
+
+
 class _AnswerRow(msgspec.Struct):
     """Hold a row with its question and answers."""
 
-    doc: _Asked
+    doc: _AskedWithClip
     filtered_resps: Annotated[list[tuple[Letter, list[Letter]]], msgspec.Meta(min_length=1)]
 
 
@@ -91,7 +102,7 @@ def read_answers(tasks: Iterable[TaskRun]) -> Answers:
             controls[task.system] = control
         for number, row in read_rows(task.samples, _AnswerRow, NEEDS):
             item, (letter, letters), where = _item(row.doc), row.filtered_resps[0], locate(task.samples, number)
-            question = _question(row.doc)
+            question = _question(row.doc)._replace(text=row.doc.text, audio=_path(row.doc.audio))
             if item in answered:
                 raise SpeechIQError(
                     where,
@@ -113,7 +124,7 @@ def read_answers(tasks: Iterable[TaskRun]) -> Answers:
 
 def read_asked(tasks: Iterable[TaskRun], items: Collection[Item]) -> dict[Item, str]:
     """Return (clip, question) -> the wording (`AnsweredQuestion.asked`), for those of `items` that some task has."""
-    docs = (row.doc for task in tasks for _, row in read_rows(task.samples, _AnswerRow, NEEDS))
+    docs = (row.doc for task in tasks for _, row in read_rows(task.samples, _AskedRow, NEEDS))
     return {item: _question(doc).asked for doc in docs if (item := _item(doc)) in items}
 
 
@@ -121,9 +132,12 @@ def _item(doc: _Asked) -> Item:
     return sys.intern(str(doc.id)), sys.intern(str(doc.question_id))
 
 
+def _path(audio: Any) -> str | None:
+    return str(audio["path"]) if isinstance(audio, Mapping) and "path" in audio else None
+
+
 def _question(doc: _Asked) -> AnsweredQuestion:
-    path = str(doc.audio["path"]) if isinstance(doc.audio, Mapping) and "path" in doc.audio else None
-    return AnsweredQuestion(doc.question, doc.options, doc.answer, doc.text, path)
+    return AnsweredQuestion(doc.question, doc.options, doc.answer, "", None)
 
 
 _vote = cache(AnswerVote)

@@ -1,7 +1,7 @@
 """Count invented answers: majorities other than (E) on questions that have no answer (section 5.5, Table 4)."""
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,35 +10,20 @@ from speechiq.metrics.letters.options import UNPARSED
 from speechiq.reducer.runs.answers import NONE_OF_THE_ABOVE, Answers
 from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.stats.coverage import caution_of_estimates, name_units
-from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Column, Grid
 from speechiq.reducer.stats.interval import CONFIDENCE
 from speechiq.reducer.stats.proportion import share
 from speechiq.reducer.studies.unanswerable import UNANSWERABLE, Confirmed, check_wording
 
 
-class Hallucination(NamedTuple):
-    """Hold counts of one system on the unanswerable questions.
+def count(answers: Answers, confirmed: Mapping[Item, Confirmed]) -> list[dict[str, Any]]:
+    """Count the hallucinations of every system on the questions with the verdict `unanswerable`, lowest rate first.
 
-    Attributes:
-        control: `gold`, `silence` or `letter:X`; empty for a system that listens.
-        hallucinated: Number of votes for one of (A) to (D).
-        none_of_the_above: Number of votes for (E), the right answer.
-        unparsed: Number of votes without a letter; they count as neither.
-        rate: Share of hallucinated votes, with its interval over clips (`proportion.share`).
+    Returns:
+        A record per system: its `control` (empty for a system that listens), and how many votes it was `asked` for, are
+        `hallucinated` (for one of (A) to (D)), `none_of_the_above` ((E), the right answer) and `unparsed`, which count
+        as neither; `rate` is the share of the hallucinated ones, with its interval over clips.
     """
-
-    system: str
-    control: str
-    asked: int
-    hallucinated: int
-    none_of_the_above: int
-    unparsed: int
-    rate: Estimate
-
-
-def count(answers: Answers, confirmed: Mapping[Item, Confirmed]) -> list[Hallucination]:
-    """Count the hallucinations of every system on the questions with the verdict `unanswerable`, lowest rate first."""
     items = {item: question for item, question in confirmed.items() if question.verdict == UNANSWERABLE}
     if not items:
         raise SpeechIQError(
@@ -46,17 +31,25 @@ def count(answers: Answers, confirmed: Mapping[Item, Confirmed]) -> list[Halluci
             fix="confirm one with `siq study unanswerable --review`",
         )
     check_wording(items, {item: question.asked for item, question in answers.questions.items()})
-    rows = []
+    records = []
     for system, answered in answers.votes.items():
         votes = [answered[item].vote for item in items]
         invented = [vote not in (NONE_OF_THE_ABOVE, UNPARSED) for vote in votes]
-        rate = share(invented, np.ones(len(votes)), [clip for clip, *_ in items], answers.clusters)
-        counts = len(votes), sum(invented), votes.count(NONE_OF_THE_ABOVE), votes.count(UNPARSED)
-        rows.append(Hallucination(system, answers.controls.get(system, ""), *counts, rate))
-    return sorted(rows, key=lambda row: (row.rate.value, row.system))
+        records.append(
+            {
+                "system": system,
+                "control": answers.controls.get(system, ""),
+                "asked": len(votes),
+                "hallucinated": sum(invented),
+                "none_of_the_above": votes.count(NONE_OF_THE_ABOVE),
+                "unparsed": votes.count(UNPARSED),
+                "rate": share(invented, np.ones(len(votes)), [clip for clip, *_ in items], answers.clusters),
+            }
+        )
+    return sorted(records, key=lambda record: (record["rate"].value, record["system"]))
 
 
-def as_grid(counts: list[Hallucination]) -> Grid:
+def as_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
     """Return the counts as a grid, one row per system."""
     columns = [
         Column("system", "System"),
@@ -67,8 +60,8 @@ def as_grid(counts: list[Hallucination]) -> Grid:
         Column("none_of_the_above", "None of\nthe above", "d"),
         Column("unparsed", "Unreadable", "d"),
     ]
-    few = caution_of_estimates(count.rate for count in counts)
-    units = name_units(count.rate for count in counts)
-    notes = [f"{counts[0].asked} unanswerable questions; interval: Wilson over {units}, {100 * CONFIDENCE:.0f} %"]
-    notes += filter(None, [few])
-    return Grid("Hallucination", columns, [count._asdict() for count in counts], notes)
+    rates = [record["rate"] for record in records]
+    units = name_units(rates)
+    notes = [f"{records[0]['asked']} unanswerable questions; interval: Wilson over {units}, {100 * CONFIDENCE:.0f} %"]
+    notes += filter(None, [caution_of_estimates(rates)])
+    return Grid("Hallucination", columns, records, notes)

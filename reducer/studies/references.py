@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
@@ -25,7 +25,6 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.stats.agreement import mean_difference
 from speechiq.reducer.stats.bootstrap import resample
 from speechiq.reducer.stats.coverage import caution_of_estimates
-from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
 from speechiq.reducer.stats.proportion import share
 
@@ -34,21 +33,8 @@ Texts = tuple[list[str], list[str]]
 #: What the name of a set with cleaned references ends with; the rest is the name of the original set.
 CLEANED = "_cleaned"
 LEVEL = "remember"
-
-
-class LearnedErrors(NamedTuple):
-    """Hold how often one system writes the original's words where both references of a set differ.
-
-    Attributes:
-        original: Share of the places where it writes the original's words.
-        corrected: Share of them where it writes the corrected words; elsewhere it writes neither.
-        above_clean: `original` minus its mean over the clean systems; None without them, and for themselves.
-    """
-
-    places: int
-    original: Estimate
-    corrected: float
-    above_clean: Estimate | None
+#: (Set, system) -> a record of `count_learned`.
+Learned = Mapping[tuple[str, str], Mapping[str, Cell]]
 
 
 def count_learned(
@@ -59,8 +45,12 @@ def count_learned(
     *,
     draws: int = 1000,
     seed: int = 0,
-) -> dict[tuple[str, str], LearnedErrors]:
-    """Return (set, system) -> how often it writes the original's words; without places, nothing.
+) -> Learned:
+    """Return (set, system) -> how often it writes the original's words where references differ, if they do.
+
+    A record has the number of `places`, and the share of them where a system writes the original's words (`written`)
+    or the `corrected` words; elsewhere it writes neither. `above_clean` is `written` minus its mean over the clean
+    systems; None without them, and for themselves.
 
     Args:
         systems: With the tasks that they come from, whose texts are read.
@@ -73,7 +63,7 @@ def count_learned(
             fix = f"{did_you_mean(name, by_name)}choose from {', '.join(by_name)}"
             raise SpeechIQError(f"--clean {name}", "no system of these runs has this name", fix)
     texts = {name: _read_texts(system, level) for name, system in by_name.items()}
-    learned: dict[tuple[str, str], LearnedErrors] = {}
+    learned: dict[tuple[str, str], Mapping[str, Cell]] = {}
     for original, cleaned in sets.items():
         counts = {
             name: _count(known[original], known[cleaned])
@@ -101,8 +91,8 @@ def _count(original: Mapping[str, Texts], cleaned: Mapping[str, Texts]) -> dict[
 
 def _measure(
     rows: np.ndarray, clips: Sequence[str], clusters: Mapping[str, str], is_clean: bool, draws: int, seed: int
-) -> LearnedErrors:
-    """Return the rates of one system.
+) -> dict[str, Cell]:
+    """Return the record of one system.
 
     `rows` are what `count_places` returns of the system, then of each clean one, shape (systems, clips, 3).
     """
@@ -116,9 +106,12 @@ def _measure(
         above = resample(rate, clips, clusters, draws=draws, seed=seed).estimate
         if not more.any():  # draws without any difference say nothing about the next clip
             above = above._replace(low=math.nan, high=math.nan)
-    return LearnedErrors(
-        int(places.sum()), share(written, places, clips, clusters), float(right.sum() / places.sum()), above
-    )
+    return {
+        "places": int(places.sum()),
+        "written": share(written, places, clips, clusters),
+        "corrected": float(right.sum() / places.sum()),
+        "above_clean": above,
+    }
 
 
 def count_places(original: Sequence[str], corrected: Sequence[str], transcript: Sequence[str]) -> tuple[int, int, int]:
@@ -162,37 +155,12 @@ def _read_texts(system: System, level: str) -> dict[str, dict[str, Texts]]:
     return texts
 
 
-NONE_LEARNED: Mapping[tuple[str, str], LearnedErrors] = MappingProxyType({})
-
-
-class ReferenceErrors(NamedTuple):
-    """Hold one system on one set, scored against the original and the cleaned references of the same clips.
-
-    Attributes:
-        dataset: Name of the original set.
-        changed: On how many of them the score differs.
-        original, cleaned: Mean error rates against both references.
-        difference: The part of the error rate that comes from the references, with its interval over clips.
-    """
-
-    dataset: str
-    system: str
-    clips: int
-    changed: int
-    original: float
-    cleaned: float
-    difference: Estimate
-
-    @property
-    def share(self) -> float:
-        """Return the difference as a share of the original error rate; NaN if that is 0."""
-        return self.difference.value / self.original if self.original else float("nan")
-
-
-def compare_references(systems: Iterable[System], draws: int = 1000, seed: int = 0) -> list[ReferenceErrors]:
+def compare_references(systems: Iterable[System], draws: int = 1000, seed: int = 0) -> list[dict[str, Any]]:
     """Compare the error rates of each system on original and cleaned references, at the level Remember.
 
-    Clips are joined by their ids without the name of the set, which both versions of a set share.
+    Clips are joined by their ids without the name of the set, which both versions of a set share. A record has the set
+    (`dataset`), the system, the number of `clips` and of those whose score is `changed`, the mean error rates against
+    both references, their `difference`, and that as a `share` of the original rate; NaN if that is 0.
     """
     systems = sorted(systems, key=lambda system: system.name)
     rows = [row for system in systems for row in _compare(system, draws, seed)]
@@ -202,10 +170,10 @@ def compare_references(systems: Iterable[System], draws: int = 1000, seed: int =
             f"no system ran a set and its cleaned version (sets: {', '.join(sets) or 'none'})",
             fix=f"run both, such as siq_voxpopuli_remember and siq_voxpopuli{CLEANED}_remember",
         )
-    return sorted(rows, key=lambda row: (row.dataset, row.cleaned))
+    return sorted(rows, key=lambda row: (row["dataset"], row["cleaned"]))
 
 
-def _compare(system: System, draws: int, seed: int) -> Iterator[ReferenceErrors]:
+def _compare(system: System, draws: int, seed: int) -> Iterator[dict[str, Any]]:
     sets: dict[str, dict[str, float]] = {}
     for (clip, *_), score in system.scores.get(LEVEL, {}).items():
         sets.setdefault(system.datasets[clip], {})[clip.partition("/")[2] or clip] = -score
@@ -222,22 +190,23 @@ def _compare(system: System, draws: int, seed: int) -> Iterator[ReferenceErrors]
         names = {clip: f"{name}/{clip}" for clip in shared}
         clusters = {clip: system.clusters[key] for clip, key in names.items() if key in system.clusters}
         before, after = (np.array([sets[version][clip] for clip in shared]) for version in (name, cleaned))
-        yield ReferenceErrors(
-            dataset=name,
-            system=system.name,
-            clips=len(shared),
-            changed=int((before != after).sum()),
-            original=float(before.mean()),
-            cleaned=float(after.mean()),
-            difference=resample(
-                partial(mean_difference, before, after), shared, clusters, draws=draws, seed=seed
-            ).estimate,
-        )
+        original = float(before.mean())
+        difference = resample(
+            partial(mean_difference, before, after), shared, clusters, draws=draws, seed=seed
+        ).estimate
+        yield {
+            "dataset": name,
+            "system": system.name,
+            "clips": len(shared),
+            "changed": int((before != after).sum()),
+            "original": original,
+            "cleaned": float(after.mean()),
+            "difference": difference,
+            "share": difference.value / original if original else math.nan,
+        }
 
 
-def as_grid(
-    rows: Sequence[ReferenceErrors], unit: str, learned: Mapping[tuple[str, str], LearnedErrors] = NONE_LEARNED
-) -> Grid:
+def as_grid(rows: Sequence[Mapping[str, Any]], unit: str, learned: Learned = MappingProxyType({})) -> Grid:
     """Return a grid with one row per set and system; `learned` is as `count_learned` returns it."""
     columns = [
         Column("dataset", "Set"),
@@ -250,8 +219,7 @@ def as_grid(
         Column("share", "Share\n%", ".1f", factor=100.0),
     ]
     notes = ["Difference: the part of the error rate that the references cause", "Share: of the original rate"]
-    notes += filter(None, [caution_of_estimates(row.difference for row in rows)])
-    cells: list[dict[str, Cell]] = [row._asdict() | {"share": row.share} for row in rows]
+    notes += filter(None, [caution_of_estimates(row["difference"] for row in rows)])
     if learned:
         columns += [
             Column("places", "Places", "d"),
@@ -259,13 +227,10 @@ def as_grid(
             Column("corrected", "Corrected words\n%", ".1f", factor=100),
         ]
         notes.append("Original's words: written where the references differ, the corrected words elsewhere or neither")
-    if any(each.above_clean for each in learned.values()):
+    if any(record["above_clean"] for record in learned.values()):
         columns.append(Column("above_clean", f"Above clean\n%\n{INTERVAL}", "+.1f", factor=100))
         notes.append(
             "Above clean: minus the mean of the systems of --clean; above 0 it is a sign of learned references"
         )
-    for cell, row in zip(cells, rows, strict=True):
-        if counts := learned.get((row.dataset, row.system)):
-            cell |= {"places": counts.places, "written": counts.original, "corrected": counts.corrected}
-            cell |= {"above_clean": counts.above_clean}
+    cells = [{**row, **learned.get((row["dataset"], row["system"]), {})} for row in rows]
     return Grid("Errors of the references", columns, cells, notes)
