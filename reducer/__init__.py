@@ -3,10 +3,9 @@
 from speechiq.reducer.runs.measure import Category, Measure
 from speechiq.reducer.runs.systems import Flags, Runs, System
 from speechiq.reducer.scores.bootstrap import Bars, leave_one_out, resample
-from speechiq.reducer.scores.by_dataset import macro_average, rank_by_dataset
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.ranking import rank
+from speechiq.reducer.scores.ranking import macro_average, rank, rank_by_dataset
 from speechiq.reducer.scores.scale import (
     RULES,
     LevelScale,

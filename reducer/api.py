@@ -22,7 +22,7 @@ from speechiq.reducer.studies.pair_comparison import compare as compare_pair
 from speechiq.reducer.studies.pairs import Held, choose, pair_up
 from speechiq.reducer.studies.unanswerable import ConfirmedSet
 from speechiq.reducer.studies.validity.prediction import Prediction, predict_runs, read_sources
-from speechiq.reducer.studies.validity.tables import read_tables
+from speechiq.reducer.studies.validity.units import read_tables
 from speechiq.reducer.tables.suite_scores import rank_systems
 
 Place = str | PathLike[str]

@@ -32,7 +32,7 @@ from speechiq.reducer.studies.validity import answer_key, published
 from speechiq.reducer.studies.validity.answer_key import label_answers, leave_out
 from speechiq.reducer.studies.validity.exchanges import label_judged, read_exchanges
 from speechiq.reducer.studies.validity.prediction import predict_runs, read_sources
-from speechiq.reducer.studies.validity.tables import Tables, read_tables
+from speechiq.reducer.studies.validity.units import Tables, read_tables
 from speechiq.reducer.tables.publish import Publication, command_line, list_outputs, publish
 
 #: The rubric of the judge, unless another one is named.

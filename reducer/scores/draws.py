@@ -29,8 +29,7 @@ from speechiq.reducer.scores.scale import (
     weighted_score,
 )
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
-from speechiq.reducer.stats.bootstrap import check_draws, count_clusters
-from speechiq.reducer.stats.clusters import number_clusters, sum_clusters
+from speechiq.reducer.stats.bootstrap import check_draws, count_clusters, number_clusters, sum_clusters
 from speechiq.reducer.stats.interval import StudentizedDraws, shrinkage
 
 DRAWS = 1000

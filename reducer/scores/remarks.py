@@ -15,7 +15,7 @@ from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, find_identical
 from speechiq.reducer.stats.coverage import count_units
 from speechiq.reducer.stats.grid import Important
-from speechiq.reducer.stats.separation import separates
+from speechiq.reducer.stats.paired import separates
 
 FEWEST_FOR_SIQ = 3
 FEW = 5

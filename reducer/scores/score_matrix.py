@@ -13,7 +13,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.measure import Category, others_than_usual
 from speechiq.reducer.runs.rows import Item, show_item
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.stats.clusters import number_clusters
+from speechiq.reducer.stats.bootstrap import number_clusters
 
 EXAMPLES = 3
 #: Controls whose transcripts are known without a run.

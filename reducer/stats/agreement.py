@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from speechiq.reducer.stats.bootstrap import resample
-from speechiq.reducer.stats.clusters import NO_CLUSTERS
+from speechiq.reducer.stats.bootstrap import NO_CLUSTERS, resample
 from speechiq.reducer.stats.estimate import Estimate
 
 #: Scores that differ by less are equal: means of draws and shares of scales are rounded.

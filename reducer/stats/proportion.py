@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from speechiq.reducer.stats.clusters import NO_CLUSTERS, number_clusters
+from speechiq.reducer.stats.bootstrap import NO_CLUSTERS, number_clusters
 from speechiq.reducer.stats.estimate import UNDEFINED, Estimate
 from speechiq.reducer.stats.interval import CONFIDENCE, Interval
 

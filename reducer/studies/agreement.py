@@ -8,7 +8,7 @@ import numpy as np
 
 from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.stats.agreement import compare_raters
-from speechiq.reducer.stats.clusters import NO_CLUSTERS
+from speechiq.reducer.stats.bootstrap import NO_CLUSTERS
 from speechiq.reducer.stats.coverage import caution_of_estimates
 from speechiq.reducer.stats.grid import INTERVAL, Column, Grid
 

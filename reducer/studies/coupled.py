@@ -21,7 +21,7 @@ from speechiq.reducer.scores.scale import DEFAULT_RULE, LevelScale, Scale, calib
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.estimate import DECIMALS, Difference
 from speechiq.reducer.stats.interval import Interval
-from speechiq.reducer.stats.permutation import permute
+from speechiq.reducer.stats.paired import permute
 from speechiq.reducer.studies.comparison import SIQ, Comparison, Share
 
 TAIL_ALLOWANCE_OF_PAIR = 1.0

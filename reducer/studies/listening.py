@@ -28,7 +28,7 @@ from speechiq.reducer.stats.bootstrap import resample
 from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw, count_units
 from speechiq.reducer.stats.estimate import UNDEFINED, Difference, Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important
-from speechiq.reducer.stats.permutation import permute
+from speechiq.reducer.stats.paired import permute
 from speechiq.siq_tasks.conditions.variants import LISTEN, MUTED, SWAPPED, TEXT
 
 #: The run that gets the audio, beside the variants.

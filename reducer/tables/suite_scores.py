@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.scores.by_dataset import MACRO, macro_average, macro_caption, rank_by_dataset
 from speechiq.reducer.scores.levels import is_siq
-from speechiq.reducer.scores.ranking import rank
+from speechiq.reducer.scores.ranking import MACRO, macro_average, macro_caption, rank, rank_by_dataset
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.stats.grid import Grid

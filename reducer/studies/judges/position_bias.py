@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from speechiq.reducer.stats.clusters import NO_CLUSTERS
+from speechiq.reducer.stats.bootstrap import NO_CLUSTERS
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.proportion import share
 

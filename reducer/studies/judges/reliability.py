@@ -13,8 +13,7 @@ from speechiq.reducer.runs.judged import Judged
 from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats import agreement
-from speechiq.reducer.stats.bootstrap import Statistic, resample
-from speechiq.reducer.stats.clusters import NO_CLUSTERS
+from speechiq.reducer.stats.bootstrap import NO_CLUSTERS, Statistic, resample
 from speechiq.reducer.stats.estimate import UNDEFINED, Estimate
 
 #: Name of the reliability over all categories.

@@ -12,9 +12,8 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.labels import Labels, read_labels, refuse_alike
 from speechiq.reducer.stats import classifier
-from speechiq.reducer.stats.bootstrap import resample
+from speechiq.reducer.stats.bootstrap import number_clusters, resample
 from speechiq.reducer.stats.classifier import Fit, auc, validate, validate_auc
-from speechiq.reducer.stats.clusters import number_clusters
 from speechiq.reducer.stats.estimate import Difference, Estimate
 from speechiq.reducer.stats.grid import flatten
 from speechiq.reducer.studies.validity.answer_key import Success, label_answers, leave_out
@@ -27,8 +26,7 @@ from speechiq.reducer.studies.validity.predictors import (
     read_form,
     show_form,
 )
-from speechiq.reducer.studies.validity.tables import Tables
-from speechiq.reducer.studies.validity.units import Metric, Units, gather
+from speechiq.reducer.studies.validity.units import Metric, Tables, Units, gather
 
 if TYPE_CHECKING:
     import pandas as pd

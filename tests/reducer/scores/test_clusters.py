@@ -18,9 +18,8 @@ from speechiq.reducer.stats.agreement import compare_raters
 from speechiq.reducer.stats.classifier import auc
 from speechiq.reducer.stats.corrected import correct
 from speechiq.reducer.stats.coverage import caution_of_estimates
-from speechiq.reducer.stats.permutation import permute
+from speechiq.reducer.stats.paired import permute, separates
 from speechiq.reducer.stats.proportion import share
-from speechiq.reducer.stats.separation import separates
 from speechiq.reducer.studies.coupled import compare
 
 SIZES = (3, 1, 6, 2, 4, 5, 2, 3)

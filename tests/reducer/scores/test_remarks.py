@@ -18,7 +18,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import as_grid, as_json, rank, read_systems
 from speechiq.reducer.scores import norms
 from speechiq.reducer.stats.grid import flatten
-from speechiq.reducer.stats.separation import separates
+from speechiq.reducer.stats.paired import separates
 from speechiq.reducer.tables.dashboards import as_harness
 from speechiq.reducer.tables.markup import as_latex, as_markdown
 from speechiq.reducer.tables.publish import as_csv
@@ -173,7 +173,7 @@ def test_a_level_that_separates_no_systems_is_named(tmp_path):
 
 
 @given(st.integers(2, 6), st.integers(2, 30), st.integers(0, 2**31))
-def test_separation_agrees_with_students_paired_test(systems, clips, seed):
+def test_separation_agrees_with_students_permutation_test(systems, clips, seed):
     from scipy.stats import ttest_rel
 
     raw = np.random.default_rng(seed).normal(size=(systems, clips)) + np.arange(systems)[:, None] / 3

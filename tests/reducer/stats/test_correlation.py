@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from speechiq.reducer.stats.correlation import correlate
+from speechiq.reducer.studies.correlated import correlate
 
 #: Ranks of ten systems in Table 3 of the paper.
 TABLE_3 = {
