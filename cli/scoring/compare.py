@@ -96,7 +96,7 @@ def compare(
 
     named = find(runs) if runs else None
     chosen_a, chosen_b = (choose(place, named, find) for place in (a, b))
-    read = [*filter(None, [named]), chosen_a.held, chosen_b.held]
+    read = [*filter(None, [named]), chosen_a, chosen_b]
     say_warnings(chain.from_iterable(each.found.warnings for each in read))
     for each in read:
         suites.refuse_options_of_siq(each.found, weights=weights, norms=norms_file, exclude=exclude)

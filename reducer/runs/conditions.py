@@ -106,7 +106,7 @@ def compare_systems(systems: Sequence[System]) -> list[Mismatch]:
     for level in _levels_of(systems):
         known = {name: _by_dataset(levels[level]) for name, levels in conditions.items() if levels.get(level)}
         if known:
-            usual = _most_frequent(known)
+            usual = max(known, key=lambda name: [*known.values()].count(known[name]))
             for name in known:
                 found += compare(name, level, conditions[name][level], f"system {usual!r}", conditions[usual][level])
     return found
@@ -209,11 +209,6 @@ def _leave_out_digests(fields: Sequence[str]) -> list[str]:
     ['content_sha256', 'speech_quality']
     """
     return [field for field in fields if not field.endswith(DIGEST) or field.removesuffix(DIGEST) not in fields]
-
-
-def _most_frequent(values: Mapping[str, Any]) -> str:
-    """Return the first name whose value most names share."""
-    return max(values, key=lambda name: sum(values[name] == value for value in values.values()))
 
 
 def _by_dataset(tasks: Iterable[Conditions]) -> dict[str, dict[str, set[Scalar]]]:

@@ -152,7 +152,8 @@ def draw(
         else share_out({level: level_sums.spread for level, level_sums in found.items()}, rule)
     )
     z = {
-        level: level_sums.ability / _deviation(level_sums.ability, fixed.get(level))
+        level: level_sums.ability
+        / (scale.levels[level].std if scale else level_sums.ability.std(axis=-1, keepdims=True))
         for level, level_sums in found.items()
     }
     siq = combine(z, shares)
@@ -183,11 +184,6 @@ def draw(
             MEAN + span,
         ),
     )
-
-
-def _deviation(ability: np.ndarray, level_scale: LevelScale | None) -> np.ndarray | float:
-    """Return the standard deviation by which eq. 5 divides."""
-    return level_scale.std if level_scale else ability.std(axis=-1, keepdims=True)
 
 
 def _raw_cloud(sums: Sums) -> StudentizedDraws:

@@ -25,6 +25,9 @@ SYSTEM = "system"
 FEWEST_SYSTEMS = 3
 
 
+COEFFICIENTS = ("pearson", "spearman", "kendall")
+
+
 class Coefficient(NamedTuple):
     """Hold one coefficient from -1 to 1, and its two-sided p-value for no association; both may be undefined (NaN)."""
 
@@ -32,15 +35,7 @@ class Coefficient(NamedTuple):
     p: float
 
 
-class Correlation(NamedTuple):
-    """Hold the three coefficients of one pair of rankings."""
-
-    pearson: Coefficient
-    spearman: Coefficient
-    kendall: Coefficient
-
-
-def correlate(ours: Sequence[float], theirs: Sequence[float]) -> Correlation:
+def correlate(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, Coefficient]:
     """Return how well two lists of scores of the same systems agree; in both, more is better.
 
     Intervals are Fisher's for Pearson, those of Bonett and Wright (2000) for Spearman, and those of Fieller, Hartley
@@ -48,18 +43,18 @@ def correlate(ours: Sequence[float], theirs: Sequence[float]) -> Correlation:
     undefined if one of the lists has one value only, its interval for fewer than `FEWEST` systems.
 
     >>> correlation = correlate([1, 2, 3, 4, 5], [1, 2, 3, 5, 4])
-    >>> [round(coefficient.estimate.value, 2) for coefficient in correlation]
+    >>> [round(coefficient.estimate.value, 2) for coefficient in correlation.values()]
     [0.9, 0.9, 0.8]
     """
     from scipy import stats
 
     a, b = np.asarray(ours, float), np.asarray(theirs, float)
     n = len(a)
-    return Correlation(
-        _coefficient(stats.pearsonr, a, b, lambda r: 1 / math.sqrt(n - 3)),
-        _coefficient(stats.spearmanr, a, b, lambda r: math.sqrt((1 + r * r / 2) / (n - 3))),
-        _coefficient(stats.kendalltau, a, b, lambda r: math.sqrt(0.437 / (n - 4))),
-    )
+    return {
+        "pearson": _coefficient(stats.pearsonr, a, b, lambda r: 1 / math.sqrt(n - 3)),
+        "spearman": _coefficient(stats.spearmanr, a, b, lambda r: math.sqrt((1 + r * r / 2) / (n - 3))),
+        "kendall": _coefficient(stats.kendalltau, a, b, lambda r: math.sqrt(0.437 / (n - 4))),
+    }
 
 
 def _coefficient(
@@ -100,7 +95,7 @@ def correlate_ranks(scoreboard: Scoreboard, ranks: Mapping[str, Mapping[str, flo
     records = []
     for metric, scores in metrics.items():
         cells: dict[str, Cell] = {"metric": metric, "systems": len(systems)}
-        for name, coefficient in correlate(truth, scores)._asdict().items():
+        for name, coefficient in correlate(truth, scores).items():
             cells |= {name: coefficient.estimate, f"{name}_p": coefficient.p}
         records.append(cells)
     return records
@@ -109,7 +104,7 @@ def correlate_ranks(scoreboard: Scoreboard, ranks: Mapping[str, Mapping[str, flo
 def as_grid(records: Sequence[Mapping[str, Cell]], ranks: str, systems: int) -> Grid:
     """Return a grid with one row per metric: each coefficient with the ranks over its 95 % interval and its p-value."""
     columns = [Column("metric", "Metric"), Column("systems")]
-    for name in Correlation._fields:
+    for name in COEFFICIENTS:
         columns.append(Column(name, f"{name.title()}\n{INTERVAL}", ".3f", ends=".2f"))
         columns.append(Column(f"{name}_p", "p", ".2g", below=name))
     notes = [

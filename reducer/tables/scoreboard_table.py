@@ -9,7 +9,6 @@ from speechiq.reducer.runs.conditions import ASPECTS, summarize
 from speechiq.reducer.runs.judge_name import name_judges
 from speechiq.reducer.runs.measure import Measure, others_than_usual
 from speechiq.reducer.scores.remarks import title
-from speechiq.reducer.scores.scale import Scale
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.coverage import caution_lines
@@ -149,15 +148,17 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
     yield from _join_names(_judge_lines(scoreboard))
     yield from scoreboard.remarks.readings()
     if scale:
-        yield systems + _name_weights(scale) * scoreboard.has_siq
+        weights = ", ".join(f"{level.title()} {of.weight:.3f}" for level, of in scale.levels.items())
+        yield systems + f"; level weights ({scale.rule}): {weights}" * scoreboard.has_siq
     else:
         yield from _join_names(_measure_lines(scoreboard))
         yield f"suite {scoreboard.suite}: {systems}"
     if scoreboard.mismatches:
         yield Important(f"{MISMATCH} not asked the same, scored on shared items: {summarize(scoreboard.mismatches)}")
-    if scale:
-        yield from _name_excluded(scoreboard)
-    else:
+    if scoreboard.excluded:
+        which = shorten(scoreboard.excluded_set or "")
+        yield f"left out of Apply: {count_of(scoreboard.excluded, 'question')} of the unanswerable set {which}".rstrip()
+    if not scale:
         apart = not any(category.aggregate for category in levels.values())
         yield ORDER + APART * apart if len(levels) > 1 else "in the order of rank"
     yield from scoreboard.remarks.lines(levels)
@@ -178,11 +179,6 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
     yield from _flag_lines(scoreboard)
 
 
-def _name_weights(scale: Scale) -> str:
-    weights = ", ".join(f"{level.title()} {of.weight:.3f}" for level, of in scale.levels.items())
-    return f"; level weights ({scale.rule}): {weights}"
-
-
 def _name_norms(scoreboard: Scoreboard) -> Iterator[str]:
     if norms := scoreboard.norms:
         differ = {mismatch.aspect for mismatch in scoreboard.mismatches}
@@ -190,12 +186,6 @@ def _name_norms(scoreboard: Scoreboard) -> Iterator[str]:
         shown = "; ".join(f"{', '.join(aspects)} {word}" for word, aspects in parts.items() if aspects)
         systems = count_of(len(norms.systems), "system")
         yield Important(f"norms: {norms.title} of {systems}: {shown}")
-
-
-def _name_excluded(scoreboard: Scoreboard) -> Iterator[str]:
-    if scoreboard.excluded:
-        which = shorten(scoreboard.excluded_set or "")
-        yield f"left out of Apply: {count_of(scoreboard.excluded, 'question')} of the unanswerable set {which}".rstrip()
 
 
 def _flag_lines(scoreboard: Scoreboard) -> Iterator[str]:

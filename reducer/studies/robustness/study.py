@@ -101,7 +101,7 @@ def as_grid(robustness: Robustness, curves: Sequence[Curve]) -> Grid:
         columns.append(Column(label, label + bars, ".1f"))
         columns.append(Column(f"{label} loss", "loss" + bars, "+.1f", below=label))
     if any(not math.isnan(curve.slope.value) for curve in curves):
-        columns.append(Column("slope", title_of_slope(first) + bars, "+.2f"))
+        columns.append(Column("slope", f"slope per {first.per:g} {first.strength_unit}".rstrip() + bars, "+.2f"))
     same = (first.measure, first.series)
     notes = [describe(each) for each in robustness.crossings if (each.measure, each.series) == same]
     return Grid(f"{title_of(first)}: {first.unit}", columns, [_row(curve) for curve in curves], notes)
@@ -128,11 +128,6 @@ def lines_of(robustness: Robustness) -> list[str]:
 def title_of(group: Curve | Crossing) -> str:
     """Return the measure and the series of a curve or a crossing, for people."""
     return f"{'Speech IQ' if group.measure == SIQ else group.measure.title()} under {group.series}"
-
-
-def title_of_slope(curve: Curve) -> str:
-    """Return what a slope counts, such as `slope per 10 dB`."""
-    return f"slope per {curve.per:g} {curve.strength_unit}".rstrip()
 
 
 def describe(crossing: Crossing) -> str:
