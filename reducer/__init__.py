@@ -20,7 +20,7 @@ from speechiq.reducer.scores.scale import (
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.suites import read_systems
-from speechiq.reducer.stats.interval import Interval
+from speechiq.reducer.stats.estimate import Interval
 from speechiq.reducer.studies.comparison import Comparison
 from speechiq.reducer.tables.scoreboard_records import as_json
 from speechiq.reducer.tables.scoreboard_table import as_grid

@@ -30,7 +30,7 @@ from speechiq.reducer.scores.scale import (
 )
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.bootstrap import check_draws, count_clusters, number_clusters, sum_clusters
-from speechiq.reducer.stats.interval import StudentizedDraws, shrinkage
+from speechiq.reducer.stats.estimate import StudentizedDraws, shrinkage
 
 DRAWS = 1000
 TAIL_ALLOWANCE, TAIL_ALLOWANCE_ON_NORMS = 2.0, 3.0

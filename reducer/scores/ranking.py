@@ -21,7 +21,7 @@ from speechiq.reducer.scores.remarks import NO_REMARKS, explain_few, explain_no_
 from speechiq.reducer.scores.scale import DEFAULT_RULE, NoSpread, calibrate, competition_ranks, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.stats.interval import Interval
+from speechiq.reducer.stats.estimate import Interval
 
 MACRO = "macro-average"
 

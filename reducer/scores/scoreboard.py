@@ -20,8 +20,8 @@ from speechiq.reducer.scores.remarks import Remarks
 from speechiq.reducer.scores.scale import FLAT, Scale, competition_ranks
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.coverage import caution, caution_of_raw
+from speechiq.reducer.stats.estimate import Interval
 from speechiq.reducer.stats.grid import INTERVAL
-from speechiq.reducer.stats.interval import Interval
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,8 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.stats.estimate import Difference, Estimate
-from speechiq.reducer.stats.interval import CONFIDENCE
+from speechiq.reducer.stats.estimate import CONFIDENCE, Difference, Estimate
 
 #: Clip -> its cluster, for clips of which none is in one.
 NO_CLUSTERS: Mapping[Any, str] = MappingProxyType({})

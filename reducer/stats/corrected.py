@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from speechiq.reducer.stats.bootstrap import NO_CLUSTERS, number_clusters
-from speechiq.reducer.stats.estimate import UNDEFINED, Estimate
-from speechiq.reducer.stats.interval import CONFIDENCE
+from speechiq.reducer.stats.estimate import CONFIDENCE, UNDEFINED, Estimate
 from speechiq.reducer.stats.proportion import wilson
 
 #: A half width below this is 0 but for rounding.

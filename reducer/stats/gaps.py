@@ -17,8 +17,7 @@ from itertools import combinations
 
 import numpy as np
 
-from speechiq.reducer.stats.estimate import Difference
-from speechiq.reducer.stats.interval import CONFIDENCE
+from speechiq.reducer.stats.estimate import CONFIDENCE, Difference
 
 #: Clusters that the pooled variance counts as, beside those of a group.
 PRIOR = 2.0

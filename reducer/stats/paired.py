@@ -6,8 +6,7 @@ One test permutes: on each cluster, chance decides which of two systems is which
 import numpy as np
 
 from speechiq.reducer.stats.bootstrap import sum_clusters
-from speechiq.reducer.stats.estimate import DECIMALS
-from speechiq.reducer.stats.interval import CONFIDENCE
+from speechiq.reducer.stats.estimate import CONFIDENCE, DECIMALS
 
 #: All sign patterns are tried up to so many clusters; above, so many random ones.
 EXACT, FLIPS = 14, 9999

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from speechiq.reducer.stats.bootstrap import resample
-from speechiq.reducer.stats.estimate import DECIMALS, Estimate
-from speechiq.reducer.stats.interval import CONFIDENCE
+from speechiq.reducer.stats.estimate import CONFIDENCE, DECIMALS, Estimate
 
 ALPHA = 1 - CONFIDENCE
 #: Fewest clusters to plan with: a permutation test of fewer has too few sign patterns for a p value below 5 %.

@@ -19,8 +19,7 @@ from speechiq.reducer.scores.draws import DRAWS, MEAN, POINTS, Clips, Draws, dra
 from speechiq.reducer.scores.remarks import explain_missing
 from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale, calibrate, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
-from speechiq.reducer.stats.estimate import DECIMALS, Difference
-from speechiq.reducer.stats.interval import Interval
+from speechiq.reducer.stats.estimate import DECIMALS, Difference, Interval
 from speechiq.reducer.stats.paired import permute
 from speechiq.reducer.studies.comparison import SIQ, Comparison, Share
 

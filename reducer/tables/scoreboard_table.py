@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from speechiq.core.console import count_of
 from speechiq.core.files.checksummed import shorten
 from speechiq.reducer.runs.conditions import ASPECTS, summarize
-from speechiq.reducer.runs.judge_name import name_judges
+from speechiq.reducer.runs.judged import name_judges
 from speechiq.reducer.runs.measure import Measure, others_than_usual
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard

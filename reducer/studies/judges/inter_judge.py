@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.judge_name import KEYS, name_judges
-from speechiq.reducer.runs.judged import Judged
+from speechiq.reducer.runs.judged import JUDGE_KEYS, Judged, name_judges
 from speechiq.reducer.runs.rows import show_item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.remarks import title
@@ -73,7 +72,7 @@ def _compare_category(
         return
     tasks = [[task for name in shared for task in side[name].tasks if task.level == category] for side in sides]
     judges = [name_judges(side) for side in tasks]
-    settings = [{tuple(repr(task.metadata.get(key)) for key in KEYS) for task in side} for side in tasks]
+    settings = [{tuple(repr(task.metadata.get(key)) for key in JUDGE_KEYS) for task in side} for side in tasks]
     if settings[0] & settings[1]:
         raise SpeechIQError(f"category {category}", f"both sides were {judges[0]} with equal settings", FIX)
     groups = {name: _pair(side_a[name], side_b[name], category, allow_mismatch) for name in shared}

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from speechiq.metrics.columns import mean
-from speechiq.reducer.runs.judge_name import name_judges
-from speechiq.reducer.runs.judged import Judged
+from speechiq.reducer.runs.judged import Judged, name_judges
 from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats import agreement
