@@ -82,10 +82,7 @@ class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return [self.column, *self.alternatives]
 
     def show(self, raw: Any) -> Any:
-        """Return a raw score, or an array of them, as people read it.
-
-        Args:
-            raw: Grows with ability.
+        """Return a raw score, which grows with ability, or an array of them, as people read it.
 
         >>> Measure("wer", "lower", "WER %").show(-0.125), Measure("grade", "higher", "grade").show(7.5)
         (12.5, 7.5)

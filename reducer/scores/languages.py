@@ -109,15 +109,11 @@ def _compare(level: str, boards: Mapping[str, Scoreboard], systems: Sequence[str
         if shared
     }
     means = [mean.map(sign) for mean in _average([*clips.values()], **how)] if has_mean else []
-    scores = {language: _read_scores(board, level, systems) for language, board in boards.items()}
+    scores = {
+        language: [board.estimate(level, board.pool.systems.index(name)) for name in systems]
+        for language, board in boards.items()
+    }
     return LanguageScores(category, systems, scores, means, gaps, {name: len(shared) for name, shared in pairs.items()})
-
-
-def _read_scores(board: Scoreboard, level: str, systems: Sequence[str]) -> list[Estimate]:
-    sign, means = board.levels[level].measure.sign, board.means[level]
-    low, high = board.bars.intervals[level] if board.bars else np.full((2, len(means)), np.nan)
-    rows = map(board.pool.systems.index, systems)
-    return [Estimate(float(means[row]), float(low[row]), float(high[row])).map(sign) for row in rows]
 
 
 def _measure_gaps(

@@ -132,11 +132,7 @@ def _add_scale(scoreboard: Scoreboard, rule: str, norms: Norms | None, draws: in
 
 
 def rank_by_dataset(systems: Iterable[System], suite: str = SIQ, **options: Any) -> dict[str, Scoreboard]:
-    """Score systems on the clips of each data set; each has a scale of its own.
-
-    Args:
-        **options: As for `ranking.rank`, without `norms`, which have one scale for all their data sets.
-    """
+    """Score systems on the clips of each data set, each with a scale of its own; `options` are those of `rank`."""
     scoreboards = {}
     for dataset, members in split(systems).items():
         try:

@@ -123,9 +123,6 @@ class ScoreMatrix(NamedTuple):
 def align(systems: Iterable[System]) -> ScoreMatrix:
     """Build the raw matrices; a clip's score is the mean over its items (its questions at Apply).
 
-    Args:
-        systems: Distinctly named systems, in any order.
-
     Raises:
         SpeechIQError: A system misses a level, the items differ between systems, or a score is not finite and not an
             undefined one that the measure of its level counts.

@@ -20,7 +20,7 @@ from speechiq.reducer.scores.remarks import Remarks
 from speechiq.reducer.scores.scale import FLAT, Scale, competition_ranks
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.coverage import caution, caution_of_raw
-from speechiq.reducer.stats.estimate import Interval
+from speechiq.reducer.stats.estimate import Estimate, Interval
 from speechiq.reducer.stats.grid import INTERVAL
 
 if TYPE_CHECKING:
@@ -88,6 +88,11 @@ class Scoreboard(NamedTuple):
     def holder(self, column: str, row: int) -> System:
         """Return the system of a row, with the items of a column in its scores."""
         return (self.further.systems if column in self.further.levels else self.systems)[row]
+
+    def estimate(self, column: str, row: int) -> Estimate:
+        """Return the score of the system of a row in the unit of a column, with its interval if there is one."""
+        ends = [float(end[row]) for end in self.bars.intervals[column]] if self.bars else []
+        return Estimate(float(self.means[column][row]), *ends).map(self.columns[column].measure.sign)
 
     @property
     def has_siq(self) -> bool:

@@ -64,12 +64,7 @@ def find(
     measures: Sequence[str] = (),
     levels: str | None = None,
 ) -> Found:
-    """Find every suite in some folders.
-
-    Args:
-        measures: `CATEGORY=COLUMN` for each category that is not scored by its usual column.
-        levels: Categories to score, separated by commas; None means all. A suite without any of them is left out.
-    """
+    """Find every suite in some folders; `measures` and `levels` are as for `levels.choose`."""
     everything, warnings = find_all(runs, allow_missing)
     tasks, variants = part_listening(everything)
     suites = dict(sorted(group(tasks).items(), key=lambda item: (not is_siq(item[0]), item[0])))

@@ -44,8 +44,7 @@ def compare_raters(
     """Return how far two raters agree, with intervals from one set of draws of clips or clusters.
 
     Args:
-        a: Scores of rater A, shape (items,), at least one.
-        b: Scores of rater B, shape (items,).
+        a, b: Scores of the two raters, shape (items,), at least one.
         ordinal: Whether scores are grades, of which only the order counts (`krippendorff`).
 
     >>> agreement = compare_raters(np.array([0.0, 1, 2]), np.array([0.0, 1, 1]), "abc", draws=0)

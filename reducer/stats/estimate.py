@@ -137,8 +137,7 @@ class StudentizedDraws(NamedTuple):
         score: The reported score, shape (systems,).
         center: Middle of the interval, shape (systems,); the score with the loss of `shrinkage` undone.
         draws: Shape (draws, systems).
-        lowest: Lowest possible score.
-        highest: Highest possible score.
+        lowest, highest: Limits of the score.
     """
 
     score: np.ndarray

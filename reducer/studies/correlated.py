@@ -79,9 +79,6 @@ def correlate_ranks(scoreboard: Scoreboard, ranks: Mapping[str, Mapping[str, flo
 
     Metrics are SIQ if there is one, each level with its column, and the other columns of ranks. Systems without a rank
     are left out.
-
-    Args:
-        ranks: Column -> system -> rank, 1 for the best; as `read_ranks` returns them.
     """
     first, *others = ranks
     systems = [name for name in scoreboard.pool.systems if name in ranks[first]]
@@ -115,14 +112,11 @@ def as_grid(records: Sequence[Mapping[str, Cell]], ranks: str, systems: int) -> 
 
 
 def read_ranks(file: Path, systems: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Read the ranks of systems, 1 for the best; equal ranks are allowed.
+    """Read column -> system -> rank, 1 for the best; equal ranks are allowed.
 
     Args:
         file: A `.csv`, `.tsv` or `.jsonl` table with the column `system` and one column of ranks or more: the first
             is what all others are correlated with, such as the ranks of people.
-
-    Returns:
-        Column -> system -> rank, for the systems of the table.
     """
     rows = read_table(file)
     check_columns(rows[0], [SYSTEM], file)

@@ -106,11 +106,7 @@ def _pair_runs(found: Found, suite: str) -> Iterator[tuple[str, Category, dict[s
 
 
 def compare(system: str, category: Category, runs: Mapping[str, System], draws: int, seed: int) -> Listening:
-    """Compare the runs of one system in one category.
-
-    Args:
-        runs: `audio` and each variant that was run -> the scores.
-    """
+    """Compare the runs of one system in one category: `audio` and each variant that was run -> the scores."""
     differing = [mismatch for mismatch in compare_systems([*runs.values()]) if mismatch.aspect not in (CLIPS, LISTEN)]
     require_equal(differing)
     kept = complete(share(run._replace(name=variant) for variant, run in runs.items()))

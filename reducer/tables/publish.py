@@ -41,11 +41,9 @@ class Publication(NamedTuple):
 
     Attributes:
         schema: Kind of its JSON file, such as `speechiq-scores`.
-        grids: Tables, in the order in which people read them.
         content: Content of the JSON file; records, arrays and estimates are converted.
         rows: Rows of the CSV file, flattened; None takes those of the first grid.
         lines: What is printed below the tables.
-        page: Makes the page, if there is one.
         write_folder: Writes results files of lm-eval into a folder, for commands with the format `HARNESS`.
     """
 

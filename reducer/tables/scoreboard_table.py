@@ -122,12 +122,8 @@ def _row(scoreboard: Scoreboard, row: int) -> dict[str, Cell]:
     name = "\n".join([system.name + mark, *[f"{CONTROL}{system.control}"] * bool(system.control)])
     cells: dict[str, Cell] = {"system": name, **system.flags._asdict()}
     for column, category in scoreboard.columns.items():
-        sign = category.measure.sign
-        value = sign * float(scoreboard.means[column][row])
-        cells[column] = value
-        if bars and not scoreboard.has_siq:
-            low, high = sorted(sign * float(end[row]) for end in bars.intervals[column])
-            cells[column] = Estimate(value, low, high)
+        estimate = scoreboard.estimate(column, row)
+        cells[column] = estimate.value if scoreboard.has_siq else estimate
         holder = scoreboard.holder(column, row)
         if category.measure.may_be_undefined and (undefined := holder.count_undefined(column)):
             cells[f"{column}_undefined"] = f"{undefined} of {len(holder.scores[column])} {category.undefined_word}"

@@ -45,10 +45,7 @@ class LevelNorms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         metric: The column of a sample row that has the score.
-        mean: Mean of X_j over the pool's systems (eq. 5).
-        std: Standard deviation of X_j over the pool's systems, above 0.
-        spread: Standard deviation of all raw scores of the pool's systems, which eq. 6 divides by, above 0.
-        weight: The level's share of the SIQ (eq. 6); the shares sum to 1.
+        mean, std, spread, weight: As in `scale.LevelScale`.
         tasks: The conditions of each of the level's tasks (`conditions.read_conditions`).
         clips: Clip -> V_i of eq. 3, sorted by clip.
         questions: Clip -> ids of its questions, sorted; empty at a level without questions.

@@ -54,9 +54,7 @@ def measure(
 ) -> Reliability:
     """Return the reliability of a judge on some answers, with intervals from draws of clips, or of their clusters.
 
-    0 draws leave intervals out.
-
-    Empty answers are not sent to a judge: agreement and correlations leave them out.
+    0 draws leave intervals out. Empty answers are not sent to a judge: agreement and correlations leave them out.
     """
     rated = {item: answer for item, answer in judged.items() if not answer.empty}
     answers, clips = list(rated.values()), [item[0] for item in rated]
