@@ -178,9 +178,9 @@ def agree(
     outputs = list_outputs(output, FORMATS, force)
     suites_a, suites_b = (suites.find([runs], allow_mismatch, ScoringOptions()) for runs in (runs_a, runs_b))
     say_warnings([*suites_a.warnings, *suites_b.warnings])
-    agreements = inter_judge.compare(suites_a, suites_b, draws=bootstrap, seed=0, allow_mismatch=allow_mismatch)
+    agreements = inter_judge.compare(suites_a, suites_b, draws=bootstrap, allow_mismatch=allow_mismatch)
     tasks = [task for found in (suites_a, suites_b) for group in found.tasks.values() for task in group]
     content = {"agreements": agreements, "draws": bootstrap, "seed": 0}
-    grid = inter_judge.as_grid(agreements, bootstrap, 0)
+    grid = inter_judge.as_grid(agreements, bootstrap)
     publication = Publication("speechiq-inter-judge-agreement", [grid], content, agreements)
     publish(publication, outputs, [runs_a, runs_b], tasks)

@@ -44,7 +44,6 @@ def count_learned(
     clean: Collection[str] = (),
     *,
     draws: int = 1000,
-    seed: int = 0,
 ) -> Learned:
     """Return (set, system) -> how often it writes the original's words where references differ, if they do.
 
@@ -76,7 +75,7 @@ def count_learned(
             if shared:
                 clips, clusters = [f"{original}/{clip}" for clip in shared], by_name[name].clusters
                 rows = np.array([[each[clip] for clip in shared] for each in (places, *usual)], dtype=float)
-                learned[original, name] = _measure(rows, clips, clusters, name in clean, draws, seed)
+                learned[original, name] = _measure(rows, clips, clusters, name in clean, draws)
     return learned
 
 
@@ -90,7 +89,7 @@ def _count(original: Mapping[str, Texts], cleaned: Mapping[str, Texts]) -> dict[
 
 
 def _measure(
-    rows: np.ndarray, clips: Sequence[str], clusters: Mapping[str, str], is_clean: bool, draws: int, seed: int
+    rows: np.ndarray, clips: Sequence[str], clusters: Mapping[str, str], is_clean: bool, draws: int
 ) -> dict[str, Cell]:
     """Return the record of one system.
 
@@ -103,7 +102,7 @@ def _measure(
         def rate(counts: np.ndarray) -> np.ndarray:
             return np.asarray(counts @ more / (counts @ places))
 
-        above = resample(rate, clips, clusters, draws=draws, seed=seed).estimate
+        above = resample(rate, clips, clusters, draws=draws).estimate
         if not more.any():  # draws without any difference say nothing about the next clip
             above = above._replace(low=math.nan, high=math.nan)
     return {
@@ -155,7 +154,7 @@ def _read_texts(system: System, level: str) -> dict[str, dict[str, Texts]]:
     return texts
 
 
-def compare_references(systems: Iterable[System], draws: int = 1000, seed: int = 0) -> list[dict[str, Any]]:
+def compare_references(systems: Iterable[System], draws: int = 1000) -> list[dict[str, Any]]:
     """Compare the error rates of each system on original and cleaned references, at the level Remember.
 
     Clips are joined by their ids without the name of the set, which both versions of a set share. A record has the set
@@ -163,7 +162,7 @@ def compare_references(systems: Iterable[System], draws: int = 1000, seed: int =
     both references, their `difference`, and that as a `share` of the original rate; NaN if that is 0.
     """
     systems = sorted(systems, key=lambda system: system.name)
-    rows = [row for system in systems for row in _compare(system, draws, seed)]
+    rows = [row for system in systems for row in _compare(system, draws)]
     if not rows:
         sets = sorted({name for system in systems for name in system.datasets.values()})
         raise SpeechIQError(
@@ -173,7 +172,7 @@ def compare_references(systems: Iterable[System], draws: int = 1000, seed: int =
     return sorted(rows, key=lambda row: (row["dataset"], row["cleaned"]))
 
 
-def _compare(system: System, draws: int, seed: int) -> Iterator[dict[str, Any]]:
+def _compare(system: System, draws: int) -> Iterator[dict[str, Any]]:
     sets: dict[str, dict[str, float]] = {}
     for (clip, *_), score in system.scores.get(LEVEL, {}).items():
         sets.setdefault(system.datasets[clip], {})[clip.partition("/")[2] or clip] = -score
@@ -191,9 +190,7 @@ def _compare(system: System, draws: int, seed: int) -> Iterator[dict[str, Any]]:
         clusters = {clip: system.clusters[key] for clip, key in names.items() if key in system.clusters}
         before, after = (np.array([sets[version][clip] for clip in shared]) for version in (name, cleaned))
         original = float(before.mean())
-        difference = resample(
-            partial(mean_difference, before, after), shared, clusters, draws=draws, seed=seed
-        ).estimate
+        difference = resample(partial(mean_difference, before, after), shared, clusters, draws=draws).estimate
         yield {
             "dataset": name,
             "system": system.name,

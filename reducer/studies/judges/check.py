@@ -54,7 +54,7 @@ class Checked(NamedTuple):
 
 
 def check(
-    answers: Sequence[JudgedRow], scores: HumanScores, settings: JudgeSettings, *, draws: int = 1000, seed: int = 0
+    answers: Sequence[JudgedRow], scores: HumanScores, settings: JudgeSettings, *, draws: int = 1000
 ) -> list[Checked]:
     """Compare the judge with persons, for each rubric with enough scores.
 
@@ -75,9 +75,7 @@ def check(
             fix=f"score at least {FEWEST}, better 30 or more",
         )
     return [
-        _check_rubric(rubrics[key], means, scores, settings, draws, seed)
-        for key, count in counts.items()
-        if count >= FEWEST
+        _check_rubric(rubrics[key], means, scores, settings, draws) for key, count in counts.items() if count >= FEWEST
     ]
 
 
@@ -91,14 +89,13 @@ def _check_rubric(
     scores: HumanScores,
     settings: JudgeSettings,
     draws: int,
-    seed: int,
 ) -> Checked:
     rubric = settings.rubric_of(answers[0].task)
     judged = [answer for answer in answers if not math.isnan(answer.stored.points)]
     groups, left_out = [], []
     for (system, category), members in _group(judged).items():
         if _count_scored(members, means) >= FEWEST:
-            groups.append({"system": system, "category": category} | _compare(members, means, rubric, draws, seed))
+            groups.append({"system": system, "category": category} | _compare(members, means, rubric, draws))
         else:
             left_out.append(" ".join(filter(None, (system, category))))
     points = [(means[answer.id], answer.stored.points) for answer in judged if answer.id in means]
@@ -111,7 +108,6 @@ def _check_rubric(
         clusters,
         fewest=FEWEST,
         draws=draws,
-        seed=seed,
     )
     return Checked(rubric, groups, left_out, grades, confusion, len(answers) - len(judged), persons)
 
@@ -132,16 +128,12 @@ def _group(answers: Sequence[JudgedRow]) -> dict[tuple[str, str], list[JudgedRow
     return dict(sorted(groups.items()))
 
 
-def _compare(
-    answers: Sequence[JudgedRow], means: Mapping[str, float], rubric: Rubric, draws: int, seed: int
-) -> dict[str, Any]:
+def _compare(answers: Sequence[JudgedRow], means: Mapping[str, float], rubric: Rubric, draws: int) -> dict[str, Any]:
     judge = np.array([answer.stored.points for answer in answers])
     person = np.array([means.get(answer.id, math.nan) for answer in answers])
     clips = np.array([answer.item[0] for answer in answers])
     scored, clusters = ~np.isnan(person), _name_clusters(answers)
-    numbers = compare_raters(
-        judge[scored], person[scored], clips[scored].tolist(), clusters, draws=draws, seed=seed
-    )._asdict()
+    numbers = compare_raters(judge[scored], person[scored], clips[scored].tolist(), clusters, draws=draws)._asdict()
     corrected = correct(judge, person, clips.tolist(), rubric.scale, clusters)
     counts = {"answers": len(judge), "scored": corrected.n}
     return counts | numbers | {"judge": float(judge.mean()), "corrected": corrected}

@@ -33,9 +33,7 @@ MEANINGS = (
 Pair = tuple[str, Judged, Judged]
 
 
-def compare(
-    runs_a: Found, runs_b: Found, *, draws: int, seed: int = 0, allow_mismatch: bool = False
-) -> list[dict[str, Any]]:
+def compare(runs_a: Found, runs_b: Found, *, draws: int, allow_mismatch: bool = False) -> list[dict[str, Any]]:
     """Return the agreement of two judges of the same answers: for each suite and category of all systems, then of each.
 
     A record has the number of `answers` that both have judged, over which means and agreement are, and of those without
@@ -50,7 +48,7 @@ def compare(
             side_a, side_b = ({system.name: system for system in runs.read(suite)} for runs in (runs_a, runs_b))
             for name, category in runs_a.levels[suite].items():
                 if category.judged and name in runs_b.levels[suite]:
-                    agreements += _compare_category(suite, name, side_a, side_b, draws, seed, allow_mismatch)
+                    agreements += _compare_category(suite, name, side_a, side_b, draws, allow_mismatch)
     if not agreements:
         suites = " and ".join(", ".join(runs.levels) for runs in (runs_a, runs_b))
         raise SpeechIQError(f"no answer has a score of both judges (suites {suites})", fix=FIX)
@@ -63,7 +61,6 @@ def _compare_category(
     side_a: Mapping[str, System],
     side_b: Mapping[str, System],
     draws: int,
-    seed: int,
     allow_mismatch: bool,
 ) -> Iterator[dict[str, Any]]:
     sides = side_a, side_b
@@ -88,7 +85,7 @@ def _compare_category(
         points = np.array([judged.points for _, *both in rated for judged in both])
         ordinal = bool((points == np.round(points)).all())
         clips = [clip for clip, *_ in rated]
-        agreement = compare_raters(scores_a, scores_b, clips, clusters, ordinal=ordinal, draws=draws, seed=seed)
+        agreement = compare_raters(scores_a, scores_b, clips, clusters, ordinal=ordinal, draws=draws)
         yield {
             "suite": suite,
             "category": category,
@@ -119,8 +116,8 @@ def _pair(system_a: System, system_b: System, category: str, allow_mismatch: boo
     return [(item[0], a[item], b[item]) for item in shared if item not in differing]
 
 
-def as_grid(agreements: Sequence[Mapping[str, Any]], draws: int, seed: int) -> Grid:
-    """Return a grid with a row per category and system; draws and seed are those of the intervals."""
+def as_grid(agreements: Sequence[Mapping[str, Any]], draws: int) -> Grid:
+    """Return a grid with a row per category and system; `draws` are those of the intervals."""
     names = [
         Column("title", "Category"),
         Column("system", "System"),
@@ -136,7 +133,7 @@ def as_grid(agreements: Sequence[Mapping[str, Any]], draws: int, seed: int) -> G
         for category, a, b, ordinal in sorted(judges)
     ]
     units = name_units(row["bias"] for row in agreements)
-    bars = [describe_samples(draws, seed, units)] if draws else []
+    bars = [describe_samples(draws, 0, units)] if draws else []
     rows = [{**row, "title": title(row["category"]), "bias": row["bias"].map(100.0)} for row in agreements]
     statistics = ("bias", "kappa", "alpha", "spearman", "equal")
     return agreement_grid("Inter-judge agreement", rows, statistics, [*notes, *MEANINGS, *bars], names)
