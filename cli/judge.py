@@ -29,10 +29,9 @@ from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.studies.judges import inter_judge
 from speechiq.reducer.studies.judges.check import FEWEST, as_grids
 from speechiq.reducer.studies.judges.check import check as compare
-from speechiq.reducer.studies.judges.human_scores import choose, read_human_scores
+from speechiq.reducer.studies.judges.human_scores import JudgeSettings, choose, read_human_scores, read_settings
 from speechiq.reducer.studies.judges.rejudging import plan, rejudge
 from speechiq.reducer.studies.judges.result_files import choose_targets, write_run
-from speechiq.reducer.studies.judges.settings import JudgeSettings, read_settings
 from speechiq.reducer.tables.publish import Publication, command_line, list_outputs, publish
 
 FORMATS = ("json", "csv")

@@ -99,7 +99,6 @@ class Judged(NamedTuple):
         scores: Score of each draw on the scale of the rubric; NaN for one that could not be read.
         judge: Their mean as a share of the scale, 0 to 1.
         rule: Score without a judge: 1 if the answer matches by rule, else its F1.
-        words: Number of words of the answer.
         texts: What the judge wrote in each draw.
     """
 

@@ -70,7 +70,6 @@ class _Clips(NamedTuple):
     """Hold the clips of a category in one language; names are without the data set, so that translations share them.
 
     Attributes:
-        passages: Name of each clip.
         clusters: Passage -> its cluster.
         raw: Raw scores, shape (systems, clips).
     """

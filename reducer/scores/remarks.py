@@ -81,7 +81,6 @@ class Remarks(NamedTuple):
         no_siq: Why SIQ is missing, and what to do; None if there is one.
         few: Why the scale is weak; None if it is not.
         counts: level -> its size.
-        same_clips: Whether all levels have the same clips.
         separates: level -> whether some two systems differ on it beyond chance.
         weights: level -> its share of the SIQ.
         identical: Groups of systems that have the same scores everywhere.

@@ -70,7 +70,6 @@ class Comparison(NamedTuple):
         clips: Every clip's part, largest first.
         clusters: Number of clusters of these clips, which is that of clips if no two share one.
         no_siq: Why SIQ is missing and what to do; None if it is not.
-        levels: Level -> how it is scored.
         undefined: Level -> what was left out, for levels on which items may have no score.
     """
 

@@ -33,7 +33,6 @@ class Compared(NamedTuple):
     """Hold the comparison of two systems, ready to show and write.
 
     Attributes:
-        notes: Lines that are printed below the verdict.
         warnings: Possible mistakes of the user, one line each.
         unit: Unit of the clips' parts in the difference.
         texts: Tasks of A and of B whose rows have the texts to show.

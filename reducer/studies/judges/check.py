@@ -10,12 +10,10 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.judge.rubric import Rubric
 from speechiq.reducer.runs.judged import JudgedRow
-from speechiq.reducer.stats.agreement import compare_raters
-from speechiq.reducer.stats.corrected import correct
+from speechiq.reducer.stats.agreement import compare_raters, correct
 from speechiq.reducer.stats.grid import INTERVAL, Column, Grid
 from speechiq.reducer.studies import agreement
-from speechiq.reducer.studies.judges.human_scores import HumanScores
-from speechiq.reducer.studies.judges.settings import JudgeSettings
+from speechiq.reducer.studies.judges.human_scores import HumanScores, JudgeSettings
 
 #: The fewest scored answers from which agreement is computed.
 FEWEST = 10

@@ -31,7 +31,6 @@ class Exchange(NamedTuple):
         question: What was asked; for an assistant, the query itself.
         right: The right answer; empty if there is none.
         from_reference: The answer of the same language model to the reference.
-        from_transcript: The answer to the transcript.
     """
 
     key: Key

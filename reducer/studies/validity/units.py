@@ -103,7 +103,6 @@ class Units(NamedTuple):
         items: Item of each unit: a clip, or a clip and a question.
         failed: Whether each unit failed, shape (units,).
         metrics: Name -> the metric of each unit.
-        clusters: Clip -> its cluster, for clips that have one.
     """
 
     systems: tuple[str, ...]

@@ -14,9 +14,8 @@ from speechiq.reducer.scores.bootstrap import resample
 from speechiq.reducer.scores.draws import Clips, draw
 from speechiq.reducer.scores.remarks import observe
 from speechiq.reducer.stats import bootstrap
-from speechiq.reducer.stats.agreement import compare_raters
+from speechiq.reducer.stats.agreement import compare_raters, correct
 from speechiq.reducer.stats.classifier import auc
-from speechiq.reducer.stats.corrected import correct
 from speechiq.reducer.stats.coverage import caution_of_estimates
 from speechiq.reducer.stats.paired import permute, separates
 from speechiq.reducer.stats.proportion import share

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from speechiq.reducer.stats.corrected import correct
+from speechiq.reducer.stats.agreement import correct
 from speechiq.reducer.stats.proportion import share
 
 
