@@ -91,8 +91,8 @@ class Scoreboard(NamedTuple):
 
     def estimate(self, column: str, row: int) -> Estimate:
         """Return the score of the system of a row in the unit of a column, with its interval if there is one."""
-        ends = [float(end[row]) for end in self.bars.intervals[column]] if self.bars else []
-        return Estimate(float(self.means[column][row]), *ends).map(self.columns[column].measure.sign)
+        low, high = (float(end[row]) for end in self.bars.intervals[column]) if self.bars else (np.nan, np.nan)
+        return Estimate(float(self.means[column][row]), low, high).map(self.columns[column].measure.sign)
 
     @property
     def has_siq(self) -> bool:

@@ -21,8 +21,6 @@ from speechiq.reducer.runs.results_file import TaskRun
 
 #: Keys of metadata on which a judge's scores depend, in addition to those of the rubric.
 KEYS = ("judge", "judge_by", "judge_draws", "judge_seed", "judge_identity")
-
-
 FIX = "correct the line, or export the scores from the page again"
 #: Person -> id of an answer -> score on the scale of the rubric.
 HumanScores = dict[str, dict[str, float]]
