@@ -253,27 +253,21 @@ def read_sources(paths: Sequence[Path], tables: Tables) -> list[Labels]:
     return sources
 
 
-def predict_runs(
+def gather_runs(
     tables: Tables,
     sources: Sequence[Labels] = (),
     *,
     metrics: Collection[str] | None = None,
-    combine: Sequence[str] = (),
-    against: str | None = None,
     defined: str | None = None,
     undefined: str | None = None,
     only_errors: bool = False,
     only_answerable: bool = False,
-    draws: int = 1000,
-    seed: int = 0,
-) -> Prediction:
-    """Measure how well each metric predicts the labels of the first source, or without one the answers in the runs.
+) -> tuple[Units, str]:
+    """Join metrics with the labels of the first source, or else of the answers in the runs; name what labels come from.
 
-    Options are those of `leave_out`, `gather` and `prediction.predict`, which also say what they raise.
+    Options are those of `leave_out` and `gather`.
     """
     success = Success(sources[0].success, []) if sources else label_answers(tables)
     success = leave_out(success, tables, only_errors=only_errors, only_answerable=only_answerable)
     units = gather(tables.columns, success.success, metrics, defined, undefined)
-    units = units._replace(notes=success.notes + units.notes)
-    name = sources[0].name if sources else BY_ANSWERS
-    return predict(units, name, combine=combine, against=against, draws=draws, seed=seed)
+    return units._replace(notes=success.notes + units.notes), sources[0].name if sources else BY_ANSWERS
