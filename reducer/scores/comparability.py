@@ -46,10 +46,7 @@ def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) ->
         shared[level] = set.intersection(*(set(items[level]) for items in sides))
         if not shared[level]:
             raise SpeechIQError(f"level {level}", "the systems share no clip", "run the same tasks")
-    return [
-        system.narrow({level: {item: system.scores[level][item] for item in items} for level, items in shared.items()})
-        for system in systems
-    ]
+    return [_keep(system, shared) for system in systems]
 
 
 def complete(systems: Sequence[System]) -> list[System]:
@@ -66,10 +63,11 @@ def complete(systems: Sequence[System]) -> list[System]:
                 f"no item has a score in all systems ({word}: {counts})",
                 "rerun the system without scores, or name the other levels with --levels",
             )
-    return [
-        system.narrow({level: {item: system.scores[level][item] for item in items} for level, items in kept.items()})
-        for system in systems
-    ]
+    return [_keep(system, kept) for system in systems]
+
+
+def _keep(system: System, kept: Mapping[str, Iterable[Item]]) -> System:
+    return system.narrow({level: {item: system.scores[level][item] for item in items} for level, items in kept.items()})
 
 
 def drop_empty_levels(systems: Sequence[System]) -> list[System]:

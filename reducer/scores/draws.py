@@ -174,7 +174,10 @@ def draw(
         {level: part[1:] for level, part in z.items()},
         siq[1:],
         int((~kept).sum()),
-        {level: _raw_cloud(level_sums) for level, level_sums in found.items()},
+        {
+            level: StudentizedDraws(each.raw[0], each.raw[0], each.raw[0] + _noise(each.raw, each.raw_error))
+            for level, each in found.items()
+        },
         z_clouds,
         StudentizedDraws(
             siq[0],
@@ -184,12 +187,6 @@ def draw(
             MEAN + span,
         ),
     )
-
-
-def _raw_cloud(sums: Sums) -> StudentizedDraws:
-    """Return the draws of the mean raw score."""
-    score = sums.raw[0]
-    return StudentizedDraws(score, score, score + _noise(sums.raw, sums.raw_error))
 
 
 def _fixed_cloud(
