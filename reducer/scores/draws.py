@@ -2,8 +2,8 @@
 
 A draw takes as many clusters as the pool has, with replacement; a clip that is in none is one of its own, and its
 questions and levels are drawn together. Every score of a draw is a ratio of sums over clusters, so that all draws are
-one matrix product per level. Without a fixed
-scale a draw sets its own (eqs. 3 to 6), except that V_i, a variance over systems, depends only on clip i.
+one matrix product per level. Without a fixed scale a draw sets its own (eqs. 3 to 6), except that V_i, a variance over
+systems, depends only on clip i.
 
 A draw cannot be scored if none of its clips separates the systems on some level (eq. 5 divides 0 by 0). Such draws are
 left out of every number and counted.
@@ -35,6 +35,7 @@ from speechiq.reducer.stats.estimate import StudentizedDraws, shrinkage
 DRAWS = 1000
 TAIL_ALLOWANCE, TAIL_ALLOWANCE_ON_NORMS = 2.0, 3.0
 MEAN, POINTS = 100, 15
+LARGEST_STRETCH = 4.0
 
 PerLevel = dict[str, np.ndarray]
 #: Takes values of a level's clips and returns their sums over clusters.
@@ -66,11 +67,8 @@ class Clips(NamedTuple):
     @property
     def stretch(self) -> float:
         """Return how much more samples of clusters vary than draws of these; 1 if no two clips share a cluster."""
-        return (
-            float(np.sqrt(self.cluster_count / (self.cluster_count - 1)))
-            if self.cluster_count < len(self.names)
-            else 1.0
-        )
+        count = self.cluster_count
+        return float(np.sqrt(count / (count - 1))) if count < len(self.names) else 1.0
 
     def sum(self, level: str, values: np.ndarray) -> np.ndarray:
         """Return values of a level's clips, shape (..., its clips), as sums over each of all clusters."""
@@ -227,9 +225,6 @@ def _widen(heaviest: np.ndarray, total: np.ndarray, tail_allowance: float) -> np
     """Return how much a standard error grows if the heaviest cluster counts `tail_allowance` times more."""
     share = np.divide(heaviest, total, out=np.zeros_like(total), where=total > 0)
     return np.asarray(np.sqrt(1 + tail_allowance * share))
-
-
-LARGEST_STRETCH = 4.0
 
 
 class Sums(NamedTuple):
