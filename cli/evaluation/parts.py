@@ -50,7 +50,11 @@ def check_part(shard: tuple[int, int] | None, require_cached: bool) -> None:
 
 
 def check_cached(inventory: Inventory, require_cached: bool) -> None:
-    """Say which rows of stages that were begun are missing in the response cache; refuse them if all are required."""
+    """Say which rows of stages that were begun are missing in the response cache; refuse them if all are required.
+
+    Raises:
+        SpeechIQError: Naming the first system with missing rows.
+    """
     for system in inventory.systems:
         for stage in system.stages:
             missing = stage.rows - stage.cached
