@@ -17,7 +17,7 @@ from measure import write
 from planted import CATEGORY, PLANTED, plant
 from tqdm import tqdm
 
-from speechiq.reducer.studies.listening.study import AUDIO, Listening, compare
+from speechiq.reducer.studies.listening import AUDIO, Listening, compare
 from speechiq.siq_tasks.conditions.variants import MUTED, TEXT
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from speechiq.reducer.runs.measure import Category, Measure
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.studies.listening.study import AUDIO
+from speechiq.reducer.studies.listening import AUDIO
 from speechiq.siq_tasks.conditions.variants import MUTED, SWAPPED, TEXT
 
 LEVEL = "apply"

@@ -29,12 +29,10 @@ from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.studies.judges import inter_judge
 from speechiq.reducer.studies.judges.check import FEWEST, as_grids
 from speechiq.reducer.studies.judges.check import check as compare
-from speechiq.reducer.studies.judges.human_scores import choose, read_human_scores
+from speechiq.reducer.studies.judges.human_scores import JudgeSettings, choose, read_human_scores, read_settings
 from speechiq.reducer.studies.judges.rejudging import plan, rejudge
 from speechiq.reducer.studies.judges.result_files import choose_targets, write_run
-from speechiq.reducer.studies.judges.settings import JudgeSettings, read_settings
-from speechiq.reducer.tables.origin import command_line
-from speechiq.reducer.tables.publish import Publication, list_outputs, publish
+from speechiq.reducer.tables.publish import Publication, command_line, list_outputs, publish
 
 FORMATS = ("json", "csv")
 
@@ -179,9 +177,9 @@ def agree(
     outputs = list_outputs(output, FORMATS, force)
     suites_a, suites_b = (suites.find([runs], allow_mismatch, ScoringOptions()) for runs in (runs_a, runs_b))
     say_warnings([*suites_a.warnings, *suites_b.warnings])
-    agreements = inter_judge.compare(suites_a, suites_b, draws=bootstrap, seed=0, allow_mismatch=allow_mismatch)
+    agreements = inter_judge.compare(suites_a, suites_b, draws=bootstrap, allow_mismatch=allow_mismatch)
     tasks = [task for found in (suites_a, suites_b) for group in found.tasks.values() for task in group]
-    records = [agreement.record for agreement in agreements]
-    content = {"agreements": records, "draws": bootstrap, "seed": 0}
-    grid = inter_judge.as_grid(agreements, bootstrap, 0)
-    publish(Publication("speechiq-inter-judge-agreement", [grid], content, records), outputs, [runs_a, runs_b], tasks)
+    content = {"agreements": agreements, "draws": bootstrap, "seed": 0}
+    grid = inter_judge.as_grid(agreements, bootstrap)
+    publication = Publication("speechiq-inter-judge-agreement", [grid], content, agreements)
+    publish(publication, outputs, [runs_a, runs_b], tasks)

@@ -7,14 +7,14 @@ import typer
 
 from speechiq.cli.commands import examples
 from speechiq.cli.options import AllowMismatch, Force, Runs, Samples, output_option, say_warnings, split_names
-from speechiq.cli.scoring.options import Metrics, Weights, read, read_set
+from speechiq.cli.scoring.options import Metrics, Weights
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import choose_levels
 from speechiq.reducer.scores.ranking import rank
+from speechiq.reducer.scores.suites import read_systems
 from speechiq.reducer.studies import correlated
-from speechiq.reducer.studies.learned import count_learned
-from speechiq.reducer.studies.references import CLEANED, LEVEL, as_grid, compare_references
+from speechiq.reducer.studies.references import CLEANED, LEVEL, as_grid, compare_references, count_learned
 from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 
 
@@ -43,12 +43,13 @@ def correlate(
     """
     outputs = list_outputs(output, ("json", "csv"), force)
     siq.check_rule(weights or siq.DEFAULT_RULE)
-    systems = read(runs, read_set(None), allow_mismatch, levels=choose_levels(split_names(metrics), None))
+    systems, warnings = read_systems(runs, allow_mismatch, levels=choose_levels(split_names(metrics), None))
+    say_warnings(warnings)
     columns = correlated.read_ranks(ranks, [system.name for system in systems])
     scoreboard = rank(systems, rule=weights or siq.DEFAULT_RULE, allow_mismatch=allow_mismatch)
     say_warnings([scoreboard.remarks.no_siq] if scoreboard.remarks.no_siq else [])
-    rows, first = correlated.correlate_ranks(scoreboard, columns), next(iter(columns))
-    grid = correlated.as_grid(rows, first)
+    first, of_people = next(iter(columns.items()))
+    grid = correlated.as_grid(correlated.correlate_ranks(scoreboard, columns), first, len(of_people))
     content = {"ranks": first, "correlations": grid.rows}
     publish(Publication("speechiq-correlation", [grid], content), outputs, runs)
 
@@ -73,9 +74,10 @@ def references(
     """
     outputs = list_outputs(output, ["json"], force)
     levels = choose_levels(split_names(metrics), LEVEL)
-    systems = read(runs, read_set(None), allow_mismatch, levels=levels)
+    systems, warnings = read_systems(runs, allow_mismatch, levels=levels)
+    say_warnings(warnings)
     rates = compare_references(systems, bootstrap)
-    sets = {row.dataset: row.dataset + CLEANED for row in rates}
+    sets = {row["dataset"]: row["dataset"] + CLEANED for row in rates}
     learned = count_learned(systems, sets, LEVEL, split_names(clean), draws=bootstrap)
     grid = as_grid(rates, levels[LEVEL].unit, learned)
     tasks = [task for system in systems for task in system.tasks]

@@ -3,10 +3,9 @@
 from speechiq.reducer.runs.measure import Category, Measure
 from speechiq.reducer.runs.systems import Flags, Runs, System
 from speechiq.reducer.scores.bootstrap import Bars, leave_one_out, resample
-from speechiq.reducer.scores.by_dataset import macro_average, rank_by_dataset
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.ranking import rank
+from speechiq.reducer.scores.ranking import macro_average, rank, rank_by_dataset
 from speechiq.reducer.scores.scale import (
     RULES,
     LevelScale,
@@ -20,8 +19,8 @@ from speechiq.reducer.scores.scale import (
 )
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.scores.siq_systems import read_systems
-from speechiq.reducer.stats.interval import Interval
+from speechiq.reducer.scores.suites import read_systems
+from speechiq.reducer.stats.estimate import Interval
 from speechiq.reducer.studies.comparison import Comparison
 from speechiq.reducer.tables.scoreboard_records import as_json
 from speechiq.reducer.tables.scoreboard_table import as_grid

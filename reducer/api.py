@@ -14,16 +14,16 @@ from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scale import DEFAULT_RULE, check_rule
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.scoring import ScoringOptions
-from speechiq.reducer.scores.siq_systems import read_systems as read_siq_systems
 from speechiq.reducer.scores.suites import Found
+from speechiq.reducer.scores.suites import read_systems as read_siq_systems
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.comparison import Comparison
 from speechiq.reducer.studies.pair_comparison import compare as compare_pair
 from speechiq.reducer.studies.pairs import Held, choose, pair_up
 from speechiq.reducer.studies.unanswerable import ConfirmedSet
-from speechiq.reducer.studies.validity.from_runs import predict_runs, read_sources
-from speechiq.reducer.studies.validity.prediction import Prediction
-from speechiq.reducer.studies.validity.tables import read_tables
+from speechiq.reducer.studies.validity.prediction import Prediction, gather_runs, read_sources
+from speechiq.reducer.studies.validity.prediction import predict as predict_failure
+from speechiq.reducer.studies.validity.units import read_tables
 from speechiq.reducer.tables.suite_scores import rank_systems
 
 Place = str | PathLike[str]
@@ -195,17 +195,14 @@ def predict(
         ```
     """
     tables = read_tables(_as_paths(runs), allow_mismatch=allow_mismatch)
-    return predict_runs(
+    units = gather_runs(
         tables,
         read_sources([Path(labels)] if labels is not None else [], tables),
         metrics=None if metrics is None else list(metrics),
-        combine=list(combine),
-        against=against,
         only_errors=only_errors,
         only_answerable=only_answerable,
-        draws=draws,
-        seed=seed,
     )
+    return predict_failure(*units, combine=list(combine), against=against, draws=draws, seed=seed)
 
 
 def _options(

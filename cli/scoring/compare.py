@@ -23,7 +23,6 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import LEVELS
-from speechiq.reducer.scores.scale import DEFAULT_RULE, check_rule
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.stats.grid import Grid
 from speechiq.reducer.studies.comparison import SIQ
@@ -87,7 +86,6 @@ def compare(
     """
     outputs = list_outputs(output, ["json"], force)
     measures, columns = _split_metrics(metrics, levels=levels, weights=weights, norms=norms_file, exclude=exclude)
-    check_rule(weights or DEFAULT_RULE)
     norms = read_norms(norms_file, weights)
 
     options = ScoringOptions(weights, norms, read_set(exclude), allow_mismatch, draws=bootstrap)
@@ -98,7 +96,7 @@ def compare(
 
     named = find(runs) if runs else None
     chosen_a, chosen_b = (choose(place, named, find) for place in (a, b))
-    read = [*filter(None, [named]), chosen_a.held, chosen_b.held]
+    read = [*filter(None, [named]), chosen_a, chosen_b]
     say_warnings(chain.from_iterable(each.found.warnings for each in read))
     for each in read:
         suites.refuse_options_of_siq(each.found, weights=weights, norms=norms_file, exclude=exclude)

@@ -1,20 +1,16 @@
 """Define the options of commands that score runs, and read their values."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from speechiq.cli.options import EXPERT, say_warnings
+from speechiq.cli.options import EXPERT
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.measure import Category
-from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores import norms
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.siq_systems import read_systems
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.unanswerable import ConfirmedSet
 
@@ -54,7 +50,8 @@ Metrics = Annotated[
 
 
 def read_norms(norms_file: str | None, weights: str | None) -> Norms | None:
-    """Return the norms that `--norms` names, None without it; refuse other level weights than `weights`."""
+    """Return the norms that `--norms` names, or None without it; refuse weights that are invalid or not theirs."""
+    siq.check_rule(weights or siq.DEFAULT_RULE)
     if norms_file is None:
         return None
     scale = norms.read(norms_file)
@@ -70,12 +67,3 @@ def read_norms(norms_file: str | None, weights: str | None) -> Norms | None:
 def read_set(exclude: Path | None) -> ConfirmedSet:
     """Return the set that `--exclude` names, or an empty one without it."""
     return unanswerable.read(exclude) if exclude else unanswerable.NOTHING
-
-
-def read(
-    runs: list[Path], excluded: ConfirmedSet, allow_missing: bool = False, *, levels: Mapping[str, Category] = LEVELS
-) -> list[System]:
-    """Return the systems without the questions of a set, after printing the warnings about the runs."""
-    systems, warnings = read_systems(runs, allow_missing, levels=levels)
-    say_warnings(warnings)
-    return unanswerable.leave_out(systems, excluded)

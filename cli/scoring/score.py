@@ -15,7 +15,6 @@ from speechiq.core.files.checksummed import shorten
 from speechiq.core.files.page import Page
 from speechiq.core.files.plain import check_output, refuse_same
 from speechiq.reducer.runs.run_record import read_speeds
-from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.levels import SUITE
 from speechiq.reducer.scores.norms import build, write
@@ -23,8 +22,7 @@ from speechiq.reducer.scores.norms.file import ADVICE_FILE
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.tables import dashboards, language_grid, speed_table
-from speechiq.reducer.tables.origin import command_line
-from speechiq.reducer.tables.publish import HARNESS, Publication, list_outputs, publish
+from speechiq.reducer.tables.publish import HARNESS, Publication, command_line, list_outputs, publish
 from speechiq.reducer.tables.scoreboard_records import join
 from speechiq.reducer.tables.suite_scores import score_suite
 
@@ -81,7 +79,6 @@ def score(
     if save_norms is not None:
         refuse_same([save_norms, *(file.path for file in outputs)])
         check_output(save_norms, force, ADVICE_FILE)
-    siq.check_rule(weights or siq.DEFAULT_RULE)
     norms = read_norms(norms_file, weights)
     _refuse_pairs(norms_file, group_by, save_norms, levels)
     by_dataset = group_by == DATASET

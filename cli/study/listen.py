@@ -13,8 +13,7 @@ from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.coverage import name_units
-from speechiq.reducer.studies.listening.grid import as_grids, as_records
-from speechiq.reducer.studies.listening.study import study
+from speechiq.reducer.studies.listening import as_grids, as_records, study
 from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 
 

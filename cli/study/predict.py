@@ -31,10 +31,10 @@ from speechiq.reducer.studies.agreement import as_grid, compare_each_pair
 from speechiq.reducer.studies.validity import answer_key, published
 from speechiq.reducer.studies.validity.answer_key import label_answers, leave_out
 from speechiq.reducer.studies.validity.exchanges import label_judged, read_exchanges
-from speechiq.reducer.studies.validity.from_runs import predict_runs, read_sources
-from speechiq.reducer.studies.validity.tables import Tables, read_tables
-from speechiq.reducer.tables.origin import command_line
-from speechiq.reducer.tables.publish import Publication, list_outputs, publish
+from speechiq.reducer.studies.validity.prediction import gather_runs, read_sources
+from speechiq.reducer.studies.validity.prediction import predict as predict_failure
+from speechiq.reducer.studies.validity.units import Tables, read_tables
+from speechiq.reducer.tables.publish import Publication, command_line, list_outputs, publish
 
 #: The rubric of the judge, unless another one is named.
 RUBRIC = "same_task"
@@ -112,15 +112,9 @@ def predict(
     kept = _read_only(only)
     tables = _read(runs, allow_mismatch)
     sources = read_sources(labels or [], tables)
-    prediction = predict_runs(
-        tables,
-        sources,
-        metrics=None if metrics is None else split_names(metrics),
-        combine=combine or (),
-        against=against,
-        draws=bootstrap,
-        **kept,
-    )
+    chosen = None if metrics is None else split_names(metrics)
+    units = gather_runs(tables, sources, metrics=chosen, **kept)
+    prediction = predict_failure(*units, combine=combine or (), against=against, draws=bootstrap)
     agreements = compare_each_pair(sources, lambda key: key[1][0], tables.clusters, draws=bootstrap)
     agreement_grids = [as_grid("Agreement of labels", agreements, ["equal", "kappa"])] if agreements else []
 

@@ -10,10 +10,8 @@ from speechiq.core.files.page import Page
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.scoring import ScoringOptions
-from speechiq.reducer.studies.robustness.published import as_content, as_grid, as_records, group_curves, lines_of
-from speechiq.reducer.studies.robustness.study import study
-from speechiq.reducer.tables.origin import command_line
-from speechiq.reducer.tables.publish import Publication, list_outputs, publish
+from speechiq.reducer.studies.robustness.study import as_content, as_grid, as_records, group_curves, lines_of, study
+from speechiq.reducer.tables.publish import Publication, command_line, list_outputs, publish
 
 SCHEMA = "speechiq-robustness"
 FORMATS = ("json", "csv", "page")

@@ -11,8 +11,7 @@ from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import refuse_to_overwrite
 from speechiq.reducer.runs.answers import Answers
-from speechiq.reducer.scores.siq_systems import read_answers
-from speechiq.reducer.studies import hallucination
+from speechiq.reducer.scores.suites import read_answers
 from speechiq.reducer.studies import unanswerable as study
 from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 
@@ -53,8 +52,8 @@ def unanswerable(
     if confirmed:
         outputs = list_outputs(output, ("json", "csv"), force)
         questions = study.read(confirmed)
-        counts = hallucination.count(_read(runs, allow_mismatch), questions)
-        grids = [hallucination.as_grid(counts)]
+        counts = study.count_hallucinations(_read(runs, allow_mismatch), questions)
+        grids = [study.hallucination_grid(counts)]
         return publish(Publication("speechiq-hallucination", grids, {"systems": counts}), outputs, runs)
     file = _name_file(output, ".json" if review else ".jsonl", force)
     if review:

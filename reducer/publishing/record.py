@@ -24,12 +24,11 @@ from speechiq.reducer.runs.description import KEYS
 from speechiq.reducer.runs.results_file import CONDITION, TaskRun
 from speechiq.reducer.runs.run_record import read_record
 from speechiq.reducer.runs.systems import System, read_tasks
-from speechiq.reducer.scores.by_dataset import rank_by_dataset
 from speechiq.reducer.scores.derived import split_groups
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.ranking import rank, rank_groups
+from speechiq.reducer.scores.ranking import rank, rank_by_dataset, rank_groups
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.tables.scoreboard_records import rows_of

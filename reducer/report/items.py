@@ -93,10 +93,7 @@ def rank_gaps(pool: ScoreMatrix, listening: Sequence[int], labels: Sequence[str]
 def disagreements(clips: Iterable[ClipView], encoders: Mapping[str, str]) -> Grid:
     """Return edits that nearly all encoders (`NEARLY_ALL`, at least two) make, those with the most agreement first.
 
-    Systems that share an encoder make similar errors and count once.
-
-    Args:
-        encoders: System -> the model that processes the audio; controls are left out.
+    Systems that share an encoder (system -> the model that processes the audio) make similar errors and count once.
     """
     found = []
     for clip in clips:

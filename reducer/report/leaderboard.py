@@ -12,7 +12,7 @@ from speechiq.reducer.report.controls import RANK_AMONG, mark_control, order_apa
 from speechiq.reducer.report.page import link
 from speechiq.reducer.report.study import Study, ranks_by_rule, weights_by_rule
 from speechiq.reducer.scores.bootstrap import rank_probabilities
-from speechiq.reducer.scores.by_dataset import macro_average
+from speechiq.reducer.scores.ranking import macro_average
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.estimate import Estimate

@@ -29,7 +29,7 @@ from speechiq.core.files.page import FOLDER
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.stats.estimate import Estimate, plain
 from speechiq.reducer.stats.grid import Cell, Column, Grid
-from speechiq.reducer.tables.origin import run_dates, run_versions
+from speechiq.reducer.tables.publish import run_dates, run_versions
 
 TEMPLATES = "speechiq.reducer.report"
 SCRIPTS = (

@@ -16,7 +16,7 @@ from speechiq.metrics.letters.options import LETTERS
 from speechiq.reducer.report import page
 from speechiq.reducer.report.clips import find_sounds
 from speechiq.reducer.runs.judged import JudgedRow
-from speechiq.reducer.studies.judges.settings import JudgeSettings
+from speechiq.reducer.studies.judges.human_scores import JudgeSettings
 from speechiq.reducer.studies.unanswerable import VERDICTS
 from speechiq.reducer.studies.validity.exchanges import Exchange
 

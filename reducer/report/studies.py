@@ -16,9 +16,9 @@ from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats.grid import Column, Grid
 from speechiq.reducer.studies import agreement
-from speechiq.reducer.studies.listening.grid import as_grids
-from speechiq.reducer.studies.listening.study import study as study_listening
-from speechiq.reducer.studies.robustness import published as robustness
+from speechiq.reducer.studies.listening import as_grids
+from speechiq.reducer.studies.listening import study as study_listening
+from speechiq.reducer.studies.robustness import study as robustness
 from speechiq.reducer.studies.robustness.curves import Curve
 from speechiq.reducer.studies.robustness.series import CLEAN
 from speechiq.reducer.studies.robustness.study import Robustness

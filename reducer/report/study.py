@@ -15,14 +15,14 @@ from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.systems import read_tasks
 from speechiq.reducer.scores import scale as siq
-from speechiq.reducer.scores.by_dataset import split
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import LEVELS, SUITE
 from speechiq.reducer.scores.norms import Norms
+from speechiq.reducer.scores.ranking import split
 from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.scoring import ScoringOptions
-from speechiq.reducer.scores.siq_systems import find_levels
+from speechiq.reducer.scores.suites import find_levels
 from speechiq.reducer.studies.groups import GroupScores
 from speechiq.reducer.studies.unanswerable import NOTHING, ConfirmedSet
 from speechiq.reducer.tables.suite_scores import SuiteScores, score_datasets, score_suite

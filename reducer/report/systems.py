@@ -15,7 +15,7 @@ from speechiq.reducer.report.page import link
 from speechiq.reducer.report.study import Study
 from speechiq.reducer.runs.conditions import read_conditions
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.run_record import read_record
+from speechiq.reducer.runs.run_record import RunRecord, read_record
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.ranking import places_apart
 from speechiq.reducer.stats.grid import Cell, Column, Grid
@@ -23,13 +23,6 @@ from speechiq.reducer.tables.scoreboard_table import FLAGS
 
 WORST = 5
 ROUNDING = 1e-9
-
-
-class RunFacts(NamedTuple):
-    """Hold a run: the command that makes the same run, if the model type is known, and its settings by name."""
-
-    command: str
-    facts: dict[str, str]
 
 
 class SystemPage(NamedTuple):
@@ -46,7 +39,7 @@ class SystemPage(NamedTuple):
     name: str
     label: str
     facts: dict[str, str]
-    runs: list[RunFacts]
+    runs: list[RunRecord]
     settings: dict[str, str]
     scores: Grid
     worst: list[Grid]
@@ -104,7 +97,7 @@ def _describe(task: TaskRun) -> tuple[str, str, str]:
     return str(conditions["task"]), task.level, ", ".join(f"{field} {value}" for field, value in shown.items())
 
 
-def _runs(system: System) -> Iterator[RunFacts]:
+def _runs(system: System) -> Iterator[RunRecord]:
     by_file: dict[str, list[TaskRun]] = {}
     for task in sorted(system.tasks, key=lambda task: (-task.date, task.results)):
         by_file.setdefault(task.results, []).append(task)
@@ -118,7 +111,7 @@ def _runs(system: System) -> Iterator[RunFacts]:
             "Versions": ", ".join(f"{package} {version}" for package, version in tasks[0].versions.items()),
             "Results file": printable(str(Path(path.parent.name, path.name))),
         }
-        yield RunFacts(record.command, {name: text for name, text in facts.items() if text})
+        yield RunRecord(record.command, {name: text for name, text in facts.items() if text})
 
 
 def _newest(tasks: Sequence[TaskRun]) -> Mapping[str, Any]:

@@ -21,10 +21,7 @@ def divide_texts(study: Study, names: Sequence[str]) -> Iterator[list[bytes]]:
 
     A clip has `text`, `words`, `written` (the distinct transcripts, each with its steps from `words`), `by` (number of
     the system's transcript, null if it has none), `coverage`, `repetition` and `questions` (`id`, `text`, `options`,
-    `answer`, and `votes`: the vote and then the letters).
-
-    Args:
-        names: The systems in the order of their ranks.
+    `answer`, and `votes`: the vote and then the letters). Systems are in the order of `names`.
     """
     items: dict[str, list[Item]] = {}
     for item in study.answers.questions:

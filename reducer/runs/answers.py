@@ -17,8 +17,6 @@ from speechiq.reducer.runs.rows import Item, Name, locate, read_rows, show_item
 from speechiq.reducer.runs.tasks import name_control
 
 NONE_OF_THE_ABOVE = LETTERS[-1]
-
-
 NEEDS = "id, question_id, question, options, answer and text of doc, and filtered_resps [[vote, [letter, ...]]]"
 Letter = Literal["A", "B", "C", "D", "E", "?"]
 
@@ -83,8 +81,6 @@ class Answers(NamedTuple):
         questions: (clip, question) -> the question, sorted.
         votes: System -> (clip, question) -> its answer; names sorted.
         controls: Name of each control among the systems -> `gold`, `silence` or `letter:X`.
-        warnings: One line per choice that was made between runs.
-        clusters: Clip -> its cluster, for clips that have one.
     """
 
     questions: dict[Item, AnsweredQuestion]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from speechiq.core.console import count_of, printable
 from speechiq.core.files.checksummed import shorten
 from speechiq.engines.languages import OWN, PROMPT_LANGUAGE
-from speechiq.reducer.runs import judge_name
+from speechiq.reducer.runs import judged
 from speechiq.reducer.runs.results_file import CONDITION, TaskRun
 from speechiq.reducer.runs.rows import show_item
 from speechiq.reducer.runs.systems import System
@@ -106,7 +106,7 @@ def compare_systems(systems: Sequence[System]) -> list[Mismatch]:
     for level in _levels_of(systems):
         known = {name: _by_dataset(levels[level]) for name, levels in conditions.items() if levels.get(level)}
         if known:
-            usual = _most_frequent(known)
+            usual = max(known, key=lambda name: [*known.values()].count(known[name]))
             for name in known:
                 found += compare(name, level, conditions[name][level], f"system {usual!r}", conditions[usual][level])
     return found
@@ -165,7 +165,7 @@ def compare(
         if fields := [field for field in differing if aspects[field] == JUDGE]:
             one, two = (_show_judge(of, fields) for of in both)
             text = f"{where}: judged by {one} in {own} and by {two} in {other}"
-            found.append(Mismatch(system, level, JUDGE, text, judge_name.FIX))
+            found.append(Mismatch(system, level, JUDGE, text, judged.FIX_JUDGE))
     return found
 
 
@@ -198,7 +198,7 @@ def _levels_of(systems: Iterable[System]) -> list[str]:
 def _aspects(fields: Iterable[str]) -> dict[str, str]:
     """Return field -> aspect, for the known fields and further ones."""
     further = sorted({*fields} - FIELDS.keys() - {CONDITION, LISTEN})
-    of_further = {field: JUDGE if field in judge_name.KEYS else SETTINGS for field in further}
+    of_further = {field: JUDGE if field in judged.JUDGE_KEYS else SETTINGS for field in further}
     return FIELDS | {CONDITION: CONDITION, LISTEN: LISTEN} | of_further
 
 
@@ -209,11 +209,6 @@ def _leave_out_digests(fields: Sequence[str]) -> list[str]:
     ['content_sha256', 'speech_quality']
     """
     return [field for field in fields if not field.endswith(DIGEST) or field.removesuffix(DIGEST) not in fields]
-
-
-def _most_frequent(values: Mapping[str, Any]) -> str:
-    """Return the first name whose value most names share."""
-    return max(values, key=lambda name: sum(values[name] == value for value in values.values()))
 
 
 def _by_dataset(tasks: Iterable[Conditions]) -> dict[str, dict[str, set[Scalar]]]:
@@ -229,8 +224,8 @@ def _by_dataset(tasks: Iterable[Conditions]) -> dict[str, dict[str, set[Scalar]]
 
 def _show_judge(values: Mapping[str, set[Scalar]], fields: Sequence[str]) -> str:
     """Return the name of a judge, with the fields in which it differs from another judge."""
-    shown = [f"{field} {_show(field, values[field])}" for field in fields if field != judge_name.KEYS[0]]
-    return _show(judge_name.KEYS[0], values[judge_name.KEYS[0]]) + f" ({', '.join(shown)})" * bool(shown)
+    shown = [f"{field} {_show(field, values[field])}" for field in fields if field != judged.JUDGE_KEYS[0]]
+    return _show(judged.JUDGE_KEYS[0], values[judged.JUDGE_KEYS[0]]) + f" ({', '.join(shown)})" * bool(shown)
 
 
 def _show(field: str, values: set[Scalar]) -> str:

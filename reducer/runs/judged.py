@@ -1,22 +1,64 @@
-"""Read the rows of tasks whose answers a judge scored: question, reference, answer, and what the judge made of it."""
+"""Read the rows of tasks whose answers a judge scored: question, answer, judgments, and who judged."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from speechiq.core.console import count_of
+from speechiq.core.console import count_of, printable
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.checksummed import content_sha256
+from speechiq.core.files.checksummed import content_sha256, shorten
 from speechiq.core.files.json_text import decode
+from speechiq.metrics.judge.rubric import read_rubric, shipped_rubrics
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.rows import Item, first_of, locate, read_rows
 from speechiq.reducer.runs.tasks import find_tasks
 
+#: Keys of metadata that say who judged and how.
+JUDGE_KEYS = (
+    "judge",
+    "judge_rubric",
+    "judge_rubric_sha256",
+    "judge_draws",
+    "judge_seed",
+    "judge_by",
+    "judge_identity",
+)
+EXACT_MATCH = "exact_match"
+FIX_JUDGE = "judge the stored answers again with one judge (`siq judge run RUNS --judge ENGINE:MODEL`)"
 NEEDS = "an object doc with the texts id and question, and the fields that metadata.item of its task names"
 FIX = "give the folder of a run with a judged task, such as one of `lm_eval --tasks audiobench_demo`"
+
+
+def name_judge(metadata: Mapping[str, Any]) -> str:
+    """Return the judge of a task in words.
+
+    >>> name_judge({"judge": "openai:gpt-4o", "judge_rubric": "grade_0_5", "judge_draws": 3})
+    'judged by openai:gpt-4o, rubric grade_0_5, 3 judgments'
+    >>> name_judge({"judge": "exact_match"})
+    'exact_match: no model'
+    """
+    judge = metadata.get("judge")
+    if judge in (None, EXACT_MATCH):
+        return f"{EXACT_MATCH}: no model" if judge else "judge not recorded"
+    draws = metadata.get("judge_draws", 1)
+    by = "by likelihood" if metadata.get("judge_by") == "likelihood" else count_of(draws, "judgment")
+    return printable(f"judged by {judge}, rubric {_name_rubric(metadata)}, {by}")
+
+
+def _name_rubric(metadata: Mapping[str, Any]) -> str:
+    """Return the name of the rubric with its version if it is one of speechiq, else with the digits of its sha256."""
+    name, digest = str(metadata.get("judge_rubric", "not recorded")), metadata.get("judge_rubric_sha256")
+    if name in shipped_rubrics() and read_rubric(name).sha256 == digest:
+        return f"{name} v{read_rubric(name).version}"
+    return f"{name} {shorten(str(digest))}" if digest else name
+
+
+def name_judges(tasks: Iterable[TaskRun]) -> str:
+    """Return the judges of some tasks in words, each once."""
+    return "; ".join(sorted({name_judge(task.metadata) for task in tasks}))
 
 
 class JudgedDoc(msgspec.Struct):
@@ -25,7 +67,6 @@ class JudgedDoc(msgspec.Struct):
     id: str | int | float
     question: str
     answer: str = ""
-    accepted: tuple[str, ...] = ()
     checklist: Any = ""
     audio: Any = None
     cluster: str | int | float | None = None
@@ -58,10 +99,6 @@ class Judged(NamedTuple):
         scores: Score of each draw on the scale of the rubric; NaN for one that could not be read.
         judge: Their mean as a share of the scale, 0 to 1.
         rule: Score without a judge: 1 if the answer matches by rule, else its F1.
-        match: Whether the answer matches by rule.
-        words: Number of words of the answer.
-        refusal: Whether the system refused to answer.
-        empty: Whether the answer is empty.
         texts: What the judge wrote in each draw.
     """
 

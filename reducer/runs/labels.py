@@ -39,13 +39,9 @@ class Labels(NamedTuple):
 
 
 def read_labels(path: Path, systems: Mapping[str, Collection[Item]]) -> Labels:
-    """Read a file of labels and check it against runs (system -> the items that it ran).
+    """Read a file of labels; refuse one that does not fit the runs (system -> the items that it ran).
 
     A label may name a clip without its data set.
-
-    Raises:
-        SpeechIQError: The file cannot be read, a line is not a label, a clip or system is not in the runs, an item has
-            two labels that differ, or all labels are alike.
     """
     clips = {item[0] for items in systems.values() for item in items}
     success: dict[tuple[str, Item], bool] = {}

@@ -23,8 +23,6 @@ class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Hold the column of a sample row that holds the score, and how people read it.
 
     Attributes:
-        column: Its name.
-        direction: Whether a higher or a lower value is better.
         unit: Heading of the score; one that ends in % shows a fraction in percent.
         chance: Mean score of guessing, in the scale of the column; None without one.
         range: Lowest and highest value; None without limits.
@@ -84,10 +82,7 @@ class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return [self.column, *self.alternatives]
 
     def show(self, raw: Any) -> Any:
-        """Return a raw score, or an array of them, as people read it.
-
-        Args:
-            raw: Grows with ability.
+        """Return a raw score, which grows with ability, or an array of them, as people read it.
 
         >>> Measure("wer", "lower", "WER %").show(-0.125), Measure("grade", "higher", "grade").show(7.5)
         (12.5, 7.5)
@@ -124,9 +119,6 @@ class Category(msgspec.Struct, frozen=True, rename={"name": "category"}):
     """Hold one category of a suite: for SIQ, a level.
 
     Attributes:
-        suite: Name of the suite.
-        name: Name of the category.
-        measure: The column that scores it.
         item: Fields of `doc` that name what is scored; the first is the clip, which is resampled.
         settings: Further metadata keys on which scores depend.
         usual: The usual column if another one is used, else None.

@@ -32,7 +32,6 @@ class SampleTable(NamedTuple):
     """Hold the rows of one task. Texts are read on demand, from `rows.read_texts(task.samples)`.
 
     Attributes:
-        items: Item of each row.
         columns: Column that some row has -> its values, shape (rows,), NaN for a row without one or an undefined one.
         groups: Field of the task's `group_by` -> the group of each row.
         clusters: Clip -> its cluster, for clips whose rows have one (`doc.cluster`).
@@ -72,12 +71,7 @@ def read_table(
 
     Args:
         category: Its category with the column that scores it; None means that of the task.
-        columns: Further columns.
         known: Items of other files, so that equal items are one object; new items are added.
-
-    Raises:
-        SpeechIQError: The file is missing, empty or cut off, a row misses a field, a value is outside its range, or an
-            item is a duplicate.
     """
     path, category, known = task.samples, category or task.category, {} if known is None else known
     measure, size, by = category.measure, len(category.item), task.category.group_by

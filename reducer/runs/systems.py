@@ -49,11 +49,9 @@ class System(NamedTuple):
     """Hold one speech system and its scores.
 
     Attributes:
-        name: The system's name, as `results_file.tasks_of` finds it.
         scores: Level -> item -> raw score (larger is better). An item is `(clip,)`, or `(clip, question)` if its
             category has questions.
         flags: Shares of failures that scores hide, over the items of `scores`.
-        tasks: The tasks that the scores come from.
         tables: All numbers of the tasks, such as those from which `flags` are counted.
         excluded: The sha256 of the unanswerable set whose questions were left out; None without one.
         levels: Level -> its category, with the column that `scores` were read from.

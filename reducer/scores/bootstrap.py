@@ -19,10 +19,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores.draws import DRAWS, Clips, Draws, PerLevel, draw
 from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale, calibrate, competition_ranks, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
-from speechiq.reducer.stats.bootstrap import Resampled
-from speechiq.reducer.stats.clusters import sum_clusters
-from speechiq.reducer.stats.estimate import Estimate
-from speechiq.reducer.stats.interval import Interval
+from speechiq.reducer.stats.bootstrap import Resampled, sum_clusters
+from speechiq.reducer.stats.estimate import Estimate, Interval
 from speechiq.reducer.stats.proportion import wilson
 
 NOTHING = np.empty(0)
@@ -32,14 +30,11 @@ class Bars(NamedTuple):
     """Hold error bars of a scoreboard; arrays of shape (systems,) are in the order of the pool.
 
     Attributes:
-        draws: Number of draws.
         left_out: Number of draws that could not be scored, of the systems with most of them; they do not count.
-        seed: Seed of the draws.
         intervals: Column -> 95 % interval of the mean raw score; NaN for a system with fewer than two clips.
         std: Column -> its standard error, shape (systems,).
         z: Level -> interval of Z_j; this and what follows is empty without a scale.
-        siq: Interval of SIQ.
-        siq_std: Its standard error, shape (systems,).
+        siq_std: Standard error of SIQ, shape (systems,).
         ranks: Probability of each rank, shape (systems, ranks from 1). Equal systems share the best of their ranks,
             so that rows sum to 1 and columns need not.
         siq_draws: SIQ of each draw, shape (draws, systems).
@@ -68,7 +63,6 @@ def resample(
 
     Args:
         scale: A fixed scale on the pool's clips; None sets a new scale from the pool in every draw.
-        rule: Rule of the level weights, without `scale`.
     """
     drawn = draw(pool, scale=scale, rule=rule, draws=draws, seed=seed)
     return Bars(

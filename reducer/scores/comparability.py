@@ -18,9 +18,6 @@ def intersect(
     """Return the systems with the items to score, and how they differ from each other or from the norms.
 
     If they may differ, they are scored on the items that all share (with the norms), else on all.
-
-    Raises:
-        SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or share no item on a level.
     """
     systems = drop_empty_levels(systems)
     mismatches = siq_norms.compare(norms, systems) if norms else compare_systems(systems)
@@ -49,10 +46,7 @@ def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) ->
         shared[level] = set.intersection(*(set(items[level]) for items in sides))
         if not shared[level]:
             raise SpeechIQError(f"level {level}", "the systems share no clip", "run the same tasks")
-    return [
-        system.narrow({level: {item: system.scores[level][item] for item in items} for level, items in shared.items()})
-        for system in systems
-    ]
+    return [_keep(system, shared) for system in systems]
 
 
 def complete(systems: Sequence[System]) -> list[System]:
@@ -69,10 +63,11 @@ def complete(systems: Sequence[System]) -> list[System]:
                 f"no item has a score in all systems ({word}: {counts})",
                 "rerun the system without scores, or name the other levels with --levels",
             )
-    return [
-        system.narrow({level: {item: system.scores[level][item] for item in items} for level, items in kept.items()})
-        for system in systems
-    ]
+    return [_keep(system, kept) for system in systems]
+
+
+def _keep(system: System, kept: Mapping[str, Iterable[Item]]) -> System:
+    return system.narrow({level: {item: system.scores[level][item] for item in items} for level, items in kept.items()})
 
 
 def drop_empty_levels(systems: Sequence[System]) -> list[System]:

@@ -12,13 +12,15 @@ from speechiq.reducer.runs.rows import Item, show_item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 
+#: Categories, systems with groups in their place, and number of items without a group (`split_groups`).
+MeasuredGroups = tuple[tuple[str, ...], tuple[System, ...], int]
+
 
 class DerivedColumns(NamedTuple):
     """Hold the further columns of a suite: aggregates, from few categories to many, then extra columns.
 
     Attributes:
         systems: The systems, scored on these columns instead of on categories; an item ends with its category.
-        pool: The same systems, aligned.
         members: Column -> the categories whose items it has.
         left_out: Aggregates that are not shown, since their categories are scored by different measures.
     """
@@ -112,29 +114,12 @@ def _read_extra(system: System, measure: Measure, names: Sequence[str]) -> dict[
     return {item: measure.sign * known.get(item, math.nan) + 0.0 for item in _join_items(system, names)}
 
 
-class MeasuredGroups(NamedTuple):
-    """Hold systems with the groups of their items instead of categories; an item ends with its category.
-
-    Attributes:
-        categories: The categories whose items they are; all have one measure.
-        systems: The systems.
-        without: Number of items of these categories that have no group.
-    """
-
-    categories: tuple[str, ...]
-    systems: tuple[System, ...]
-    without: int
-
-
 def split_groups(systems: Sequence[System], field: str) -> list[MeasuredGroups]:
-    """Return the systems with their groups by a field, for each measure by itself: its items have a common mean.
+    """Return the groups of items by a field, for each measure by itself: its items have a common mean.
 
-    Args:
-        systems: Scored on the same items.
-        field: One of `group_by`, such as `noise`; categories without it do not count.
-
-    Raises:
-        SpeechIQError: Two systems have an item in different groups.
+    Each entry has the categories of one measure; the systems, with the groups of the items of these categories in their
+    place (an item ends with its category); and the number of items without a group. Categories without the field do not
+    count.
     """
     groups = _join_groups(systems, field)
     parts: list[list[Category]] = []
@@ -177,4 +162,4 @@ def _split(systems: Sequence[System], groups: Mapping[str, Mapping[Item, str]]) 
                     scores[group][*item, name] = score
         scored.append(system._replace(scores=scores, levels=levels))
     total = sum(len(systems[0].scores[name]) for name in groups)
-    return MeasuredGroups(tuple(groups), tuple(scored), total - sum(map(len, scored[0].scores.values())))
+    return tuple(groups), tuple(scored), total - sum(map(len, scored[0].scores.values()))

@@ -2,8 +2,8 @@
 
 A draw takes as many clusters as the pool has, with replacement; a clip that is in none is one of its own, and its
 questions and levels are drawn together. Every score of a draw is a ratio of sums over clusters, so that all draws are
-one matrix product per level. Without a fixed
-scale a draw sets its own (eqs. 3 to 6), except that V_i, a variance over systems, depends only on clip i.
+one matrix product per level. Without a fixed scale a draw sets its own (eqs. 3 to 6), except that V_i, a variance over
+systems, depends only on clip i.
 
 A draw cannot be scored if none of its clips separates the systems on some level (eq. 5 divides 0 by 0). Such draws are
 left out of every number and counted.
@@ -29,13 +29,13 @@ from speechiq.reducer.scores.scale import (
     weighted_score,
 )
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
-from speechiq.reducer.stats.bootstrap import check_draws, count_clusters
-from speechiq.reducer.stats.clusters import number_clusters, sum_clusters
-from speechiq.reducer.stats.interval import StudentizedDraws, shrinkage
+from speechiq.reducer.stats.bootstrap import check_draws, count_clusters, number_clusters, sum_clusters
+from speechiq.reducer.stats.estimate import StudentizedDraws, shrinkage
 
 DRAWS = 1000
 TAIL_ALLOWANCE, TAIL_ALLOWANCE_ON_NORMS = 2.0, 3.0
 MEAN, POINTS = 100, 15
+LARGEST_STRETCH = 4.0
 
 PerLevel = dict[str, np.ndarray]
 #: Takes values of a level's clips and returns their sums over clusters.
@@ -67,11 +67,8 @@ class Clips(NamedTuple):
     @property
     def stretch(self) -> float:
         """Return how much more samples of clusters vary than draws of these; 1 if no two clips share a cluster."""
-        return (
-            float(np.sqrt(self.cluster_count / (self.cluster_count - 1)))
-            if self.cluster_count < len(self.names)
-            else 1.0
-        )
+        count = self.cluster_count
+        return float(np.sqrt(count / (count - 1))) if count < len(self.names) else 1.0
 
     def sum(self, level: str, values: np.ndarray) -> np.ndarray:
         """Return values of a level's clips, shape (..., its clips), as sums over each of all clusters."""
@@ -91,7 +88,6 @@ class Draws(NamedTuple):
         raw: Level -> mean raw score, shape (draws, systems).
         z: Level -> Z_j, shape (draws, systems).
         siq: SIQ, shape (draws, systems).
-        left_out: Number of draws that could not be scored.
         raw_clouds, z_clouds, siq_cloud: The draws for the intervals of these.
     """
 
@@ -119,9 +115,6 @@ def draw(
         tail_allowance: Intervals of X_j count the variance of the heaviest cluster this many more times, for equally
             heavy ones that are not in the set; None takes `TAIL_ALLOWANCE`, and `TAIL_ALLOWANCE_ON_NORMS` on a fixed
             scale. Differences between two systems use less (`comparison.compare`).
-
-    Raises:
-        SpeechIQError: Too few draws, a single clip, or a pool that cannot be scored on at least half of the draws.
     """
     check_draws(draws)
     clips = Clips.of(pool)
@@ -157,7 +150,8 @@ def draw(
         else share_out({level: level_sums.spread for level, level_sums in found.items()}, rule)
     )
     z = {
-        level: level_sums.ability / _deviation(level_sums.ability, fixed.get(level))
+        level: level_sums.ability
+        / (scale.levels[level].std if scale else level_sums.ability.std(axis=-1, keepdims=True))
         for level, level_sums in found.items()
     }
     siq = combine(z, shares)
@@ -178,7 +172,10 @@ def draw(
         {level: part[1:] for level, part in z.items()},
         siq[1:],
         int((~kept).sum()),
-        {level: _raw_cloud(level_sums) for level, level_sums in found.items()},
+        {
+            level: StudentizedDraws(each.raw[0], each.raw[0], each.raw[0] + _noise(each.raw, each.raw_error))
+            for level, each in found.items()
+        },
         z_clouds,
         StudentizedDraws(
             siq[0],
@@ -188,17 +185,6 @@ def draw(
             MEAN + span,
         ),
     )
-
-
-def _deviation(ability: np.ndarray, level_scale: LevelScale | None) -> np.ndarray | float:
-    """Return the standard deviation by which eq. 5 divides."""
-    return level_scale.std if level_scale else ability.std(axis=-1, keepdims=True)
-
-
-def _raw_cloud(sums: Sums) -> StudentizedDraws:
-    """Return the draws of the mean raw score."""
-    score = sums.raw[0]
-    return StudentizedDraws(score, score, score + _noise(sums.raw, sums.raw_error))
 
 
 def _fixed_cloud(
@@ -239,9 +225,6 @@ def _widen(heaviest: np.ndarray, total: np.ndarray, tail_allowance: float) -> np
     """Return how much a standard error grows if the heaviest cluster counts `tail_allowance` times more."""
     share = np.divide(heaviest, total, out=np.zeros_like(total), where=total > 0)
     return np.asarray(np.sqrt(1 + tail_allowance * share))
-
-
-LARGEST_STRETCH = 4.0
 
 
 class Sums(NamedTuple):

@@ -15,10 +15,9 @@ import numpy as np
 from speechiq.engines.languages import ENGLISH
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.stats.bootstrap import resample
-from speechiq.reducer.stats.clusters import number_clusters
+from speechiq.reducer.stats.bootstrap import number_clusters, resample
 from speechiq.reducer.stats.estimate import Difference, Estimate
-from speechiq.reducer.stats.permutation import permute
+from speechiq.reducer.stats.paired import permute
 
 #: Settings of categories whose scores are similarities on a scale of the language, so that they have no mean or gap.
 OWN_SCALE = {"embedder", "assistant"}
@@ -28,8 +27,6 @@ class LanguageScores(NamedTuple):
     """Hold the scores of one category in the languages that count it in one unit; as people read them, not as raw.
 
     Attributes:
-        category: The category, with the unit of these languages.
-        systems: Names of the systems, which ran all languages.
         scores: Language -> the score of each system.
         means: Mean over the languages, for each system; empty for a category whose scores are on a scale of the
             language.
@@ -73,7 +70,6 @@ class _Clips(NamedTuple):
     """Hold the clips of a category in one language; names are without the data set, so that translations share them.
 
     Attributes:
-        passages: Name of each clip.
         clusters: Passage -> its cluster.
         raw: Raw scores, shape (systems, clips).
     """
@@ -112,15 +108,11 @@ def _compare(level: str, boards: Mapping[str, Scoreboard], systems: Sequence[str
         if shared
     }
     means = [mean.map(sign) for mean in _average([*clips.values()], **how)] if has_mean else []
-    scores = {language: _read_scores(board, level, systems) for language, board in boards.items()}
+    scores = {
+        language: [board.estimate(level, board.pool.systems.index(name)) for name in systems]
+        for language, board in boards.items()
+    }
     return LanguageScores(category, systems, scores, means, gaps, {name: len(shared) for name, shared in pairs.items()})
-
-
-def _read_scores(board: Scoreboard, level: str, systems: Sequence[str]) -> list[Estimate]:
-    sign, means = board.levels[level].measure.sign, board.means[level]
-    low, high = board.bars.intervals[level] if board.bars else np.full((2, len(means)), np.nan)
-    rows = map(board.pool.systems.index, systems)
-    return [Estimate(float(means[row]), float(low[row]), float(high[row])).map(sign) for row in rows]
 
 
 def _measure_gaps(

@@ -52,9 +52,6 @@ def choose(
     Args:
         measures: `CATEGORY=COLUMN` for each category that is not scored by its usual column.
         levels: Names of categories, separated by commas; None means all.
-
-    Raises:
-        SpeechIQError: No suite has a category or a column, or a category is given two columns.
     """
     known: dict[str, list[str]] = {}
     for name, category in (pair for categories in suites.values() for pair in categories.items()):

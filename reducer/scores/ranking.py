@@ -1,21 +1,29 @@
-"""Score the systems of a suite: mean, interval and rank per category, and Z and SIQ if the suite has a scale."""
+"""Score the systems of a suite: mean, interval and rank per category, and Z and SIQ if the suite has a scale.
 
-from collections.abc import Iterable, Sequence
+Data sets can be scored apart, and averaged, each with the same weight.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from speechiq.reducer.runs.systems import System
+from speechiq.core.console import count_of
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.runs.systems import Flags, System
 from speechiq.reducer.scores.bootstrap import leave_one_out, resample, resample_alone, resample_raw
 from speechiq.reducer.scores.comparability import intersect
 from speechiq.reducer.scores.derived import derive_columns
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.remarks import explain_few, explain_no_siq, has_scale, observe
+from speechiq.reducer.scores.remarks import NO_REMARKS, explain_few, explain_no_siq, has_scale, observe
 from speechiq.reducer.scores.scale import DEFAULT_RULE, NoSpread, calibrate, competition_ranks, flat, score
-from speechiq.reducer.scores.score_matrix import align
+from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.stats.interval import Interval
+from speechiq.reducer.stats.estimate import Interval
+
+MACRO = "macro-average"
 
 
 def rank(
@@ -35,16 +43,11 @@ def rank(
     X and Z are NaN as well.
 
     Args:
-        systems: As `read_tasks` returns them.
         suite: Name of the suite; only SIQ has a scale.
         rule: Rule of the level weights, as for `scale.share_out`; norms have their own.
         norms: Norms to score on; None makes the systems their own reference population.
         allow_mismatch: Whether systems may have been run on different clips, questions or task versions. What they
             share is scored then, and the scoreboard names the mismatches.
-        draws: Number of bootstrap draws; 0 leaves out the error bars.
-
-    Raises:
-        SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or cannot be scored.
     """
     kept, mismatches = intersect(sorted(systems, key=lambda system: system.name), allow_mismatch, norms)
     scoreboard = _describe(suite, kept)._replace(mismatches=tuple(mismatches))
@@ -125,4 +128,80 @@ def _add_scale(scoreboard: Scoreboard, rule: str, norms: Norms | None, draws: in
         z={level: scores.z if scored.has_z else nothing for level, scores in levels.items()},
         bars=resample(pool, scale=fixed, rule=rule, draws=draws, seed=seed) if draws else None,
         shifts=leave_one_out(pool, rule) if draws and not norms and not remarks.no_siq else None,
+    )
+
+
+def rank_by_dataset(systems: Iterable[System], suite: str = SIQ, **options: Any) -> dict[str, Scoreboard]:
+    """Score systems on the clips of each data set, each with a scale of its own; `options` are those of `rank`."""
+    scoreboards = {}
+    for dataset, members in split(systems).items():
+        try:
+            scoreboard = rank(members, suite, **options)
+        except SpeechIQError as error:
+            raise SpeechIQError(f"data set {dataset!r}", error) from error
+        if scoreboard.scale and not scoreboard.has_z and has_scale(scoreboard.pool):
+            raise SpeechIQError(f"data set {dataset!r}", scoreboard.remarks.no_siq)
+        scoreboards[dataset] = scoreboard
+    return scoreboards
+
+
+def split(systems: Iterable[System]) -> dict[str, list[System]]:
+    """Return data set -> the systems with only the items of that data set."""
+    systems = list(systems)
+    items = [(system, item) for system in systems for scores in system.scores.values() for item in scores]
+    names = sorted({system.datasets[item[0]] for system, item in items})
+    return {name: [_part(system, name) for system in systems] for name in names}
+
+
+def macro_average(scoreboard: Scoreboard, parts: Mapping[str, Scoreboard]) -> Scoreboard | None:
+    """Return the mean of each number over the data sets that have it; None if no category has several.
+
+    The mean is not weighted. On a scale only the levels of all data sets count, since SIQ needs each of them; without
+    all levels it is missing. There are neither intervals nor flags.
+    """
+    boards = list(parts.values())
+    sets = {column: [board for board in boards if column in board.columns] for column in scoreboard.columns}
+    columns = [column for column, having in sets.items() if len(having) == len(boards) or not scoreboard.scale]
+    pool, further = scoreboard.pool.restrict(columns), scoreboard.further
+    if not pool.raw or (not scoreboard.scale and all(len(sets[category]) < 2 for category in pool.raw)):
+        return None
+    means = {column: np.mean([board.means[column] for board in sets[column]], axis=0) for column in columns}
+    macro = scoreboard._replace(
+        pool=pool,
+        systems=tuple(system._replace(flags=Flags()) for system in scoreboard.systems),
+        further=further._replace(pool=further.pool.restrict(columns), left_out=()),
+        means=means,
+        ranks={category: rank_means(means[category]) for category in pool.raw},
+        remarks=NO_REMARKS,
+        bars=None,
+        reliability={},
+        shifts=None,
+    )
+    if scoreboard.scale is None:
+        return macro
+    return macro._replace(
+        weighted={level: np.mean([board.weighted[level] for board in boards], axis=0) for level in pool.raw},
+        z={level: np.mean([board.z[level] for board in boards], axis=0) for level in pool.raw},
+        siq=np.mean([board.siq for board in boards], axis=0),
+    )
+
+
+def macro_caption(pools: Mapping[str, ScoreMatrix]) -> list[str]:
+    """Return the lines below the table of the macro-average."""
+    sizes = {dataset: max(map(len, pool.clips.values())) for dataset, pool in pools.items()}
+    shown = ", ".join(f"{dataset} ({count_of(count, 'clip')})" for dataset, count in sizes.items())
+    return [
+        f"mean of the data sets' tables, each data set with the same weight: {shown}",
+        "in the first table each clip counts once, so a data set with more clips counts more",
+    ]
+
+
+def _part(system: System, dataset: str) -> System:
+    tasks = tuple(task for task in system.tasks if task.dataset == dataset)
+    return system._replace(tasks=tasks).narrow(
+        {
+            level: kept
+            for level, scores in system.scores.items()
+            if (kept := {item: score for item, score in scores.items() if system.datasets[item[0]] == dataset})
+        }
     )

@@ -15,7 +15,7 @@ from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, find_identical
 from speechiq.reducer.stats.coverage import count_units
 from speechiq.reducer.stats.grid import Important
-from speechiq.reducer.stats.separation import separates
+from speechiq.reducer.stats.paired import separates
 
 FEWEST_FOR_SIQ = 3
 FEW = 5
@@ -45,8 +45,7 @@ class Count(NamedTuple):
     """Hold the size of a level.
 
     Attributes:
-        clips: Number of scored clips.
-        clusters: Number of their clusters, which is that of clips if no two clips share one.
+        clusters: Number of clusters of the scored clips, which is that of clips if no two clips share one.
         items: Number of items: the clips, or at Apply their questions.
         noun: Name of one item: `clip`, or the last field that names it, such as `question`.
         asked, whole: Numbers of docs that its tasks were asked, and that they have; None if the runs do not record it.
@@ -75,59 +74,6 @@ class Count(NamedTuple):
         return self.asked is not None and self.whole is not None and self.asked < self.whole
 
 
-class Beaten(NamedTuple):
-    """Name a control `gold`, which reads the references, that other systems beat on a level.
-
-    Attributes:
-        better: Names of the better systems, the best first.
-        gap: How far the best is above the control, in words.
-        beyond_chance: Whether the 95 % interval of that pair excludes 0 (`separates`).
-    """
-
-    control: str
-    level: str
-    better: tuple[str, ...]
-    gap: str
-    beyond_chance: bool
-
-    @property
-    def line(self) -> str:
-        """Return the remark in words."""
-        best, *others = self.better
-        names = best + f" and {count_of(len(others), 'other')}" * bool(others)
-        same_model = {name.split("+")[-1] for name in self.better} == {self.control.split("+")[-1]}
-        reason = "beyond the 95 % interval of this pair" if self.beyond_chance else "which may be chance"
-        model = "" if same_model else "; their language models differ"
-        return f"{title(self.level)}: {self.control} is {self.gap} below {names}, {reason}{model}"
-
-
-class AboveFloor(NamedTuple):
-    """Hold mean raw scores of a level on which a system without audio has more than half of the full score.
-
-    Attributes:
-        floor: That of the control `silence`.
-        best: That of the best system apart from controls.
-        ceiling: That of the control `gold`; None without it, then it is 1.
-    """
-
-    floor: float
-    best: float
-    ceiling: float | None
-
-    @property
-    def share(self) -> float:
-        """Return which share of the way from the floor to the ceiling the best system has covered."""
-        return (self.best - self.floor) / ((self.ceiling or 1.0) - self.floor)
-
-    def line(self, level: str) -> str:
-        """Return the remark in words."""
-        end = "100 %" if self.ceiling is None else "gold"
-        return (
-            f"{title(level)}: silence has {100 * self.floor:.1f} %; from there to {end}, {100 * self.best:.1f} % is "
-            f"{100 * self.share:.0f} % of the way"
-        )
-
-
 class Remarks(NamedTuple):
     """Hold the remarks on a ranking.
 
@@ -135,14 +81,12 @@ class Remarks(NamedTuple):
         no_siq: Why SIQ is missing, and what to do; None if there is one.
         few: Why the scale is weak; None if it is not.
         counts: level -> its size.
-        same_clips: Whether all levels have the same clips.
         separates: level -> whether some two systems differ on it beyond chance.
         weights: level -> its share of the SIQ.
-        pairs: Number of pairs of systems.
         identical: Groups of systems that have the same scores everywhere.
         floors: Name of each `silence` control, which receives no audio -> level -> its mean raw score.
-        ceilings: Each level on which a control `gold`, which receives the references, is beaten.
-        above_floor: Level with a high floor -> place of the best system between floor and ceiling.
+        ceilings: Lines on levels on which a control `gold`, which receives the references, is beaten.
+        above_floor: Lines on levels with a high floor: the place of the best system between floor and ceiling.
         predictive: Lines on levels that predict wrong answers better than the heaviest one (`level_weights`).
     """
 
@@ -155,15 +99,13 @@ class Remarks(NamedTuple):
     pairs: int = 0
     identical: tuple[tuple[str, ...], ...] = ()
     floors: Mapping[str, Mapping[str, float]] = MappingProxyType({})
-    ceilings: tuple[Beaten, ...] = ()
-    above_floor: Mapping[str, AboveFloor] = MappingProxyType({})
+    ceilings: tuple[str, ...] = ()
+    above_floor: tuple[str, ...] = ()
     predictive: tuple[str, ...] = ()
 
     def readings(self) -> Iterator[str]:
         """Yield how scores are read that controls or answers put in another light, a line each."""
-        yield from (position.line(level) for level, position in self.above_floor.items())
-        yield from (beaten.line for beaten in self.ceilings)
-        yield from self.predictive
+        yield from (*self.above_floor, *self.ceilings, *self.predictive)
 
     def lines(self, levels: Mapping[str, Category]) -> Iterator[str]:
         """Yield the other remarks in words, a line each; `warnings` are not among them."""
@@ -241,7 +183,7 @@ def observe(pool: ScoreMatrix, systems: Sequence[System]) -> Remarks:
             for level, scores in means.items()
             if (better := _find_better(scores, row, systems))
         ),
-        above_floor=_find_above_floor(pool, systems),
+        above_floor=tuple(_describe_floors(pool, systems)),
     )
 
 
@@ -259,8 +201,8 @@ def _find_better(means: np.ndarray, row: int, systems: Sequence[System]) -> list
     return [place for *_, place in sorted(better)]
 
 
-def _describe_gap(pool: ScoreMatrix, systems: Sequence[System], level: str, row: int, better: Sequence[int]) -> Beaten:
-    """Return how far a control is below the best of better systems, in items if each is right or wrong."""
+def _describe_gap(pool: ScoreMatrix, systems: Sequence[System], level: str, row: int, better: Sequence[int]) -> str:
+    """Return in words how far a control is below better systems: in items if each is right or wrong, else in points."""
     control, best = systems[row], systems[better[0]]
     own, others = (np.array([*system.scores[level].values()]) for system in (control, best))
     count = _count(level, pool, systems)
@@ -268,23 +210,31 @@ def _describe_gap(pool: ScoreMatrix, systems: Sequence[System], level: str, row:
         gap = f"{round(others.sum() - own.sum())} of {count_of(count.items, count.noun)}"
     else:
         gap = f"{pool.levels[level].show(pool.means[level][better[0]] - pool.means[level][row]):.2f} points"
-    names = tuple(systems[place].name for place in better)
     beyond_chance = separates(pool.raw[level][[row, better[0]]], pool.number_clusters(level))
-    return Beaten(control.name, level, names, gap, beyond_chance)
+    reason = "beyond the 95 % interval of this pair" if beyond_chance else "which may be chance"
+    models = {systems[place].name.split("+")[-1] for place in better}
+    model = "" if models == {control.name.split("+")[-1]} else "; their language models differ"
+    names = best.name + f" and {count_of(len(better) - 1, 'other')}" * (len(better) > 1)
+    return f"{title(level)}: {control.name} is {gap} below {names}, {reason}{model}"
 
 
-def _find_above_floor(pool: ScoreMatrix, systems: Sequence[System]) -> dict[str, AboveFloor]:
-    """Return level -> place of its best system, for levels on which a system without audio has a high score."""
+def _describe_floors(pool: ScoreMatrix, systems: Sequence[System]) -> Iterator[str]:
+    """Yield which share of the way from `silence` to `gold`, or else to 1, the best system has covered at a level.
+
+    Only levels count on which a system without audio has more than half of the full score.
+    """
     silent, gold = _rows_of(systems, "silence"), _rows_of(systems, "gold")
     listening = _rows_of(systems, "")
-    above_floor = {}
     for level, means in pool.means.items():
         measure = pool.levels[level].measure
         if silent and listening and measure.in_per_cent and measure.direction == "higher":
             floor, best = float(means[silent].max()), float(means[listening].max())
             if HIGH_FLOOR < floor < best:
-                above_floor[level] = AboveFloor(floor, best, float(means[gold].max()) if gold else None)
-    return above_floor
+                end, ceiling = ("gold", float(means[gold].max()) or 1.0) if gold else ("100 %", 1.0)
+                yield (
+                    f"{title(level)}: silence has {100 * floor:.1f} %; from there to {end}, {100 * best:.1f} % is "
+                    f"{100 * (best - floor) / (ceiling - floor):.0f} % of the way"
+                )
 
 
 def explain_no_siq(pool: ScoreMatrix, norms: Norms | None = None) -> str | None:

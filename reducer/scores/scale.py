@@ -180,11 +180,7 @@ def competition_ranks(siq: np.ndarray) -> np.ndarray:
 
 
 def calibrate(pool: ScoreMatrix, rule: str = DEFAULT_RULE) -> Scale:
-    """Return the scale that a pool of systems sets.
-
-    Raises:
-        SpeechIQError: Fewer than two systems, an unknown rule, or a level on which all systems tie.
-    """
+    """Return the scale that a pool of systems sets."""
     if len(pool.systems) < 2:
         raise SpeechIQError(
             "SIQ compares systems",

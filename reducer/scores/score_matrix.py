@@ -13,7 +13,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.measure import Category, others_than_usual
 from speechiq.reducer.runs.rows import Item, show_item
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.stats.clusters import number_clusters
+from speechiq.reducer.stats.bootstrap import number_clusters
 
 EXAMPLES = 3
 #: Controls whose transcripts are known without a run.
@@ -122,9 +122,6 @@ class ScoreMatrix(NamedTuple):
 
 def align(systems: Iterable[System]) -> ScoreMatrix:
     """Build the raw matrices; a clip's score is the mean over its items (its questions at Apply).
-
-    Args:
-        systems: Distinctly named systems, in any order.
 
     Raises:
         SpeechIQError: A system misses a level, the items differ between systems, or a score is not finite and not an

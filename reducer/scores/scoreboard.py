@@ -20,8 +20,8 @@ from speechiq.reducer.scores.remarks import Remarks
 from speechiq.reducer.scores.scale import FLAT, Scale, competition_ranks
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.coverage import caution, caution_of_raw
+from speechiq.reducer.stats.estimate import Estimate, Interval
 from speechiq.reducer.stats.grid import INTERVAL
-from speechiq.reducer.stats.interval import Interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,10 +33,8 @@ class Scoreboard(NamedTuple):
     A column is a category, or one of `further`, which do not count for ranks.
 
     Attributes:
-        suite: Name of the suite.
         pool: The systems, aligned.
         systems: The same systems, with the items that are scored.
-        further: The further columns.
         means: Column -> mean raw score, which grows with ability; NaN for a system without any score.
         ranks: Category -> rank from 1; equal systems share the best rank of their group. NaN without a score.
         remarks: The size of the categories, and which numbers say little.
@@ -90,6 +88,11 @@ class Scoreboard(NamedTuple):
     def holder(self, column: str, row: int) -> System:
         """Return the system of a row, with the items of a column in its scores."""
         return (self.further.systems if column in self.further.levels else self.systems)[row]
+
+    def estimate(self, column: str, row: int) -> Estimate:
+        """Return the score of the system of a row in the unit of a column, with its interval if there is one."""
+        low, high = (float(end[row]) for end in self.bars.intervals[column]) if self.bars else (np.nan, np.nan)
+        return Estimate(float(self.means[column][row]), low, high).map(self.columns[column].measure.sign)
 
     @property
     def has_siq(self) -> bool:

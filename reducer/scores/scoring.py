@@ -30,10 +30,8 @@ class ScoringOptions(NamedTuple):
     Attributes:
         weights: Rule of the level weights; None means the default.
         norms: Norms to score on; None makes the systems their own reference population.
-        exclude: Questions to leave out of Apply.
         allow_mismatch: Whether systems may have been run on different clips, questions or task versions.
         draws: Number of bootstrap draws; 0 leaves out the error bars.
-        seed: Seed of draws and permutations.
         by_dataset: Whether each data set is also scored on its own.
         group_by: Field by which items have groups, each of which is also scored on its own; None for no groups.
     """

@@ -2,18 +2,24 @@
 
 Every statistic takes how often each item counts, shape (draws, items), and returns a value for each draw: a row of ones
 is the statistic itself, rows of a bootstrap give its interval (`compare_raters`).
+
+Where a person scored some of the answers of a judge, the judge's mean score is corrected by the prediction-powered
+estimate (Angelopoulos and others, Science 2023): the judge's mean over all answers plus the mean of (person - judge)
+over those that the person scored. If these are a random sample, the estimate has no bias, however wrong the judge is; a
+good judge makes its interval short.
 """
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from speechiq.reducer.stats.bootstrap import resample
-from speechiq.reducer.stats.clusters import NO_CLUSTERS
-from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.stats.bootstrap import NO_CLUSTERS, number_clusters, resample
+from speechiq.reducer.stats.estimate import CONFIDENCE, UNDEFINED, Estimate
+from speechiq.reducer.stats.proportion import wilson
 
-#: Scores that differ by less are equal: means of draws and shares of scales are rounded.
+#: Numbers that differ by less are equal: means of draws and shares of scales are rounded.
 ROUNDING = 1e-9
 
 
@@ -21,10 +27,7 @@ class Agreement(NamedTuple):
     """Describe how far raters A and B agree on the items that both scored.
 
     Attributes:
-        equal: Share of items with equal scores.
         kappa: Cohen's kappa with quadratic weights, which weight nothing if there are two scores only.
-        alpha: Krippendorff's alpha.
-        spearman: Rank correlation.
         bias: Mean score of A minus that of B.
     """
 
@@ -48,8 +51,7 @@ def compare_raters(
     """Return how far two raters agree, with intervals from one set of draws of clips or clusters.
 
     Args:
-        a: Scores of rater A, shape (items,), at least one.
-        b: Scores of rater B, shape (items,).
+        a, b: Scores of the two raters, shape (items,), at least one.
         ordinal: Whether scores are grades, of which only the order counts (`krippendorff`).
 
     >>> agreement = compare_raters(np.array([0.0, 1, 2]), np.array([0.0, 1, 1]), "abc", draws=0)
@@ -164,3 +166,50 @@ def _divide(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     """Return a ratio; NaN if the divisor is 0 to rounding."""
     ratio: np.ndarray = np.divide(above, below, out=np.full(np.shape(above), np.nan), where=np.abs(below) > ROUNDING)
     return ratio
+
+
+def correct(
+    judge: np.ndarray,
+    person: np.ndarray,
+    clips: Sequence[Hashable],
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+    clusters: Mapping[Any, str] = NO_CLUSTERS,
+) -> Estimate:
+    """Return the judge's mean score, corrected by a person's scores (NaN for an answer without one).
+
+    It is undefined without any score of the person, and its interval for answers of one clip.
+
+    The variance is that of the sum over clips, or `clusters` of clips, of each answer's part in the estimate. So the
+    answers of a clip may depend on each other, and the answers that the person scored count in both means, as they are
+    part of both. If all parts agree, each clip or cluster that the person scored counts as one answer
+    (`proportion.wilson`). The interval ends at the bounds of the score.
+
+    >>> correct(np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0, 0.0]), "abcd").value
+    0.25
+    """
+    from scipy.special import stdtrit
+
+    scored = ~np.isnan(person)
+    if not scored.any():
+        return UNDEFINED
+    names = [str(name) for name in clips]
+    clip = number_clusters(names, clusters)
+    gap = person[scored] - judge[scored]
+    value = float(judge.mean()) + float(gap.mean())
+    parts = _parts(judge, clip)
+    parts[scored] += _parts(gap, clip[scored])
+    seen, seen_clips = len(np.unique(clip[scored])), len({*np.array(names)[scored]})
+    error = math.sqrt(float((np.bincount(clip, parts) ** 2).sum()))
+    half = float(stdtrit(seen - 1, (1 + CONFIDENCE) / 2)) * error if seen > 1 else math.nan
+    value, low, high = (float(np.clip(end, *bounds)) for end in (value, value - half, value + half))
+    span = bounds[1] - bounds[0]
+    if half < ROUNDING and math.isfinite(span):
+        ends = wilson(np.full(seen, (value - bounds[0]) / span), np.ones(seen), seen_clips)
+        low, high = (bounds[0] + span * float(end) for end in ends)
+    return Estimate(value, low, high, int(scored.sum()), seen, clips=seen_clips)
+
+
+def _parts(values: np.ndarray, clip: np.ndarray) -> np.ndarray:
+    """Return each value's part in the deviation of their mean, for a sample of clips."""
+    clips = len(np.unique(clip))
+    return np.asarray((values - values.mean()) / len(values) * math.sqrt(clips / max(clips - 1, 1)))

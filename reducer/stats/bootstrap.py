@@ -3,6 +3,8 @@
 A statistic is a function from how often each item counts, shape (draws, items), to its values, shape (draws,) or
 (draws, numbers). All its numbers share each draw.
 
+A cluster is what a sample has drawn: a call, a speaker or a passage, or else a single clip.
+
 A draw on which a number is not defined does not count for it. The number has no interval if it is not defined itself,
 if there is only one cluster, or if it is defined on fewer than half of the draws.
 
@@ -14,15 +16,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.stats.clusters import NO_CLUSTERS, number_clusters
-from speechiq.reducer.stats.estimate import Difference, Estimate
-from speechiq.reducer.stats.interval import CONFIDENCE
+from speechiq.reducer.stats.estimate import CONFIDENCE, Difference, Estimate
 
+#: Clip -> its cluster, for clips of which none is in one.
+NO_CLUSTERS: Mapping[Any, str] = MappingProxyType({})
 FEWEST_DRAWS = 40
 #: Cells of the largest array of counts, of clusters and of a statistic's items.
 CHUNK_CELLS, PART_CELLS = 2**22, 2**18
@@ -30,13 +33,48 @@ CHUNK_CELLS, PART_CELLS = 2**22, 2**18
 Statistic = Callable[[np.ndarray], np.ndarray]
 
 
+def number_clusters(clips: Sequence[Hashable], clusters: Mapping[Any, str] = NO_CLUSTERS) -> np.ndarray:
+    """Return the number of the cluster of each item, from 0.
+
+    Args:
+        clips: The clip of each item.
+        clusters: Clip -> its cluster; a clip without one is a cluster of its own.
+
+    Clusters are in the order of their first clips, so that clusters of one clip have the numbers of their clips.
+
+    >>> number_clusters(["c", "b", "a", "c"], {"a": "call", "c": "call"}).tolist()
+    [0, 1, 0, 0]
+    """
+    names, place = np.unique(np.asarray(clips), return_inverse=True)
+    if not clusters:
+        return np.asarray(place)
+    numbers: dict[Hashable, int] = {}
+    places = [numbers.setdefault(clusters.get(clip, (clip,)), len(numbers)) for clip in names.tolist()]
+    return np.array(places)[place]
+
+
+def sum_clusters(values: np.ndarray, clusters: np.ndarray, count: int | None = None) -> np.ndarray:
+    """Return the sums over clusters, shape (..., clusters), of values of shape (..., items).
+
+    Args:
+        values: The values; those of items that share no cluster are returned to the last bit.
+        count: Number of clusters, also those without an item; None means that the last has an item.
+
+    >>> sum_clusters(np.array([1.0, 2.0, 4.0]), np.array([1, 0, 1])).tolist()
+    [2.0, 5.0]
+    """
+    order = np.argsort(clusters, kind="stable")
+    starts = np.flatnonzero(np.diff(clusters[order], prepend=-1))
+    sums = np.zeros((*values.shape[:-1], int(clusters.max()) + 1 if count is None else count))
+    sums[..., clusters[order][starts]] = np.add.reduceat(values[..., order], starts, axis=-1)
+    return sums
+
+
 class Resampled(NamedTuple):
     """Hold a statistic with its values in all draws.
 
     Attributes:
         values: The statistic in row 0, then its value in each draw, shape (1 + draws, ...).
-        n: Number of items.
-        clusters: Number of clusters.
         clips: Number of clips, which is that of clusters if no two clips share one.
     """
 
@@ -102,14 +140,10 @@ def resample(
     """Compute a statistic on all items and in draws of clusters.
 
     Args:
-        statistic: As described above.
         clips: The clip of each item, at least one.
         clusters: Clip -> its cluster, for clips that share one; a draw takes whole clusters.
         draws: Number of draws; 0 leaves the interval out.
-        seed: Equal seeds give equal draws.
 
-    Raises:
-        SpeechIQError: Too few draws.
 
     >>> resample(lambda counts: counts @ [0, 1] / counts.sum(axis=1), ["a", "b"], draws=100).estimate[:3]
     (0.5, 0.0, 1.0)

@@ -22,7 +22,6 @@ class Fit(NamedTuple):
     """Hold a logistic regression on some items.
 
     Attributes:
-        probability: Probability of failure of each item.
         coefficients, intercept: NaN if they do not exist because a threshold separates the items.
         separated: Share of the items that a threshold separates; 0 for an ordinary fit, 1 if all are separated.
     """
@@ -40,8 +39,7 @@ def auc(risk: np.ndarray, failed: np.ndarray, counts: np.ndarray | None = None) 
     without failures or without successes.
 
     Args:
-        risk: One number per item, shape (items,).
-        failed: Whether each item failed, shape (items,).
+        risk, failed: A number of each item, and whether it failed, shape (items,).
         counts: How often each item counts, shape (draws, items); None counts each once.
 
     >>> auc(np.array([0.0, 0.5, 0.5, 1.0]), np.array([False, True, False, True])).tolist()

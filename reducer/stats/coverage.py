@@ -2,29 +2,22 @@
 
 from collections.abc import Iterable
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from speechiq.core.console import count_of
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import Important
 
 ENOUGH, ENOUGH_CLUSTERS = 50, 10
-
-
-class Coverage(NamedTuple):
-    """Hold the lowest and highest coverage of 95 % intervals of SIQ over the simulated populations, in percent."""
-
-    own_scale: tuple[int, int]
-    norms: tuple[int, int]
-
-
+#: Clips -> lowest and highest coverage of 95 % intervals of SIQ over simulated populations, in percent: on the systems'
+#: own scale, and on norms.
 # Printed by `benchmarks/coverage.py --clips 5 10 14 20 30 --runs runs/demo` over nine populations, 200 sets each.
 MEASURED = {
-    5: Coverage((86, 93), (85, 97)),
-    10: Coverage((89, 96), (87, 98)),
-    14: Coverage((91, 97), (86, 98)),
-    20: Coverage((93, 98), (86, 99)),
-    30: Coverage((93, 98), (87, 100)),
+    5: ((86, 93), (85, 97)),
+    10: ((89, 96), (87, 98)),
+    14: ((91, 97), (86, 98)),
+    20: ((93, 98), (86, 99)),
+    30: ((93, 98), (87, 100)),
 }
 
 

@@ -17,8 +17,7 @@ from itertools import combinations
 
 import numpy as np
 
-from speechiq.reducer.stats.estimate import Difference
-from speechiq.reducer.stats.interval import CONFIDENCE
+from speechiq.reducer.stats.estimate import CONFIDENCE, Difference
 
 #: Clusters that the pooled variance counts as, beside those of a group.
 PRIOR = 2.0
@@ -51,13 +50,13 @@ def compare_groups(
     with np.errstate(divide="ignore", invalid="ignore"):
         means = (members @ sums) / (members @ sizes)
     pairs = list(combinations(range(len(names)), 2))
-    low = high = p = np.full((len(pairs), len(scores)), math.nan)
+    low, high, p = np.full((3, len(pairs), len(scores)), math.nan)
     tested = members.sum(axis=1) >= FEWEST
     if draws and tested.sum() > 1:
         kept = tested[label]
-        low, high, p = _test(sums[kept], sizes[kept], np.cumsum(tested)[label[kept]] - 1, draws, seed)
-        rows = [tested[a] and tested[b] for a, b in pairs]
-        low, high, p = (_spread(values, np.array(rows)) for values in (low, high, p))
+        rows = np.array([tested[a] and tested[b] for a, b in pairs])
+        numbers = np.cumsum(tested)[label[kept]] - 1
+        low[rows], high[rows], p[rows] = _test(sums[kept], sizes[kept], numbers, draws, seed)
     return [
         {
             (str(names[a]), str(names[b])): Difference(
@@ -67,13 +66,6 @@ def compare_groups(
         }
         for row in range(len(scores))
     ]
-
-
-def _spread(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return values of some rows as values of all rows; NaN for the others."""
-    spread = np.full((len(rows), values.shape[1]), math.nan)
-    spread[rows] = values
-    return spread
 
 
 def _test(

@@ -86,10 +86,8 @@ class Grid(NamedTuple):
     """Hold a table for the terminal, for files and for pages.
 
     Attributes:
-        title: Above the table; may be empty.
         columns: Its columns; those without a form are texts that name a row.
         rows: Column -> cell; a column without a cell in a row is empty there.
-        notes: Lines below the table.
         styles: Style of each row in the terminal; empty for plain rows.
     """
 

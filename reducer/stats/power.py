@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from speechiq.reducer.stats.bootstrap import resample
-from speechiq.reducer.stats.estimate import DECIMALS, Estimate
-from speechiq.reducer.stats.interval import CONFIDENCE
+from speechiq.reducer.stats.estimate import CONFIDENCE, DECIMALS, Estimate
 
 ALPHA = 1 - CONFIDENCE
 #: Fewest clusters to plan with: a permutation test of fewer has too few sign patterns for a p value below 5 %.
@@ -27,7 +26,6 @@ class Spread(NamedTuple):
 
     Attributes:
         clips, clusters: Numbers of these with a difference.
-        mean: Mean difference.
         deviation: Standard deviation over clips.
         icc: Intra-cluster correlation; 0 if no two clips share a cluster.
         unit: Standard deviation of one cluster: the standard error of the mean times the root of the clusters.

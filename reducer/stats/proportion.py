@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from speechiq.reducer.stats.clusters import NO_CLUSTERS, number_clusters
-from speechiq.reducer.stats.estimate import UNDEFINED, Estimate
-from speechiq.reducer.stats.interval import CONFIDENCE, Interval
+from speechiq.reducer.stats.bootstrap import NO_CLUSTERS, number_clusters
+from speechiq.reducer.stats.estimate import CONFIDENCE, UNDEFINED, Estimate, Interval
 
 #: Variances below this are rounding.
 ROUNDING = 1e-12

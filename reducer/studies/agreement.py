@@ -8,7 +8,7 @@ import numpy as np
 
 from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.stats.agreement import compare_raters
-from speechiq.reducer.stats.clusters import NO_CLUSTERS
+from speechiq.reducer.stats.bootstrap import NO_CLUSTERS
 from speechiq.reducer.stats.coverage import caution_of_estimates
 from speechiq.reducer.stats.grid import INTERVAL, Column, Grid
 
@@ -35,7 +35,6 @@ def compare_each_pair(
     *,
     fewest: int = 1,
     draws: int,
-    seed: int = 0,
 ) -> list[dict[str, Any]]:
     """Return a record for each two raters: their names `a` and `b`, the number of `items`, and their agreement.
 
@@ -47,7 +46,7 @@ def compare_each_pair(
         keys = sorted(scores_a.keys() & scores_b.keys())
         if len(keys) >= fewest:
             a, b = (np.array([float(scores[key]) for key in keys]) for scores in (scores_a, scores_b))
-            agreement = compare_raters(a, b, [clip_of(key) for key in keys], clusters, draws=draws, seed=seed)
+            agreement = compare_raters(a, b, [clip_of(key) for key in keys], clusters, draws=draws)
             records.append({"a": name_a, "b": name_b, "items": len(keys), **agreement._asdict()})
     return records
 

@@ -21,7 +21,6 @@ class Share(NamedTuple):
     """Hold a clip's part in the difference.
 
     Attributes:
-        clip: Id of the clip.
         total: Part in the SIQ difference, in SIQ; without a scale, in the mean of the levels' raw differences, in
             percent; for a suite without a scale, in the mean of the categories' differences, each in standard
             deviations of its raw scores. All clips' parts sum to that difference. Above 0, a is better.
@@ -71,7 +70,6 @@ class Comparison(NamedTuple):
         clips: Every clip's part, largest first.
         clusters: Number of clusters of these clips, which is that of clips if no two share one.
         no_siq: Why SIQ is missing and what to do; None if it is not.
-        levels: Level -> how it is scored.
         undefined: Level -> what was left out, for levels on which items may have no score.
     """
 

@@ -1,7 +1,10 @@
-"""Correlate SIQ and the plain metrics with the ranks that people, or other metrics, give to the systems."""
+"""Correlate SIQ and the plain metrics with the ranks that people, or other metrics, give to the systems.
+
+The coefficients are Pearson, Spearman and Kendall, with 95 % intervals and p-values.
+"""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,82 +14,109 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.stats.correlation import FEWEST, Correlation, correlate
+from speechiq.reducer.stats.estimate import CONFIDENCE, UNDEFINED, Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
 from speechiq.siq_tasks.loaders.tables import check_columns, read_field, read_number, read_table
 
-
-class CorrelationRow(NamedTuple):
-    """Hold one metric (`SIQ`, a level with its column, or a column of ranks), and its correlation with the ranks."""
-
-    metric: str
-    correlation: Correlation
+#: The fewest systems for which an interval is given: below it the normal approximation has no meaning.
+FEWEST = 5
+SYSTEM = "system"
+FEWEST_SYSTEMS = 3
 
 
-def correlate_ranks(scoreboard: Scoreboard, ranks: Mapping[str, Mapping[str, float]]) -> list[CorrelationRow]:
-    """Return each metric with its correlation with the first column of ranks (paper, Table 3).
+COEFFICIENTS = ("pearson", "spearman", "kendall")
 
-    Systems without a rank are left out. SIQ is left out if there is none.
 
-    Args:
-        ranks: Column -> system -> rank, 1 for the best; as `read_ranks` returns them.
+class Coefficient(NamedTuple):
+    """Hold one coefficient from -1 to 1, and its two-sided p-value for no association; both may be undefined (NaN)."""
+
+    estimate: Estimate
+    p: float
+
+
+def correlate(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, Coefficient]:
+    """Return how well two lists of scores of the same systems agree; in both, more is better.
+
+    Intervals are Fisher's for Pearson, those of Bonett and Wright (2000) for Spearman, and those of Fieller, Hartley
+    and Pearson (1957) for Kendall. They cover the choice of the systems, not that of the clips. A coefficient is
+    undefined if one of the lists has one value only, its interval for fewer than `FEWEST` systems.
+
+    >>> correlation = correlate([1, 2, 3, 4, 5], [1, 2, 3, 5, 4])
+    >>> [round(coefficient.estimate.value, 2) for coefficient in correlation.values()]
+    [0.9, 0.9, 0.8]
+    """
+    from scipy import stats
+
+    a, b = np.asarray(ours, float), np.asarray(theirs, float)
+    n = len(a)
+    return {
+        "pearson": _coefficient(stats.pearsonr, a, b, lambda r: 1 / math.sqrt(n - 3)),
+        "spearman": _coefficient(stats.spearmanr, a, b, lambda r: math.sqrt((1 + r * r / 2) / (n - 3))),
+        "kendall": _coefficient(stats.kendalltau, a, b, lambda r: math.sqrt(0.437 / (n - 4))),
+    }
+
+
+def _coefficient(
+    test: Callable[..., tuple[float, float]], a: np.ndarray, b: np.ndarray, error: Callable[[float], float]
+) -> Coefficient:
+    """Return a coefficient; `error` gives the standard error of its Fisher transform."""
+    from scipy.special import ndtri
+
+    n = len(a)
+    if n < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return Coefficient(UNDEFINED, math.nan)
+    value, p = map(float, test(a, b))
+    if n < FEWEST:
+        return Coefficient(Estimate(value, n=n, clusters=n), p)
+    if abs(value) >= 1:
+        return Coefficient(Estimate(value, value, value, n, n), p)
+    middle, half = math.atanh(value), float(ndtri((1 + CONFIDENCE) / 2)) * error(value)
+    return Coefficient(Estimate(value, math.tanh(middle - half), math.tanh(middle + half), n, n), p)
+
+
+def correlate_ranks(scoreboard: Scoreboard, ranks: Mapping[str, Mapping[str, float]]) -> list[dict[str, Cell]]:
+    """Return a record per metric: its correlation with the first column of ranks (paper, Table 3).
+
+    Metrics are SIQ if there is one, each level with its column, and the other columns of ranks. Systems without a rank
+    are left out.
     """
     first, *others = ranks
     systems = [name for name in scoreboard.pool.systems if name in ranks[first]]
     places = [scoreboard.pool.systems.index(name) for name in systems]
+    levels = {f"{level} {category.column}": scoreboard.means[level] for level, category in scoreboard.levels.items()}
+    scored = ({"SIQ": scoreboard.siq} if scoreboard.has_siq else {}) | levels
+    metrics = {name: scores[places].tolist() for name, scores in scored.items()}
+    metrics |= {name: [-ranks[name][system] for system in systems] for name in others}
     truth = [-ranks[first][name] for name in systems]
-    return [
-        CorrelationRow(name, correlate(truth, scores[places].tolist())) for name, scores in _metrics(scoreboard)
-    ] + [CorrelationRow(name, correlate(truth, [-ranks[name][system] for system in systems])) for name in others]
+    records = []
+    for metric, scores in metrics.items():
+        cells: dict[str, Cell] = {"metric": metric, "systems": len(systems)}
+        for name, coefficient in correlate(truth, scores).items():
+            cells |= {name: coefficient.estimate, f"{name}_p": coefficient.p}
+        records.append(cells)
+    return records
 
 
-def _metrics(scoreboard: Scoreboard) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the name and the scores of each metric; in all of them more is better."""
-    if scoreboard.has_siq:
-        yield "SIQ", scoreboard.siq
-    for level, category in scoreboard.levels.items():
-        yield f"{level} {category.column}", scoreboard.means[level]
-
-
-def as_grid(rows: Sequence[CorrelationRow], ranks: str) -> Grid:
+def as_grid(records: Sequence[Mapping[str, Cell]], ranks: str, systems: int) -> Grid:
     """Return a grid with one row per metric: each coefficient with the ranks over its 95 % interval and its p-value."""
     columns = [Column("metric", "Metric"), Column("systems")]
-    for name in Correlation._fields[1:]:
-        columns += [
-            Column(name, f"{name.title()}\n{INTERVAL}", ".3f", ends=".2f"),
-            Column(f"{name}_p", "p", ".2g", below=name),
-        ]
-    cells: list[dict[str, Cell]] = []
-    for row in rows:
-        cells.append({"metric": row.metric, "systems": row.correlation.systems})
-        for name, coefficient in zip(Correlation._fields[1:], row.correlation[1:], strict=True):
-            cells[-1] |= {name: coefficient.estimate, f"{name}_p": coefficient.p}
-    systems = rows[0].correlation.systems if rows else 0
+    for name in COEFFICIENTS:
+        columns.append(Column(name, f"{name.title()}\n{INTERVAL}", ".3f", ends=".2f"))
+        columns.append(Column(f"{name}_p", "p", ".2g", below=name))
     notes = [
         f"{systems} systems; more is better in every metric, error rates are taken negative",
         "intervals cover the choice of systems, not that of clips",
         *([f"no intervals below {FEWEST} systems"] if systems < FEWEST else []),
     ]
-    return Grid(f"Correlation with {ranks}", columns, cells, notes)
-
-
-SYSTEM = "system"
-FEWEST_SYSTEMS = 3
+    return Grid(f"Correlation with {ranks}", columns, records, notes)
 
 
 def read_ranks(file: Path, systems: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Read the ranks of systems, 1 for the best; equal ranks are allowed.
+    """Read column -> system -> rank, 1 for the best; equal ranks are allowed.
 
     Args:
         file: A `.csv`, `.tsv` or `.jsonl` table with the column `system` and one column of ranks or more: the first
             is what all others are correlated with, such as the ranks of people.
-
-    Returns:
-        Column -> system -> rank, for the systems of the table.
-
-    Raises:
-        SpeechIQError: A column is missing, a system is unknown or a duplicate, a rank is not a number above 0, all
-            ranks of a column are equal, or fewer than `FEWEST_SYSTEMS` systems have ranks.
     """
     rows = read_table(file)
     check_columns(rows[0], [SYSTEM], file)

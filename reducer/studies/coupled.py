@@ -17,11 +17,10 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.scores.draws import DRAWS, MEAN, POINTS, Clips, Draws, draw
 from speechiq.reducer.scores.remarks import explain_missing
-from speechiq.reducer.scores.scale import DEFAULT_RULE, LevelScale, Scale, calibrate, flat, score
+from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale, calibrate, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
-from speechiq.reducer.stats.estimate import DECIMALS, Difference
-from speechiq.reducer.stats.interval import Interval
-from speechiq.reducer.stats.permutation import permute
+from speechiq.reducer.stats.estimate import DECIMALS, Difference, Interval
+from speechiq.reducer.stats.paired import permute
 from speechiq.reducer.studies.comparison import SIQ, Comparison, Share
 
 TAIL_ALLOWANCE_OF_PAIR = 1.0
@@ -65,7 +64,10 @@ def compare(
     clips = Clips.of(pool)
     gaps = {level: clips.spread(level, raw[row_a] - raw[row_b]) for level, raw in pool.raw.items()}
     of_raw = [gap / len(pool.clips[level]) for level, gap in gaps.items()]
-    of_z = [gap * clips.spread(level, _per_z(scale.levels[level])) for level, gap in gaps.items()]
+    per_z = {
+        level: each.discrimination / (each.discrimination.sum() * each.std) for level, each in scale.levels.items()
+    }
+    of_z = [gap * clips.spread(level, per_z[level]) for level, gap in gaps.items()]
     units = {level: 1 / spread_of(raw) if raw_only else POINTS if scaled else 100.0 for level, raw in pool.raw.items()}
     shares = np.array(
         [units[level] * scale.levels[level].weight * part for level, part in zip(gaps, of_z, strict=True)]
@@ -136,11 +138,6 @@ def _intervals(drawn: Draws, own_draws: Draws | None, a: int, b: int) -> list[In
         return raw + [cloud.difference(a, b).interval for cloud in clouds]
     low, high = drawn.siq_cloud.interval
     return [*raw, *(cloud.interval for cloud in drawn.z_clouds.values()), Interval(low - MEAN, high - MEAN)]
-
-
-def _per_z(level_scale: LevelScale) -> np.ndarray:
-    """Return how much a clip's raw score changes Z (eqs. 4 and 5), shape (clips,)."""
-    return np.asarray(level_scale.discrimination / (level_scale.discrimination.sum() * level_scale.std))
 
 
 def _ends(interval: Interval) -> tuple[float, float]:

@@ -43,7 +43,6 @@ class GroupScores(NamedTuple):
     """Hold the scores of groups of items, for categories of one measure.
 
     Attributes:
-        field: The field of docs that names the groups.
         categories: The categories whose items the groups have.
         scoreboard: The scores, with groups in the place of categories.
         without: Number of items of the categories that have no group.
@@ -160,16 +159,7 @@ def count_ways(counts: Sequence[int]) -> int:
 
 
 def score_groups(scoreboard: Scoreboard, field: str) -> list[GroupScores]:
-    """Score the groups of items by a field, and compare each pair, for each measure by itself.
-
-    Args:
-        scoreboard: The scores of all items, with the number of draws.
-        field: One of `scoreboard.fields`.
-
-    Raises:
-        SpeechIQError: There is only one group, no group has two clusters, or two systems have an item in different
-            groups.
-    """
+    """Score the groups of items by a field, and compare each pair, for each measure; refuse a single group."""
     scores = []
     for categories, systems, without in split_groups(scoreboard.systems, field):
         board = rank_groups(scoreboard, systems)

@@ -13,11 +13,10 @@ from speechiq.reducer.runs.samples import SampleTable, join_columns, read_table
 from speechiq.reducer.runs.texts import can_pool, read_lengths
 from speechiq.reducer.scores import comparability
 from speechiq.reducer.scores.scoring import ScoringOptions
-from speechiq.reducer.stats.bootstrap import describe_samples, resample
-from speechiq.reducer.stats.clusters import number_clusters
+from speechiq.reducer.stats.bootstrap import describe_samples, number_clusters, resample
 from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw
 from speechiq.reducer.stats.estimate import Difference
-from speechiq.reducer.stats.permutation import permute
+from speechiq.reducer.stats.paired import permute
 from speechiq.reducer.studies.comparison import Comparison, Undefined, as_json
 from speechiq.reducer.studies.coupled import order_shares, spread_of
 from speechiq.reducer.studies.pair_comparison import PARTS, UNIT, Compared, describe_undefined, list_texts
@@ -34,7 +33,6 @@ def compare_metrics(pairs: Sequence[Pair], metrics: Sequence[str], options: Scor
     Intervals are percentiles of the draws.
 
     Args:
-        pairs: The two systems, once for each suite.
         metrics: Columns of the sample rows whose direction is known; those of questions are averaged by clip.
     """
     if not options.allow_mismatch:

@@ -7,7 +7,7 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import shorten
 from speechiq.reducer.runs.conditions import Mismatch, summarize
-from speechiq.reducer.runs.judge_name import name_judges
+from speechiq.reducer.runs.judged import name_judges
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.systems import Flags, System
 from speechiq.reducer.scores.comparability import complete, intersect
@@ -33,7 +33,6 @@ class Compared(NamedTuple):
     """Hold the comparison of two systems, ready to show and write.
 
     Attributes:
-        notes: Lines that are printed below the verdict.
         warnings: Possible mistakes of the user, one line each.
         unit: Unit of the clips' parts in the difference.
         texts: Tasks of A and of B whose rows have the texts to show.

@@ -1,5 +1,7 @@
 """Find the two systems to compare, by folder or file, or by a part of a name."""
 
+from __future__ import annotations
+
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -49,20 +51,19 @@ class Held(NamedTuple):
         """Return the names of all systems."""
         return sorted({system.name for systems in self.systems.values() for system in systems})
 
-    def by_suite(self, name: str) -> dict[str, System]:
-        """Return suite -> the system with a name, for the suites that it ran."""
-        return {suite: system for suite, systems in self.systems.items() for system in systems if system.name == name}
+    @property
+    def by_suite(self) -> dict[str, System]:
+        """Return suite -> its only system."""
+        return {suite: system for suite, (system,) in self.systems.items()}
+
+    def only(self, name: str) -> Held:
+        """Return the suites that the system with a name ran, with this system alone."""
+        own = {suite: [system for system in systems if system.name == name] for suite, systems in self.systems.items()}
+        return self._replace(systems={suite: systems for suite, systems in own.items() if systems})
 
 
-class Chosen(NamedTuple):
-    """Hold one of the two systems: the runs that have it, and suite -> the system."""
-
-    held: Held
-    by_suite: dict[str, System]
-
-
-def choose(place: str, named: Held | None, find: Callable[[Sequence[Path]], Held]) -> Chosen:
-    """Return the only system of a folder or file, or the only system of the runs `named` with `place` in its name."""
+def choose(place: str, named: Held | None, find: Callable[[Sequence[Path]], Held]) -> Held:
+    """Hold the only system of a folder or file, or the only system of the runs `named` with `place` in its name."""
     if exists(place):
         held = find([Path(place)])
         if len(held.names) > 1:
@@ -70,12 +71,12 @@ def choose(place: str, named: Held | None, find: Callable[[Sequence[Path]], Held
             raise SpeechIQError(
                 f"{place!r} has {count_of(len(held.names), 'system')} ({shown})", fix=f"name one: {ADVICE_NAME}"
             )
-        return Chosen(held, held.by_suite(held.names[0]))
+        return held
     if named is None:
         raise SpeechIQError(
             f"{place!r} is not a folder or file", fix=f"to find a system by name, give runs: {ADVICE_NAME}"
         )
-    return Chosen(named, named.by_suite(match_name(place, named.names)))
+    return named.only(match_name(place, named.names))
 
 
 def match_name(part: str, names: Sequence[str]) -> str:
@@ -91,7 +92,7 @@ def match_name(part: str, names: Sequence[str]) -> str:
 
 
 def pair_up(
-    chosen_a: Chosen, chosen_b: Chosen, named: Held | None, asked: Collection[str] | None, places: tuple[str, str]
+    chosen_a: Held, chosen_b: Held, named: Held | None, asked: Collection[str] | None, places: tuple[str, str]
 ) -> Iterator[Pair]:
     """Yield systems A and B for each suite that both ran; of several suites, those with a name in `asked`.
 
@@ -100,7 +101,7 @@ def pair_up(
         asked: Suites and categories that must agree; None means all.
         places: A and B as the user wrote them.
     """
-    shared = {suite: chosen_a.held.found.levels[suite] for suite in chosen_a.by_suite if suite in chosen_b.by_suite}
+    shared = {suite: chosen_a.found.levels[suite] for suite in chosen_a.by_suite if suite in chosen_b.by_suite}
     if not shared:
         raise SpeechIQError(
             f"A ran suite {', '.join(chosen_a.by_suite)} and B ran {', '.join(chosen_b.by_suite)}",

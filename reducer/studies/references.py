@@ -1,68 +1,178 @@
-"""Measure how much of a system's error rate comes from errors of the references, by sets with cleaned references."""
+"""Measure how much of a system's error rate comes from errors of the references, by sets with cleaned references.
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+Also count where systems write words of original references that were wrong: a sign that references were learned.
+A place is a stretch in which original and corrected reference differ. A system has the original's words there if its
+transcript is nearer to the corrected reference with these words than without them (Levenshtein distance over words).
+An honest recognizer writes them where it makes the error of the first transcriber; systems that are known to be clean
+show how often that is.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
+from rapidfuzz.distance import Levenshtein
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.suggestions import did_you_mean
+from speechiq.metrics.words.normalizer import DEFAULT, normalize
+from speechiq.reducer.runs import rows
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.stats.agreement import mean_difference
 from speechiq.reducer.stats.bootstrap import resample
 from speechiq.reducer.stats.coverage import caution_of_estimates
-from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
-from speechiq.reducer.studies.learned import LearnedErrors
+from speechiq.reducer.stats.proportion import share
 
+#: The words of a reference and of a transcript.
+Texts = tuple[list[str], list[str]]
 #: What the name of a set with cleaned references ends with; the rest is the name of the original set.
 CLEANED = "_cleaned"
 LEVEL = "remember"
-NONE_LEARNED: Mapping[tuple[str, str], LearnedErrors] = MappingProxyType({})
+#: (Set, system) -> a record of `count_learned`.
+Learned = Mapping[tuple[str, str], Mapping[str, Cell]]
 
 
-class ReferenceErrors(NamedTuple):
-    """Hold one system on one set, scored against the original and the cleaned references of the same clips.
+def count_learned(
+    systems: Iterable[System],
+    sets: Mapping[str, str],
+    level: str,
+    clean: Collection[str] = (),
+    *,
+    draws: int = 1000,
+) -> Learned:
+    """Return (set, system) -> how often it writes the original's words where references differ, if they do.
 
-    Attributes:
-        dataset: Name of the original set.
-        changed: On how many of them the score differs.
-        original, cleaned: Mean error rates against both references.
-        difference: The part of the error rate that comes from the references, with its interval over clips.
+    A record has the number of `places`, and the share of them where a system writes the original's words (`written`)
+    or the `corrected` words; elsewhere it writes neither. `above_clean` is `written` minus its mean over the clean
+    systems; None without them, and for themselves.
+
+    Args:
+        systems: With the tasks that they come from, whose texts are read.
+        sets: Set -> the same set with corrected references; clips are joined by their ids without the set.
+        clean: Names of systems that are known not to have learned the references.
     """
+    by_name = {system.name: system for system in systems}
+    for name in clean:
+        if name not in by_name:
+            fix = f"{did_you_mean(name, by_name)}choose from {', '.join(by_name)}"
+            raise SpeechIQError(f"--clean {name}", "no system of these runs has this name", fix)
+    texts = {name: _read_texts(system, level) for name, system in by_name.items()}
+    learned: dict[tuple[str, str], Mapping[str, Cell]] = {}
+    for original, cleaned in sets.items():
+        counts = {
+            name: _count(known[original], known[cleaned])
+            for name, known in texts.items()
+            if original in known and cleaned in known
+        }
+        usual = [counts[name] for name in clean if name in counts]
+        for name, places in counts.items():
+            shared = [clip for clip in places if all(clip in each for each in usual)]
+            if shared:
+                clips, clusters = [f"{original}/{clip}" for clip in shared], by_name[name].clusters
+                rows = np.array([[each[clip] for clip in shared] for each in (places, *usual)], dtype=float)
+                learned[original, name] = _measure(rows, clips, clusters, name in clean, draws)
+    return learned
 
-    dataset: str
-    system: str
-    clips: int
-    changed: int
-    original: float
-    cleaned: float
-    difference: Estimate
 
-    @property
-    def share(self) -> float:
-        """Return the difference as a share of the original error rate; NaN if that is 0."""
-        return self.difference.value / self.original if self.original else float("nan")
+def _count(original: Mapping[str, Texts], cleaned: Mapping[str, Texts]) -> dict[str, tuple[int, int, int]]:
+    """Return clip -> what `count_places` returns, for clips of both versions of a set with places."""
+    counts = {
+        clip: count_places(original[clip][0], cleaned[clip][0], original[clip][1])
+        for clip in sorted(original.keys() & cleaned.keys())
+    }
+    return {clip: places for clip, places in counts.items() if places[0]}
 
 
-def compare_references(systems: Iterable[System], draws: int = 1000, seed: int = 0) -> list[ReferenceErrors]:
+def _measure(
+    rows: np.ndarray, clips: Sequence[str], clusters: Mapping[str, str], is_clean: bool, draws: int
+) -> dict[str, Cell]:
+    """Return the record of one system.
+
+    `rows` are what `count_places` returns of the system, then of each clean one, shape (systems, clips, 3).
+    """
+    (places, written, right), above = rows[0].T, None
+    if len(rows) > 1 and not is_clean:
+        more = written - rows[1:, :, 1].mean(axis=0)
+
+        def rate(counts: np.ndarray) -> np.ndarray:
+            return np.asarray(counts @ more / (counts @ places))
+
+        above = resample(rate, clips, clusters, draws=draws).estimate
+        if not more.any():  # draws without any difference say nothing about the next clip
+            above = above._replace(low=math.nan, high=math.nan)
+    return {
+        "places": int(places.sum()),
+        "written": share(written, places, clips, clusters),
+        "corrected": float(right.sum() / places.sum()),
+        "above_clean": above,
+    }
+
+
+def count_places(original: Sequence[str], corrected: Sequence[str], transcript: Sequence[str]) -> tuple[int, int, int]:
+    """Return the number of places, and on how many of them a transcript has the original and the corrected words.
+
+    >>> count_places("it was in the hall".split(), "it was on the wall".split(), "it was in the wall".split())
+    (2, 1, 1)
+    """
+    whole = Levenshtein.distance(corrected, transcript)
+    places = [0, 0, 0]
+    for start, end, words in _list_places(original, corrected):
+        changed = Levenshtein.distance([*corrected[:start], *words, *corrected[end:]], transcript)
+        places[0] += 1
+        places[1] += changed < whole
+        places[2] += changed > whole
+    return places[0], places[1], places[2]
+
+
+def _list_places(original: Sequence[str], corrected: Sequence[str]) -> list[tuple[int, int, Sequence[str]]]:
+    """Return both ends of each place in the corrected reference, and the words of the original there."""
+    equal = [step for step in Levenshtein.opcodes(corrected, original) if step.tag == "equal"]
+    ends = [(step.src_start, step.src_end, step.dest_start, step.dest_end) for step in equal]
+    ends = [(0, 0, 0, 0), *ends, (len(corrected), 0, len(original), 0)]
+    return [
+        (here[1], after[0], original[here[3] : after[2]])
+        for here, after in pairwise(ends)
+        if here[1] < after[0] or here[3] < after[2]
+    ]
+
+
+def _read_texts(system: System, level: str) -> dict[str, dict[str, Texts]]:
+    """Return set -> clip without its set -> the words of the reference and of the transcript, normalized."""
+    texts: dict[str, dict[str, Texts]] = {}
+    for task in system.tasks:
+        for row in rows.read_texts(task.samples) if task.level == level else ():
+            kind = str(row.doc.normalizer or DEFAULT)
+            response = row.response if isinstance(row.response, str) else ""
+            reference, transcript = (normalize(str(text), kind).split() for text in (row.doc.text, response))
+            clip = str(row.doc.id)
+            texts.setdefault(task.dataset, {})[clip.partition("/")[2] or clip] = reference, transcript
+    return texts
+
+
+def compare_references(systems: Iterable[System], draws: int = 1000) -> list[dict[str, Any]]:
     """Compare the error rates of each system on original and cleaned references, at the level Remember.
 
-    Clips are joined by their ids without the name of the set, which both versions of a set share.
+    Clips are joined by their ids without the name of the set, which both versions of a set share. A record has the set
+    (`dataset`), the system, the number of `clips` and of those whose score is `changed`, the mean error rates against
+    both references, their `difference`, and that as a `share` of the original rate; NaN if that is 0.
     """
     systems = sorted(systems, key=lambda system: system.name)
-    rows = [row for system in systems for row in _compare(system, draws, seed)]
+    rows = [row for system in systems for row in _compare(system, draws)]
     if not rows:
         sets = sorted({name for system in systems for name in system.datasets.values()})
         raise SpeechIQError(
             f"no system ran a set and its cleaned version (sets: {', '.join(sets) or 'none'})",
             fix=f"run both, such as siq_voxpopuli_remember and siq_voxpopuli{CLEANED}_remember",
         )
-    return sorted(rows, key=lambda row: (row.dataset, row.cleaned))
+    return sorted(rows, key=lambda row: (row["dataset"], row["cleaned"]))
 
 
-def _compare(system: System, draws: int, seed: int) -> Iterator[ReferenceErrors]:
+def _compare(system: System, draws: int) -> Iterator[dict[str, Any]]:
     sets: dict[str, dict[str, float]] = {}
     for (clip, *_), score in system.scores.get(LEVEL, {}).items():
         sets.setdefault(system.datasets[clip], {})[clip.partition("/")[2] or clip] = -score
@@ -79,28 +189,22 @@ def _compare(system: System, draws: int, seed: int) -> Iterator[ReferenceErrors]
         names = {clip: f"{name}/{clip}" for clip in shared}
         clusters = {clip: system.clusters[key] for clip, key in names.items() if key in system.clusters}
         before, after = (np.array([sets[version][clip] for clip in shared]) for version in (name, cleaned))
-        yield ReferenceErrors(
-            dataset=name,
-            system=system.name,
-            clips=len(shared),
-            changed=int((before != after).sum()),
-            original=float(before.mean()),
-            cleaned=float(after.mean()),
-            difference=resample(
-                partial(mean_difference, before, after), shared, clusters, draws=draws, seed=seed
-            ).estimate,
-        )
+        original = float(before.mean())
+        difference = resample(partial(mean_difference, before, after), shared, clusters, draws=draws).estimate
+        yield {
+            "dataset": name,
+            "system": system.name,
+            "clips": len(shared),
+            "changed": int((before != after).sum()),
+            "original": original,
+            "cleaned": float(after.mean()),
+            "difference": difference,
+            "share": difference.value / original if original else math.nan,
+        }
 
 
-def as_grid(
-    rows: Sequence[ReferenceErrors], unit: str, learned: Mapping[tuple[str, str], LearnedErrors] = NONE_LEARNED
-) -> Grid:
-    """Return a grid with one row per set and system.
-
-    Args:
-        unit: Unit of the error rates, such as `WER %`.
-        learned: (set, system) -> how often it writes the original's words, as `count_learned` returns it.
-    """
+def as_grid(rows: Sequence[Mapping[str, Any]], unit: str, learned: Learned = MappingProxyType({})) -> Grid:
+    """Return a grid with one row per set and system; `learned` is as `count_learned` returns it."""
     columns = [
         Column("dataset", "Set"),
         Column("system", "System"),
@@ -112,8 +216,7 @@ def as_grid(
         Column("share", "Share\n%", ".1f", factor=100.0),
     ]
     notes = ["Difference: the part of the error rate that the references cause", "Share: of the original rate"]
-    notes += filter(None, [caution_of_estimates(row.difference for row in rows)])
-    cells: list[dict[str, Cell]] = [row._asdict() | {"share": row.share} for row in rows]
+    notes += filter(None, [caution_of_estimates(row["difference"] for row in rows)])
     if learned:
         columns += [
             Column("places", "Places", "d"),
@@ -121,13 +224,10 @@ def as_grid(
             Column("corrected", "Corrected words\n%", ".1f", factor=100),
         ]
         notes.append("Original's words: written where the references differ, the corrected words elsewhere or neither")
-    if any(each.above_clean for each in learned.values()):
+    if any(record["above_clean"] for record in learned.values()):
         columns.append(Column("above_clean", f"Above clean\n%\n{INTERVAL}", "+.1f", factor=100))
         notes.append(
             "Above clean: minus the mean of the systems of --clean; above 0 it is a sign of learned references"
         )
-    for cell, row in zip(cells, rows, strict=True):
-        if counts := learned.get((row.dataset, row.system)):
-            cell |= {"places": counts.places, "written": counts.original, "corrected": counts.corrected}
-            cell |= {"above_clean": counts.above_clean}
+    cells = [{**row, **learned.get((row["dataset"], row["system"]), {})} for row in rows]
     return Grid("Errors of the references", columns, cells, notes)

@@ -80,10 +80,6 @@ def plan(
         A record per score and pair, in the units that people read: a minus b in the pilot run (`difference`), its
         standard deviation over clips and intra-cluster correlation, the smallest difference that the clips show, and
         the needed numbers of clusters and clips if the difference is known.
-
-    Raises:
-        SpeechIQError: There are fewer than two systems, they cannot be compared, the pilot run is too small, or no
-            score varies between them.
     """
     norms = options.norms if has_scale else None
     kept, mismatches = intersect(_choose(systems, pair), options.allow_mismatch, norms)

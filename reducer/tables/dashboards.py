@@ -43,12 +43,6 @@ def write_harness(scoreboard: Scoreboard, folder: Path) -> list[Path]:
     Args:
         scoreboard: Without a bootstrap standard errors are `N/A`, as lm-eval writes it.
         folder: Made if needed; gets a folder per system, marked if a folder of that name has another system's results.
-
-    Returns:
-        The results files.
-
-    Raises:
-        SpeechIQError: A file cannot be written.
     """
     now = time.time()
     stamp = datetime.fromtimestamp(now).isoformat(timespec="microseconds").replace(":", "-")
@@ -69,10 +63,7 @@ def write_harness(scoreboard: Scoreboard, folder: Path) -> list[Path]:
 
 
 def as_harness(scoreboard: Scoreboard, j: int) -> dict[str, Any]:
-    """Return one system's results in the schema of lm-eval 0.4.13 (`lm_eval.result_schema.EvalResults`).
-
-    Args:
-        j: The system's place in the pool.
+    """Return the results of system number j in the schema of lm-eval 0.4.13 (`lm_eval.result_schema.EvalResults`).
 
     Returns:
         `results` has per category its column as lm-eval's own tasks have it (`wer,none` falls with ability), with a

@@ -20,12 +20,7 @@ NOT_AVERAGED = "similarities of two languages do not compare, so that they have 
 
 
 def list_grids(languages: Mapping[str, Mapping[str, str]], scored: Mapping[str, Scoreboard]) -> list[Grid]:
-    """Return the grids by language; none for runs in one language.
-
-    Args:
-        languages: Suite -> language -> the suite of that language, as `Found.languages`.
-        scored: Suite of a language -> its scores.
-    """
+    """Return the grids of scores by language (`Found.languages`); none for runs in one language."""
     grids = []
     for parts in languages.values():
         boards = {language: scored[part] for language, part in parts.items()}

@@ -1,13 +1,17 @@
-"""Publish results: print them, and write the files that the user names, each in the format of its ending."""
+"""Print results, and write the files that the user names, each in the format of its ending and with its origin."""
 
 import csv
 import io
 import json
+import shlex
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from speechiq.core.console import say
+from speechiq.core.console import printable, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.page import Page, check_folder, write_page
 from speechiq.core.files.plain import OWN_FILE, check_output, check_output_folder, is_folder, refuse_same, write_whole
@@ -16,9 +20,9 @@ from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.stats.estimate import plain
 from speechiq.reducer.stats.grid import Grid, flatten
 from speechiq.reducer.tables import markup
-from speechiq.reducer.tables.origin import as_columns, origin
 from speechiq.reducer.tables.terminal import choose_notes, open_console, print_grid, print_unbroken
 
+SCHEMA_VERSION = 1
 #: Format -> the ending of its files.
 ENDINGS = {"json": ".json", "csv": ".csv", "markdown": ".md", "latex": ".tex", "page": ".html", "labels": ".jsonl"}
 #: The format of a folder with results files of lm-eval.
@@ -37,11 +41,9 @@ class Publication(NamedTuple):
 
     Attributes:
         schema: Kind of its JSON file, such as `speechiq-scores`.
-        grids: Tables, in the order in which people read them.
         content: Content of the JSON file; records, arrays and estimates are converted.
         rows: Rows of the CSV file, flattened; None takes those of the first grid.
         lines: What is printed below the tables.
-        page: Makes the page, if there is one.
         write_folder: Writes results files of lm-eval into a folder, for commands with the format `HARNESS`.
     """
 
@@ -147,3 +149,54 @@ def _read_format(path: Path, formats: Collection[str]) -> str:
             + (", or name a folder, for results files of lm-eval" if HARNESS in formats else ""),
         )
     return endings[path.suffix.lower()]
+
+
+def origin(schema: str, runs: Iterable[Path], tasks: Sequence[TaskRun] = ()) -> dict[str, Any]:
+    """Return the keys that every JSON file of results has in addition to its results."""
+    return {
+        "schema": schema,
+        "schema_version": SCHEMA_VERSION,
+        "speechiq": version("speechiq"),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "runs": [printable(str(run)) for run in runs],
+        "command": command_line(),
+        "run_dates": run_dates(tasks),
+        "run_versions": run_versions(tasks),
+        "datasets": sorted({task.dataset for task in tasks}),
+    }
+
+
+def as_columns(about: Mapping[str, Any]) -> dict[str, str]:
+    """Return `origin` as cells of a CSV file, lists with semicolons between their parts.
+
+    >>> as_columns({"date": "2026-01-01", "runs": ["a", "b"], "run_versions": {"lm-eval": ["0.4.12", "0.4.13"]}})
+    {'date': '2026-01-01', 'runs': 'a; b', 'run_versions': 'lm-eval 0.4.12; lm-eval 0.4.13'}
+    """
+    return {name: _cell(value) for name, value in about.items()}
+
+
+def run_dates(tasks: Iterable[TaskRun]) -> list[str]:
+    """Return when the first and the last run began, UTC; empty without tasks."""
+    dates = [task.date for task in tasks]
+    ends = (min(dates), max(dates)) if dates else ()
+    return [datetime.fromtimestamp(date, UTC).isoformat(timespec="seconds") for date in ends]
+
+
+def run_versions(tasks: Iterable[TaskRun]) -> dict[str, list[str]]:
+    """Return package -> its versions in the runs, each once."""
+    found: dict[str, set[str]] = {}
+    for task in tasks:
+        for package, number in task.versions.items():
+            found.setdefault(package, set()).add(number)
+    return {package: sorted(found[package]) for package in sorted(found)}
+
+
+def command_line() -> str:
+    """Return the `siq` command that runs, as a user would type it."""
+    return printable(shlex.join(["siq", *sys.argv[1:]]))
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{package} {number}" for package, numbers in value.items() for number in numbers)
+    return "; ".join(map(str, value)) if isinstance(value, list) else str(value)

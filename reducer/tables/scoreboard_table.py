@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator
 from speechiq.core.console import count_of
 from speechiq.core.files.checksummed import shorten
 from speechiq.reducer.runs.conditions import ASPECTS, summarize
-from speechiq.reducer.runs.judge_name import name_judges
+from speechiq.reducer.runs.judged import name_judges
 from speechiq.reducer.runs.measure import Measure, others_than_usual
 from speechiq.reducer.scores.remarks import title
-from speechiq.reducer.scores.scale import Scale
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.coverage import caution_lines
@@ -38,7 +37,6 @@ def as_grid(scoreboard: Scoreboard, part: str = "", notes: Iterable[str] | None 
     """Return the scores of all systems over their 95 % intervals, or over Z if the suite is on a scale.
 
     Args:
-        scoreboard: The scores.
         part: The part of the suite, such as a data set, if the grid is about one.
         notes: Lines below the grid; None takes those of `caption`.
     """
@@ -124,12 +122,8 @@ def _row(scoreboard: Scoreboard, row: int) -> dict[str, Cell]:
     name = "\n".join([system.name + mark, *[f"{CONTROL}{system.control}"] * bool(system.control)])
     cells: dict[str, Cell] = {"system": name, **system.flags._asdict()}
     for column, category in scoreboard.columns.items():
-        sign = category.measure.sign
-        value = sign * float(scoreboard.means[column][row])
-        cells[column] = value
-        if bars and not scoreboard.has_siq:
-            low, high = sorted(sign * float(end[row]) for end in bars.intervals[column])
-            cells[column] = Estimate(value, low, high)
+        estimate = scoreboard.estimate(column, row)
+        cells[column] = estimate.value if scoreboard.has_siq else estimate
         holder = scoreboard.holder(column, row)
         if category.measure.may_be_undefined and (undefined := holder.count_undefined(column)):
             cells[f"{column}_undefined"] = f"{undefined} of {len(holder.scores[column])} {category.undefined_word}"
@@ -150,15 +144,17 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
     yield from _join_names(_judge_lines(scoreboard))
     yield from scoreboard.remarks.readings()
     if scale:
-        yield systems + _name_weights(scale) * scoreboard.has_siq
+        weights = ", ".join(f"{level.title()} {of.weight:.3f}" for level, of in scale.levels.items())
+        yield systems + f"; level weights ({scale.rule}): {weights}" * scoreboard.has_siq
     else:
         yield from _join_names(_measure_lines(scoreboard))
         yield f"suite {scoreboard.suite}: {systems}"
     if scoreboard.mismatches:
         yield Important(f"{MISMATCH} not asked the same, scored on shared items: {summarize(scoreboard.mismatches)}")
-    if scale:
-        yield from _name_excluded(scoreboard)
-    else:
+    if scoreboard.excluded:
+        which = shorten(scoreboard.excluded_set or "")
+        yield f"left out of Apply: {count_of(scoreboard.excluded, 'question')} of the unanswerable set {which}".rstrip()
+    if not scale:
         apart = not any(category.aggregate for category in levels.values())
         yield ORDER + APART * apart if len(levels) > 1 else "in the order of rank"
     yield from scoreboard.remarks.lines(levels)
@@ -179,11 +175,6 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
     yield from _flag_lines(scoreboard)
 
 
-def _name_weights(scale: Scale) -> str:
-    weights = ", ".join(f"{level.title()} {of.weight:.3f}" for level, of in scale.levels.items())
-    return f"; level weights ({scale.rule}): {weights}"
-
-
 def _name_norms(scoreboard: Scoreboard) -> Iterator[str]:
     if norms := scoreboard.norms:
         differ = {mismatch.aspect for mismatch in scoreboard.mismatches}
@@ -191,12 +182,6 @@ def _name_norms(scoreboard: Scoreboard) -> Iterator[str]:
         shown = "; ".join(f"{', '.join(aspects)} {word}" for word, aspects in parts.items() if aspects)
         systems = count_of(len(norms.systems), "system")
         yield Important(f"norms: {norms.title} of {systems}: {shown}")
-
-
-def _name_excluded(scoreboard: Scoreboard) -> Iterator[str]:
-    if scoreboard.excluded:
-        which = shorten(scoreboard.excluded_set or "")
-        yield f"left out of Apply: {count_of(scoreboard.excluded, 'question')} of the unanswerable set {which}".rstrip()
 
 
 def _flag_lines(scoreboard: Scoreboard) -> Iterator[str]:

@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.scores.by_dataset import MACRO, macro_average, macro_caption, rank_by_dataset
 from speechiq.reducer.scores.levels import is_siq
-from speechiq.reducer.scores.ranking import rank
+from speechiq.reducer.scores.ranking import MACRO, macro_average, macro_caption, rank, rank_by_dataset
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.stats.grid import Grid
@@ -23,7 +22,6 @@ class SuiteScores(NamedTuple):
     """Hold the scores of one suite.
 
     Attributes:
-        scoreboard: The scores of all items.
         by_dataset: Data set -> the scores on that set alone.
         macro: The mean over data sets; None without them, and if no category has several.
         by_group: Field -> the scores of the items of each group by it, for each measure.

@@ -33,15 +33,10 @@ def open_console() -> Console:
 
 
 def print_grid(grid: Grid, console: Console | None = None, explain: bool = True) -> None:
-    """Print a grid and its notes.
+    """Print a grid and its notes: all if `explain`, else at most `MOST_NOTES`.
 
     A grid that is too wide is printed as several tables, with numbers in brackets instead of the texts that name a
     row; these follow, one row per line. Notes break between words only.
-
-    Args:
-        grid: What is printed.
-        console: Where; None takes a new one.
-        explain: Whether all notes are printed, or at most `MOST_NOTES`.
     """
     console = console or open_console()
     grid = _without_common_stages(grid)

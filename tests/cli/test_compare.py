@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.texts import differing, read_texts
-from speechiq.reducer.scores.siq_systems import read_systems
+from speechiq.reducer.scores.suites import read_systems
 from tests.reducer.conftest import frozen_set, levels, write_run
 
 REFERENCE = "We sail at nine, Captain."

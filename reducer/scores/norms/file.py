@@ -28,11 +28,7 @@ def write(norms: Norms, path: Path) -> None:
 
 
 def read(place: str | Path) -> Norms:
-    """Read norms from a file, or those that come with the package by their name (`SHIPPED`).
-
-    Raises:
-        SpeechIQError: The file does not exist, or `write` did not write it like this.
-    """
+    """Read norms from a file, or those that come with the package by their name (`SHIPPED`)."""
     path = _find_shipped(str(place)) or Path(place)
     if not exists(path):
         raise SpeechIQError(

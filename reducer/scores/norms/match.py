@@ -17,9 +17,6 @@ def compare(norms: Norms, systems: Sequence[System]) -> list[Mismatch]:
 
     Systems are scored on the items that all of them share with the norms. A system that loses items because another
     system misses them has a mismatch as well.
-
-    Raises:
-        SpeechIQError: A system misses a level, or is scored by another column than the norms.
     """
     refuse_missing(systems)
     _refuse_other_measures(norms, systems)

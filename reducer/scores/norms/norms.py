@@ -31,7 +31,6 @@ class Member(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Hold one system of the population.
 
     Attributes:
-        system: Its name.
         date: Day of its newest run, UTC; None if it was not recorded.
         sha256: Digest of its raw scores, level -> item -> score; None if it was not recorded.
     """
@@ -46,10 +45,7 @@ class LevelNorms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         metric: The column of a sample row that has the score.
-        mean: Mean of X_j over the pool's systems (eq. 5).
-        std: Standard deviation of X_j over the pool's systems, above 0.
-        spread: Standard deviation of all raw scores of the pool's systems, which eq. 6 divides by, above 0.
-        weight: The level's share of the SIQ (eq. 6); the shares sum to 1.
+        mean, std, spread, weight: As in `scale.LevelScale`.
         tasks: The conditions of each of the level's tasks (`conditions.read_conditions`).
         clips: Clip -> V_i of eq. 3, sorted by clip.
         questions: Clip -> ids of its questions, sorted; empty at a level without questions.
@@ -76,7 +72,6 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """Hold a pool of systems that is stored as a scale.
 
     Attributes:
-        name: Name of the norms.
         edition: Number from 1 of frozen norms (`freeze`); None for a draft.
         example: Whether the population is too small for a reference and only shows how norms work.
         date: Day on which they were frozen, UTC; None for a draft.
@@ -131,11 +126,7 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         return self.scale_of({level: sorted(level_norms.clips) for level, level_norms in self.levels.items()})
 
     def scale_of(self, clips: Mapping[str, Iterable[str]]) -> Scale:
-        """Return the scale for some of the norms' clips: level -> clips, in the order of the pool to score.
-
-        Raises:
-            SpeechIQError: On some level, no clip separates systems.
-        """
+        """Return the scale for some of the norms' clips: level -> clips, in the order of the pool to score."""
         levels = {}
         for level, names in clips.items():
             stored = self.levels[level]
@@ -151,12 +142,7 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
 
 def build(systems: Iterable[System], name: str, rule: str = DEFAULT_RULE) -> Norms:
-    """Build norms from a pool of systems, with a rule of level weights as for `scale.share_out`.
-
-    Raises:
-        SpeechIQError: A name that does not print, systems with different items or conditions, or a pool that sets no
-            scale.
-    """
+    """Build norms from a pool of systems, with a rule of level weights as for `scale.share_out`."""
     if not (name.strip() and name.isprintable()):
         raise SpeechIQError(f"norms need a printable name, not {name!r}", fix="give the file another name")
     systems = list(systems)
@@ -187,12 +173,8 @@ def freeze(norms: Norms, label: str, *, example: bool = False) -> Norms:
     """Return norms with a name and an edition, which no later norms may have.
 
     Args:
-        norms: Norms of `build`.
         label: Name and edition, `NAME@NUMBER`.
         example: Whether the norms are only an example; else they need `FEWEST_FROZEN` systems.
-
-    Raises:
-        SpeechIQError: The label has another form, the norms are frozen already, or their population is too small.
     """
     name, _, edition = label.rpartition("@")
     if not (PLAIN.fullmatch(name) and EDITION.fullmatch(edition)):

@@ -10,12 +10,10 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.judge.rubric import Rubric
 from speechiq.reducer.runs.judged import JudgedRow
-from speechiq.reducer.stats.agreement import compare_raters
-from speechiq.reducer.stats.corrected import correct
+from speechiq.reducer.stats.agreement import compare_raters, correct
 from speechiq.reducer.stats.grid import INTERVAL, Column, Grid
 from speechiq.reducer.studies import agreement
-from speechiq.reducer.studies.judges.human_scores import HumanScores
-from speechiq.reducer.studies.judges.settings import JudgeSettings
+from speechiq.reducer.studies.judges.human_scores import HumanScores, JudgeSettings
 
 #: The fewest scored answers from which agreement is computed.
 FEWEST = 10
@@ -54,7 +52,7 @@ class Checked(NamedTuple):
 
 
 def check(
-    answers: Sequence[JudgedRow], scores: HumanScores, settings: JudgeSettings, *, draws: int = 1000, seed: int = 0
+    answers: Sequence[JudgedRow], scores: HumanScores, settings: JudgeSettings, *, draws: int = 1000
 ) -> list[Checked]:
     """Compare the judge with persons, for each rubric with enough scores.
 
@@ -75,9 +73,7 @@ def check(
             fix=f"score at least {FEWEST}, better 30 or more",
         )
     return [
-        _check_rubric(rubrics[key], means, scores, settings, draws, seed)
-        for key, count in counts.items()
-        if count >= FEWEST
+        _check_rubric(rubrics[key], means, scores, settings, draws) for key, count in counts.items() if count >= FEWEST
     ]
 
 
@@ -91,14 +87,13 @@ def _check_rubric(
     scores: HumanScores,
     settings: JudgeSettings,
     draws: int,
-    seed: int,
 ) -> Checked:
     rubric = settings.rubric_of(answers[0].task)
     judged = [answer for answer in answers if not math.isnan(answer.stored.points)]
     groups, left_out = [], []
     for (system, category), members in _group(judged).items():
         if _count_scored(members, means) >= FEWEST:
-            groups.append({"system": system, "category": category} | _compare(members, means, rubric, draws, seed))
+            groups.append({"system": system, "category": category} | _compare(members, means, rubric, draws))
         else:
             left_out.append(" ".join(filter(None, (system, category))))
     points = [(means[answer.id], answer.stored.points) for answer in judged if answer.id in means]
@@ -111,7 +106,6 @@ def _check_rubric(
         clusters,
         fewest=FEWEST,
         draws=draws,
-        seed=seed,
     )
     return Checked(rubric, groups, left_out, grades, confusion, len(answers) - len(judged), persons)
 
@@ -132,19 +126,15 @@ def _group(answers: Sequence[JudgedRow]) -> dict[tuple[str, str], list[JudgedRow
     return dict(sorted(groups.items()))
 
 
-def _compare(
-    answers: Sequence[JudgedRow], means: Mapping[str, float], rubric: Rubric, draws: int, seed: int
-) -> dict[str, Any]:
+def _compare(answers: Sequence[JudgedRow], means: Mapping[str, float], rubric: Rubric, draws: int) -> dict[str, Any]:
     judge = np.array([answer.stored.points for answer in answers])
     person = np.array([means.get(answer.id, math.nan) for answer in answers])
     clips = np.array([answer.item[0] for answer in answers])
     scored, clusters = ~np.isnan(person), _name_clusters(answers)
-    numbers = compare_raters(
-        judge[scored], person[scored], clips[scored].tolist(), clusters, draws=draws, seed=seed
-    )._asdict()
+    numbers = compare_raters(judge[scored], person[scored], clips[scored].tolist(), clusters, draws=draws)._asdict()
     corrected = correct(judge, person, clips.tolist(), rubric.scale, clusters)
-    counts = {"answers": corrected.answers, "scored": corrected.mean.n}
-    return counts | numbers | {"judge": corrected.judge, "corrected": corrected.mean}
+    counts = {"answers": len(judge), "scored": corrected.n}
+    return counts | numbers | {"judge": float(judge.mean()), "corrected": corrected}
 
 
 def _confuse(points: np.ndarray) -> tuple[list[int], np.ndarray]:

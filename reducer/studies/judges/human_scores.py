@@ -1,4 +1,4 @@
-"""Choose the judged answers that persons score on the page of `siq judge check`, and read their scores.
+"""Choose the judged answers that persons score on the page of `siq judge check`, and read scores and rubrics.
 
 A line of such a file is one answer: `{"id": of the answer, "score": on the scale of the rubric, "person": name,
 "note": text, "judge": name, "judging": digest of its settings, "rubric": name, "rubric_sha256": ...}`.
@@ -6,20 +6,66 @@ A line of such a file is one answer: `{"id": of the answer, "score": on the scal
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.checksummed import content_sha256, shorten
 from speechiq.core.files.json_lines import read_objects
+from speechiq.metrics.judge.rubric import Rubric, read_rubric
 from speechiq.reducer.runs.judged import JudgedRow
-from speechiq.reducer.studies.judges.settings import JudgeSettings
+from speechiq.reducer.runs.results_file import TaskRun
 
+#: Keys of metadata on which a judge's scores depend, in addition to those of the rubric.
+KEYS = ("judge", "judge_by", "judge_draws", "judge_seed", "judge_identity")
 FIX = "correct the line, or export the scores from the page again"
-
 #: Person -> id of an answer -> score on the scale of the rubric.
 HumanScores = dict[str, dict[str, float]]
+
+
+class JudgeSettings(NamedTuple):
+    """Hold the judge (`ENGINE:MODEL` or `exact_match`), a short digest of its settings, and the rubric of each task."""
+
+    name: str
+    sha256: str
+    rubrics: dict[tuple[str, str], Rubric]
+
+    def rubric_of(self, task: TaskRun) -> Rubric:
+        """Return the rubric of a task."""
+        return self.rubrics[task.results, task.task]
+
+
+def read_settings(tasks: Sequence[TaskRun]) -> JudgeSettings:
+    """Return the judge of some tasks, which is the same for all of them, and the rubric of each."""
+    first = tasks[0]
+    settings = {key: first.metadata.get(key) for key in KEYS}
+    for task in tasks:
+        for key, value in settings.items():
+            if task.metadata.get(key) != value:
+                raise SpeechIQError(
+                    f"{task.results!r}, task {task.task!r}",
+                    f"{key} is {task.metadata.get(key)!r:.80}, but {value!r:.80} in {first.results!r}",
+                    "give runs of one judge, or judge all of them again with `siq judge run RUNS --judge ...`",
+                )
+    rubrics = {(task.results, task.task): _read_rubric(task) for task in tasks}
+    return JudgeSettings(printable(str(first.metadata["judge"])), shorten(content_sha256(settings)), rubrics)
+
+
+def _read_rubric(task: TaskRun) -> Rubric:
+    name = task.metadata.get("judge_rubric")
+    rubric = read_rubric(str(name))
+    recorded = task.metadata.get("judge_rubric_sha256")
+    if recorded not in (None, rubric.sha256):
+        raise SpeechIQError(
+            f"{task.results!r}, task {task.task!r}",
+            f"judge_rubric {printable(str(name))!r} has another content now "
+            f"(sha256 {shorten(rubric.sha256)}) than in the run ({shorten(str(recorded))})",
+            "restore the file, or judge the run again",
+        )
+    return rubric
 
 
 class _Line(msgspec.Struct):
@@ -58,13 +104,8 @@ def read_human_scores(
     """Return the scores of each person, of whom one without a name is named after the file.
 
     Args:
-        files: Files of the page, one or more for each person.
         answers: Id -> answer, for all judged answers of the runs.
         allow_mismatch: Whether the scores may come from a page about another judge of the same answers.
-
-    Raises:
-        SpeechIQError: A line has another form, or is of other runs, of another judge or rubric, a duplicate or outside
-            the scale; or a file has no line.
     """
     by_person: HumanScores = {}
     for file in files:

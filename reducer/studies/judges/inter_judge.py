@@ -2,22 +2,21 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.judge_name import KEYS, name_judges
-from speechiq.reducer.runs.judged import Judged
+from speechiq.reducer.runs.judged import JUDGE_KEYS, Judged, name_judges
 from speechiq.reducer.runs.rows import show_item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.suites import Found
-from speechiq.reducer.stats.agreement import Agreement, compare_raters
+from speechiq.reducer.stats.agreement import compare_raters
 from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.coverage import name_units
 from speechiq.reducer.stats.grid import Column, Grid
-from speechiq.reducer.studies import agreement
+from speechiq.reducer.studies.agreement import as_grid as agreement_grid
 
 ALL = "all systems"
 FIX = "judge the stored answers of one run again: `siq judge run RUNS --judge ENGINE:MODEL`"
@@ -30,59 +29,26 @@ MEANINGS = (
 )
 
 
-class InterJudgeAgreement(NamedTuple):
-    """Hold the agreement of judges A and B on the answers of one system, or of all (`ALL`).
-
-    Scores are shares of the scale, 0 to 1, since the judges may have different rubrics.
-
-    Attributes:
-        judge_a, judge_b: The judges in words.
-        answers: Number of answers that both have judged; means and agreement are over these.
-        unjudged_a, unjudged_b: Number of answers without a score of A and of B.
-        ordinal: Whether alpha is that of the ordinal scale, as for whole grades; else of the interval scale.
-    """
-
-    suite: str
-    category: str
-    system: str
-    judge_a: str
-    judge_b: str
-    answers: int
-    unjudged_a: int
-    unjudged_b: int
-    mean_a: float
-    mean_b: float
-    ordinal: bool
-    agreement: Agreement
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """Return everything by name."""
-        fields = self._asdict() | self.agreement._asdict()
-        return {name: value for name, value in fields.items() if name != "agreement"}
-
-
 #: The clip of an answer, and what A and what B made of the answer.
 Pair = tuple[str, Judged, Judged]
 
 
-def compare(
-    runs_a: Found, runs_b: Found, *, draws: int, seed: int = 0, allow_mismatch: bool = False
-) -> list[InterJudgeAgreement]:
+def compare(runs_a: Found, runs_b: Found, *, draws: int, allow_mismatch: bool = False) -> list[dict[str, Any]]:
     """Return the agreement of two judges of the same answers: for each suite and category of all systems, then of each.
 
-    Answers that differ between the runs are left out if `allow_mismatch`, else refused.
+    A record has the number of `answers` that both have judged, over which means and agreement are, and of those without
+    a score of A and of B. Scores are shares of the scale, 0 to 1, since the judges may have different rubrics. Alpha is
+    that of the `ordinal` scale for whole grades, else of the interval scale.
 
-    Raises:
-        SpeechIQError: The runs share no judged answers, have one judge, or have different answers.
+    Answers that differ between the runs are left out if `allow_mismatch`, else refused.
     """
-    agreements: list[InterJudgeAgreement] = []
+    agreements: list[dict[str, Any]] = []
     for suite in runs_a.levels:
         if suite in runs_b.levels:
             side_a, side_b = ({system.name: system for system in runs.read(suite)} for runs in (runs_a, runs_b))
             for name, category in runs_a.levels[suite].items():
                 if category.judged and name in runs_b.levels[suite]:
-                    agreements += _compare_category(suite, name, side_a, side_b, draws, seed, allow_mismatch)
+                    agreements += _compare_category(suite, name, side_a, side_b, draws, allow_mismatch)
     if not agreements:
         suites = " and ".join(", ".join(runs.levels) for runs in (runs_a, runs_b))
         raise SpeechIQError(f"no answer has a score of both judges (suites {suites})", fix=FIX)
@@ -95,16 +61,15 @@ def _compare_category(
     side_a: Mapping[str, System],
     side_b: Mapping[str, System],
     draws: int,
-    seed: int,
     allow_mismatch: bool,
-) -> Iterator[InterJudgeAgreement]:
+) -> Iterator[dict[str, Any]]:
     sides = side_a, side_b
     shared = [name for name in side_a if all(name in side and category in side[name].scores for side in sides)]
     if not shared:
         return
     tasks = [[task for name in shared for task in side[name].tasks if task.level == category] for side in sides]
     judges = [name_judges(side) for side in tasks]
-    settings = [{tuple(repr(task.metadata.get(key)) for key in KEYS) for task in side} for side in tasks]
+    settings = [{tuple(repr(task.metadata.get(key)) for key in JUDGE_KEYS) for task in side} for side in tasks]
     if settings[0] & settings[1]:
         raise SpeechIQError(f"category {category}", f"both sides were {judges[0]} with equal settings", FIX)
     groups = {name: _pair(side_a[name], side_b[name], category, allow_mismatch) for name in shared}
@@ -119,18 +84,22 @@ def _compare_category(
         scores_a, scores_b = np.array([a.judge for _, a, _ in rated]), np.array([b.judge for _, _, b in rated])
         points = np.array([judged.points for _, *both in rated for judged in both])
         ordinal = bool((points == np.round(points)).all())
-        yield InterJudgeAgreement(
-            suite, category, name, judges[0], judges[1],
-            answers=len(rated),
-            unjudged_a=sum(a.unjudged for _, a, _ in pairs),
-            unjudged_b=sum(b.unjudged for _, _, b in pairs),
-            mean_a=float(scores_a.mean()),
-            mean_b=float(scores_b.mean()),
-            ordinal=ordinal,
-            agreement=compare_raters(
-                scores_a, scores_b, [clip for clip, *_ in rated], clusters, ordinal=ordinal, draws=draws, seed=seed
-            ),
-        )  # fmt: skip
+        clips = [clip for clip, *_ in rated]
+        agreement = compare_raters(scores_a, scores_b, clips, clusters, ordinal=ordinal, draws=draws)
+        yield {
+            "suite": suite,
+            "category": category,
+            "system": name,
+            "judge_a": judges[0],
+            "judge_b": judges[1],
+            "answers": len(rated),
+            "unjudged_a": sum(a.unjudged for _, a, _ in pairs),
+            "unjudged_b": sum(b.unjudged for _, _, b in pairs),
+            "mean_a": float(scores_a.mean()),
+            "mean_b": float(scores_b.mean()),
+            "ordinal": ordinal,
+            **agreement._asdict(),
+        }
 
 
 def _pair(system_a: System, system_b: System, category: str, allow_mismatch: bool) -> list[Pair]:
@@ -147,8 +116,8 @@ def _pair(system_a: System, system_b: System, category: str, allow_mismatch: boo
     return [(item[0], a[item], b[item]) for item in shared if item not in differing]
 
 
-def as_grid(agreements: Sequence[InterJudgeAgreement], draws: int, seed: int) -> Grid:
-    """Return a grid with a row per category and system; draws and seed are those of the intervals."""
+def as_grid(agreements: Sequence[Mapping[str, Any]], draws: int) -> Grid:
+    """Return a grid with a row per category and system; `draws` are those of the intervals."""
     names = [
         Column("title", "Category"),
         Column("system", "System"),
@@ -158,13 +127,13 @@ def as_grid(agreements: Sequence[InterJudgeAgreement], draws: int, seed: int) ->
         Column("unjudged_a", "Unjudged\nA", "d"),
         Column("unjudged_b", "B", "d", below="unjudged_a"),
     ]
-    judges = {(title(row.category), row.judge_a, row.judge_b, row.ordinal) for row in agreements}
+    judges = {(title(row["category"]), row["judge_a"], row["judge_b"], row["ordinal"]) for row in agreements}
     notes = [
         f"{category}: A {a}; B {b}; alpha for the {'ordinal' if ordinal else 'interval'} scale"
         for category, a, b, ordinal in sorted(judges)
     ]
-    units = name_units(row.agreement.bias for row in agreements)
-    bars = [describe_samples(draws, seed, units)] if draws else []
-    rows = [row.record | {"title": title(row.category), "bias": row.agreement.bias.map(100.0)} for row in agreements]
+    units = name_units(row["bias"] for row in agreements)
+    bars = [describe_samples(draws, 0, units)] if draws else []
+    rows = [{**row, "title": title(row["category"]), "bias": row["bias"].map(100.0)} for row in agreements]
     statistics = ("bias", "kappa", "alpha", "spearman", "equal")
-    return agreement.as_grid("Inter-judge agreement", rows, statistics, [*notes, *MEANINGS, *bars], names)
+    return agreement_grid("Inter-judge agreement", rows, statistics, [*notes, *MEANINGS, *bars], names)

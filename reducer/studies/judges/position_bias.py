@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from speechiq.reducer.stats.clusters import NO_CLUSTERS
+from speechiq.reducer.stats.bootstrap import NO_CLUSTERS
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.proportion import share
 
@@ -20,7 +20,6 @@ class PositionBias(NamedTuple):
     """Hold the influence of the order on a judge's verdicts.
 
     Attributes:
-        pairs: Number of pairs.
         unjudged: Share of draws without a verdict in one of the orders; they do not count further.
         changed: Share of draws whose verdict changes with the order.
         reversed: Share of draws in which another answer wins in the other order.

@@ -8,13 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from speechiq.metrics.columns import mean
-from speechiq.reducer.runs.judge_name import name_judges
-from speechiq.reducer.runs.judged import Judged
+from speechiq.reducer.runs.judged import Judged, name_judges
 from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats import agreement
-from speechiq.reducer.stats.bootstrap import Statistic, resample
-from speechiq.reducer.stats.clusters import NO_CLUSTERS
+from speechiq.reducer.stats.bootstrap import NO_CLUSTERS, Statistic, resample
 from speechiq.reducer.stats.estimate import UNDEFINED, Estimate
 
 #: Name of the reliability over all categories.
@@ -56,9 +54,7 @@ def measure(
 ) -> Reliability:
     """Return the reliability of a judge on some answers, with intervals from draws of clips, or of their clusters.
 
-    0 draws leave intervals out.
-
-    Empty answers are not sent to a judge: agreement and correlations leave them out.
+    0 draws leave intervals out. Empty answers are not sent to a judge: agreement and correlations leave them out.
     """
     rated = {item: answer for item, answer in judged.items() if not answer.empty}
     answers, clips = list(rated.values()), [item[0] for item in rated]

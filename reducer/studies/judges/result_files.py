@@ -37,7 +37,6 @@ class Target(NamedTuple):
 
     Attributes:
         source: Results file of the run that was judged.
-        content: Content of `source`.
         origin: What the new one was made from and by which judge; an existing file with the same may be replaced.
     """
 
@@ -55,12 +54,8 @@ def choose_targets(
 
     A folder `runs` is written to `runs-judged-by-JUDGE` beside it, or to `output`, with the same folders inside; of
     several `runs`, each has a folder inside `output`.
-
-    Raises:
-        SpeechIQError: A file exists and was not made from the same run by the same judge (unless `force`), two runs
-            have one target, or nothing can be written there.
     """
-    roots = list(dict.fromkeys(_root(run) for run in runs))
+    roots = list(dict.fromkeys(run.parent if is_file(run) else run for run in map(Path.absolute, runs)))
     by_results: dict[str, list[JudgingPlan]] = {}
     for plan in plans:
         by_results.setdefault(plan.task.results, []).append(plan)
@@ -97,11 +92,6 @@ def write_run(target: Target, tasks: Sequence[Rejudged]) -> bool:
     text = json.dumps(_results(target, tasks), indent=2, ensure_ascii=False)
     write_whole(target.path, text.encode(errors="backslashreplace"), ADVICE)
     return True
-
-
-def _root(run: Path) -> Path:
-    run = run.absolute()
-    return run.parent if is_file(run) else run
 
 
 def _target(folder: Path, path: Path, source: Path, plans: Sequence[JudgingPlan], force: bool) -> Target:

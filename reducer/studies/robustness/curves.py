@@ -56,7 +56,6 @@ class Curve(NamedTuple):
     """Hold the scores of one system over the strengths of one series.
 
     Attributes:
-        direction: Whether a higher or a lower score is better.
         points: From clean audio to the severest condition.
         slope: Change of the score per `per` units of the strength, by least squares over the strengths; NaN with fewer
             than two.
@@ -98,13 +97,10 @@ class Crossing(NamedTuple):
 def measure(
     pool: ScoreMatrix, runs: Sequence[SeriesRun], suite: str, draws: int, seed: int, scale: Scale | None
 ) -> tuple[list[Measured], str]:
-    """Return the scores of all runs in each category of a suite, and in SIQ if there is a scale.
+    """Return the scores of all runs in each category of a suite, and in SIQ or else the reason why it is missing.
 
     The pool has the runs clip by clip, in their order. Without a scale of norms on its clips, the clean runs are the
     reference population. 0 draws leave the intervals out.
-
-    Returns:
-        (the measures, the reason for a missing SIQ or an empty text).
     """
     levels = [_measure_level(pool, level, draws, seed) for level in pool.raw]
     if not is_siq(suite):

@@ -9,8 +9,7 @@ import numpy as np
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.samples import SampleTable, join_columns
-from speechiq.reducer.studies.validity.tables import Tables
-from speechiq.reducer.studies.validity.units import RIGHT, Key, answers, clip_of
+from speechiq.reducer.studies.validity.units import RIGHT, Key, Tables, answers, clip_of
 
 BY = "answers"
 ERRORS = "wer"

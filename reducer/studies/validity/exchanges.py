@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.texts import read_written
-from speechiq.reducer.stats.clusters import NO_CLUSTERS
+from speechiq.reducer.stats.bootstrap import NO_CLUSTERS
 from speechiq.reducer.stats.coverage import caution_of_estimates
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.studies.judges import position_bias
 from speechiq.reducer.studies.validity.answer_key import Success, find_gold
-from speechiq.reducer.studies.validity.tables import Tables
-from speechiq.reducer.studies.validity.units import Key, answers
+from speechiq.reducer.studies.validity.units import Key, Tables, answers
 
 if TYPE_CHECKING:
     from speechiq.metrics.judge.judging import PairJudgment
@@ -30,17 +29,13 @@ class Exchange(NamedTuple):
 
     Attributes:
         question: What was asked; for an assistant, the query itself.
-        reference: The reference of the clip.
-        transcript: The system's transcript; empty if the runs do not have it.
         right: The right answer; empty if there is none.
         from_reference: The answer of the same language model to the reference.
-        from_transcript: The answer to the transcript.
     """
 
     key: Key
     question: str
     reference: str
-    transcript: str
     right: str
     from_reference: str
     from_transcript: str
@@ -71,7 +66,6 @@ def read_exchanges(tables: Tables) -> list[Exchange]:
     written = read_written(task for task in answering if OPTION not in task.signs)
     free = {(system, item[0]) for system, item in written}
     written |= {key: answer for key, answer in chosen.items() if (key[0], key[1][0]) not in free}
-    transcripts = read_written(task for task in tables.tasks if not answers(task))
     exchanges = []
     for key, answer in sorted(written.items()):
         system, item = key
@@ -82,9 +76,7 @@ def read_exchanges(tables: Tables) -> list[Exchange]:
                 f"{gold[system]!r} did not answer {'/'.join(item)}, which {system!r} did",
                 fix="run both on the same tasks with the same --limit",
             )
-        spoken = transcripts.get((system, item[:1]))
-        transcript = spoken.text if spoken else ""
-        texts = (answer.question, answer.reference, transcript, answer.right, from_reference.text, answer.text)
+        texts = (answer.question, answer.reference, answer.right, from_reference.text, answer.text)
         exchanges.append(Exchange(key, *texts))
     return exchanges
 

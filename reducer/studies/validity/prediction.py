@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import permutations
+from collections.abc import Collection, Sequence
+from itertools import combinations, permutations
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.labels import refuse_alike
+from speechiq.reducer.runs.labels import Labels, read_labels, refuse_alike
 from speechiq.reducer.stats import classifier
-from speechiq.reducer.stats.bootstrap import resample
+from speechiq.reducer.stats.bootstrap import number_clusters, resample
 from speechiq.reducer.stats.classifier import Fit, auc, validate, validate_auc
-from speechiq.reducer.stats.clusters import number_clusters
 from speechiq.reducer.stats.estimate import Difference, Estimate
 from speechiq.reducer.stats.grid import flatten
-from speechiq.reducer.studies.validity.linear_form import read_form, show_form
+from speechiq.reducer.studies.validity.answer_key import Success, label_answers, leave_out
 from speechiq.reducer.studies.validity.predictors import (
     Predictor,
     Quality,
     calibrate,
     find_thresholds,
     judge_quality,
+    read_form,
+    show_form,
 )
-from speechiq.reducer.studies.validity.units import Metric, Units
+from speechiq.reducer.studies.validity.units import Metric, Tables, Units, gather
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: The metric that others are compared with, if the runs have it.
 BASELINE = "wer"
+BY_ANSWERS = "answers to the questions of each clip"
 
 
 class Combination(NamedTuple):
@@ -55,7 +58,6 @@ class Prediction(NamedTuple):
         items, failures, clips, clusters: Numbers of labeled items, of those that failed, of their clips, and of the
             clusters of these.
         left_out: How many draws had only failures or only successes, and do not count.
-        seed: Seed of draws and folds.
         baseline: The metric that the others are compared with.
         predictors: Metrics in the order of the runs, then the given linear forms.
         gaps: Metrics (a, b) -> the AUC of a minus that of b; p is not corrected for the number of pairs.
@@ -141,7 +143,6 @@ def predict(
     """Measure how well each metric predicts failure.
 
     Args:
-        labels: Source of the labels, in words.
         against: The metric that others are compared with; None means `wer`, or the first metric.
         draws: Number of draws of clips; 0 leaves intervals out.
     """
@@ -240,3 +241,33 @@ def _fit(
     probability = validate(covariates, failed, groups, seed)
     validated = judge_quality(failed, probability, validate_auc(covariates, failed, groups, seed))
     return fitted, judge_quality(failed, fitted.probability, area), validated, probability
+
+
+def read_sources(paths: Sequence[Path], tables: Tables) -> list[Labels]:
+    """Read files of labels, and check them against runs."""
+    items = tables.items
+    sources = [read_labels(path, items) for path in paths]
+    for a, b in combinations(sources, 2):
+        if a.success.keys().isdisjoint(b.success):
+            raise SpeechIQError(f"{a.name} and {b.name} share no item", fix="label the same items")
+    return sources
+
+
+def gather_runs(
+    tables: Tables,
+    sources: Sequence[Labels] = (),
+    *,
+    metrics: Collection[str] | None = None,
+    defined: str | None = None,
+    undefined: str | None = None,
+    only_errors: bool = False,
+    only_answerable: bool = False,
+) -> tuple[Units, str]:
+    """Join metrics with the labels of the first source, or else of the answers in the runs; name what labels come from.
+
+    Options are those of `leave_out` and `gather`.
+    """
+    success = Success(sources[0].success, []) if sources else label_answers(tables)
+    success = leave_out(success, tables, only_errors=only_errors, only_answerable=only_answerable)
+    units = gather(tables.columns, success.success, metrics, defined, undefined)
+    return units._replace(notes=success.notes + units.notes), sources[0].name if sources else BY_ANSWERS

@@ -1,17 +1,22 @@
-"""Join labels and metrics: one row per label, with the metrics of the same system's transcript."""
+"""Read all tasks in runs on equal terms, and join labels with the metrics of the same transcript: one row per label."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
+from speechiq.reducer.runs.conditions import compare_systems, summarize
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.rows import Item, show_item
-from speechiq.reducer.runs.samples import FLAGS, SampleTable, join_clusters, join_columns
-from speechiq.reducer.stats.clusters import NO_CLUSTERS
+from speechiq.reducer.runs.samples import FLAGS, SampleTable, join_clusters, join_columns, read_table
+from speechiq.reducer.runs.systems import System
+from speechiq.reducer.runs.tasks import categories_of, find_tasks, group, name_control
+from speechiq.reducer.scores.comparability import require_equal
+from speechiq.reducer.stats.bootstrap import NO_CLUSTERS
 
 #: Columns that say whether an answer is right; of a clip, the first that a task has counts. A task
 #: with one of them answers.
@@ -20,6 +25,56 @@ RIGHT = ("acc", "contains_answer", "judge", "exact_match")
 NOT_METRICS = {*FLAGS, "corrector_trimmed", "corrector_refused"}
 
 Key = tuple[str, Item]
+
+
+class Tables(NamedTuple):
+    """Hold the numbers of all tasks, and one warning per choice that was made between runs."""
+
+    columns: list[SampleTable]
+    warnings: list[str]
+
+    @property
+    def tasks(self) -> list[TaskRun]:
+        """Return the tasks."""
+        return [table.task for table in self.columns]
+
+    @property
+    def controls(self) -> dict[str, str]:
+        """Return the name of each control -> `gold`, `silence` or `letter:X`."""
+        return {task.system: control for task in self.tasks if (control := name_control(task.described))}
+
+    @property
+    def clusters(self) -> dict[str, str]:
+        """Return clip -> its cluster, for clips that have one."""
+        return join_clusters(self.columns)
+
+    @property
+    def items(self) -> dict[str, set[Item]]:
+        """Return system -> the items that it ran."""
+        items: dict[str, set[Item]] = {}
+        for table in self.columns:
+            items.setdefault(table.task.system, set()).update(table.items)
+        return items
+
+
+def read_tables(runs: Iterable[Path], allow_missing: bool = False, allow_mismatch: bool = False) -> Tables:
+    """Read every task in folders or results files; refuse systems on other clips, unless `allow_mismatch`."""
+    tasks, warnings = find_tasks(runs, allow_missing)
+    mismatches = [mismatch for suite in group(tasks).values() for mismatch in compare_systems(_systems(suite))]
+    if mismatches and allow_mismatch:
+        warnings = [*warnings, f"not on equal terms: {summarize(mismatches)}"]
+    else:
+        require_equal(mismatches)
+    return Tables([read_table(task, columns=task.signs) for task in tasks], warnings)
+
+
+def _systems(tasks: list[TaskRun]) -> list[System]:
+    """Return the systems of one suite, without scores."""
+    levels = categories_of(tasks)
+    names = dict.fromkeys(task.system for task in tasks)
+    return [
+        System(name, {}, tasks=tuple(task for task in tasks if task.system == name), levels=levels) for name in names
+    ]
 
 
 class Metric(NamedTuple):
@@ -48,7 +103,6 @@ class Units(NamedTuple):
         items: Item of each unit: a clip, or a clip and a question.
         failed: Whether each unit failed, shape (units,).
         metrics: Name -> the metric of each unit.
-        clusters: Clip -> its cluster, for clips that have one.
     """
 
     systems: tuple[str, ...]

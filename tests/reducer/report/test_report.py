@@ -15,7 +15,7 @@ from speechiq.reducer.report import browser, items
 from speechiq.reducer.report.build import content
 from speechiq.reducer.report.controls import list_rows
 from speechiq.reducer.report.leaderboard import leaderboard, stability
-from speechiq.reducer.scores.siq_systems import read_answers
+from speechiq.reducer.scores.suites import read_answers
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.tables.scoreboard_records import rows_of
 from tests.reducer.conftest import levels, write_run

@@ -17,9 +17,8 @@ from speechiq.reducer.report import leaderboard
 from speechiq.reducer.report.page import describe_origin
 from speechiq.reducer.report.systems import list_tasks
 from speechiq.reducer.runs.tasks import find_tasks
-from speechiq.reducer.scores.by_dataset import macro_average, rank_by_dataset
-from speechiq.reducer.scores.ranking import rank
-from speechiq.reducer.scores.siq_systems import read_systems
+from speechiq.reducer.scores.ranking import macro_average, rank, rank_by_dataset
+from speechiq.reducer.scores.suites import read_systems
 from speechiq.reducer.tables.scoreboard_records import rows_of
 from tests.reducer.conftest import levels, write_run
 

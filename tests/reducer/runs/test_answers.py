@@ -10,7 +10,7 @@ import pytest
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.answers import AnswerVote
 from speechiq.reducer.runs.rows import read_texts
-from speechiq.reducer.scores.siq_systems import read_answers
+from speechiq.reducer.scores.suites import read_answers
 from tests.reducer.conftest import write_answers
 
 

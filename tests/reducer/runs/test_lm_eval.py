@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from speechiq.reducer.scores.siq_systems import read_systems
+from speechiq.reducer.scores.suites import read_systems
 from tests.records import describe
 
 TASK = """

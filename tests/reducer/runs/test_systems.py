@@ -16,7 +16,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.samples import read_table
 from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.levels import LEVELS
-from speechiq.reducer.scores.siq_systems import read_systems
+from speechiq.reducer.scores.suites import read_systems
 from tests.records import describe, write_samples
 from tests.reducer.conftest import levels, sample_row, write_run
 

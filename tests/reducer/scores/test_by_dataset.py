@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import align, macro_average, rank, rank_by_dataset, read_systems
-from speechiq.reducer.scores.by_dataset import split
+from speechiq.reducer.scores.ranking import split
 from speechiq.reducer.tables.scoreboard_records import rows_of
 from tests.reducer.conftest import levels, write_run
 

@@ -14,13 +14,11 @@ from speechiq.reducer.scores.bootstrap import resample
 from speechiq.reducer.scores.draws import Clips, draw
 from speechiq.reducer.scores.remarks import observe
 from speechiq.reducer.stats import bootstrap
-from speechiq.reducer.stats.agreement import compare_raters
+from speechiq.reducer.stats.agreement import compare_raters, correct
 from speechiq.reducer.stats.classifier import auc
-from speechiq.reducer.stats.corrected import correct
 from speechiq.reducer.stats.coverage import caution_of_estimates
-from speechiq.reducer.stats.permutation import permute
+from speechiq.reducer.stats.paired import permute, separates
 from speechiq.reducer.stats.proportion import share
-from speechiq.reducer.stats.separation import separates
 from speechiq.reducer.studies.coupled import compare
 
 SIZES = (3, 1, 6, 2, 4, 5, 2, 3)
@@ -162,7 +160,7 @@ def test_studies_draw_clusters():
         "bias": [compare_raters(a, shared, clips, of, draws=400).spearman for of in (clusters, {})],
         "auc": [bootstrap.resample(lambda n: auc(a, b > 0, n), clips, of, draws=400).estimate for of in (clusters, {})],
         "share": [share(b > 0, np.ones(48), clips, of) for of in (clusters, {})],
-        "corrected": [correct(a, b, clips, clusters=of).mean for of in (clusters, {})],
+        "corrected": [correct(a, b, clips, clusters=of) for of in (clusters, {})],
     }.items():
         wide, narrow = estimates
         assert wide.value == narrow.value and (wide.clusters, narrow.clusters) == (8, 48), name

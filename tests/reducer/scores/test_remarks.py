@@ -18,7 +18,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import as_grid, as_json, rank, read_systems
 from speechiq.reducer.scores import norms
 from speechiq.reducer.stats.grid import flatten
-from speechiq.reducer.stats.separation import separates
+from speechiq.reducer.stats.paired import separates
 from speechiq.reducer.tables.dashboards import as_harness
 from speechiq.reducer.tables.markup import as_latex, as_markdown
 from speechiq.reducer.tables.publish import as_csv
@@ -173,7 +173,7 @@ def test_a_level_that_separates_no_systems_is_named(tmp_path):
 
 
 @given(st.integers(2, 6), st.integers(2, 30), st.integers(0, 2**31))
-def test_separation_agrees_with_students_paired_test(systems, clips, seed):
+def test_separation_agrees_with_students_permutation_test(systems, clips, seed):
     from scipy.stats import ttest_rel
 
     raw = np.random.default_rng(seed).normal(size=(systems, clips)) + np.arange(systems)[:, None] / 3
@@ -212,16 +212,14 @@ def test_a_ceiling_that_is_beaten_is_named_with_its_level_and_the_better_systems
         write_run(tmp_path / f"s{number}", scores, system=f"s{number}", config=config)
     systems = read_systems([tmp_path]).systems
     ranking = rank(systems)
-    (of,) = ranking.remarks.ceilings
-    assert (of.control, of.level, [*of.better]) == ("s0", "apply", ["s4", "s3", "s2", "s1"])
-    line = "Apply: s0 is 4 of 8 questions below s4 and 3 others, beyond the 95 % interval of this pair"
-    assert f"{line}; their language models differ" in as_json(ranking)["remarks"]
-    assert of._replace(control="gold+llm", better=("base+llm",), beyond_chance=False).line == (
-        "Apply: gold+llm is 4 of 8 questions below base+llm, which may be chance"
-    )
+    below, models = "Apply: s0 is 4 of 8 questions below s4 and 3 others", "their language models differ"
+    line = f"{below}, beyond the 95 % interval of this pair; {models}"
+    assert ranking.remarks.ceilings == (line,) and line in as_json(ranking)["remarks"]
     halves = {clip: f"call {i // 4}" for i, clip in enumerate(ranking.pool.clips["apply"])}
-    (of_calls,) = rank([system._replace(clusters=halves) for system in systems]).remarks.ceilings
-    assert of_calls == of._replace(beyond_chance=False)
+    in_calls = [system._replace(clusters=halves) for system in systems]
+    assert rank(in_calls).remarks.ceilings == (f"{below}, which may be chance; {models}",)
+    pair = in_calls[0]._replace(name="gold+llm"), in_calls[4]._replace(name="base+llm")
+    assert rank(pair).remarks.ceilings == ("Apply: gold+llm is 4 of 8 questions below base+llm, which may be chance",)
 
 
 def test_a_score_near_a_high_floor_is_put_between_floor_and_ceiling(tmp_path):
@@ -230,13 +228,13 @@ def test_a_score_near_a_high_floor_is_put_between_floor_and_ceiling(tmp_path):
         config = {"siq": {"pretrained": name, "system": {"kind": "cascade", "asr": asr}}}
         write_run(tmp_path / name, levels(skill, clips=8), system=name, config=config)
     systems = read_systems([tmp_path]).systems
-    (position,) = rank(systems).remarks.above_floor.values()
+    (position,) = rank(systems).remarks.above_floor
     means = {system.name: np.mean([*system.scores["understand"].values()]) for system in systems}
     share = (means["good"] - means["silence"]) / (means["gold"] - means["silence"])
-    assert (position.floor, position.best, position.share) == pytest.approx((means["silence"], means["good"], share))
-    assert position.line("understand") == (
+    assert position == (
         f"Understand: silence has {100 * means['silence']:.1f} %; from there to gold, {100 * means['good']:.1f} % is "
         f"{100 * share:.0f} % of the way"
     )
-    assert position._replace(ceiling=None).line("understand").count("to 100 %, ") == 1
+    (without_gold,) = rank([system for system in systems if system.name != "gold"]).remarks.above_floor
+    assert "from there to 100 %, " in without_gold
     assert not rank([system for system in systems if system.name != "silence"]).remarks.above_floor

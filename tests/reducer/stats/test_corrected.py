@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from speechiq.reducer.stats.corrected import correct
+from speechiq.reducer.stats.agreement import correct
 from speechiq.reducer.stats.proportion import share
 
 
@@ -41,16 +41,16 @@ def test_the_estimate_is_that_of_a_slow_formula():
     for answers, scored in ((12, 3), (60, 30), (200, 200)):
         judge, person, clips = draw(rng, answers, scored)
         found = correct(judge, person, clips)
-        assert (found.mean.value, found.mean.low, found.mean.high) == pytest.approx(slow(judge, person), abs=1e-12)
-        assert (found.answers, found.mean.n) == (answers, scored)
+        assert (found.value, found.low, found.high) == pytest.approx(slow(judge, person), abs=1e-12)
+        assert found.n == scored
 
 
 def test_if_all_is_scored_the_judge_does_not_count():
     judge, person, clips = draw(np.random.default_rng(2), 40, 40)
     found = correct(judge, person, clips)
     mean = stats.ttest_1samp(person, 0).confidence_interval()
-    assert found.mean.value == pytest.approx(person.mean())
-    assert (found.mean.low, found.mean.high) == pytest.approx((mean.low, mean.high), abs=1e-12)
+    assert found.value == pytest.approx(person.mean())
+    assert (found.low, found.high) == pytest.approx((mean.low, mean.high), abs=1e-12)
 
 
 @pytest.mark.parametrize(("answers", "scored", "clips"), [(300, 30, None), (60, 20, None), (300, 60, 75)])
@@ -59,9 +59,10 @@ def test_intervals_cover_the_true_mean(answers, scored, clips):
     _, everyone, _ = draw(rng, 200_000, 200_000)
     truth = everyone.mean()
     for _ in range(draws):
-        found = correct(*draw(rng, answers, scored, clips=clips))
-        inside += found.mean.low <= truth <= found.mean.high
-        shorter += abs(found.mean.value - truth) < abs(found.judge - truth)
+        judge, person, clip = draw(rng, answers, scored, clips=clips)
+        found = correct(judge, person, clip)
+        inside += found.low <= truth <= found.high
+        shorter += abs(found.value - truth) < abs(judge.mean() - truth)
     assert 0.93 <= inside / draws <= 0.98
     assert shorter / draws > 0.8
 
@@ -71,17 +72,17 @@ def test_a_good_judge_makes_the_interval_shorter_than_the_person_alone():
     truth = rng.normal(3, 1, 400)
     judge, person = truth + rng.normal(0, 0.2, 400), np.where(np.arange(400) < 30, truth, np.nan)
     found, alone = correct(judge, person, range(400)), stats.ttest_1samp(truth[:30], 0).confidence_interval()
-    assert found.mean.high - found.mean.low < 0.5 * (alone.high - alone.low)
+    assert found.high - found.low < 0.5 * (alone.high - alone.low)
 
 
 def test_few_scores_have_no_interval_and_all_ends_are_on_the_scale():
     judge = np.array([1.0, 1.0, 0.5])
     none = correct(judge, np.full(3, np.nan), "abc")
-    assert none.judge == pytest.approx(2.5 / 3) and math.isnan(none.mean.value) and none.mean.n == 0
+    assert math.isnan(none.value) and none.n == 0
     one = correct(judge, np.array([1.0, 1.0, np.nan]), "aab", (0, 1))
-    assert one.mean.value == pytest.approx(2.5 / 3) and math.isnan(one.mean.low)
+    assert one.value == pytest.approx(2.5 / 3) and math.isnan(one.low)
     wide = correct(judge, np.array([0.0, 1.0, np.nan]), "abc", (0, 1))
-    assert (wide.mean.low, wide.mean.high) == (0, 1)
+    assert (wide.low, wide.high) == (0, 1)
 
 
 def test_scores_that_all_agree_have_an_interval_of_their_clips():
@@ -89,14 +90,14 @@ def test_scores_that_all_agree_have_an_interval_of_their_clips():
     judge, person = np.full(20, 5.0), np.where(np.arange(20) < 10, 5.0, np.nan)
     found = correct(judge, person, range(20), (0, 5))
     wilson = stats.binomtest(10, 10).proportion_ci(method="wilson")
-    assert (found.mean.low, found.mean.high) == pytest.approx((5 * wilson.low, 5.0))
-    assert found.mean.value == 5.0
+    assert (found.low, found.high) == pytest.approx((5 * wilson.low, 5.0))
+    assert found.value == 5.0
 
 
 def test_clusters_that_all_agree_have_the_interval_of_a_share():
     """Five calls of four clips with one score say as much as a share that is equal on five calls."""
     clips, calls = range(20), {str(clip): f"call {clip // 4}" for clip in range(20)}
     for grade in (2.0, 5.0):
-        found = correct(np.full(20, grade), np.full(20, grade), clips, (0, 5), calls).mean
+        found = correct(np.full(20, grade), np.full(20, grade), clips, (0, 5), calls)
         equal = share(np.full(20, grade / 5), np.ones(20), clips, calls)
         assert found[:3] == pytest.approx(equal.map(5.0)[:3]) and (found.clips, found.clusters) == (20, 5)

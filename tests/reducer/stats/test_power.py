@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import nct, t, ttest_1samp
 
-from speechiq.reducer.stats.permutation import permute
+from speechiq.reducer.stats.paired import permute
 from speechiq.reducer.stats.power import FEWEST_PLANNED, count_needed, measure, shown_by
 
 

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.scores.siq_systems import read_answers
-from speechiq.reducer.studies.hallucination import count
+from speechiq.reducer.scores.suites import read_answers
 from speechiq.reducer.studies.unanswerable import Confirmed, confirm, find, write_review, write_set
+from speechiq.reducer.studies.unanswerable import count_hallucinations as count
 from tests.reducer.conftest import write_answers
 
 QUESTIONS = [f"q{number:02}" for number in range(17)]

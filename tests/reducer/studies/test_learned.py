@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from speechiq.reducer.studies.learned import count_places
+from speechiq.reducer.studies.references import count_places
 from tests.commands import refusal, siq
 from tests.reducer.conftest import write_run
 

@@ -14,8 +14,7 @@ from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.scores.suites import find
-from speechiq.reducer.studies.listening.grid import as_grids
-from speechiq.reducer.studies.listening.study import compare, needs_audio, study
+from speechiq.reducer.studies.listening import as_grids, compare, needs_audio, study
 from tests.commands import refusal, siq
 from tests.reducer.conftest import levels, write_run
 

@@ -23,7 +23,7 @@ from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.ranking import rank
 from speechiq.reducer.scores.scale import calibrate, score
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.scores.siq_systems import read_systems
+from speechiq.reducer.scores.suites import read_systems
 from speechiq.reducer.tables.dashboards import folder_names, write_harness
 from tests.reducer.conftest import levels, write_run
 

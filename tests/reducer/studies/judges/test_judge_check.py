@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.reducer.runs.judged import find_judged, read_judged
-from speechiq.reducer.studies.judges.human_scores import choose
-from speechiq.reducer.studies.judges.settings import read_settings
+from speechiq.reducer.studies.judges.human_scores import choose, read_settings
 from tests.reducer.browser import Visit
 from tests.reducer.studies.judges.conftest import write_judged
 

@@ -17,9 +17,8 @@ from speechiq.reducer.scores.suites import find
 from speechiq.reducer.stats.bootstrap import Resampled
 from speechiq.reducer.stats.estimate import plain
 from speechiq.reducer.studies.robustness.curves import Measured, find_crossings, find_zeros
-from speechiq.reducer.studies.robustness.published import as_content
 from speechiq.reducer.studies.robustness.series import SeriesRun, describe_run
-from speechiq.reducer.studies.robustness.study import Robustness, study
+from speechiq.reducer.studies.robustness.study import Robustness, as_content, study
 from tests.reducer.conftest import levels, write_run
 
 CLIPS = 12

@@ -5,11 +5,13 @@ A difference is tested by permutations: on each cluster, chance decides which ru
 """
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.conditions import CLIPS, compare_systems
 from speechiq.reducer.runs.measure import Category
@@ -17,18 +19,37 @@ from speechiq.reducer.runs.results_file import name_under
 from speechiq.reducer.runs.systems import System, read_tasks
 from speechiq.reducer.scores.bootstrap import estimate_means
 from speechiq.reducer.scores.comparability import complete, require_equal, share
+from speechiq.reducer.scores.levels import SUITE as SIQ
+from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats import proportion
 from speechiq.reducer.stats.bootstrap import resample
+from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw, count_units
 from speechiq.reducer.stats.estimate import UNDEFINED, Difference, Estimate
-from speechiq.reducer.stats.permutation import permute
+from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important
+from speechiq.reducer.stats.paired import permute
 from speechiq.siq_tasks.conditions.variants import LISTEN, MUTED, SWAPPED, TEXT
 
 #: The run that gets the audio, beside the variants.
 AUDIO = "audio"
 BLIND = (MUTED, SWAPPED)
 FIX = "run the same tasks with and without --metadata listen=muted, into the same folder"
+#: Variant -> heading of its score, and of the difference below it.
+HEADINGS = {
+    AUDIO: ("Audio", ""),
+    TEXT: ("Transcript", "speech gap"),
+    MUTED: ("Silence", "gain"),
+    SWAPPED: ("Other clip", "gain"),
+}
+RIGHT = "Right blind"
+#: Variant -> what replaces the audio, in sentences.
+INSTEAD = {MUTED: "silence", SWAPPED: "another clip"}
+MEANINGS = (
+    "speech gap: the score with the transcript minus that with the audio; gain: with the audio minus without; p: of no "
+    "difference, by a paired permutation test",
+    "right blind: % of the items that have the best score in every run without their audio",
+)
 
 
 class Listening(NamedTuple):
@@ -41,9 +62,7 @@ class Listening(NamedTuple):
         gains: `muted` and `swapped`, as far as they were run -> the score with the audio minus that without.
         right_blind: Share of the items that have the best possible score in every run without the audio; undefined
             without such a run, or if the measure has no best score.
-        items: Number of items that all runs answered.
-        clips: Number of their clips.
-        clusters: Number of the clusters of these clips.
+        items, clips, clusters: Numbers of items that all runs answered, of their clips, and of the clusters of these.
     """
 
     system: str
@@ -58,12 +77,7 @@ class Listening(NamedTuple):
 
 
 def study(found: Found, draws: int, seed: int) -> list[Listening]:
-    """Return how each system with a run of a variant answers each category.
-
-    Raises:
-        SpeechIQError: No run has a variant, a system has no run with its audio, or the runs of a system differ in more
-            than the variant.
-    """
+    """Return how each system with a run of a variant answers each category."""
     runs = [run for suite in found.levels for run in _pair_runs(found, suite)]
     if not runs:
         raise SpeechIQError(f"no run with {LISTEN}=", fix=FIX)
@@ -92,17 +106,7 @@ def _pair_runs(found: Found, suite: str) -> Iterator[tuple[str, Category, dict[s
 
 
 def compare(system: str, category: Category, runs: Mapping[str, System], draws: int, seed: int) -> Listening:
-    """Compare the runs of one system in one category.
-
-    Args:
-        system: Name of the system alone.
-        category: The only category of the runs.
-        runs: `audio` and each variant that was run -> the scores.
-        draws: Draws of the intervals; 0 leaves them out.
-
-    Raises:
-        SpeechIQError: The runs differ in more than the variant, or share no item.
-    """
+    """Compare the runs of one system in one category: `audio` and each variant that was run -> the scores."""
     differing = [mismatch for mismatch in compare_systems([*runs.values()]) if mismatch.aspect not in (CLIPS, LISTEN)]
     require_equal(differing)
     kept = complete(share(run._replace(name=variant) for variant, run in runs.items()))
@@ -159,3 +163,76 @@ def needs_audio(listening: Listening) -> bool | None:
     if not gains or any(math.isnan(gain.p) for gain in gains):
         return None
     return all(gain.value * listening.category.measure.sign > 0 and gain.p < 0.05 for gain in gains)
+
+
+def as_grids(rows: Sequence[Listening], draws: int) -> list[Grid]:
+    """Return a grid per suite and category, with a row per system; its notes say what the numbers mean."""
+    groups = groupby(rows, key=lambda row: (row.category.suite, row.category.name))
+    return [_as_grid(list(group), draws) for _, group in groups]
+
+
+def _as_grid(rows: Sequence[Listening], draws: int) -> Grid:
+    category, bars = rows[0].category, f"\n{INTERVAL}" * bool(draws)
+    columns = [Column("system", "System")]
+    for variant, (heading, difference) in HEADINGS.items():
+        if any(variant in row.scores for row in rows):
+            columns.append(Column(variant, heading + bars, ".1f"))
+            if difference:
+                columns.append(Column(f"{variant} difference", difference + bars, "+.1f", below=variant))
+                columns.append(Column(f"{variant} p", "p", ".4f", below=variant))
+    if any(row.gains for row in rows):
+        columns.append(Column("right", f"{RIGHT}\n%" + bars, ".1f"))
+    notes: list[str] = [Important(line) for row in rows if (line := describe(row))]
+    fewest = min(rows, key=lambda row: row.clusters)
+    notes += caution_lines(caution_of_raw(fewest.clips, fewest.clusters) if draws else None)
+    chance = category.measure.shown_chance
+    notes += [f"{title(category.name)}: guessing scores {chance:g} {category.unit}"] * (chance is not None)
+    notes += [f"{count_of(rows[0].items, 'item')} of {count_units(rows[0].clips, rows[0].clusters)}", *MEANINGS]
+    suite = f" of suite {category.suite}" * (category.suite != SIQ)
+    heading = f"Did they listen? {title(category.name)}{suite}: {category.unit}"
+    return Grid(heading, columns, [_as_row(row) for row in rows], notes)
+
+
+def _as_row(row: Listening) -> dict[str, Cell]:
+    cells: dict[str, Cell] = {"system": row.system, **row.scores}
+    for variant, difference in _list_differences(row):
+        cells |= {f"{variant} difference": difference.estimate, f"{variant} p": difference.p}
+    return cells | {"right": row.right_blind} if row.gains else cells
+
+
+def _list_differences(row: Listening) -> Iterator[tuple[str, Difference]]:
+    if row.gap:
+        yield TEXT, row.gap
+    yield from row.gains.items()
+
+
+def describe(row: Listening) -> str:
+    """Return in words whether a system needs the audio; empty without a run without it."""
+    needs = needs_audio(row)
+    if needs is None:
+        return ""
+    parts = (f"{gain.value:+.1f} over {INSTEAD[variant]} (p {gain.p:.4f})" for variant, gain in row.gains.items())
+    verdict = f"the audio is needed by {row.system}" if needs else f"no evidence that {row.system} needs the audio"
+    return f"{verdict}: {', '.join(parts)}"
+
+
+def as_records(rows: Sequence[Listening]) -> Iterator[dict[str, Any]]:
+    """Yield a record per system and category; what was not run is left out."""
+    for row in rows:
+        differences: dict[str, Any] = {}
+        for variant, difference in _list_differences(row):
+            name = "speech_gap" if variant == TEXT else f"gain_over_{variant}"
+            differences |= {name: difference.estimate, f"{name}_p": difference.p}
+        yield {
+            "suite": row.category.suite,
+            "category": row.category.name,
+            "unit": row.category.unit,
+            "direction": row.category.measure.direction,
+            "system": row.system,
+            "items": row.items,
+            "clips": row.clips,
+            "clusters": row.clusters,
+            **row.scores,
+            **differences,
+            "right_blind": row.right_blind,
+        }

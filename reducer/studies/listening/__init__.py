@@ -1,1 +1,0 @@
-"""Compare how systems answer with their audio and without: did they listen?"""
