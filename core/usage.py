@@ -1,10 +1,16 @@
-"""Count expensive work in this process, which makes work done twice visible, and measure its speed."""
+"""Count expensive work in this process, which makes work done twice visible, and measure its speed.
 
+Runs that ask for it also time single answers, from their request to the first token, the first audio and the end: a
+system opens `recording`, inside which engines run one prompt or one call inside `timed`, and mark what arrives.
+"""
+
+import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Lock
 from typing import NamedTuple
 
 #: Clips transcribed by a recognizer (`asr_clips`) or encoded by an audio encoder (`encoded_clips`), texts spoken
@@ -70,3 +76,108 @@ def since(before: Work) -> Work:
 def total(parts: Iterable[Work]) -> Work:
     """Return the work of several processes together."""
     return Work(*(sum(counters, Counter()) for counters in zip(*parts, strict=True)))
+
+
+class Latency(NamedTuple):
+    """Hold the times of an answer, in seconds from its request; NaN for what it did not have.
+
+    Attributes:
+        first_token: Until the first token of its text.
+        first_audio: Until the first audio of a spoken answer.
+        total: Until its end.
+        is_warm_up: Whether it was requested before the first answer had ended, when nothing may be warm.
+        at_once: Number of requests that were under way when it was made, itself included.
+    """
+
+    first_token: float
+    first_audio: float
+    total: float
+    is_warm_up: bool
+    at_once: int
+
+
+class Clock:
+    """Time one answer; each mark counts once."""
+
+    def __init__(self) -> None:
+        self.start()
+
+    def start(self) -> None:
+        """Begin, also again: an answer that failed and is requested anew is timed from its last request on."""
+        self._start = time.perf_counter()
+        self.first_token = self.first_audio = math.nan
+
+    @property
+    def elapsed(self) -> float:
+        """Return the seconds since the start."""
+        return time.perf_counter() - self._start
+
+    def mark_token(self) -> None:
+        """Note that text has arrived."""
+        if math.isnan(self.first_token):
+            self.first_token = self.elapsed
+
+    def mark_audio(self) -> None:
+        """Note that audio has arrived."""
+        if math.isnan(self.first_audio):
+            self.first_audio = self.elapsed
+
+
+class Recorder:
+    """Collect the times of answers by their seeds, which no two questions share; threads may share it."""
+
+    def __init__(self) -> None:
+        self.latencies: dict[int, Latency] = {}
+        self._under_way, self._lock = 0, Lock()
+
+    @contextmanager
+    def time(self, seed: int) -> Iterator[Clock]:
+        """Time the answer inside the block; one that fails is not recorded."""
+        with self._lock:
+            self._under_way += 1
+            at_once, is_warm_up = self._under_way, not self.latencies
+        clock = Clock()
+        try:
+            yield clock
+            times = clock.first_token, clock.first_audio, clock.elapsed
+            with self._lock:
+                self.latencies[seed] = Latency(*times, is_warm_up, at_once)
+        finally:
+            with self._lock:
+                self._under_way -= 1
+
+
+_recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
+#: The clock of the answer that is being made; None while nothing is timed.
+current_clock: ContextVar[Clock | None] = ContextVar("current_clock", default=None)
+
+
+@contextmanager
+def recording(is_on: bool = True) -> Iterator[Recorder]:
+    """Record the times of answers inside the block, unless it is switched off."""
+    recorder = Recorder()
+    token = _recorder.set(recorder if is_on else None)
+    try:
+        yield recorder
+    finally:
+        _recorder.reset(token)
+
+
+def is_recording() -> bool:
+    """Return whether engines are to time their answers."""
+    return _recorder.get() is not None
+
+
+@contextmanager
+def timed(seed: int) -> Iterator[None]:
+    """Time the answers that are made inside the block under the seed of the first, if times are recorded."""
+    recorder = _recorder.get()
+    if recorder is None:
+        yield
+        return
+    with recorder.time(seed) as clock:
+        token = current_clock.set(clock)
+        try:
+            yield
+        finally:
+            current_clock.reset(token)

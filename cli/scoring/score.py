@@ -14,6 +14,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import shorten
 from speechiq.core.files.page import Page
 from speechiq.core.files.plain import check_output, refuse_same
+from speechiq.reducer.runs.latencies import read_latencies
 from speechiq.reducer.runs.run_record import read_speeds
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores import suites
@@ -22,7 +23,7 @@ from speechiq.reducer.scores.norms import build, write
 from speechiq.reducer.scores.norms.file import ADVICE_FILE
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.studies import unanswerable
-from speechiq.reducer.tables import dashboards, language_grid, speed_table
+from speechiq.reducer.tables import dashboards, language_grid, latency_table, speed_table
 from speechiq.reducer.tables.origin import command_line
 from speechiq.reducer.tables.publish import HARNESS, Publication, list_outputs, publish
 from speechiq.reducer.tables.scoreboard_records import join
@@ -60,7 +61,10 @@ def score(
         ),
     ] = None,
     speed: Annotated[
-        bool, typer.Option("--speed", help="Add a table of speeds: seconds of audio per second of work (RTFx).")
+        bool,
+        typer.Option(
+            "--speed", help="Add tables of seconds of audio per second of work (RTFx) and of the times of answers."
+        ),
     ] = False,
     save_norms: Annotated[
         Path | None,
@@ -116,6 +120,9 @@ def score(
         speeds = read_speeds(tasks)
         grids.append(speed_table.as_grid(speeds))
         content["speeds"] = speeds
+        if latencies := read_latencies(tasks):
+            grids.append(latency_table.as_grid(latencies, bootstrap))
+            content["latencies"] = grids[-1].records()
     rows = [
         ({} if [*scored] == [SUITE] else {"suite": suite}) | row for suite, each in scored.items() for row in each.rows
     ]

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
+from speechiq.metrics.latency import FIRST_AUDIO, FIRST_TOKEN, TOTAL
 from speechiq.reducer.report import figures, page
 from speechiq.reducer.report.figures import INK, MUTED, STYLE, escape
 from speechiq.reducer.report.identity import short_names
+from speechiq.reducer.runs.latencies import Latencies, read_latencies
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats.grid import Column, Grid
@@ -24,7 +26,7 @@ from speechiq.reducer.studies.robustness.series import CLEAN
 from speechiq.reducer.studies.robustness.study import Robustness
 from speechiq.reducer.studies.validity import published
 from speechiq.reducer.studies.validity.prediction import Prediction
-from speechiq.reducer.tables import language_grid
+from speechiq.reducer.tables import language_grid, latency_table
 from speechiq.reducer.tables.suite_scores import SuiteScores
 
 #: Colors that differ for people with any color vision, in both themes (Okabe and Ito).
@@ -42,7 +44,7 @@ DIFFERENCES = (
 
 
 class Section(NamedTuple):
-    """Hold a section of a page: charts (id -> caption), a table, and notes below it."""
+    """Hold a section of a page: charts (id -> caption), a table, notes below it, and the figures of its charts."""
 
     id: str
     title: str
@@ -50,6 +52,7 @@ class Section(NamedTuple):
     charts: Mapping[str, str] = {}
     grid: Grid | None = None
     notes: Sequence[str] = ()
+    figures: Mapping[str, go.Figure] = {}
 
 
 def render_robustness(studies: Sequence[Robustness], made: Mapping[str, str]) -> str:
@@ -78,6 +81,50 @@ def list_languages(found: Found, scored: Mapping[str, SuiteScores]) -> list[Sect
     """Return the sections with the scores of systems by language; none for runs in one language."""
     grids = language_grid.list_grids(found.languages, {suite: each.scoreboard for suite, each in scored.items()})
     return [Section(f"languages-{n}", grid.title, grid=grid, notes=grid.notes) for n, grid in enumerate(grids)]
+
+
+def list_latencies(found: Found, draws: int) -> list[Section]:
+    """Return the section with the times of answers, a chart for each kind of time; none if no run timed them."""
+    latencies = read_latencies(task for tasks in found.tasks.values() for task in tasks)
+    charts = {}
+    for name in (FIRST_TOKEN, FIRST_AUDIO, TOTAL):
+        curves = [latency for latency in latencies if not np.isnan(latency.times[name]).all()]
+        if curves:
+            charts[name] = _times_chart(curves, name)
+    if not latencies:
+        return []
+    grid = latency_table.as_grid(latencies, draws)
+    captions = {name: f"Share of the answers by {latency_table.NAMES[name]}" for name in charts}
+    return [Section("latency", grid.title, "", captions, grid, grid.notes, charts)]
+
+
+def _times_chart(latencies: Sequence[Latencies], name: str) -> go.Figure:
+    """Return the empirical distribution of a time: a curve per system and type of task."""
+    labels = short_names([latency.system for latency in latencies])
+    several = len({latency.task_type for latency in latencies}) > 1
+    figure = go.Figure()
+    for latency, label, style in zip(latencies, labels, _styles(), strict=False):
+        times = np.sort(latency.times[name][~np.isnan(latency.times[name])])
+        text = f"{label}, {latency.task_type}" if several else label
+        figure.add_trace(
+            go.Scatter(
+                x=times.round(4).tolist(),
+                y=(np.arange(1, len(times) + 1) / len(times)).round(4).tolist(),
+                name=escape(text),
+                mode="lines",
+                line={**style, "shape": "hv"},
+                hovertemplate=f"%{{y:.0%}} within %{{x:.3f}} s<extra>{escape(text)}</extra>",
+            )
+        )
+    figure.update_layout(
+        template=STYLE,
+        height=HEIGHT,
+        showlegend=True,
+        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"color": INK}},
+    )
+    figure.update_xaxes(title_text=escape(latency_table.NAMES[name]), rangemode="tozero")
+    figure.update_yaxes(title_text="Share of answers", range=[0, 1.02], tickformat=".0%")
+    return figure
 
 
 def render_prediction(prediction: Prediction, agreements: Sequence[Mapping[str, Any]], made: Mapping[str, str]) -> str:
