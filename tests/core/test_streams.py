@@ -51,7 +51,7 @@ def test_the_first_token_is_the_first_text_and_the_rest_follows():
     ]
     (choice,), times = ask(lambda *_: events(deltas, [0, PAUSE, PAUSE, PAUSE]))
     assert choice == ("Jane Austen 😀", "stop", "")
-    assert PAUSE <= times.first_token <= times.total and 3 * PAUSE <= times.total and math.isnan(times.first_audio)
+    assert PAUSE <= times.first_token <= times.total and times.total >= 3 * PAUSE and math.isnan(times.first_audio)
     assert times.is_warm_up and times.at_once == 1
 
 
@@ -64,7 +64,7 @@ def test_audio_arrives_in_parts_of_any_length():
         deltas += [{"audio": {"data": data[1], "transcript": " day."}}, {"audio": {"expires_at": 1}}]
         (choice,), times = ask(lambda *_, deltas=deltas: events(deltas, [PAUSE, PAUSE]))
         assert choice.text == "Good day." and base64.b64decode(choice.audio) == sound
-        assert PAUSE <= times.first_token <= times.first_audio <= times.total and 2 * PAUSE <= times.first_audio
+        assert PAUSE <= times.first_token <= times.first_audio <= times.total and times.first_audio >= 2 * PAUSE
 
 
 def test_several_answers_of_one_stream_are_put_apart():
