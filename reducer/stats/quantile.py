@@ -22,6 +22,7 @@ def quantiles(values: np.ndarray, shares: Sequence[float]) -> Statistic:
     def statistic(counts: np.ndarray) -> np.ndarray:
         below = counts[:, order].cumsum(axis=1)
         places = [(below < share * below[:, -1:] - ROUNDING).sum(axis=1) for share in shares]
-        return ranked[np.stack(places, axis=1)]
+        drawn: np.ndarray = ranked[np.stack(places, axis=1)]
+        return drawn
 
     return statistic
