@@ -1,4 +1,4 @@
-"""Compare the times that streamed answers are given with those that a server on this machine was told to take.
+"""Compare the measured times of streamed answers with those that a server on this machine plants.
 
     python benchmarks/latency.py [--answers N] [--at-once N ...]
 
@@ -33,7 +33,7 @@ from speechiq.core.usage import recording
 from speechiq.engines.base import Setup
 from speechiq.engines.options import read_options
 from speechiq.engines.reply.openai import EndpointReply
-from speechiq.reducer.stats.quantile import quantiles
+from speechiq.reducer.tables.latency_table import quantiles
 
 TIMES = "first_token", "first_audio", "total"
 SHARES = 0.5, 0.95

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from threading import Lock
 from typing import NamedTuple
 
 #: Clips transcribed by a recognizer (`asr_clips`) or encoded by an audio encoder (`encoded_clips`), texts spoken
@@ -82,45 +81,31 @@ class Latency(NamedTuple):
     """Hold the times of an answer, in seconds from its request; NaN for what it did not have.
 
     Attributes:
-        first_token: Until the first token of its text.
-        first_audio: Until the first audio of a spoken answer.
-        total: Until its end.
+        first_token, first_audio, total: Until its first text, its first audio and its end.
         is_warm_up: Whether it was requested before the first answer had ended, when nothing may be warm.
         at_once: Number of requests that were under way when it was made, itself included.
     """
 
-    first_token: float
-    first_audio: float
-    total: float
     is_warm_up: bool
     at_once: int
+    first_token: float = math.nan
+    first_audio: float = math.nan
+    total: float = math.nan
 
 
 class Clock:
-    """Time one answer; each mark counts once."""
+    """Time one answer: name of a time in `Latency` -> seconds."""
 
     def __init__(self) -> None:
         self.start()
 
     def start(self) -> None:
         """Begin, also again: an answer that failed and is requested anew is timed from its last request on."""
-        self._start = time.perf_counter()
-        self.first_token = self.first_audio = math.nan
+        self._start, self.times = time.perf_counter(), dict[str, float]()
 
-    @property
-    def elapsed(self) -> float:
-        """Return the seconds since the start."""
-        return time.perf_counter() - self._start
-
-    def mark_token(self) -> None:
-        """Note that text has arrived."""
-        if math.isnan(self.first_token):
-            self.first_token = self.elapsed
-
-    def mark_audio(self) -> None:
-        """Note that audio has arrived."""
-        if math.isnan(self.first_audio):
-            self.first_audio = self.elapsed
+    def mark(self, name: str) -> None:
+        """Note that something has arrived; the first mark of a name counts."""
+        self.times.setdefault(name, time.perf_counter() - self._start)
 
 
 class Recorder:
@@ -128,23 +113,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.latencies: dict[int, Latency] = {}
-        self._under_way, self._lock = 0, Lock()
-
-    @contextmanager
-    def time(self, seed: int) -> Iterator[Clock]:
-        """Time the answer inside the block; one that fails is not recorded."""
-        with self._lock:
-            self._under_way += 1
-            at_once, is_warm_up = self._under_way, not self.latencies
-        clock = Clock()
-        try:
-            yield clock
-            times = clock.first_token, clock.first_audio, clock.elapsed
-            with self._lock:
-                self.latencies[seed] = Latency(*times, is_warm_up, at_once)
-        finally:
-            with self._lock:
-                self._under_way -= 1
+        self.under_way: set[int] = set()
 
 
 _recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
@@ -170,14 +139,18 @@ def is_recording() -> bool:
 
 @contextmanager
 def timed(seed: int) -> Iterator[None]:
-    """Time the answers that are made inside the block under the seed of the first, if times are recorded."""
+    """Time the answers that are made inside the block, under the seed of the first, if times are recorded."""
     recorder = _recorder.get()
     if recorder is None:
         yield
         return
-    with recorder.time(seed) as clock:
-        token = current_clock.set(clock)
-        try:
-            yield
-        finally:
-            current_clock.reset(token)
+    recorder.under_way.add(seed)
+    is_warm_up, at_once, clock = not recorder.latencies, len(recorder.under_way), Clock()
+    token = current_clock.set(clock)
+    try:
+        yield
+        clock.mark("total")
+        recorder.latencies[seed] = Latency(is_warm_up, at_once, **clock.times)
+    finally:
+        current_clock.reset(token)
+        recorder.under_way.discard(seed)

@@ -15,7 +15,7 @@ from speechiq.siq_tasks.catalog.suite import SUITE
 from speechiq.siq_tasks.catalog.tasks import list_tasks
 from speechiq.siq_tasks.conditions.preset import PRESET, describe_preset, find_settings, read_preset
 from speechiq.siq_tasks.conditions.spec import parse_condition
-from speechiq.siq_tasks.conditions.variants import LISTEN, TIMING, check_timing, parse_listen
+from speechiq.siq_tasks.conditions.variants import LISTEN, parse_listen
 
 
 def check_form(systems: Sequence[str]) -> None:
@@ -61,8 +61,6 @@ def _check_metadata(items: Sequence[str], tasks: Sequence[str]) -> None:
             parse_condition(value)
         if key.rpartition(".")[2] == LISTEN:
             parse_listen(value)
-        if key.rpartition(".")[2] == TIMING:
-            check_timing(value)
         if key == PRESET:
             for line in _check_preset(value, tasks):
                 say(line)

@@ -14,7 +14,6 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import shorten
 from speechiq.core.files.page import Page
 from speechiq.core.files.plain import check_output, refuse_same
-from speechiq.reducer.runs.latencies import read_latencies
 from speechiq.reducer.runs.run_record import read_speeds
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores import suites
@@ -120,7 +119,7 @@ def score(
         speeds = read_speeds(tasks)
         grids.append(speed_table.as_grid(speeds))
         content["speeds"] = speeds
-        if latencies := read_latencies(tasks):
+        if latencies := latency_table.read_latencies(tasks):
             grids.append(latency_table.as_grid(latencies, bootstrap))
             content["latencies"] = grids[-1].records()
     rows = [

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import openai
 
 EVENTS = "text/event-stream"
+#: Parts of the text of an answer, in its own message or in that of its audio.
+TEXTS = "content", "refusal", "transcript"
 
 
 class StreamedChat:
@@ -22,41 +24,33 @@ class StreamedChat:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._parts: dict[int, dict[str, list[str]]] = {}
-        self._ends: dict[int, Any] = {}
-        self._tool_calls: dict[int, Any] = {}
+        self._choices: dict[int, dict[str, Any]] = defaultdict(lambda: defaultdict(list))
 
     def add(self, chunk: Any) -> None:
         """Take the data of an event; `ValueError`, `TypeError`, `LookupError` or `AttributeError` for any other."""
-        for choice in chunk["choices"]:
-            place, delta = choice.get("index", 0), choice.get("delta") or {}
-            audio = delta.get("audio") or {}
-            texts = {"content": delta.get("content"), "refusal": delta.get("refusal")}
-            texts["transcript"] = audio.get("transcript")
-            if any(texts.values()):
-                self._clock.mark_token()
-            if audio.get("data"):
-                self._clock.mark_audio()
-            parts = self._parts.setdefault(place, defaultdict(list))
-            for name, text in {**texts, "data": audio.get("data")}.items():
-                if text is not None:
-                    parts[name].append(text)
-            self._tool_calls[place] = self._tool_calls.get(place) or delta.get("tool_calls")
-            self._ends[place] = choice.get("finish_reason") or self._ends.get(place)
+        for part in chunk["choices"]:
+            choice, delta = self._choices[part.get("index", 0)], part.get("delta") or {}
+            found = {**(delta.get("audio") or {}), **delta, "end": part.get("finish_reason")}
+            if any(found.get(name) for name in TEXTS):
+                self._clock.mark("first_token")
+            if found.get("data"):
+                self._clock.mark("first_audio")
+            for name in (*TEXTS, "data", "tool_calls", "end"):
+                if found.get(name) is not None:
+                    choice[name].append(found[name])
 
     def join(self) -> dict[str, Any]:
         """Return the completion as a server sends it that does not stream; `ValueError` if an answer has no end."""
-        if any(end is None for end in self._ends.values()):
-            raise ValueError("its stream stopped before the answer ended")
-        return {"choices": [self._join_choice(place) for place in sorted(self._parts)]}
-
-    def _join_choice(self, place: int) -> dict[str, Any]:
-        parts = self._parts[place]
-        message: dict[str, Any] = {name: "".join(parts[name]) for name in ("content", "refusal") if name in parts}
-        if "data" in parts or "transcript" in parts:
-            message["audio"] = {"transcript": "".join(parts["transcript"]), "data": _join_base64(parts["data"])}
-        message["tool_calls"] = self._tool_calls[place]
-        return {"index": place, "message": message, "finish_reason": self._ends[place]}
+        choices = []
+        for _, parts in sorted(self._choices.items()):
+            if "end" not in parts:
+                raise ValueError("its stream stopped before the answer ended")
+            message: dict[str, Any] = {name: "".join(parts[name]) for name in TEXTS[:2] if name in parts}
+            if "data" in parts or "transcript" in parts:
+                message["audio"] = {"transcript": "".join(parts["transcript"]), "data": _join_base64(parts["data"])}
+            message["tool_calls"] = parts.get("tool_calls")
+            choices.append({"message": message, "finish_reason": parts["end"][-1]})
+        return {"choices": choices}
 
 
 def _join_base64(parts: Sequence[str]) -> str:

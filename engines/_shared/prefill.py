@@ -103,7 +103,7 @@ class FirstToken:
     def put(self, value: torch.Tensor) -> None:
         """Take the next token of each answer."""
         if self._has_prompt and not self._ends.issuperset(value.flatten().tolist()):
-            self._clock.mark_token()
+            self._clock.mark("first_token")
         self._has_prompt = True
 
     def end(self) -> None:

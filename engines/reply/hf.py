@@ -217,7 +217,7 @@ class OmniReply(CheckpointEngine, ReplyEngine):
                 ) from error
         spoken = samples.flatten().float().cpu().numpy()
         if (clock := current_clock.get()) is not None and spoken.size:
-            clock.mark_audio()  # the models return their speech as a whole
+            clock.mark("first_audio")  # the models return their speech as a whole
         return texts[0, ids.shape[1] :].tolist(), spoken
 
     def _speech_settings(self) -> dict[str, Any]:

@@ -60,16 +60,14 @@ class SpeechSystem:
             raise SpeechIQError(TIMED, "the engine of this system does not stream", "use hf or openai, or leave it out")
 
     def answer_timed(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
-        """Answer like `answer`; if a question is to be timed, answers that are computed now have their times."""
+        """Answer like `answer`; if a question is to be timed, the first answer has its times, if it is new."""
         if not any(question.is_timed for question in questions):
             return self.answer(questions, n)
         with recording() as recorder:
             answers = self.answer(questions, n)
-        seeds = [question.seeds(self.seed, n) for question in questions]
-        return [
-            [replace(answer, latency=recorder.latencies.get(seed)) for answer, seed in zip(row, row_seeds, strict=True)]
-            for row, row_seeds in zip(answers, seeds, strict=True)
-        ]
+        for question, row in zip(questions, answers, strict=True):
+            row[0] = replace(row[0], latency=recorder.latencies.get(question.seeds(self.seed, n)[0]))
+        return answers
 
     def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[Scored]:
         """Return the log-likelihood of each continuation after its prompt."""

@@ -13,7 +13,6 @@ from speechiq.metrics.latency import FIRST_AUDIO, FIRST_TOKEN, TOTAL
 from speechiq.reducer.report import figures, page
 from speechiq.reducer.report.figures import INK, MUTED, STYLE, escape
 from speechiq.reducer.report.identity import short_names
-from speechiq.reducer.runs.latencies import Latencies, read_latencies
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats.grid import Column, Grid
@@ -34,6 +33,7 @@ COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#7a
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
 DASHES = ("solid", "dash", "dot")
 HEIGHT = 420
+LEGEND = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"color": INK}}
 #: Distance of two systems at one strength, at most that which keeps all systems within `SPREAD`, and the empty space
 #: beside the first and the last strength; in distances between strengths.
 APART, SPREAD, MARGIN = 0.05, 0.4, 0.3
@@ -85,43 +85,36 @@ def list_languages(found: Found, scored: Mapping[str, SuiteScores]) -> list[Sect
 
 def list_latencies(found: Found, draws: int) -> list[Section]:
     """Return the section with the times of answers, a chart for each kind of time; none if no run timed them."""
-    latencies = read_latencies(task for tasks in found.tasks.values() for task in tasks)
-    charts = {}
-    for name in (FIRST_TOKEN, FIRST_AUDIO, TOTAL):
-        curves = [latency for latency in latencies if not np.isnan(latency.times[name]).all()]
-        if curves:
-            charts[name] = _times_chart(curves, name)
+    latencies = latency_table.read_latencies(task for tasks in found.tasks.values() for task in tasks)
     if not latencies:
         return []
-    grid = latency_table.as_grid(latencies, draws)
+    curves = {
+        name: [latency for latency in latencies if len(latency.times(name))]
+        for name in (FIRST_TOKEN, FIRST_AUDIO, TOTAL)
+    }
+    charts = {name: _times_chart(timed, name) for name, timed in curves.items() if timed}
     captions = {name: f"Share of the answers by {latency_table.NAMES[name]}" for name in charts}
+    grid = latency_table.as_grid(latencies, draws)
     return [Section("latency", grid.title, "", captions, grid, grid.notes, charts)]
 
 
-def _times_chart(latencies: Sequence[Latencies], name: str) -> go.Figure:
+def _times_chart(latencies: Sequence[latency_table.Latencies], name: str) -> go.Figure:
     """Return the empirical distribution of a time: a curve per system and type of task."""
-    labels = short_names([latency.system for latency in latencies])
-    several = len({latency.task_type for latency in latencies}) > 1
+    labels = short_names([f"{latency.system}, {latency.task_type}" for latency in latencies])
     figure = go.Figure()
     for latency, label, style in zip(latencies, labels, _styles(), strict=False):
-        times = np.sort(latency.times[name][~np.isnan(latency.times[name])])
-        text = f"{label}, {latency.task_type}" if several else label
+        times = np.sort(latency.times(name))
         figure.add_trace(
             go.Scatter(
                 x=times.round(4).tolist(),
                 y=(np.arange(1, len(times) + 1) / len(times)).round(4).tolist(),
-                name=escape(text),
+                name=escape(label),
                 mode="lines",
                 line={**style, "shape": "hv"},
-                hovertemplate=f"%{{y:.0%}} within %{{x:.3f}} s<extra>{escape(text)}</extra>",
+                hovertemplate=f"%{{y:.0%}} within %{{x:.3f}} s<extra>{escape(label)}</extra>",
             )
         )
-    figure.update_layout(
-        template=STYLE,
-        height=HEIGHT,
-        showlegend=True,
-        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"color": INK}},
-    )
+    figure.update_layout(template=STYLE, height=HEIGHT, showlegend=True, legend=LEGEND)
     figure.update_xaxes(title_text=escape(latency_table.NAMES[name]), rangemode="tozero")
     figure.update_yaxes(title_text="Share of answers", range=[0, 1.02], tickformat=".0%")
     return figure
@@ -194,12 +187,7 @@ def _curves_chart(curves: Sequence[Curve]) -> go.Figure:
         shift = apart * (number - (len(curves) - 1) / 2)
         places = [labels.index(point.run.label) + shift for point in curve.points]
         figure.add_trace(_line(curve, name, places, number))
-    figure.update_layout(
-        template=STYLE,
-        height=HEIGHT,
-        showlegend=True,
-        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"color": INK}},
-    )
+    figure.update_layout(template=STYLE, height=HEIGHT, showlegend=True, legend=LEGEND)
     axis = f"{curves[0].series}, from {CLEAN} audio to the severest"
     ticks = {"tickvals": list(range(len(labels))), "ticktext": [escape(label) for label in labels]}
     figure.update_xaxes(**ticks, range=[-MARGIN, len(labels) - 1 + MARGIN], title_text=escape(axis))

@@ -11,8 +11,8 @@ from speechiq.core.usage import recording
 from speechiq.engines.text.hf import TransformersLLM
 from speechiq.engines.text.openai import OpenAIText
 from speechiq.metrics.latency import TIMES
+from speechiq.siq_tasks.conditions.variants import check_timing
 from speechiq.siq_tasks.metadata import refuse
-from tests.commands import refusal
 from tests.engines.opener import open_engine
 from tests.siq_tasks.questions.server import events, serving
 from tests.warm import lm_eval, run_warm
@@ -110,6 +110,6 @@ def test_tasks_that_want_a_transcript_are_refused_and_those_that_can_be_timed_ar
         refuse({"timing": "stream"}, ["normalizer"])
 
 
-def test_siq_eval_refuses_another_value_before_it_reads_anything(tmp_path):
-    line = refusal("eval", "gold+x", "-o", tmp_path / "runs", "--metadata", "timing=all")
-    assert line == "--metadata timing=all: unknown; give timing=stream, or leave it out"
+def test_another_value_is_refused():
+    with pytest.raises(SpeechIQError, match=r"^--metadata timing=all: unknown; give timing=stream, or leave it out$"):
+        check_timing("all")
