@@ -106,8 +106,8 @@ def _times_chart(latencies: Sequence[latency_table.Latencies], name: str) -> go.
         times = np.sort(latency.times(name))
         figure.add_trace(
             go.Scatter(
-                x=times.round(4).tolist(),
-                y=(np.arange(1, len(times) + 1) / len(times)).round(4).tolist(),
+                x=[0, *times.round(4).tolist()],
+                y=np.linspace(0, 1, len(times) + 1).round(4).tolist(),
                 name=escape(label),
                 mode="lines",
                 line={**style, "shape": "hv"},

@@ -51,7 +51,8 @@ class Latencies(NamedTuple):
 
     def times(self, name: str) -> np.ndarray:
         """Return the times of the answers that have this one."""
-        return self.columns[name][~np.isnan(self.columns[name])]
+        times: np.ndarray = self.columns[name][~np.isnan(self.columns[name])]
+        return times
 
 
 def read_latencies(tasks: Iterable[TaskRun]) -> list[Latencies]:
