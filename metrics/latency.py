@@ -23,7 +23,7 @@ def score(response: Response | None, doc: Mapping[str, Any]) -> dict[str, float]
         the clip for an answer that was only written), `warm_up`, `from_cache`, `requests_at_once` (requests under way
         when the answer was requested, itself included).
 
-    >>> answer = Response("Yes.", latency=Latency(0.25, math.nan, 0.5, False, 1))
+    >>> answer = Response("Yes.", latency=Latency(False, 1, 0.25, total=0.5))
     >>> score(answer, {"audio": {"duration": 2.0}})["real_time_factor"]
     0.25
     """

@@ -4,16 +4,20 @@ import json
 import math
 
 import pytest
+from lm_eval import simple_evaluate
+from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import TextPrompt
-from speechiq.core.usage import recording
+from speechiq.core.response import Response
+from speechiq.core.usage import Latency, recording
 from speechiq.engines.text.hf import TransformersLLM
 from speechiq.engines.text.openai import OpenAIText
-from speechiq.metrics.latency import TIMES
+from speechiq.metrics.latency import TIMES, score
 from speechiq.siq_tasks.conditions.variants import check_timing
 from speechiq.siq_tasks.metadata import refuse
 from tests.engines.opener import open_engine
+from tests.records import named
 from tests.siq_tasks.questions.server import events, serving
 from tests.warm import lm_eval, run_warm
 
@@ -24,10 +28,12 @@ SEEDS = [[1, 2], [3, 4], [5, 6], [7, 8]]
 SAMPLED = {"do_sample": True, "max_gen_toks": 6, "until": []}
 
 
-def test_a_model_of_transformers_writes_the_same_and_one_prompt_after_the_other(tiny_cascade):
-    plain = open_engine(TransformersLLM, tiny_cascade.llm, batch_size=4).generate(PROMPTS, SEEDS, SAMPLED)
+@pytest.mark.parametrize("model", ["tiny", pytest.param("demo:SmolLM2-135M-Instruct", marks=pytest.mark.slow)])
+def test_a_model_of_transformers_writes_the_same_and_one_prompt_after_the_other(model, tiny_cascade):
+    model = tiny_cascade.llm if model == "tiny" else model
+    plain = open_engine(TransformersLLM, model, batch_size=1).generate(PROMPTS, SEEDS, SAMPLED)
     with recording() as recorder:
-        answers = open_engine(TransformersLLM, tiny_cascade.llm, batch_size=4).generate(PROMPTS, SEEDS, SAMPLED)
+        answers = open_engine(TransformersLLM, model, batch_size=4).generate(PROMPTS, SEEDS, SAMPLED)
     assert answers == plain and sorted(recorder.latencies) == [1, 3, 5, 7]
     times = recorder.latencies.values()
     assert sum(each.is_warm_up for each in times) == 1 and {each.at_once for each in times} == {1}
@@ -113,3 +119,39 @@ def test_tasks_that_want_a_transcript_are_refused_and_those_that_can_be_timed_ar
 def test_another_value_is_refused():
     with pytest.raises(SpeechIQError, match=r"^--metadata timing=all: unknown; give timing=stream, or leave it out$"):
         check_timing("all")
+
+
+def test_judged_answers_of_a_streaming_endpoint_have_their_times():
+    timing = {"timing": "stream"}
+
+    def script(*_):
+        asks_stream = server.requests[-1].get("stream")
+        return events([{"content": "Jane"}, {"content": " Austen"}]) if asks_stream else "Jane Austen"
+
+    with serving(script) as server:
+        results = simple_evaluate(
+            model="audio-api",
+            model_args={"model": "m", "base_url": server.url, "num_concurrent": 1},
+            tasks=["audiobench_demo_judged", "siq_demo_remember"],
+            task_manager=TaskManager(include_defaults=False, metadata=timing),
+            metadata=timing,
+            limit=3,
+            bootstrap_iters=0,
+        )
+    rows = results["samples"]["audiobench_demo_judged"]
+    assert [row["warm_up"] for row in rows].count(1) == 1 and not any(row["from_cache"] for row in rows)
+    timed = [row for row in rows if not row["warm_up"]]
+    assert all(0 < row["first_token_s"] <= row["total_s"] and row["resps"] == [["Jane Austen"]] for row in timed)
+    assert "first_token_s" not in results["samples"]["siq_demo_remember"][0]
+    assert results["configs"]["audiobench_demo_judged"]["metadata"]["timing"] == "stream"
+    assert "timing" not in results["configs"]["siq_demo_remember"]["metadata"]
+    assert sum("stream" in request for request in server.requests) == 3
+
+
+def test_a_spoken_answer_takes_its_own_seconds_and_a_voice_behind_it_has_no_factor():
+    doc, speech = {"audio": {"duration": 9.0}}, named("speech", seconds=4.0)
+    own = Response("Yes.", audio=speech, latency=Latency(False, 1, 0.5, 0.75, 1.0))
+    assert score(own, doc)["real_time_factor"] == 0.25 and score(own, doc)["first_audio_s"] == 0.75
+    behind = Response("Yes.", audio=speech, latency=Latency(False, 1, 0.5, total=1.0))
+    assert math.isnan(score(behind, doc)["real_time_factor"]) and score(behind, doc)["total_s"] == 1.0
+    assert score(Response("Yes."), doc)["from_cache"] == 1
