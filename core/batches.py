@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import copy_context
 from itertools import groupby
 from queue import SimpleQueue
 from threading import Thread
@@ -136,7 +137,7 @@ def run_concurrently(
     working = min(workers, len(items))
     try:
         for _ in range(working):
-            Thread(target=_work, args=(left, run, finished.put), daemon=True).start()
+            Thread(target=copy_context().run, args=(_work, left, run, finished.put), daemon=True).start()
         while working:
             i, result, failure = finished.get()
             if failure is not None:

@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from speechiq.core.clip import Clip
 from speechiq.core.files.json_text import replace_halves
+from speechiq.core.usage import Latency
 
 #: How a corrector's text became the transcript (`harness_patch/systems/correction.py`).
 CORRECTIONS = {
@@ -32,6 +33,7 @@ class Response:
         coverage: Seconds of the clip that the system received / seconds of the clip; NaN if unknown.
         hypotheses: The n-best list of a recognizer, best first; empty if it gave one text only.
         provenance: How a corrector's text became the transcript (a key of `CORRECTIONS`); empty without a corrector.
+        latency: Its times, if they were asked for; None for what comes from the response cache.
 
     >>> Response("so it goes on").cut([" on"]).text, Response("so it goes on").cut(" it").text
     ('so it goes', 'so')
@@ -42,6 +44,7 @@ class Response:
     coverage: float = math.nan
     hypotheses: tuple[str, ...] = ()
     provenance: str = ""
+    latency: Latency | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", replace_halves(self.text))

@@ -1,5 +1,10 @@
-"""Count expensive work in this process, which makes work done twice visible, and measure its speed."""
+"""Count expensive work in this process, which makes work done twice visible, and measure its speed.
 
+Runs that ask for it also time single answers, from their request to the first token, the first audio and the end: a
+system opens `recording`, inside which engines run one prompt or one call inside `timed`, and mark what arrives.
+"""
+
+import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -70,3 +75,82 @@ def since(before: Work) -> Work:
 def total(parts: Iterable[Work]) -> Work:
     """Return the work of several processes together."""
     return Work(*(sum(counters, Counter()) for counters in zip(*parts, strict=True)))
+
+
+class Latency(NamedTuple):
+    """Hold the times of an answer, in seconds from its request; NaN for what it did not have.
+
+    Attributes:
+        first_token, first_audio, total: Until its first text, its first audio and its end.
+        is_warm_up: Whether it was requested before the first answer had ended, when nothing may be warm.
+        at_once: Number of requests that were under way when it was made, itself included.
+    """
+
+    is_warm_up: bool
+    at_once: int
+    first_token: float = math.nan
+    first_audio: float = math.nan
+    total: float = math.nan
+
+
+class Clock:
+    """Time one answer: name of a time in `Latency` -> seconds."""
+
+    def __init__(self) -> None:
+        self.start()
+
+    def start(self) -> None:
+        """Begin, also again: an answer that failed and is requested anew is timed from its last request on."""
+        self._start, self.times = time.perf_counter(), dict[str, float]()
+
+    def mark(self, name: str) -> None:
+        """Note that something has arrived; the first mark of a name counts."""
+        self.times.setdefault(name, time.perf_counter() - self._start)
+
+
+class Recorder:
+    """Collect the times of answers by their seeds, which no two questions share; threads may share it."""
+
+    def __init__(self) -> None:
+        self.latencies: dict[int, Latency] = {}
+        self.under_way: set[int] = set()
+
+
+_recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
+#: The clock of the answer that is being made; None while nothing is timed.
+current_clock: ContextVar[Clock | None] = ContextVar("current_clock", default=None)
+
+
+@contextmanager
+def recording(is_on: bool = True) -> Iterator[Recorder]:
+    """Record the times of answers inside the block, unless it is switched off."""
+    recorder = Recorder()
+    token = _recorder.set(recorder if is_on else None)
+    try:
+        yield recorder
+    finally:
+        _recorder.reset(token)
+
+
+def is_recording() -> bool:
+    """Return whether engines are to time their answers."""
+    return _recorder.get() is not None
+
+
+@contextmanager
+def timed(seed: int) -> Iterator[None]:
+    """Time the answers that are made inside the block, under the seed of the first, if times are recorded."""
+    recorder = _recorder.get()
+    if recorder is None:
+        yield
+        return
+    recorder.under_way.add(seed)
+    is_warm_up, at_once, clock = not recorder.latencies, len(recorder.under_way), Clock()
+    token = current_clock.set(clock)
+    try:
+        yield
+        clock.mark("total")
+        recorder.latencies[seed] = Latency(is_warm_up, at_once, **clock.times)
+    finally:
+        current_clock.reset(token)
+        recorder.under_way.discard(seed)

@@ -80,11 +80,13 @@ class Engine(Protocol):
         kind: the kind of stage that it runs; set by the protocols below.
         record: the class of its options; each field is an option that users can set.
         gives_nbest: whether it has the option `nbest`, the most transcripts in `Response.hypotheses`.
+        streams: whether it times its answers (`core/usage.py`): each prompt runs inside `timed`, with its first seed.
     """
 
     kind: ClassVar[Kind]
     record: ClassVar[type[Options]] = Options
     gives_nbest: bool = False
+    streams: bool = False
 
     def __init__(self, model: str, options: Any, setup: Setup) -> None:
         """Check everything that can be checked without loading weights.

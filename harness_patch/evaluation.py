@@ -106,7 +106,7 @@ def guard_tasks(evaluate: Callable) -> Callable:
 
 
 def _check_tasks(suite: Mapping[str, Any], others: bool, lm: LM, options: Mapping[str, Any]) -> None:
-    from speechiq.siq_tasks.conditions.variants import LISTEN, TEXT
+    from speechiq.siq_tasks.conditions.variants import LISTEN, STREAM, TEXT, TIMING
     from speechiq.siq_tasks.metadata import refuse_unread
 
     refuse_unread([task.metadata_keys for task in suite.values()], others)
@@ -122,6 +122,13 @@ def _check_tasks(suite: Mapping[str, Any], others: bool, lm: LM, options: Mappin
             f"--metadata {LISTEN}={TEXT}",
             f"the model type {type(lm).__name__} gets the audio of {read[0]}, not its transcript",
             "run it with --model hf-audio or audio-api, or take listen=muted",
+        )
+    timed = [name for name, task in suite.items() if task.is_timed]
+    if timed and not isinstance(lm, SpeechModel):
+        raise SpeechIQError(
+            f"--metadata {TIMING}={STREAM}",
+            f"the model type {type(lm).__name__} cannot time {timed[0]}",
+            "run it with --model hf-audio or audio-api, or leave it out",
         )
     if lm.rank == 0 and options.get("limit"):
         _explain_limit(suite, options["limit"])

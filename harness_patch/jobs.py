@@ -17,7 +17,7 @@ from speechiq.core.response import Response
 from speechiq.engines.languages import FIELD
 from speechiq.harness_patch._lm_eval import normalize_settings
 from speechiq.harness_patch.systems.answering import TRANSCRIBE, Question
-from speechiq.siq_tasks.conditions.variants import LISTEN, TEXT
+from speechiq.siq_tasks.conditions.variants import LISTEN, TEXT, TIMING
 
 LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
 
@@ -40,7 +40,10 @@ class Job(NamedTuple):
     @classmethod
     def to_generate(cls, request: Instance) -> Job:
         """Return the job of a request for answers."""
-        return cls._of(request, normalize(request.args[1]))
+        settings = dict(request.args[1])
+        is_timed = settings.pop(TIMING, None) is not None
+        job = cls._of(request, normalize(settings))
+        return job._replace(question=replace(job.question, is_timed=is_timed))
 
     @classmethod
     def to_score(cls, request: Instance) -> Job:

@@ -12,7 +12,7 @@ from speechiq.core.files.plain import expand, read_plain
 from speechiq.core.suggestions import find_nearest
 from speechiq.engines.languages import KEY as LANGUAGE
 from speechiq.siq_tasks.conditions.preset import PRESET
-from speechiq.siq_tasks.conditions.variants import LISTEN
+from speechiq.siq_tasks.conditions.variants import LISTEN, TIMED_TASKS, TIMING
 from speechiq.siq_tasks.task_types import TASK_TYPES
 
 Loader = TypeVar("Loader", bound=Callable[..., Any])
@@ -53,6 +53,8 @@ def keys_of(loader: Any, task_type: Any, dataset: Any = None) -> frozenset[str] 
         return None
     known = isinstance(task_type, str) and task_type in TASK_TYPES
     keys = declared | COMMON | (TASK_TYPES[task_type].keys if known else frozenset())
+    if known and TASK_TYPES[task_type].asks_question:
+        keys |= {TIMING}
     return keys if dataset is None else keys | {f"{dataset}.{key}" for key in keys}
 
 
@@ -77,6 +79,8 @@ def refuse(metadata: Mapping[str, Any], known: Collection[str]) -> None:
     speechiq.core.errors.SpeechIQError: --metadata embeder=demo:x: no task of this run reads it; did you mean embedder?
     """
     for key in sorted(key for key in metadata if not any(fnmatchcase(key, name) for name in known)):
+        if key == TIMING:
+            raise SpeechIQError(f"--metadata {key}={metadata[key]}", "no task of this run can be timed", TIMED_TASKS)
         near = find_nearest(key, set(known).union(*(task_type.keys for task_type in TASK_TYPES.values())), SIMILAR)
         names = ", ".join(sorted(name for name in known if "." not in name)) or "none"
         fix = f"did you mean {near}?" if near else f"leave it out (known: {names})"

@@ -7,7 +7,9 @@ from typing import Any
 from lm_eval.api.task import ConfigurableTask
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.response import Response, response_of
 from speechiq.engines.languages import PROMPT_LANGUAGE, read_language
+from speechiq.metrics import latency
 from speechiq.metrics.columns import columns_of
 from speechiq.metrics.judge.free_answers import check_docs
 from speechiq.metrics.wording import SPREAD, worded
@@ -18,11 +20,11 @@ from speechiq.siq_tasks.catalog.task_files import INLINE, join_metadata, resolve
 from speechiq.siq_tasks.conditions.apply import with_condition
 from speechiq.siq_tasks.conditions.listen import check_listen, with_listen
 from speechiq.siq_tasks.conditions.preset import PRESET, with_preset
-from speechiq.siq_tasks.conditions.variants import LISTEN
+from speechiq.siq_tasks.conditions.variants import LISTEN, STREAM, TIMING, check_timing
 from speechiq.siq_tasks.languages.prompts import write_prompt
 from speechiq.siq_tasks.loaders.docs import digest_content
 from speechiq.siq_tasks.metadata import CONDITION, expand_sets, for_dataset, keys_of, user_metadata
-from speechiq.siq_tasks.task_types import name_task_type
+from speechiq.siq_tasks.task_types import TASK_TYPES, name_task_type
 
 REMEMBER, APPLY = "remember", "apply"
 
@@ -56,6 +58,13 @@ class SpeechTask(ConfigurableTask):
             own["doc_to_text"] = write_prompt(own["doc_to_text"], metadata)
         else:
             metadata.pop(PROMPT_LANGUAGE, None)  # of a run, for the tasks of Apply in it
+        self.is_timed = _is_timed(metadata)
+        self._responses: dict[tuple[Any, ...], Response] = {}
+        if self.is_timed:
+            own["generation_kwargs"] = {**own.get("generation_kwargs", {}), TIMING: STREAM}
+            metrics = [*metrics, *(column.metric for column in latency.COLUMNS)]
+        else:
+            metadata.pop(TIMING, None)
         self.has_spread = any(metric["metric"] == SPREAD for metric in metrics)
         super().__init__(config=own | {"metadata": metadata, "metric_list": _named_metrics(metrics)})
 
@@ -90,9 +99,20 @@ class SpeechTask(ConfigurableTask):
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         """Return the scores of one doc, with `instruction_spread` if the task lists it."""
         scores: dict[str, Any] = super().process_results(doc, results)
+        if self.is_timed:
+            scores |= latency.score(self._responses.get(self._name_item(doc)), doc)
         if self.has_spread:
             scores[SPREAD] = worded(scores[self.config.metadata["measure"]["column"]], doc)
         return scores
+
+    def apply_filters(self) -> Any:
+        """Filter the answers; those that are timed have their times until then, at the first answer to a doc."""
+        if self.is_timed:
+            self._responses = {self._name_item(each.doc): response_of(each.resps[0]) for each in self.instances}
+        return super().apply_filters()
+
+    def _name_item(self, doc: Mapping[str, Any]) -> tuple[Any, ...]:
+        return tuple(doc[field] for field in self.config.metadata["item"])
 
     def build_all_requests(
         self,
@@ -113,6 +133,15 @@ class SpeechTask(ConfigurableTask):
                 "raise --limit or start fewer processes",
             )
         super().build_all_requests(limit=limit, samples=samples, rank=rank, world_size=world_size, **options)
+
+
+def _is_timed(metadata: Mapping[str, Any]) -> bool:
+    """Return whether the answers of a task are timed: if the user asks for it, and it does not want a transcript."""
+    if TIMING not in metadata:
+        return False
+    check_timing(metadata[TIMING])
+    task_type = TASK_TYPES.get(str(name_task_type(metadata)))
+    return task_type is not None and task_type.asks_question
 
 
 def _own_condition(config: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from speechiq.reducer.scores.norms import build, write
 from speechiq.reducer.scores.norms.file import ADVICE_FILE
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.studies import unanswerable
-from speechiq.reducer.tables import dashboards, language_grid, speed_table
+from speechiq.reducer.tables import dashboards, language_grid, latency_table, speed_table
 from speechiq.reducer.tables.publish import HARNESS, Publication, command_line, list_outputs, publish
 from speechiq.reducer.tables.scoreboard_records import join
 from speechiq.reducer.tables.suite_scores import score_suite
@@ -58,7 +58,10 @@ def score(
         ),
     ] = None,
     speed: Annotated[
-        bool, typer.Option("--speed", help="Add a table of speeds: seconds of audio per second of work (RTFx).")
+        bool,
+        typer.Option(
+            "--speed", help="Add tables of seconds of audio per second of work (RTFx) and of the times of answers."
+        ),
     ] = False,
     save_norms: Annotated[
         Path | None,
@@ -113,6 +116,9 @@ def score(
         speeds = read_speeds(tasks)
         grids.append(speed_table.as_grid(speeds))
         content["speeds"] = speeds
+        if latencies := latency_table.read_latencies(tasks):
+            grids.append(latency_table.as_grid(latencies, bootstrap))
+            content["latencies"] = grids[-1].records()
     rows = [
         ({} if [*scored] == [SUITE] else {"suite": suite}) | row for suite, each in scored.items() for row in each.rows
     ]

@@ -21,10 +21,11 @@ from speechiq.core.endpoint.addresses import check_address
 from speechiq.core.endpoint.advice import UNKNOWN_KEY, Advice
 from speechiq.core.endpoint.calls import find_pause, is_temporary, run
 from speechiq.core.endpoint.replies import CONTENT_FILTER, FILTERED, Choice, NoAnswer, Unusable, read_choices, read_json
+from speechiq.core.endpoint.streams import post_streamed
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.files.json_text import replace_halves
-from speechiq.core.usage import usage
+from speechiq.core.usage import Clock, current_clock, usage
 
 if TYPE_CHECKING:
     import httpx2
@@ -140,12 +141,12 @@ class Endpoint:
         """Return the answers to a message; if a content filter blocked it, `FILTERED` for each requested answer.
 
         An answer without text that may not be empty is a failed call; an HTTP error is a `Refusal`. `parameters` are
-        those of the chat API.
+        those of the chat API. While answers are timed (`core/usage.py`), the reply is streamed.
         """
         body = {"model": self.model, "messages": [{"role": "user", "content": content}], **parameters}
         read = partial(read_choices, name=self.name, length=self.advice.length, may_be_empty=may_be_empty)
         try:
-            return self.post("/chat/completions", "chat completion", read, body)
+            return self.post("/chat/completions", "chat completion", read, body, clock=current_clock.get())
         except Refusal as refusal:
             if refusal.code != CONTENT_FILTER:
                 raise
@@ -160,6 +161,7 @@ class Endpoint:
         file: tuple[str, bytes, str] | None = None,
         *,
         raw: bool = False,
+        clock: Clock | None = None,
     ) -> Result:
         """Post a request and return its reply, parsed by `read`; raise `Refusal` for an HTTP error.
 
@@ -168,12 +170,15 @@ class Endpoint:
             read: Parses the JSON of the reply, or its bytes if it is `raw`; a `NoAnswer` is a failed call.
             body: JSON, or the fields of a form if there is a file.
             file: Name, content and media type of the file.
+            clock: Times the reply, which is then streamed.
         """
         files = {"file": file} if file else None
         options = self._options({"Content-Type": "multipart/form-data"} if file else {})
 
         def send() -> Awaitable[httpx2.Response]:
             usage["calls"] += 1
+            if clock is not None:
+                return post_streamed(self._client, path, body, options, clock)
             return self._client.post(path, body=body, files=files, **options)
 
         def parse(reply: httpx2.Response) -> Result:
@@ -232,6 +237,8 @@ class Endpoint:
             case openai.APIConnectionError(__cause__=cause):
                 symptom = f"broke off its reply ({self._quote(cause)})"
                 return self._fault(symptom, f"{check} and that the endpoint is up"), True
+            case openai.APIError(message=message) if type(error) is openai.APIError:
+                return self._fault(f"broke off its reply ({self._quote(message)})", f"try {self.advice.patience}"), True
             case Unusable():
                 return self._fault(self._quote(error), check), False
             case ValueError() | AttributeError() | LookupError() | TypeError() | RecursionError():

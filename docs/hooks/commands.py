@@ -27,7 +27,7 @@ from speechiq.metrics.judge.settings import REPLY
 from speechiq.metrics.words.normalizer import NAMES
 from speechiq.metrics.words.units import UNITS
 from speechiq.siq_tasks.conditions.spec import KINDS
-from speechiq.siq_tasks.conditions.variants import LISTEN, VARIANTS
+from speechiq.siq_tasks.conditions.variants import LISTEN, STREAM, TIMING, VARIANTS
 from speechiq.siq_tasks.loaders.clips import load
 from speechiq.siq_tasks.metadata import COMMON, DECLARED
 from speechiq.siq_tasks.task_types import TASK_TYPES
@@ -50,6 +50,11 @@ METADATA = {
         ", ".join(VARIANTS),
         "What a system gets instead of the audio: the reference transcript, silence of the same length, or another "
         "clip. See [Did it listen?](../how-to/listen.md).",
+    ),
+    "timing": (
+        STREAM,
+        "Times each answer until its first token, its first audio and its end. See [How soon does it "
+        "answer?](../how-to/latency.md).",
     ),
     "normalizer": (
         ", ".join(NAMES),
@@ -257,7 +262,7 @@ def describe_lm_eval() -> str:
 def _describe_metadata() -> str:
     readers: dict[str, frozenset[str]] = {
         "every task": COMMON - {LISTEN},
-        "every task with a question": frozenset({LISTEN}),
+        "every task with a question": frozenset({LISTEN, TIMING}),
     }
     readers |= {f"task type {name}": task_type.keys for name, task_type in TASK_TYPES.items()} | {
         "sets that are prepared from rows": DECLARED[load]

@@ -16,7 +16,7 @@ from speechiq.core.endpoint.client import Malformed, NoConnection, Refusal
 from speechiq.core.endpoint.replies import CONTENT_FILTER, LENGTH, Choice
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored, TextPrompt, audio_seconds
-from speechiq.core.usage import measured
+from speechiq.core.usage import measured, recording, timed
 from speechiq.engines._shared.remote import RemoteModel
 from speechiq.engines.base import Seeds, Writer
 
@@ -60,6 +60,8 @@ class ChatEndpoint(Writer, Generic[PromptType]):
             its answers.
     """
 
+    streams = True
+
     def __init__(self, remote: RemoteModel, seed_per_call: bool) -> None:
         self.remote, self.name, self.seed_per_call = remote, remote.endpoint.name, seed_per_call
         self._left_out: set[str] = set()
@@ -89,7 +91,11 @@ class ChatEndpoint(Writer, Generic[PromptType]):
 
     def check_sampling(self, settings: Mapping[str, Any]) -> None:
         """Refuse a model that gives one answer for all seeds, as servers do that decode greedily, by a few calls."""
-        if settings.get("temperature", 1) >= WARM and len(set(self._answer(PROBE, PROBE_SEEDS, settings))) == 1:
+        if settings.get("temperature", 1) < WARM:
+            return
+        with recording(False):
+            answers = self._answer(PROBE, PROBE_SEEDS, settings)
+        if len(set(answers)) == 1:
             raise SpeechIQError(
                 self.name,
                 "gives the same answer for every seed, so its answers to a question would be the same",
@@ -154,7 +160,8 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         parameters = {"max_completion_tokens": settings.get("max_gen_toks", 256), **sampling_parameters(settings)}
         answers: list[str] = []
         while missing := seeds[len(answers) :]:
-            choices = self._complete(content, parameters, partial(self._offer, settings, missing))
+            with timed(missing[0]):
+                choices = self._complete(content, parameters, partial(self._offer, settings, missing))
             answers += [choice.text for choice in choices[: len(missing)]]
         return answers
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 from transformers import BatchFeature, Cache, GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from speechiq.core.batches import OnResult, once, run_in_batches
+from speechiq.core.batches import OnResult, run_in_batches
 from speechiq.core.progress import progress_bar
 from speechiq.core.prompt import Prompt, TextPrompt, audio_seconds
-from speechiq.core.usage import measured
+from speechiq.core.usage import is_recording, measured, timed
 from speechiq.engines._shared.checkpoint import CheckpointEngine
 from speechiq.engines._shared.prefill import (
     Decode,
@@ -50,8 +50,11 @@ class CheckpointWriter(CheckpointEngine, Writer):
     """Share what text and audio models of `transformers` have in common.
 
     The prefix of a prompt is prefilled alone and without padding, so that nothing depends on the batch, and once for
-    all prompts in a row that begin with it. The caches are joined and copied, and the rest is done in batches.
+    all prompts in a row that begin with it. The caches are joined and copied, and the rest is done in batches. Answers
+    that are timed are made for one prompt after the other, and none uses the prefix of an earlier one.
     """
+
+    streams = True
 
     tokenizer: PreTrainedTokenizerBase
     #: Generation settings of the checkpoint, read when the engine is opened: a damaged file ends the run at its start.
@@ -79,22 +82,34 @@ class CheckpointWriter(CheckpointEngine, Writer):
         self,
         label: tuple[str, str],
         prompts: Sequence[Prompt] | Sequence[TextPrompt],
-        items: Sequence[Item],
-        build: Callable[[Item], tuple[ModelInputs, Request]],
+        items: Sequence[tuple[Item, Any]],
+        build: Callable[[tuple[Item, Any]], tuple[ModelInputs, Request]],
         decode: Decode[Request, Result],
         on_result: OnResult,
         *,
-        length: Callable[[Item], Any],
-        kind: Callable[[Item], bool],
-        steps: Callable[[Item], int] = once,
+        length: Callable[[tuple[Item, Any]], Any],
+        kind: Callable[[tuple[Item, Any]], bool],
+        are_answers: bool = False,
     ) -> list[Result]:
         """Return the results of `decode`, which continues prompts, for all items; see `run_in_batches`.
 
-        An item is a prompt in any form with a request, such as its seeds or its continuations; `build` returns its
-        inputs and the request, `kind` whether it has a prefix. `label` has verb and unit of the progress bar.
+        An item is a prompt in any form with a request: its seeds if the results `are_answers`, or else its
+        continuations, for example. `build` returns its inputs and the request, `kind` whether it has a prefix. `label`
+        has verb and unit of the progress bar.
         """
         verb, unit = label
-        title = f"{self.checkpoint.name} {verb}"
+        title, is_timed, caches = f"{self.checkpoint.name} {verb}", are_answers and is_recording(), PrefixCaches()
+
+        def steps(item: tuple[Item, Any]) -> int:
+            return len(item[1]) if are_answers else 1
+
+        def run(batch: list[tuple[Item, Any]]) -> Sequence[Result]:
+            if not is_timed:
+                return self._run_batch(model, caches, build, decode, progress.update, batch)
+            self._forget_audio()
+            with timed(batch[0][1][0]):
+                return self._run_batch(model, PrefixCaches(), build, decode, progress.update, batch)
+
         with (
             self.checkpoint.loaded() as model,
             progress_bar(total=sum(map(steps, items)), verb=title, unit=unit) as progress,
@@ -102,23 +117,26 @@ class CheckpointWriter(CheckpointEngine, Writer):
         ):
             return run_in_batches(
                 items,
-                partial(self._run_batch, model, PrefixCaches(), build, decode, progress.update),
+                run,
                 length=length,
-                batch_size=self.checkpoint.batch_size,
+                batch_size=1 if is_timed else self.checkpoint.batch_size,
                 progress=progress,
                 on_result=on_result,
                 kind=kind,
                 steps=steps,
             )
 
+    def _forget_audio(self) -> None:
+        """Drop what an engine keeps of the audio of a prompt for the next one."""
+
     def _run_batch(
         self,
         model: PreTrainedModel,
         prefix_caches: PrefixCaches,
-        build: Callable[[Item], tuple[ModelInputs, Request]],
+        build: Callable[[tuple[Item, Any]], tuple[ModelInputs, Request]],
         decode: Decode[Request, Result],
         on_finished: OnFinished,
-        batch: Sequence[Item],
+        batch: Sequence[tuple[Item, Any]],
     ) -> Sequence[Result]:
         rows, requests, caches = [], [], []
         for inputs, request in map(build, batch):

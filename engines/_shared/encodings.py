@@ -33,6 +33,10 @@ class LastFeatures:
             self._key, self._features = key, self._extractor(*args, **kwargs)
         return copy.copy(self._features)
 
+    def clear(self) -> None:
+        """Drop the features."""
+        self._key, self._features = b"", None
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._extractor, name)
 
@@ -47,6 +51,7 @@ class EncodingCache:
 
     def __init__(self, encode: Callable[..., Any], free_bytes: int) -> None:
         self._encode, self.free_bytes, self.calls = encode, free_bytes, 0
+        self._most_bytes = free_bytes
         self._stored: dict[bytes, Any] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -63,6 +68,11 @@ class EncodingCache:
             self.free_bytes -= size
             self._stored[key] = send_to_device(output, "cpu"), tensors[0].device
         return output
+
+    def clear(self) -> None:
+        """Drop all encodings."""
+        self.free_bytes = self._most_bytes
+        self._stored.clear()
 
 
 @contextmanager

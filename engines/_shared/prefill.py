@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -20,7 +20,7 @@ from transformers import (
 )
 
 from speechiq.core.prompt import Scored
-from speechiq.core.usage import usage
+from speechiq.core.usage import Clock, current_clock, usage
 from speechiq.engines._shared.sampling import (
     PROCESSORS,
     Finished,
@@ -90,6 +90,32 @@ def greedy_config(model: PreTrainedModel, **settings: Any) -> GenerationConfig:
     return config
 
 
+class FirstToken:
+    """Mark the first token of the answers to a prompt that is not one of the tokens `ends`.
+
+    It has the methods of a `BaseStreamer` of transformers. The first tokens that `generate` passes are those of the
+    prompt.
+    """
+
+    def __init__(self, clock: Clock, ends: Collection[int]) -> None:
+        self._clock, self._ends, self._has_prompt = clock, set(ends), False
+
+    def put(self, value: torch.Tensor) -> None:
+        """Take the next token of each answer."""
+        if self._has_prompt and not self._ends.issuperset(value.flatten().tolist()):
+            self._clock.mark("first_token")
+        self._has_prompt = True
+
+    def end(self) -> None:
+        """Do nothing: the caller times the end."""
+
+
+def stream_to_clock(ends: Collection[int]) -> Any:
+    """Return what `generate` takes as `streamer`; None while nothing is timed."""
+    clock = current_clock.get()
+    return None if clock is None else FirstToken(clock, ends)
+
+
 def ignore(finished: int) -> None:
     """Ignore the number of answers that have ended."""
 
@@ -132,6 +158,7 @@ def write(
         generation_config=config,
         logits_processor=LogitsProcessorList(chain),
         stopping_criteria=StoppingCriteriaList([Finished(ends.tolist(), on_finished)]),
+        streamer=stream_to_clock(ends.tolist()),
     )[:, ids.shape[1] :]
     usage["generated_tokens"] += int((output != pad_token_id).sum())
     return output

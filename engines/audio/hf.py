@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from msgspec import Meta
 from transformers import AutoProcessor, Cache, PreTrainedConfig, PreTrainedModel
 
-from speechiq.core.batches import OnResult, collect_parts, drop, once
+from speechiq.core.batches import OnResult, collect_parts, drop
 from speechiq.core.checkpoints.context import read_context
 from speechiq.core.checkpoints.names import find_audio_language_model, is_language_model, is_speech_recognizer
 from speechiq.core.errors import SpeechIQError
@@ -145,7 +145,7 @@ class AudioLLM(CheckpointWriter, AudioEngine):
         label, more = ("answering", "answer"), int(settings.get("max_gen_toks", ANSWER))
         decode = partial(self._decode_answers, settings)
         return self._run_prompts(
-            label, prompts, seeds, lambda prompt, _: self.inputs.build(prompt, more), decode, on_result, len
+            label, prompts, seeds, lambda prompt, _: self.inputs.build(prompt, more), decode, on_result, True
         )
 
     def loglikelihood(
@@ -173,7 +173,7 @@ class AudioLLM(CheckpointWriter, AudioEngine):
         make: Callable[[Prompt, Request], ModelInputs],
         decode: Decode[Request, Result],
         on_result: OnResult,
-        steps: Callable[[Request], int] = once,
+        are_answers: bool = False,
     ) -> list[Result]:
         if not prompts:
             return []
@@ -192,8 +192,13 @@ class AudioLLM(CheckpointWriter, AudioEngine):
             on_result,
             length=lambda item: item[0].seconds or len(item[0].text),
             kind=lambda item: bool(item[0].clips),
-            steps=lambda item: steps(item[1]),
+            are_answers=are_answers,
         )
+
+    def _forget_audio(self) -> None:
+        self.prompts.features.clear()
+        if self._encodings is not None:
+            self._encodings.clear()
 
     def _prefill_prefix(self, model: PreTrainedModel, inputs: ModelInputs) -> Cache:
         encodings = self._encodings

@@ -58,7 +58,8 @@ class AudioPrompts:
                 "or processor_config.json, or put a recognizer before it: pretrained=ASR+LLM",
             )
         self.has_request = self._choose_request(asked_by)
-        setattr(processor, slot, LastFeatures(getattr(processor, slot)))
+        self.features = LastFeatures(getattr(processor, slot))
+        setattr(processor, slot, self.features)
         self._chat = self._choose_form()
 
     def _choose_request(self, asked_by: str | None) -> bool:

@@ -25,10 +25,10 @@ from speechiq.core.progress import progress_bar
 from speechiq.core.prompt import Prompt, audio_seconds
 from speechiq.core.response import Response
 from speechiq.core.suggestions import did_you_mean
-from speechiq.core.usage import measured, usage
+from speechiq.core.usage import current_clock, measured, timed, usage
 from speechiq.engines._shared.checkpoint import Checkpoint, CheckpointEngine
 from speechiq.engines._shared.checkpoint_writer import ModelInputs
-from speechiq.engines._shared.prefill import ANSWER
+from speechiq.engines._shared.prefill import ANSWER, stream_to_clock
 from speechiq.engines._shared.sampling import sampling_settings, seeded
 from speechiq.engines._shared.speech import as_speech
 from speechiq.engines._transformers import load_with_speakers
@@ -118,6 +118,7 @@ class OmniReply(CheckpointEngine, ReplyEngine):
     """
 
     record = OmniOptions
+    streams = True
 
     def __init__(self, model: str, options: OmniOptions, setup: Setup) -> None:
         self.checkpoint = Checkpoint(
@@ -174,8 +175,11 @@ class OmniReply(CheckpointEngine, ReplyEngine):
         self, model: PreTrainedModel, prompt: Prompt, seeds: Sequence[int], length: int, text: Mapping[str, Any]
     ) -> list[Response]:
         """Return a reply per seed; `length` is the most tokens of a text, `text` has arguments of `generate`."""
-        inputs, coverage = self.inputs.build(prompt, length), self.inputs.coverage(prompt)
-        written = [self._generate(model, inputs, seed, text) for seed in seeds]
+        self.prompts.features.clear()
+        with timed(seeds[0]):
+            inputs = self.inputs.build(prompt, length)
+            written = [self._generate(model, inputs, seed, text) for seed in seeds]
+        coverage = self.inputs.coverage(prompt)
         usage["spoken_texts"] += len(seeds)
         usage["encoded_clips"] += len(prompt.clips) * len(seeds)
         texts = self.prompts.decode([ids for ids, _ in written])
@@ -194,9 +198,11 @@ class OmniReply(CheckpointEngine, ReplyEngine):
         generate = partial(
             model.generate, input_ids=ids, attention_mask=torch.ones_like(ids), **features, **text, **speaker
         )
+        streamer = stream_to_clock(self.prompts.tokenizer.all_special_ids)
+        timing = {"thinker_streamer": streamer} if streamer else {}
         try:
             with seeded(seed, model.device):
-                texts, samples = generate(generation_mode="audio", **self._speech_settings())
+                texts, samples = generate(generation_mode="audio", **self._speech_settings(), **timing)
         except (RuntimeError, TypeError, ValueError, LookupError) as error:
             if is_out_of_memory(error):
                 raise
@@ -209,7 +215,10 @@ class OmniReply(CheckpointEngine, ReplyEngine):
                     f"cannot speak what it wrote ({describe(error)})",
                     f"change the option {self.checkpoint.prefix}settings, or give speaks=ENGINE:MODEL",
                 ) from error
-        return texts[0, ids.shape[1] :].tolist(), samples.flatten().float().cpu().numpy()
+        spoken = samples.flatten().float().cpu().numpy()
+        if (clock := current_clock.get()) is not None and spoken.size:
+            clock.mark("first_audio")  # the models return their speech as a whole
+        return texts[0, ids.shape[1] :].tolist(), spoken
 
     def _speech_settings(self) -> dict[str, Any]:
         """Return the settings of the speech: at least one token, since no audio is not defined for the models."""

@@ -4,31 +4,37 @@ import binascii
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop
-from speechiq.core.clip import SAMPLING_RATE
+from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.endpoint.replies import CONTENT_FILTER, Choice, NoAnswer
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, audio_seconds
 from speechiq.core.response import Response
-from speechiq.core.usage import measured, usage
+from speechiq.core.usage import measured, timed, usage
 from speechiq.engines._shared.chat import sampling_parameters
-from speechiq.engines._shared.remote import AudioFormat, Voice, read_audio
-from speechiq.engines._shared.speech import as_speech
+from speechiq.engines._shared.remote import Voice, read_audio
+from speechiq.engines._shared.speech import STEPS, as_speech
 from speechiq.engines.audio.openai import AudioEndpoint, ChatOptions
 from speechiq.engines.base import Kind, ReplyEngine, Seeds, Setup
 from speechiq.engines.options import Count
+
+#: The format without a header, which some servers send in streams alone: 16 bits, mono, at this rate (Hz).
+PCM, PCM_RATE = "pcm16", 24_000
 
 
 class SpokenChatOptions(ChatOptions, frozen=True, kw_only=True):
     """Define the options of `EndpointReply`."""
 
     voice: Voice = "alloy"
-    response_format: AudioFormat = "wav"
+    response_format: Annotated[
+        Literal["wav", "flac", "mp3", "opus", "pcm16"],
+        Meta(description="Format of the audio that the endpoint sends; pcm16 for streams of OpenAI."),
+    ] = "wav"
     max_tokens: Annotated[
         Count | None,
         Meta(description="Most tokens of a reply, text and speech together; without it the endpoint's own limit."),
@@ -66,17 +72,22 @@ class EndpointReply(AudioEndpoint, ReplyEngine):
 
     def _reply(self, prompt: Prompt, seed: int, settings: Mapping[str, Any]) -> Response:
         parameters = {**sampling_parameters(settings), **self.speech}
-        (choice, *_) = self._complete(self._message(prompt), parameters, partial(self._offer, settings, [seed]))
+        message = self._message(prompt)
+        with timed(seed):
+            (choice, *_) = self._complete(message, parameters, partial(self._offer, settings, [seed]))
         usage["spoken_texts"] += 1
-        audio = as_speech(self._read_speech(choice), SAMPLING_RATE, self.name)
+        audio = self._read_speech(choice)
         (coverage,) = self.coverage([prompt])
         return Response(choice.text.strip(), audio=audio, coverage=coverage)
 
-    def _read_speech(self, choice: Choice) -> np.ndarray:
+    def _read_speech(self, choice: Choice) -> Clip:
         """Return what was spoken; what a content filter removed is silence."""
         if choice.audio:
             try:
-                return read_audio(b64decode(choice.audio, validate=True), self.name)
+                content = b64decode(choice.audio, validate=True)
+                if self.speech["audio"]["format"] == PCM:
+                    return as_speech(np.frombuffer(content, "<i2") / STEPS, PCM_RATE, self.name)
+                return as_speech(read_audio(content, self.name), SAMPLING_RATE, self.name)
             except NoAnswer as error:
                 raise SpeechIQError(self.name, error, "try another model or prompt") from error
             except (binascii.Error, ValueError) as error:
@@ -84,7 +95,7 @@ class EndpointReply(AudioEndpoint, ReplyEngine):
                     self.name, f"sent no audio ({error})", f"try another {self.remote.prefix}response_format"
                 ) from error
         if choice.end == CONTENT_FILTER:
-            return np.zeros(0)
+            return as_speech(np.zeros(0), SAMPLING_RATE, self.name)
         raise SpeechIQError(
             self.name,
             "wrote a reply without audio, so it does not speak by itself",

@@ -7,7 +7,7 @@ from typing import Any
 
 from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache, PreTrainedTokenizerBase
 
-from speechiq.core.batches import OnResult, drop, once
+from speechiq.core.batches import OnResult, drop
 from speechiq.core.checkpoints.context import check_tokens, read_context
 from speechiq.core.checkpoints.names import is_language_model
 from speechiq.core.checkpoints.opening import opening
@@ -46,7 +46,8 @@ class TransformersLLM(CheckpointWriter, TextEngine):
         inputs = [self._inputs(prompt, tokenize(prompt.text), tokenize) for prompt in prompts]
         self._check(prompts, [row.ids for row in inputs], int(settings.get("max_gen_toks", ANSWER)))
         decode = partial(self._decode_answers, settings)
-        return self._run_inputs(("answering", "answer"), prompts, inputs, seeds, decode, on_result, len)
+        label = "answering", "answer"
+        return self._run_inputs(label, prompts, inputs, seeds, decode, on_result, are_answers=True)
 
     def loglikelihood(
         self, prompts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
@@ -65,7 +66,7 @@ class TransformersLLM(CheckpointWriter, TextEngine):
             longest.append(max([head, *full], key=len))
         self._check(prompts, longest, 0)
         label = "answering by likelihood", "prompt"
-        return self._run_inputs(label, prompts, inputs, tails, loglikelihoods, on_result, once)
+        return self._run_inputs(label, prompts, inputs, tails, loglikelihoods, on_result)
 
     def _inputs(self, prompt: TextPrompt, ids: list[int], tokenize: Callable[[str], list[int]]) -> ModelInputs:
         """Return the tokens of a prompt and how many of them are those of its shared text.
@@ -96,7 +97,7 @@ class TransformersLLM(CheckpointWriter, TextEngine):
         requests: Sequence[Request],
         decode: Decode[Request, Result],
         on_result: OnResult,
-        steps: Callable[[Request], int],
+        are_answers: bool = False,
     ) -> list[Result]:
         return self._run(
             label,
@@ -107,7 +108,7 @@ class TransformersLLM(CheckpointWriter, TextEngine):
             on_result,
             length=lambda item: (item[0].prefix, item[0].ids[: item[0].prefix], len(item[0].ids)),
             kind=lambda item: item[0].prefix > 0,
-            steps=lambda item: steps(item[1]),
+            are_answers=are_answers,
         )
 
 

@@ -33,6 +33,7 @@ class Question:
         options: Texts to choose from, for multiple choice; or the one continuation to score.
         purpose: `transcribe`, `answer`, `reply` (aloud), or empty if the task does not have it.
         transcript: What a model reads instead of the clips (`listen=text`); None if it gets the audio.
+        is_timed: Whether its answers are to be timed.
     """
 
     prompt: Prompt
@@ -41,6 +42,7 @@ class Question:
     options: tuple[str, ...] = ()
     purpose: str = ""
     transcript: str | None = None
+    is_timed: bool = False
 
     @property
     def input(self) -> Prompt:

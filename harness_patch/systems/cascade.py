@@ -17,7 +17,7 @@ class Cascade(AudioEngine):
     """Run a recognizer, then a language model, one of them in memory at a time; each clip is transcribed once."""
 
     def __init__(self, asr: ASREngine, llm: TextEngine) -> None:
-        self.asr, self.llm = asr, llm
+        self.asr, self.llm, self.streams = asr, llm, llm.streams
         self._known: dict[Clip, Response] = {}
         self._lifetime = ModelLifetime(self._remember_transcripts)
 

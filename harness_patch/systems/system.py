@@ -2,14 +2,19 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
+from speechiq.core.usage import recording
 from speechiq.engines.base import AudioEngine
-from speechiq.harness_patch.systems.answering import Answering, Question
+from speechiq.harness_patch.systems.answering import Answering, Generate, Question
 from speechiq.metrics.letters.options import ALPHABET
+from speechiq.siq_tasks.conditions.variants import STREAM, TIMING
+
+TIMED = f"--metadata {TIMING}={STREAM}"
 
 
 class SpeechSystem:
@@ -30,6 +35,8 @@ class SpeechSystem:
 
     def check(self, questions: Sequence[Question], n: int) -> None:
         """Refuse questions that cannot be answered `n` times, before anything is computed."""
+        if any(question.is_timed for question in questions):
+            self.check_timing()
         if self.answering is not None:
             self.answering.check(self.engine, questions, n)
             if any(question.transcript is not None for question in questions):
@@ -42,6 +49,25 @@ class SpeechSystem:
             answers = self.answering.answer(self.engine, questions, n, self.seed)
             shares = self.engine.coverage([question.input for question in questions])
         return [[Response(text, coverage=share) for text in row] for row, share in zip(answers, shares, strict=True)]
+
+    def check_timing(self) -> None:
+        """Refuse a system whose answers do not stream."""
+        if not isinstance(self.answering, Generate):
+            raise SpeechIQError(
+                TIMED, "this system does not write its answers", "give answer=generate, or leave it out"
+            )
+        if not self.engine.streams:
+            raise SpeechIQError(TIMED, "the engine of this system does not stream", "use hf or openai, or leave it out")
+
+    def answer_timed(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
+        """Answer like `answer`; if a question is to be timed, the first answer has its times, if it is new."""
+        if not any(question.is_timed for question in questions):
+            return self.answer(questions, n)
+        with recording() as recorder:
+            answers = self.answer(questions, n)
+        for question, row in zip(questions, answers, strict=True):
+            row[0] = replace(row[0], latency=recorder.latencies.get(question.seeds(self.seed, n)[0]))
+        return answers
 
     def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[Scored]:
         """Return the log-likelihood of each continuation after its prompt."""

@@ -13,7 +13,7 @@ from speechiq.engines.cached import with_cache
 from speechiq.engines.registry import build, list_backends
 from speechiq.harness_patch.systems.answering import REPLY, Answering, Question, answer_by_settings
 from speechiq.harness_patch.systems.spec import Stage
-from speechiq.harness_patch.systems.system import SpeechSystem
+from speechiq.harness_patch.systems.system import TIMED, SpeechSystem
 
 #: Model argument that names the voice, and the prefix of its options.
 SPEAKS, SPEAKS_PREFIX = "speaks", "speaks_"
@@ -53,6 +53,12 @@ class Speaking(SpeechSystem):
 
 class SpeakingByItself(Speaking):
     """Let a model write and speak its replies at once (`speaks=own`)."""
+
+    def check_timing(self) -> None:
+        """Refuse a system whose answers do not stream, or whose voice does not."""
+        super().check_timing()
+        if not self.voice.streams:
+            raise SpeechIQError(TIMED, "the voice of this system does not stream", "use hf or openai, or leave it out")
 
     def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
         """Answer each question `n` times: replies by the model's own voice, all others by the system."""

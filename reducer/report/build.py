@@ -12,12 +12,12 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import content_sha256, shorten
 from speechiq.core.files.page import Page, write_page
 from speechiq.core.files.plain import refuse_to_overwrite
-from speechiq.reducer.report import browser, items, leaderboard, page, systems, texts
+from speechiq.reducer.report import browser, figures, items, leaderboard, page, systems, texts
 from speechiq.reducer.report.clips import find_sounds
 from speechiq.reducer.report.controls import list_rows
 from speechiq.reducer.report.leaderboard import scores_by_set
 from speechiq.reducer.report.review import review_questions
-from speechiq.reducer.report.studies import Section, list_languages, list_listening
+from speechiq.reducer.report.studies import HEIGHT, Section, list_languages, list_latencies, list_listening
 from speechiq.reducer.report.study import Study, gather, read_study
 from speechiq.reducer.report.suite import SuitePage, group_grids
 from speechiq.reducer.report.suite import gather as gather_suite
@@ -81,7 +81,7 @@ def compose(
         sections, warnings = list_listening(found, options), []
     except SpeechIQError as error:
         sections, warnings = [], [f"the report does not show whether systems listened: {error}"]
-    sections = [*list_languages(found, scored), *sections]
+    sections = [*list_languages(found, scored), *sections, *list_latencies(found, options.draws)]
     if SIQ not in scored:
         return render_suites(others, command, sections), warnings
     study = read_study(found.tasks[SIQ], scored[SIQ], options, found.warnings)
@@ -132,12 +132,21 @@ def _render(
 ) -> Page:
     """Return a page; above `texts.LARGEST` what is packed lies beside it, in files that its scripts load."""
     charts = shown["data"]["charts"] | {id: chart for suite in suites for id, chart in suite.charts().items()}
+    charts |= {id: figures.as_json(figure) for section in sections for id, figure in section.figures.items()}
     links = shown["sections"] | {suite.id: f"Suite {suite.suite}" for suite in suites}
     links |= {section.id: section.title for section in sections}
     beside = packed if sum(map(len, packed.values())) > texts.LARGEST else {}
     digest = shorten(content_sha256(beside))
     data = shown["data"] | {"charts": charts} | ({} if beside else packed)
-    values = {**shown, "data": data, "links": links, "made": made, "suites": suites, "studies": sections}
+    values = {
+        **shown,
+        "data": data,
+        "links": links,
+        "made": made,
+        "suites": suites,
+        "studies": sections,
+        "height": HEIGHT,
+    }
     text = page.render("report.html.j2", scripts, digest=digest if beside else "", **values)
     return Page(text, {f"{digest}-{id}.js": page.write_part(id, coded) for id, coded in beside.items()})
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
+from speechiq.metrics.latency import FIRST_AUDIO, FIRST_TOKEN, TOTAL
 from speechiq.reducer.report import figures, page
 from speechiq.reducer.report.figures import INK, MUTED, STYLE, escape
 from speechiq.reducer.report.identity import short_names
@@ -24,7 +25,7 @@ from speechiq.reducer.studies.robustness.series import CLEAN
 from speechiq.reducer.studies.robustness.study import Robustness
 from speechiq.reducer.studies.validity import published
 from speechiq.reducer.studies.validity.prediction import Prediction
-from speechiq.reducer.tables import language_grid
+from speechiq.reducer.tables import language_grid, latency_table
 from speechiq.reducer.tables.suite_scores import SuiteScores
 
 #: Colors that differ for people with any color vision, in both themes (Okabe and Ito).
@@ -32,6 +33,7 @@ COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#7a
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
 DASHES = ("solid", "dash", "dot")
 HEIGHT = 420
+LEGEND = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"color": INK}}
 #: Distance of two systems at one strength, at most that which keeps all systems within `SPREAD`, and the empty space
 #: beside the first and the last strength; in distances between strengths.
 APART, SPREAD, MARGIN = 0.05, 0.4, 0.3
@@ -42,7 +44,7 @@ DIFFERENCES = (
 
 
 class Section(NamedTuple):
-    """Hold a section of a page: charts (id -> caption), a table, and notes below it."""
+    """Hold a section of a page: charts (id -> caption), a table, notes below it, and the figures of its charts."""
 
     id: str
     title: str
@@ -50,6 +52,7 @@ class Section(NamedTuple):
     charts: Mapping[str, str] = {}
     grid: Grid | None = None
     notes: Sequence[str] = ()
+    figures: Mapping[str, go.Figure] = {}
 
 
 def render_robustness(studies: Sequence[Robustness], made: Mapping[str, str]) -> str:
@@ -78,6 +81,43 @@ def list_languages(found: Found, scored: Mapping[str, SuiteScores]) -> list[Sect
     """Return the sections with the scores of systems by language; none for runs in one language."""
     grids = language_grid.list_grids(found.languages, {suite: each.scoreboard for suite, each in scored.items()})
     return [Section(f"languages-{n}", grid.title, grid=grid, notes=grid.notes) for n, grid in enumerate(grids)]
+
+
+def list_latencies(found: Found, draws: int) -> list[Section]:
+    """Return the section with the times of answers, a chart for each kind of time; none if no run timed them."""
+    latencies = latency_table.read_latencies(task for tasks in found.tasks.values() for task in tasks)
+    if not latencies:
+        return []
+    curves = {
+        name: [latency for latency in latencies if len(latency.times(name))]
+        for name in (FIRST_TOKEN, FIRST_AUDIO, TOTAL)
+    }
+    charts = {name: _times_chart(timed, name) for name, timed in curves.items() if timed}
+    captions = {name: f"Share of the answers by {latency_table.NAMES[name]}" for name in charts}
+    grid = latency_table.as_grid(latencies, draws)
+    return [Section("latency", grid.title, "", captions, grid, grid.notes, charts)]
+
+
+def _times_chart(latencies: Sequence[latency_table.Latencies], name: str) -> go.Figure:
+    """Return the empirical distribution of a time: a curve per system and type of task."""
+    labels = short_names([f"{latency.system}, {latency.task_type}" for latency in latencies])
+    figure = go.Figure()
+    for latency, label, style in zip(latencies, labels, _styles(), strict=False):
+        times = np.sort(latency.times(name))
+        figure.add_trace(
+            go.Scatter(
+                x=[0, *times.round(4).tolist()],
+                y=np.linspace(0, 1, len(times) + 1).round(4).tolist(),
+                name=escape(label),
+                mode="lines",
+                line={**style, "shape": "hv"},
+                hovertemplate=f"%{{y:.0%}} within %{{x:.3f}} s<extra>{escape(label)}</extra>",
+            )
+        )
+    figure.update_layout(template=STYLE, height=HEIGHT, showlegend=True, legend=LEGEND)
+    figure.update_xaxes(title_text=escape(latency_table.NAMES[name]), rangemode="tozero")
+    figure.update_yaxes(title_text="Share of answers", range=[0, 1.02], tickformat=".0%")
+    return figure
 
 
 def render_prediction(prediction: Prediction, agreements: Sequence[Mapping[str, Any]], made: Mapping[str, str]) -> str:
@@ -147,12 +187,7 @@ def _curves_chart(curves: Sequence[Curve]) -> go.Figure:
         shift = apart * (number - (len(curves) - 1) / 2)
         places = [labels.index(point.run.label) + shift for point in curve.points]
         figure.add_trace(_line(curve, name, places, number))
-    figure.update_layout(
-        template=STYLE,
-        height=HEIGHT,
-        showlegend=True,
-        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"color": INK}},
-    )
+    figure.update_layout(template=STYLE, height=HEIGHT, showlegend=True, legend=LEGEND)
     axis = f"{curves[0].series}, from {CLEAN} audio to the severest"
     ticks = {"tickvals": list(range(len(labels))), "ticktext": [escape(label) for label in labels]}
     figure.update_xaxes(**ticks, range=[-MARGIN, len(labels) - 1 + MARGIN], title_text=escape(axis))

@@ -17,6 +17,7 @@ SMALLEST = {
     "group_gaps": ("--sets", "1", "--draws", "40"),
     "growth": ("--clips", "1", "--times", "1"),
     "hand_overs": (),
+    "latency": ("--answers", "8", "--at-once", "1"),
     "listening": ("--sets", "3", "--clusters", "6"),
     "long_form": ("--minutes", "0.1"),
     "proportions": ("--sets", "3"),

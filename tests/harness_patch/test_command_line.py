@@ -47,7 +47,8 @@ def lm_eval(monkeypatch):
         ((*SYSTEM, "--tasks", "siq_demo", "--metadata", "embeder=demo:x"), r"^--metadata embeder=demo:x: .*embedder\?"),
         (
             (*QUICK, "--metadata", "subset=5"),
-            r"^--metadata subset=5: .*; leave it out \(known: condition, language, listen, preset, prompt_language\)",
+            r"^--metadata subset=5: .*; leave it out "
+            r"\(known: condition, language, listen, preset, prompt_language, timing\)",
         ),
         (
             (*SYSTEM, "--tasks", "siq_medasr_remember", "--metadata", "medasr.subst=5"),

@@ -23,7 +23,7 @@ from speechiq.core.cache.stages import list_stages
 from speechiq.core.clip import SAMPLING_RATE, as_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
-from speechiq.core.usage import usage
+from speechiq.core.usage import recording, usage
 from speechiq.engines.audio import hf as audio_llm
 from speechiq.engines.audio.hf import AudioLLM
 from tests.engines import tiny
@@ -83,6 +83,16 @@ def seeds(prompts, n):
 
 def load(folder, **options):
     return open_engine(AudioLLM, folder, **{"batch_size": 8} | options)
+
+
+def test_timed_answers_are_those_of_batches_and_each_encodes_its_clip(checkpoint, clips):
+    prompts = ask(clips[:2])
+    plain = load(checkpoint("qwen2_audio")).generate(prompts, seeds(prompts, 2), SAMPLED)
+    before = usage["encoded_clips"]
+    with recording() as recorder:
+        assert load(checkpoint("qwen2_audio")).generate(prompts, seeds(prompts, 2), SAMPLED) == plain
+    assert usage["encoded_clips"] - before == len(prompts) == len(recorder.latencies)
+    assert all(0 < times.first_token < times.total for times in recorder.latencies.values())
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,15 @@ import base64
 import json
 import shutil
 
+import numpy as np
 import pytest
 
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
-from speechiq.core.usage import usage
+from speechiq.core.usage import recording, usage
 from speechiq.engines._shared.remote import encode
-from speechiq.engines._shared.speech import SHORTEST_S
+from speechiq.engines._shared.speech import SHORTEST_S, as_speech
 from speechiq.engines.reply.openai import EndpointReply
 from speechiq.engines.speech.program_voices import Flite
 from speechiq.harness_patch.systems.answering import REPLY, Question
@@ -20,7 +21,7 @@ from speechiq.siq_tasks.loaders.bundled import list_clips
 from tests.conftest import KEY
 from tests.core.recordings import OPEN_END
 from tests.engines.opener import open_engine
-from tests.siq_tasks.questions.server import completion, serving
+from tests.siq_tasks.questions.server import completion, events, serving
 
 pytestmark = pytest.mark.usefixtures("endpoint_key")
 
@@ -125,3 +126,30 @@ def test_a_system_of_an_endpoint_keeps_what_was_said(spoken, tmp_path, monkeypat
             ((stored,),) = system.answer([Question(ask()[0], {}, purpose=REPLY)], 1)
     assert len(server.requests) == 1 and usage["spoken_texts"] - before == 1
     assert (stored.audio.samples == clip.samples).all() and stored.text == "Good evening."
+
+
+def stream(audio, parts=3):
+    """Return what a server sends that streams the audio in parts, after its text."""
+    size = len(audio) // parts + 1
+    data = [base64.b64encode(audio[start : start + size]).decode() for start in range(0, len(audio), size)]
+    deltas = [{"role": "assistant", "audio": {"id": "a", "transcript": "Good evening."}}]
+    return events([*deltas, *({"audio": {"data": part}} for part in data)])
+
+
+def test_a_streamed_reply_is_the_same_and_has_the_time_of_its_first_audio(spoken):
+    clip, _ = spoken
+    with serving(lambda *_: stream(encode([clip.samples], "WAV"))) as server, recording() as recorder:
+        ((reply,),) = open_model(server.url).reply(ask(), [[3]], SAMPLED)
+    assert (reply.text, reply.audio) == ("Good evening.", clip) and server.requests[0]["stream"] is True
+    times = recorder.latencies[3]
+    assert 0 < times.first_token <= times.first_audio <= times.total
+
+
+def test_audio_without_a_header_is_read_at_its_rate():
+    samples = np.round(np.sin(np.arange(24_000) / 20) * 2**14) / 2**15
+    audio = (samples * 2**15).astype("<i2").tobytes()
+    with serving(lambda *_: stream(audio)) as server, recording():
+        ((reply,),) = open_model(server.url, response_format="pcm16").reply(ask(), [[3]], {})
+    assert server.requests[0]["audio"]["format"] == "pcm16" and reply.audio == as_speech(samples, 24_000, "m")
+    with serving(lambda *_: say(audio[:-1])) as server, pytest.raises(SpeechIQError, match="sent no audio"):
+        open_model(server.url, response_format="pcm16").reply(ask(), [[3]], {})

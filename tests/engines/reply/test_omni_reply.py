@@ -12,7 +12,7 @@ from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.core.recordings.audio_file import AudioFile
-from speechiq.core.usage import usage
+from speechiq.core.usage import recording, usage
 from speechiq.engines._shared.speech import SHORTEST_S, as_speech
 from speechiq.engines.reply.hf import OmniReply
 from speechiq.harness_patch.systems.answering import REPLY, Question
@@ -48,6 +48,17 @@ def test_with_torchvision(seeing):
     inside = "not torchvision and not harness"
     done = run("python", "-m", "pytest", "-q", "-p", "no:xdist", __file__, "-k", inside, env=seeing)
     assert done.returncode == 0 and "skipped" not in done.stdout, done.stdout[-3000:]
+
+
+@needs_torchvision
+def test_a_timed_reply_is_the_same_and_its_audio_comes_after_its_text(talking):
+    engine, prompts = load(talking), queries(2)
+    plain = engine.reply(prompts, [[7], [8]], SHORT)
+    with recording() as recorder:
+        assert engine.reply(prompts, [[7], [8]], SHORT) == plain
+    first, second = (recorder.latencies[seed] for seed in (7, 8))
+    assert 0 < second.first_token < second.first_audio <= second.total
+    assert first.is_warm_up != second.is_warm_up
 
 
 @needs_torchvision

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from email import message_from_bytes
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -58,11 +59,15 @@ class Handler(BaseHTTPRequestHandler):
         sent = {part.get_param("name", header="content-disposition"): part.get_payload(decode=True) for part in parts}
         return {name: value if name == "file" else value.decode() for name, value in sent.items()}
 
-    def _send(self, status: int, headers: dict, body: str | bytes) -> None:
+    def _send(self, status: int, headers: dict, body: str | bytes | Iterator[str]) -> None:
         self.send_response(status)
         for name, value in {"Content-Type": "application/json", **headers}.items():
             self.send_header(name, value.replace("{key}", self.headers.get("Authorization", "")))
         self.end_headers()
+        if isinstance(body, Iterator):
+            for part in body:
+                self.wfile.write(part.encode())
+            return
         key = self.headers.get("Authorization", "")
         self.wfile.write(body if isinstance(body, bytes) else body.replace("{key}", key).encode())
 
@@ -77,6 +82,25 @@ def completion(reply: str | list[str], finish_reason: str = "stop", **message) -
         for i, text in enumerate(texts)
     ]
     return json.dumps({"id": "1", "object": "chat.completion", "created": 0, "choices": choices})
+
+
+def events(deltas: Sequence[dict], pauses: Sequence[float] = (), finish_reason: str | None = "stop") -> tuple:
+    """A reply that streams these parts of one answer, each after its pause in seconds, if it has one."""
+
+    def send() -> Iterator[str]:
+        for i, delta in enumerate(deltas):
+            time.sleep(pauses[i] if i < len(pauses) else 0)
+            yield event([{"index": 0, "delta": delta, "finish_reason": None}])
+        if finish_reason:
+            yield event([{"index": 0, "delta": {}, "finish_reason": finish_reason}])
+            yield event([]) + "data: [DONE]\n\n"  # the last one has the usage
+
+    return 200, {"Content-Type": "text/event-stream"}, send()
+
+
+def event(choices: list) -> str:
+    """A chunk of a chat completion."""
+    return f"data: {json.dumps({'id': '1', 'object': 'chat.completion.chunk', 'choices': choices})}\n\n"
 
 
 @contextmanager
