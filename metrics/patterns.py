@@ -11,7 +11,7 @@ _PART = re.compile(r"<([A-Z_]+)>")
 def read_patterns(file: Path) -> dict[str, re.Pattern[str]]:
     """Return the regular expressions of a file by name.
 
-    Line breaks in an expression do not count, and `<NAME>` in one stands for `name` before it.
+    Line breaks in an expression do not count, and `<NAME>` in one is replaced by `name`, which comes before it.
     """
     texts: dict[str, str] = {}
     for name, text in yaml.safe_load(file.read_text(encoding="utf-8")).items():
