@@ -69,9 +69,7 @@ def read_models(
 ) -> dict[str, str]:
     """Return the models that metadata name and their options, with defaults for missing ones; refuse invalid values.
 
-    Args:
-        models: Key of metadata -> the model by default.
-        options: Key of metadata -> the values that it can have, the default first.
+    `models` has the default of each key, `options` the values that a key can have, the default first.
     """
     chosen = {**models, **{option: known[0] for option, known in options.items()}}
     chosen |= {key: metadata[key] for key in chosen if key in metadata}

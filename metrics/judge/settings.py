@@ -104,9 +104,8 @@ class Judging(Struct, frozen=True, kw_only=True):
 def read_judging(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5") -> Judging:
     """Return the judge that a task's metadata describe, ignoring the rest; refuse invalid or unknown settings.
 
-    Args:
-        metadata: `judge` (default `exact_match`), `judge_*`: see `JudgeOptions`.
-        default_rubric: Rubric if the metadata name none; a named one must be of the same kind.
+    They are `judge` (default `exact_match`) and `judge_*`, see `JudgeOptions`. A rubric that they name must be of the
+    same kind as the default one.
 
     >>> read_judging({"judge_rubric": "right_wrong"}).rubric.scale
     (0, 1)

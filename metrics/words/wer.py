@@ -200,19 +200,14 @@ COLUMNS = (
 def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
     """Return all rates of one clip; the `process_results` of the level Remember.
 
-    Args:
-        doc: `text` is the reference, `normalizer` names the rules for all rates but `wer_basic` (a key of
-            `metrics.normalizer.RULES`; by default `english`), `unit` the unit of the measure (see `words/units.py`).
-        results: One hypothesis.
-
-    Returns:
-        `audio_coverage` (seconds that the system received / seconds of the clip; NaN if the system did not report
-        them), `repetition` (see `metrics/words/repetition.py`), `wer`, `wer_basic`, `cer`, `wer_corpus`, and
-        `substitutions`, `deletions`, `insertions` per unit of the reference; `wer_first` and `wer_oracle`, both
-        equal to `wer` for a system without an n-best list and a corrector; `corrector_trimmed` and `corrector_refused`
-        (1 if the corrector's answer was that, see `CORRECTIONS`). All rates
-        of words are NaN for a language without spaces. Docs of a set with a language have `wrong_language` (see
-        `words/identification.py`), those with mixed units `mer`.
+    `normalizer` of the doc names the rules for all rates but `wer_basic`, `unit` the unit of the measure (see
+    `words/units.py`). The columns are `audio_coverage` (seconds that the system received / seconds of the clip; NaN if
+    the system did not report them), `repetition` (see `metrics/words/repetition.py`), `wer`, `wer_basic`, `cer`,
+    `wer_corpus`, and `substitutions`, `deletions`, `insertions` per unit of the reference; `wer_first` and
+    `wer_oracle`, both equal to `wer` for a system without an n-best list and a corrector; `corrector_trimmed` and
+    `corrector_refused` (1 if the corrector's answer was that, see `CORRECTIONS`). All rates of words are NaN for a
+    language without spaces. Docs of a set with a language have `wrong_language` (see `words/identification.py`), those
+    with mixed units `mer`.
 
     >>> rates = score({"text": "so it goes"}, ["so he goes on"])
     >>> rates["wer"] == rates["substitutions"] + rates["insertions"]
