@@ -51,13 +51,7 @@ class Role(NamedTuple):
 
 
 class Padded(NamedTuple):
-    """Hold texts of a batch, padded on the right.
-
-    Attributes:
-        ids: Token ids, (texts, tokens).
-        mask: 1 for tokens and 0 for padding, (texts, tokens).
-        last: Position of the last token of each text.
-    """
+    """Hold token ids of a batch and their mask, (texts, tokens), padded on the right, and the place of each last one."""
 
     ids: torch.Tensor
     mask: torch.Tensor
@@ -177,15 +171,8 @@ class TextModel:
 
         A batch has texts of similar length, padded on the right: in float32 a text's row does not depend on the other
         texts of its batch, to 1e-5. On a CPU, where batches save nothing, each text is a batch, and its row is the same
-        to the last bit.
-
-        Args:
-            reading: What is read of each, for models that have several readings.
-            on_result: Called after each batch with the positions of its texts and their rows.
-            owners: Text -> its name in errors.
-
-        Raises:
-            SpeechIQError: A text is longer than the model's context, which is checked before the model is loaded.
+        to the last bit. A text that is longer than the model's context is refused before the model is loaded, by its
+        name in `owners`. `reading` is what is read of each, for models that have several readings.
         """
         import torch
 
@@ -245,11 +232,7 @@ def read_texts(
 ) -> list[Any]:
     """Return the row of each text; cached ones are not computed again, and the model is loaded only for new texts.
 
-    Args:
-        owners: Text -> its name in errors.
-        reading: See `TextModel.read`.
-        stage: What rows depend on in addition to role, checkpoint and dtype.
-        form: Type of a row.
+    `stage` is what rows depend on in addition to role, checkpoint and dtype, `form` the type of a row.
     """
 
     def compute(new: list[str], on_result: OnResult) -> None:

@@ -43,13 +43,7 @@ class Network(Protocol):
 
 
 class Rater(NamedTuple):
-    """Describe a network that rates speech, not yet loaded.
-
-    Attributes:
-        name: Its name in results and in the response cache.
-        weights: The file of its weights.
-        sha256: That of the file; scores depend on name and sha256, not on the place of the file.
-    """
+    """Describe a network that rates speech, not yet loaded; scores depend on name and sha256 of the file of weights."""
 
     name: str
     weights: Path

@@ -45,9 +45,8 @@ class Spoken(NamedTuple):
 def read_texts(path: Path) -> list[Text]:
     """Return the texts of a file, in its order; refuse a text, an id or a column that cannot be used.
 
-    Args:
-        path: A `.jsonl`, `.csv` or `.tsv` file with the column `text`, and optionally `id` and others; or any other
-            file, with a text per line. Ids are by default the positions, `00000` and so on.
+    It is a `.jsonl`, `.csv` or `.tsv` file with the column `text`, and optionally `id` and others, or any other file,
+    with a text per line. Ids are by default the positions, `00000` and so on.
     """
     rows = read_table(path) if is_table(path) else _read_lines(path)
     check_columns(rows[0], ["text"], path)

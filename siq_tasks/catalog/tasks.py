@@ -79,9 +79,8 @@ class TaskInfo(NamedTuple):
 def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
     """Return every task of the package: those of SIQ first, of a suite by data set and level, then sets by language.
 
-    Args:
-        check_files: Whether `needs` states if the question file is on this machine. Without it the result is the same
-            on every machine.
+    Without `check_files`, by which `needs` states if the question file is on this machine, the result is the same on
+    every machine.
 
     >>> task = list_tasks()[0]
     >>> task.name, task.group, task.clips, task.measure, task.direction
@@ -93,11 +92,7 @@ def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
 
 
 def find_tasks(name: str) -> list[TaskInfo]:
-    """Return the tasks of a task, a group or a data set of the package; none for a folder of another name.
-
-    Raises:
-        SpeechIQError: The name is unknown; the message has the nearest one.
-    """
+    """Return the tasks of a task, a group or a data set of the package; none for a folder; refuse other names."""
     known = list_tasks()
     tasks = [task for task in known if name in {task.dataset, *task.names}]
     if not tasks and not is_folder(name):

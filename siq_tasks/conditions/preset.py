@@ -96,10 +96,7 @@ the task or the preset, which is for voicebench_*
 def with_preset(task: Mapping[str, Any], metadata: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return a task's configuration and its `metadata` with the settings of the preset that the metadata name.
 
-    Args:
-        task: Configuration of lm-eval.
-        metadata: Of the task and of the user.
-        given: Those of the user, which precede the preset's.
+    `given` are those of the user, which precede the preset's.
     """
     settings = find_settings(str(metadata[PRESET]), str(task.get("task")))
     prompt = {} if settings.doc_to_text is None else {"doc_to_text": settings.doc_to_text}

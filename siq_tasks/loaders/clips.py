@@ -97,10 +97,7 @@ def list_columns(**metadata: Any) -> list[str]:
 def load(dataset: str | None = None, questions: str | None = None, **metadata: Any) -> Loaded:
     """Load the docs of one task; the `custom_dataset` of every set that is prepared from rows.
 
-    Args:
-        dataset: Data set in the task's metadata.
-        questions: Question file; by default the file that `siq data questions` makes.
-        **metadata: See `prepare` and `task_types.TaskType`.
+    `questions` is a question file, by default the file that `siq data questions` makes; for the rest see `prepare`.
     """
     task_type = read_task_type(metadata)
     if not isinstance(questions, str | None):

@@ -47,10 +47,8 @@ class RowQuestions(NamedTuple):
     def ask(self, clips: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return the questions of prepared rows, once for each wording of the instruction with which each is asked.
 
-        Rows without a text in the column of checklists are asked too, and named in a warning.
-
-        Args:
-            clips: `id` (of the clip), `question_id` and `row` (values by column) of each row.
+        Rows without a text in the column of checklists are asked too, and named in a warning. Each clip has the `id` of
+        the clip, and `question_id` and `row` (values by column) of a row.
         """
         rows = [
             {"id": clip["id"], "question_id": clip["question_id"], **self.read(clip["row"], clip["question_id"])}

@@ -51,12 +51,9 @@ class Report:
 def check_file(
     path: Path, references: Mapping[str, str] | None = None, author: Author | None = None, dataset: str = "the set"
 ) -> Report:
-    """Check a question file; more arguments allow more checks.
+    """Check a question file: with references by clip id, every clip must have its questions, and every question a clip.
 
-    Args:
-        path: Question file; schema and duplicate options are checked while it is read.
-        references: Clip id -> reference. If given, every clip must have its questions, and every question a clip.
-        author: Reader that answers without the speech, and also with the reference if `references` is given.
+    The author answers without the speech, and also with the reference if there are references.
     """
     rows = read_questions(path)
     if references is not None:
