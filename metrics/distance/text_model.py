@@ -51,7 +51,7 @@ class Role(NamedTuple):
 
 
 class Padded(NamedTuple):
-    """Hold token ids of a batch and their mask, (texts, tokens), padded on the right, and the place of each last one."""
+    """Hold token ids and mask of a batch, (texts, tokens), padded on the right, and the places of the last tokens."""
 
     ids: torch.Tensor
     mask: torch.Tensor
