@@ -74,10 +74,9 @@ class TaskType(NamedTuple):
 
     Attributes:
         keys: Keys of metadata that its tasks read, with any loader; `judge_*` are all keys that begin so.
-        read_settings: Takes a task's metadata and returns the settings that its docs contain and its results record;
-            raises a `SpeechIQError` for a value with which the task cannot be scored.
+        read_settings: Returns from metadata the settings that docs contain and results record; refuses values with
+            which the task cannot be scored, as `check` refuses docs.
         has_questions: Whether its docs are questions, not clips.
-        check: Takes a doc and raises a `SpeechIQError` if it cannot be scored.
         columns: Keys of metadata that must name a column.
         read_row: Reads what a row asks, for questions in the columns of the data set; None for other task types.
     """

@@ -92,12 +92,8 @@ def check_checkpoint(role: Role, name: str) -> PreTrainedConfig:
 class TextModel:
     """Read texts by a checkpoint, whose weights are loaded with the first text.
 
-    One such model is in memory at a time: loading another one frees it.
-
-    Args:
-        name: Hub id, folder, or `demo:NAME`.
-        dtype: `float32`, `bfloat16` or `float16`.
-        batch_size: Texts per batch; by default 32 on an accelerator, halved when memory runs out, and 1 on a CPU.
+    One such model is in memory at a time: loading another one frees it. A batch has by default 32 texts on an
+    accelerator, halved when memory runs out, and 1 on a CPU.
     """
 
     #: Whether the tokenizer's limit counts beside that of the config.

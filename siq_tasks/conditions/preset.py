@@ -29,13 +29,10 @@ class TaskSettings(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Preset(msgspec.Struct, forbid_unknown_fields=True):
-    """Describe how others run and score tasks.
+    """Describe how others run and score tasks: where they say so, and a line for each difference that remains.
 
-    Attributes:
-        source: Where they say so.
-        tasks: Patterns of names, with spaces between them -> settings; later ones precede.
-        metrics: Category -> column by which they score.
-        differences: What differs all the same, a line each.
+    `tasks` maps patterns of names, with spaces between them, to settings; later ones precede. `metrics` maps a category
+    to the column by which they score.
     """
 
     source: str

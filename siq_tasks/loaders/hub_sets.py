@@ -54,14 +54,9 @@ class Part(NamedTuple):
 
 
 class HubSet(NamedTuple):
-    """Describe a data set on the Hub at one commit.
+    """Describe a data set on the Hub at one commit; its name is another one than was asked for if it was renamed.
 
-    Attributes:
-        name: Its name; another one than was asked for if it was renamed.
-        commit: Its commit.
-        configs: Names of its configurations.
-        default: The one that is loaded if none is named; None if none is the default.
-        stated: Configuration -> its part, where the card states splits and columns.
+    `stated` has the parts of the configurations whose splits and columns the card states.
     """
 
     name: str

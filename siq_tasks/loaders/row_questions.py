@@ -24,12 +24,9 @@ BY_DIGEST, ALL = "rotate", "all"
 
 
 class RowQuestions(NamedTuple):
-    """Describe how the rows of one task are asked.
+    """Describe how the rows of one task are asked; its metadata have the settings of its type.
 
     Attributes:
-        columns: The columns of what a row asks.
-        read_row: Reads what a row asks; see `task_types.TaskType`.
-        metadata: Metadata of the task, with the settings of its type.
         wordings: Wordings of the instruction; empty if the question of a row is its instruction.
         chosen: `rotate`, `all` or the number of a wording.
     """
