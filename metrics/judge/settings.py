@@ -67,7 +67,6 @@ class Judging(Struct, frozen=True, kw_only=True):
     """Hold the settings of a judge.
 
     Attributes:
-        rubric_name: Name or file of the rubric, as it was given.
         settings: Generation settings; empty if no reply is generated.
         engine_options: Options of the engine, by their names without `judge_`, as they were given.
         generation: Options about the replies (`temperature`, ...), as they were given.

@@ -52,7 +52,8 @@ class Clause:
     def __init__(self, text: str) -> None:
         self.retracts = bool(words.RETRACTED.search(text))
         self.text = text = words.RETRACTED.sub(" ", text)
-        self.tokens = _split_words(text)
+        marked = re.sub(f"({MENTION})", r" \1 ", text)
+        self.tokens = _PATTERNS["split_words"].sub(" ", marked).lower().split()
         self.at = [i for i, word in enumerate(self.tokens) if "\ue000" <= word <= "\ue1ff"]
 
     @property
@@ -148,10 +149,6 @@ class Clause:
         after = after[:-1] if after[-1:] == ["about"] else after
         after = [word for word in after if word not in ("others", "rest")]
         return _is_known(after) and (bool(praised) or after in (["it", "is"], ["only"]))
-
-
-def _split_words(text: str) -> list[str]:
-    return _PATTERNS["split_words"].sub(" ", re.sub(f"({MENTION})", r" \1 ", text)).lower().split()
 
 
 def _is_plain(after: list[str]) -> bool:

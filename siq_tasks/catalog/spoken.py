@@ -3,17 +3,15 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import soundfile
-
-from speechiq.core.clip import SAMPLING_RATE, Clip
+from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_lines import as_lines
 from speechiq.core.files.plain import is_file
 from speechiq.core.ids import PLAIN
+from speechiq.engines._shared.remote import encode
 from speechiq.siq_tasks.catalog.folders import complete_folder
 from speechiq.siq_tasks.loaders.tables import check_columns, is_table, read_field, read_id, read_table
 
@@ -120,9 +118,7 @@ def write_set(folder: Path, spoken: Iterable[Spoken], voices: Mapping[str, Any])
         for each in spoken:
             name = each.text.id if PLAIN.fullmatch(each.text.id) else hashlib.sha256(each.text.id.encode()).hexdigest()
             file = f"{AUDIO}/{name}.wav"
-            audio = BytesIO()
-            soundfile.write(audio, each.clip.samples, SAMPLING_RATE, format="wav", subtype="PCM_16")
-            draft.joinpath(file).write_bytes(audio.getvalue())
+            draft.joinpath(file).write_bytes(encode([each.clip.samples], "WAV"))
             made = {"voice": each.voice, "seed": each.seed, "seconds": round(each.clip.duration, 3)}
             rows.append({"file_name": file, **each.text.row, **made})
         draft.joinpath(METADATA).write_bytes(as_lines(rows))

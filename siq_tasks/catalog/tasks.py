@@ -28,15 +28,12 @@ class TaskInfo(NamedTuple):
     """Hold one task of the package.
 
     Attributes:
-        name: Name for `lm_eval run --tasks`.
         group: Groups that contain the task, smallest first, joined by `, `; each of them is a name for `--tasks` too.
         level: `remember`, `understand` or `apply`; of a task without a level the task type, such as `choice`.
         clips: Number of clips, or None if it depends on the rows.
-        source: Source of the clips: a Hub id with its configuration and split, or `in the package`.
-        revision: Revision of the data set on the Hub; empty for clips in the package.
+        source: A Hub id with its configuration and split, or `in the package`; `revision` is empty then.
         needs: What a run needs in addition to the system, joined by `, `; empty if nothing.
         measure: Column of the sample rows that `siq score` reads.
-        direction: `higher` or `lower`: which values are better.
         category: Column of the suite's table; for SIQ, the level.
         family: Set of which the task is one language, such as `belebele`; else empty.
     """

@@ -33,12 +33,9 @@ class Reading:
 
 @dataclass(frozen=True)
 class Report:
-    """Hold the result of a check.
+    """Hold the result of a check: how often each letter is right, and a line for each faulty question.
 
-    Attributes:
-        letters: Letter -> number of questions with this key; divided by `questions`, the score of a constant letter.
-        faults: One line per question that reveals its answer or is asked twice about a clip.
-        readings: Score of the reader `WITHOUT` the speech and, with references, `WITH` the reference.
+    `readings` has the score of the reader `WITHOUT` the speech and, with references, `WITH` the reference.
     """
 
     questions: int
