@@ -73,7 +73,6 @@ class AudioLimits:
     Many processors drop what exceeds their window without a warning. `context` is None if the config does not state it.
 
     Attributes:
-        free_tokens: tokens of the context that are available for audio.
         tried: the longest chunk that was tried, in seconds.
         limit: the longest chunk that the model takes, in seconds; infinite as long as no chunk was too long.
     """

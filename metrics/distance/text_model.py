@@ -36,7 +36,6 @@ class Role(NamedTuple):
     Attributes:
         option: Key of metadata that names the checkpoint, for errors and the response cache.
         loader: Auto class of transformers that loads it.
-        fits: Returns from a config whether it is of the right kind.
         wanted: The right kind and what to name instead, in words that follow "is not".
         instead: What to give if the checkpoint is not available.
         wider: What to change if numbers overflow; with a smaller checkpoint it may also fit into memory.

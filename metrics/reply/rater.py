@@ -82,11 +82,6 @@ def rater_of(doc: Mapping[str, Any]) -> Rater | None:
     return rater
 
 
-def describe_rater(rater: Rater | None) -> dict[str, str]:
-    """Return what results record: the name and, except for `off`, the sha256 of the weights."""
-    return {KEY: OFF} if rater is None else {KEY: rater.name, SHA256: rater.sha256}
-
-
 def speech_quality(clips: Sequence[Clip], rater: Rater) -> list[float]:
     """Return the predicted opinion score of each clip: 1 to 5, NaN for silence and for less than 0.1 s."""
 

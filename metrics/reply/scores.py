@@ -19,7 +19,7 @@ from speechiq.metrics.judge.free_answers import JudgedItem, as_stored, case_of, 
 from speechiq.metrics.judge.judging import Case, Judgment, judge_cases
 from speechiq.metrics.judge.settings import KEYS as JUDGE_KEYS
 from speechiq.metrics.judge.settings import judging_of, read_judging
-from speechiq.metrics.reply.rater import DEFAULT, describe_rater, rater_of, read_rater, speech_quality
+from speechiq.metrics.reply.rater import DEFAULT, OFF, SHA256, rater_of, read_rater, speech_quality
 from speechiq.metrics.reply.rater import KEY as QUALITY
 from speechiq.metrics.reply.transcript import KEY, PREFIX, find_audible, read_reply_asr, transcribe_replies
 from speechiq.metrics.rules.exact_match import count_keywords
@@ -41,7 +41,7 @@ def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
     rater = read_rater(quality)
     recognizer, options = read_reply_asr(metadata)
     reply = {KEY: recognizer, QUALITY: quality} | ({"options": options} if options else {})
-    recorded = {KEY: recognizer} | describe_rater(rater)
+    recorded = {KEY: recognizer, **({QUALITY: rater.name, SHA256: rater.sha256} if rater else {QUALITY: OFF})}
     return read_judging(metadata, RUBRIC).record() | recorded | {"reply": reply}
 
 

@@ -20,14 +20,14 @@ from typing import Any
 import jiwer
 
 from speechiq.core.response import response_of
-from speechiq.engines.languages import UNSPACED
+from speechiq.engines.languages import FIELD, UNSPACED
 from speechiq.metrics.columns import higher, lower, returns
 from speechiq.metrics.words.compounds import Alignment, align_compounds
 from speechiq.metrics.words.identification import wrong_language
 from speechiq.metrics.words.normalizer import DEFAULT, follows_open_asr, normalize
 from speechiq.metrics.words.pairs import pair_texts
 from speechiq.metrics.words.repetition import repetition
-from speechiq.metrics.words.units import CHARACTER, MIXED, UNIT, WORD, language_of, separate
+from speechiq.metrics.words.units import CHARACTER, MIXED, UNIT, WORD, separate
 
 Align = Callable[[str, str], jiwer.WordOutput | jiwer.CharacterOutput | Alignment]
 
@@ -216,7 +216,7 @@ def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
     response, reference = response_of(results[0]), doc["text"]
     hypothesis = response.text
     kind = doc.get("normalizer", DEFAULT)
-    unit, language = doc.get(UNIT, WORD), language_of(doc)
+    unit, language = doc.get(UNIT, WORD), doc.get(FIELD)
     texts = normalize(reference, kind), normalize(hypothesis, kind)
     counts = {name: _count_units(*texts, name, kind, language) for name in {WORD, CHARACTER, unit}}
     possible = [

@@ -27,7 +27,6 @@ class Columns(NamedTuple):
     """Name the columns of what a row asks; a part of a nested column is `COLUMN.PART`.
 
     Attributes:
-        question_column: The question.
         choices_column: The options: a list, its JSON text, or one text such as `(A) yes (B) no`; or the names of
             several columns with one option each, which may be empty in rows with fewer options.
         answer_column: The reference answer; for options a letter, the text of an option, or both.

@@ -55,7 +55,6 @@ class SentenceRule(NamedTuple):
         recording: Which recording of a sentence is taken: the `first`, the `longest`, or that with the `lowest_cer`, in
             the mean over the recognizers whose error rates the set has. Of equal ones, the first.
         pause_s: Silence between two sentences, in seconds.
-        language: Language of all rows, such as `deu_Latn`.
     """
 
     recording: str
