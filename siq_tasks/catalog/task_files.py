@@ -41,7 +41,11 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-_Loader.add_constructor("!function", lambda loader, node: Function(loader.construct_scalar(node)))
+def _read_function(loader: _Loader, node: yaml.ScalarNode) -> Function:
+    return Function(loader.construct_scalar(node))
+
+
+_Loader.add_constructor("!function", _read_function)
 _Dumper.add_representer(Function, lambda dumper, name: dumper.represent_scalar("!function", str(name)))
 
 

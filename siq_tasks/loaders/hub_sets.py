@@ -85,12 +85,7 @@ class HubSet(NamedTuple):
 
 
 def ask(path: str, revision: str | None = None) -> HubSet:
-    """Return what the Hub says of a data set in one request; of a gated one, in two.
-
-    Raises:
-        HubError: It does not answer.
-        SpeechIQError: The data set or the revision does not exist, or it is gated and the token has no access.
-    """
+    """Return what the Hub says of a data set in one request; of a gated one, in two; refuse what cannot be read."""
     from datasets.info import DatasetInfosDict
     from datasets.utils.metadata import MetadataConfigs
     from huggingface_hub import HfApi, constants

@@ -89,10 +89,7 @@ class RowSource(NamedTuple):
         return about.sha
 
     def describe_new_version(self, dataset: str, prepared: str | None) -> str | None:
-        """Return one line if the Hub has another version of a data set than the prepared commit, else None.
-
-        A source with a revision stays at it.
-        """
+        """Return one line if the Hub has another version than the prepared commit, unless a revision is given."""
         if prepared is None or self.dataset_revision is not None:
             return None
         current = self.find_commit()
@@ -134,9 +131,7 @@ class AudioSource(Protocol):
 class Rows:
     """Give random access to rows without their audio in memory.
 
-    Attributes:
-        columns: Column name -> values, for the required columns except audio, and for those of `OPTIONAL`.
-        audio: The audio of each row.
+    `columns` has the values of the required columns except audio, and of those of `OPTIONAL`.
     """
 
     columns: Mapping[str, Sequence[Any]]
