@@ -38,13 +38,9 @@ Record = TypeVar("Record", bound=Options)
 
 
 class OptionInfo(NamedTuple):
-    """Describe an option in words, for help texts and tables.
+    """Describe an option in words, for help texts and tables; the name is without the prefix of a stage.
 
-    Attributes:
-        name: without the prefix of a stage.
-        type: the values that it takes, such as `whole number of 1 or more`.
-        default: the default value; empty if there is none, and the description says what then happens.
-        description: one line; empty if the record gives none.
+    `type` is the values that it takes, such as `whole number of 1 or more`; `default` is empty if there is none.
     """
 
     name: str
@@ -88,15 +84,12 @@ def read_options(
     also: Collection[str] = (),
     hints: Mapping[str, str] | None = None,
 ) -> Record:
-    """Return a record with the given options.
+    """Return a record with the given options; refuse unknown ones, and values of another type or out of their limits.
 
     Args:
         given: model arguments of one stage without its prefix, as lm-eval has parsed them.
         also: options of the stage that are read elsewhere, for the errors.
         hints: by the name of an option, the end of the error if the engine does not have it.
-
-    Raises:
-        SpeechIQError: an unknown option, with the nearest known name; or a value of another type or out of its limits.
     """
     known = list_names(record)
     others = {name: value for name, value in given.items() if name not in known}

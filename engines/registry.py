@@ -31,7 +31,6 @@ class Backend(Struct, frozen=True):
     Only `load` and `list_options` import the class, and with it what it needs, such as torch.
 
     Attributes:
-        kind: one of `KINDS`.
         class_path: `MODULE:CLASS`, imported only if it is used.
         model: an example of a model that it runs; empty if it takes none.
         packages: the modules that it imports in addition to those that speechiq itself requires.

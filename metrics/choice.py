@@ -64,17 +64,12 @@ class Vote(Filter):
 
 @returns(higher("acc", "acc_strict"), lower("unparsed", "none_of_the_above"), higher("agreement", "audio_coverage"))
 def score(doc: Mapping[str, Any], results: Sequence[Sequence[Any]]) -> dict[str, float]:
-    """Score one question; the `process_results` of the level Apply.
+    """Score the vote on one question, an item of `Vote`; the `process_results` of the level Apply.
 
-    Args:
-        doc: `answer` is the right letter.
-        results: One item of the output of `Vote`: the vote, and at least one letter.
-
-    Returns:
-        `acc` (the vote is right), `acc_strict` (at least three answers are right, the rule behind the
-        paper's released numbers), `unparsed` (share of answers without a letter), `none_of_the_above`
-        (the vote is E), `agreement` (share of the answers that give the letter of the vote; 0 without a vote),
-        `audio_coverage` (seconds that the system received / seconds of the clip; NaN if it did not report them).
+    Its columns are `acc` (the vote is right), `acc_strict` (at least three answers are right, the rule behind the
+    paper's released numbers), `unparsed` (share of answers without a letter), `none_of_the_above` (the vote is E),
+    `agreement` (share of the answers that give the letter of the vote; 0 without a vote), `audio_coverage` (seconds
+    that the system received / seconds of the clip; NaN if it did not report them).
 
     >>> rates = score({"answer": "B"}, [["B", ["B", "B", "A", "C", "?"]]])
     >>> rates["acc"], rates["acc_strict"], rates["agreement"], rates["unparsed"]

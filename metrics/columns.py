@@ -10,13 +10,7 @@ Aggregation = str | Callable[..., float]
 
 
 class MetricColumn(NamedTuple):
-    """Describe one column of the sample rows of a task.
-
-    Attributes:
-        name: Name of the column.
-        higher_is_better: Direction of its values.
-        aggregation: How lm-eval combines the values of all items.
-    """
+    """Describe one column of the sample rows of a task, and how lm-eval combines the values of all items."""
 
     name: str
     higher_is_better: bool

@@ -48,10 +48,7 @@ def open_engine(
 ) -> CachedEngine:
     """Return an engine on the device of this process, whose model is not yet loaded.
 
-    Args:
-        prefix: Prefix of the options, for errors.
-        stage: Name of its rows in the response cache.
-        also: Further options that are read elsewhere, for errors.
+    `stage` names its rows in the response cache; `prefix` and `also`, options that are read elsewhere, are for errors.
     """
     given = json.dumps(options, sort_keys=True)
     return load_model(_open_engine, kind, engine, model, given, prefix, stage, tuple(sorted(also)), store_folder())

@@ -70,12 +70,8 @@ def compute_cosines(
 ) -> np.ndarray:
     """Return the cosines of each reference with its hypothesis: (pairs, prompts), float64, in the order of `PROMPTS`.
 
-    A text that occurs more than once is embedded once.
-
-    Args:
-        pairs: (reference, hypothesis) per clip, at least one.
-        embedding: See `read_embedding`.
-        names: One name per clip, for errors; by default its number.
+    A text that occurs more than once is embedded once. `embedding` is that of `read_embedding`, and `names` has a name
+    per clip for errors, by default its number.
     """
     name, template, form, dtype = (embedding[option] for option in ("embedder", *OPTIONS))
     prompted = [
@@ -120,15 +116,10 @@ class Embed(Filter):
 
 @returns(higher("similarity", "similarity_background", "similarity_summary", "audio_coverage"))
 def score(doc: Mapping[str, Any], results: Sequence[Sequence[float]]) -> dict[str, float]:
-    """Score one clip; the `process_results` of the level Understand.
+    """Score one clip, an item of `Embed`; the `process_results` of the level Understand.
 
-    Args:
-        doc: Not read; lm-eval passes it.
-        results: One item of the output of `Embed`.
-
-    Returns:
-        `similarity` (the lower cosine), the cosine under each prompt, and `audio_coverage` (seconds that the system
-        received / seconds of the clip; NaN if it did not report them).
+    Its columns are `similarity` (the lower cosine), the cosine under each prompt, and `audio_coverage` (seconds that
+    the system received / seconds of the clip; NaN if it did not report them).
 
     >>> score({}, [[0.5, 0.25, 1.0]])
     {'similarity': 0.25, 'similarity_background': 0.5, 'similarity_summary': 0.25, 'audio_coverage': 1.0}

@@ -61,9 +61,7 @@ def keys_of(loader: Any, task_type: Any, dataset: Any = None) -> frozenset[str] 
 def refuse_unread(known: Sequence[frozenset[str] | None], others: bool) -> None:
     """Refuse given keys that no task of the run reads, and name the nearest known one.
 
-    Args:
-        known: Keys from `keys_of`, for each of the suite's tasks in this run.
-        others: Whether the run has tasks of other suites too, which may read other keys.
+    `known` are keys from `keys_of` for each of the suite's tasks; `others`, of other suites, may read other keys.
     """
     declared = [keys for keys in known if keys is not None]
     if known and not others and len(declared) == len(known):

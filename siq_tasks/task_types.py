@@ -39,10 +39,6 @@ def _read_right_wrong(metadata: Mapping[str, Any]) -> Settings:
     return read_judging(metadata, "right_wrong").record()
 
 
-def _read_units(metadata: Mapping[str, Any]) -> Settings:
-    return read_unit(metadata) | read_normalizer(metadata)
-
-
 def _read_spoken_choice(metadata: Mapping[str, Any]) -> Settings:
     count = metadata.get("spoken_options", 4)
     if type(count) is not int or not 2 <= count <= len(ALPHABET):
@@ -74,10 +70,9 @@ class TaskType(NamedTuple):
 
     Attributes:
         keys: Keys of metadata that its tasks read, with any loader; `judge_*` are all keys that begin so.
-        read_settings: Takes a task's metadata and returns the settings that its docs contain and its results record;
-            raises a `SpeechIQError` for a value with which the task cannot be scored.
+        read_settings: Returns from metadata the settings that docs contain and results record; refuses values with
+            which the task cannot be scored, as `check` refuses docs.
         has_questions: Whether its docs are questions, not clips.
-        check: Takes a doc and raises a `SpeechIQError` if it cannot be scored.
         columns: Keys of metadata that must name a column.
         read_row: Reads what a row asks, for questions in the columns of the data set; None for other task types.
     """
@@ -101,7 +96,7 @@ _QUESTION = frozenset({"question_column"})
 _CHOICE = _ANSWER | {"question_column", "choices_column"}
 _CHECKS = _QUESTION | {"checks_column", "check_options_column"}
 TASK_TYPES: dict[str, TaskType] = {
-    "remember": TaskType(frozenset({"normalizer", UNIT}), _read_units),
+    "remember": TaskType(frozenset({"normalizer", UNIT}), lambda about: read_unit(about) | read_normalizer(about)),
     "understand": TaskType(frozenset({"embedder", *OPTIONS}), read_embedding),
     "apply": TaskType(frozenset({PROMPT_LANGUAGE}), read_prompt_language, has_questions=True),
     "distance": TaskType(DISTANCE_KEYS, read_distance, check=check_entities),

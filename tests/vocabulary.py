@@ -16,10 +16,11 @@ READ = {".py", ".md", ".yaml", ".yml", ".toml", ".cfg", ".j2", ".js", ".html", "
 #: Texts of prompts and lists of English words are data: another wording would be another test.
 DATA = {
     "harness_patch/systems/correction.py",
-    "metrics/letters/words.py",
+    "metrics/letters/phrases.yaml",
     "metrics/letters/words.yaml",
     "metrics/rules/refusal.py",
-    "siq_tasks/questions/prompts.py",
+    "metrics/rules/refusal.yaml",
+    "siq_tasks/questions/_prompts.yaml",
     "siq_tasks/demo/README.md",
     "tools/make_clips.py",
 }

@@ -61,7 +61,6 @@ class Checkpoint:
     """Load and describe the checkpoint of one stage.
 
     Args:
-        model_class: the auto class that loads the model.
         fits: returns from a config whether the stage can run the checkpoint.
         wanted: what the stage needs, in words, for the error.
         fix: what to do if the checkpoint does not fit, for the error; or returns it from the config.

@@ -17,14 +17,8 @@ def split(samples: np.ndarray, longest_s: float) -> list[tuple[int, int]]:
     """Return where to split `samples` into chunks of at most `longest_s` seconds.
 
     The number of chunks is the smallest that always suffices, and all are of about the same length, so that no short
-    rest remains at the end. Each cut is the middle of the quietest `PAUSE_S` within `SEARCHED_S`.
-
-    Args:
-        samples: float32, shape (samples,), 16 kHz.
-        longest_s: most seconds of a chunk, 1 or more.
-
-    Returns:
-        `(start, stop)` of each chunk, in samples: they cover the audio in order, without gaps and without overlap.
+    rest remains at the end. Each cut is the middle of the quietest `PAUSE_S` within `SEARCHED_S`. The chunks are
+    `(start, stop)` in samples, and cover the audio (float32, 16 kHz) in order, without gaps and without overlap.
 
     >>> speech = np.ones(50 * SAMPLING_RATE, np.float32)
     >>> speech[24 * SAMPLING_RATE : 25 * SAMPLING_RATE] = 0

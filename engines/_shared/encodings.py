@@ -44,9 +44,8 @@ class LastFeatures:
 class EncodingCache:
     """Wrap a model's audio encoder so that each input is encoded once.
 
-    Args:
-        free_bytes: bytes of main memory for encodings. An encoding that does not fit is not stored: clips come again
-            in the same order, so that dropping old encodings would drop each one just before it is needed.
+    An encoding that does not fit into `free_bytes` of main memory is not stored: clips come again in the same order, so
+    that dropping old encodings would drop each one just before it is needed.
     """
 
     def __init__(self, encode: Callable[..., Any], free_bytes: int) -> None:

@@ -128,18 +128,13 @@ def write(
     pad_token_id: int,
     on_finished: OnFinished = ignore,
 ) -> torch.Tensor:
-    """Generate the tokens that follow each prompt, once per seed.
+    """Return the tokens that follow each prompt, once per seed: (prompts * seeds, tokens), those of a prompt in a row.
 
     Args:
         prefill: the prompts; cannot be used again.
-        seeds: for each prompt one seed per answer; all of one length.
         settings: `max_gen_toks`, `repetition_penalty` and, if `do_sample` is set, the other names in `PROCESSORS`;
             they take precedence over the model's own defaults.
         pad_token_id: fills the row of an answer after its end.
-        on_finished: called with the number of answers that have just ended.
-
-    Returns:
-        Token ids, shape (prompts * seeds, tokens), the answers to one prompt next to each other.
     """
     steps = int(settings.get("max_gen_toks", ANSWER))
     used = sampling_settings(settings, model.generation_config)

@@ -24,12 +24,8 @@ def as_speech(samples: np.ndarray, rate: int, name: str) -> Clip:
     """Return what was spoken as a clip in memory, in the values that 16-bit audio has, so that a file loses nothing.
 
     Samples that are not finite become 0, and speech without samples becomes silence: both are results of a system, not
-    faults of a run.
-
-    Args:
-        samples: float, shape (samples,) or (channels, samples); full scale is 1, louder samples are clipped.
-        rate: Hz.
-        name: of the model, for the warning about speech longer than `LONGEST_S`.
+    faults of a run. `samples` are float, shape (samples,) or (channels, samples); full scale is 1, louder samples are
+    clipped. `rate` is in Hz, and `name`, that of the model, is for the warning about speech longer than `LONGEST_S`.
 
     >>> as_speech(np.array([[0.5, 0.5, float("nan")]]), 16_000, "a").samples
     array([0.5, 0.5, 0. ], dtype=float32)

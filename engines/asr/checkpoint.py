@@ -45,14 +45,11 @@ class CheckpointASR(CheckpointEngine, ASREngine):
 
     Clips longer than `SPAN_S` are split into spans at pauses of the speech, and the transcripts are joined, so that
     memory does not grow with the length of a clip.
-
-    Attributes:
-        model_class: the auto class that loads the model.
-        nbest: the most transcripts in an n-best list; None for no list.
     """
 
     model_class: Any
     record = Loading
+    #: The most transcripts in an n-best list; None for no list.
     nbest: int | None = None
 
     def __init__(self, model: str, options: Loading, setup: Setup) -> None:
@@ -174,16 +171,10 @@ class ChunkedASR(CheckpointASR):
 
 
 class TokenBudget(StoppingCriteria):
-    """End the text of each chunk at its own number of tokens, independent of the batch.
+    """End the text of each chunk at its own number of tokens, with those of the prompt, independent of the batch."""
 
-    Args:
-        most_tokens: per chunk the most tokens of its text, including those of the prompt.
-
-    Attributes:
-        eos_token_id: None. `generate` pads rows that have ended only if a criterion has this attribute; without it a
-            transducer continues to write into a row until the longest row of the batch ends.
-    """
-
+    #: `generate` pads rows that have ended only if a criterion has this attribute; without it a transducer continues to
+    #: write into a row until the longest row of the batch ends.
     eos_token_id = None
 
     def __init__(self, most_tokens: Sequence[int]) -> None:

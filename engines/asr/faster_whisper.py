@@ -48,11 +48,8 @@ class FasterWhisperASR(ASREngine):
     """Decode clips of any length, one at a time: with timestamps, without voice activity detection.
 
     Each window is decoded without the text of the window before it. The temperature is always 0, because texts from the
-    fallback to sampling would differ from run to run.
-
-    Args:
-        model: a size (`large-v3`), a hub id, or a folder that `ct2-transformers-converter` wrote.
-        setup: CTranslate2 runs on CUDA or a CPU; the batch size is not used.
+    fallback to sampling would differ from run to run. The model is a size (`large-v3`), a hub id, or a folder that
+    `ct2-transformers-converter` wrote. CTranslate2 runs on CUDA or a CPU; the batch size is not used.
     """
 
     record = FasterWhisperOptions

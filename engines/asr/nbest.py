@@ -103,13 +103,12 @@ def read_windows(segments: Sequence[dict], *, eos: int, begin: int) -> list[list
     """
     windows = []
     for _, group in groupby(segments, key=lambda segment: id(segment["result"])):
-        beams = [_drop_rest(_cut_at_eos(beam, eos), begin) for beam in next(group)["result"]["beams"].tolist()]
+        beams = [
+            _drop_rest(beam[: beam.index(eos)] if eos in beam else beam, begin)
+            for beam in next(group)["result"]["beams"].tolist()
+        ]
         windows.append([tokens for tokens, end in beams if end == beams[0][1]])
     return windows
-
-
-def _cut_at_eos(tokens: list[int], eos: int) -> list[int]:
-    return tokens[: tokens.index(eos)] if eos in tokens else tokens
 
 
 def _drop_rest(tokens: list[int], begin: int) -> tuple[list[int], int | None]:

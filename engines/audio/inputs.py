@@ -70,13 +70,9 @@ class InputBuilder:
 class AudioLimits:
     """Find by trial how much audio a model takes in one chunk and in one prompt.
 
-    Many processors drop what exceeds their window without a warning.
-
-    Args:
-        context: the model's context in tokens; None if its config does not state it.
+    Many processors drop what exceeds their window without a warning. `context` is None if the config does not state it.
 
     Attributes:
-        free_tokens: tokens of the context that are available for audio.
         tried: the longest chunk that was tried, in seconds.
         limit: the longest chunk that the model takes, in seconds; infinite as long as no chunk was too long.
     """

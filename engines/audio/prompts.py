@@ -1,14 +1,12 @@
 """Make prompts with audio by a checkpoint's own processor and chat template."""
 
-import base64
 import inspect
-import io
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import soundfile
 import torch
 from jinja2 import TemplateError
 from transformers import BatchFeature, ProcessorMixin
@@ -18,6 +16,7 @@ from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.checkpoint_writer import ModelInputs
 from speechiq.engines._shared.encodings import LastFeatures, arguments_digest
+from speechiq.engines._shared.remote import encode
 
 #: A prompt in parts: texts, and audio as float32 arrays, shape (samples,), 16 kHz.
 Parts = Sequence["str | np.ndarray"]
@@ -38,7 +37,6 @@ class AudioPrompts:
     take only text that contains the audio token. The constructor tries which form works.
 
     Args:
-        name: name of the checkpoint, for errors and for processors that need it.
         asked_by: the source of the prompt for transcripts: the request of the `processor`, or the `task`. By default
             the processor, if it has a request.
         system: text of a system turn before each prompt; empty for none.
@@ -172,7 +170,10 @@ class AudioPrompts:
         return self._apply([_block(part, lambda samples: {"audio": samples}) for part in parts])
 
     def _with_encoded(self, parts: Parts) -> BatchFeature:
-        return self._apply([_block(part, lambda samples: {"base64": _encode(samples)}) for part in parts])
+        def as_base64(samples: np.ndarray) -> dict[str, Any]:
+            return {"base64": b64encode(encode([samples], "WAV")).decode()}
+
+        return self._apply([_block(part, as_base64) for part in parts])
 
     def _with_placeholders(self, parts: Parts) -> BatchFeature:
         content = "".join(part if isinstance(part, str) else self.processor.audio_token for part in parts)
@@ -203,12 +204,6 @@ def _select_arguments(function: Callable[..., Any], offered: dict[str, Any]) -> 
 
 def _block(part: str | np.ndarray, as_audio: Callable[[np.ndarray], dict[str, Any]]) -> dict[str, Any]:
     return {"type": "text", "text": part} if isinstance(part, str) else {"type": "audio", **as_audio(part)}
-
-
-def _encode(samples: np.ndarray) -> str:
-    buffer = io.BytesIO()
-    soundfile.write(buffer, samples, SAMPLING_RATE, format="WAV", subtype="PCM_16")
-    return base64.b64encode(buffer.getvalue()).decode()
 
 
 def _noise(seconds: float) -> np.ndarray:

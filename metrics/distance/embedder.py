@@ -39,10 +39,8 @@ ROLE = Role(
 def read_embedding(metadata: Mapping[str, Any]) -> dict[str, str]:
     """Return the embedder and its options from a task's metadata, with the default of each that is missing.
 
-    Returns:
-        `embedder`, `embedder_template` (`plain`, or `chat`: the prompt as a user's turn of the model's chat
-        template), `embedder_text` (`raw`, or the normalizer that is applied to both texts) and
-        `embedder_dtype`, the dtype of the embedder.
+    They are `embedder`, `embedder_template` (`plain`, or `chat`: the prompt as a user's turn of the model's chat
+    template), `embedder_text` (`raw`, or the normalizer that is applied to both texts) and `embedder_dtype`.
     """
     embedding = read_models(metadata, {"embedder": DEFAULT_EMBEDDER}, OPTIONS)
     check_checkpoint(ROLE, embedding["embedder"])

@@ -83,12 +83,7 @@ def read_head(folder: Path | None, load: Callable[[], TextModel]) -> Head:
 def distance(first: np.ndarray, second: np.ndarray, head: Head = None) -> np.ndarray:
     """Return 1 - cosine of each row of `first` with the same row of `second`, in float64: between 0 and 2.
 
-    Equal rows have distance 0 exactly.
-
-    Args:
-        first: (rows, size).
-        second: (rows, size).
-        head: If given, the rows are states, and the cosine is that of their logits.
+    Equal rows have distance 0 exactly. With a `head` the rows are states, and the cosine is that of their logits.
 
     >>> distance(np.array([[3.0, 4.0], [1.0, 0.0]]), np.array([[3.0, 4.0], [0.0, 2.0]])).tolist()
     [0.0, 1.0]

@@ -126,13 +126,8 @@ def measure(
 ) -> dict[str, np.ndarray]:
     """Return the distances of each reference from its hypothesis: kind -> (pairs,), NaN if its model is `off`.
 
-    A text that occurs more than once is read once for each prompt.
-
-    Args:
-        pairs: (reference, hypothesis) per clip.
-        settings: See `read_models`.
-        kinds: Keys of `KINDS`.
-        names: One name per clip, for errors; by default its number.
+    A text that occurs more than once is read once for each prompt. The settings are those of `read_models`, and `names`
+    has a name per clip for errors, by default its number.
     """
     form = settings["semdist_text"]
     clean = [(prepare(reference, form), prepare(hypothesis, form)) for reference, hypothesis in pairs]
@@ -221,16 +216,11 @@ class Distances(Filter):
     higher("audio_coverage"),
 )
 def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Score one clip; the `process_results` of the tasks of the type `distance`.
+    """Score one clip, an item of `Distances`; the `process_results` of the tasks of the type `distance`.
 
-    Args:
-        doc: `text` is the reference; `normalizer` and `rare_words` say which words are compared.
-        results: One item of the output of `Distances`.
-
-    Returns:
-        `wer`, `rare_wer` and `entity_wer` (errors per word, per rare word and per word of a named entity; NaN without
-        one), each also as `..._corpus`, which pools the errors of all clips; the distances (0 to 2; NaN if the model is
-        `off`); `repetition`, `audio_coverage` (see `wer.score`).
+    Its columns are `wer`, `rare_wer` and `entity_wer` (errors per word, per rare word and per word of a named entity;
+    NaN without one), each also as `..._corpus`, which pools the errors of all clips; the distances (0 to 2; NaN if the
+    model is `off`); `repetition`, `audio_coverage` (see `wer.score`).
 
     >>> doc = {"text": "who invented calculus", "normalizer": "english", "rare_words": "off"}
     >>> item = {"text": "who invented cactus", "distances": {"eowl": 0.25}, "entities": [], "audio_coverage": 1.0}

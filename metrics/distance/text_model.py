@@ -36,7 +36,6 @@ class Role(NamedTuple):
     Attributes:
         option: Key of metadata that names the checkpoint, for errors and the response cache.
         loader: Auto class of transformers that loads it.
-        fits: Returns from a config whether it is of the right kind.
         wanted: The right kind and what to name instead, in words that follow "is not".
         instead: What to give if the checkpoint is not available.
         wider: What to change if numbers overflow; with a smaller checkpoint it may also fit into memory.
@@ -51,13 +50,7 @@ class Role(NamedTuple):
 
 
 class Padded(NamedTuple):
-    """Hold texts of a batch, padded on the right.
-
-    Attributes:
-        ids: Token ids, (texts, tokens).
-        mask: 1 for tokens and 0 for padding, (texts, tokens).
-        last: Position of the last token of each text.
-    """
+    """Hold token ids and mask of a batch, (texts, tokens), padded on the right, and the places of the last tokens."""
 
     ids: torch.Tensor
     mask: torch.Tensor
@@ -69,9 +62,7 @@ def read_models(
 ) -> dict[str, str]:
     """Return the models that metadata name and their options, with defaults for missing ones; refuse invalid values.
 
-    Args:
-        models: Key of metadata -> the model by default.
-        options: Key of metadata -> the values that it can have, the default first.
+    `models` has the default of each key, `options` the values that a key can have, the default first.
     """
     chosen = {**models, **{option: known[0] for option, known in options.items()}}
     chosen |= {key: metadata[key] for key in chosen if key in metadata}
@@ -100,12 +91,8 @@ def check_checkpoint(role: Role, name: str) -> PreTrainedConfig:
 class TextModel:
     """Read texts by a checkpoint, whose weights are loaded with the first text.
 
-    One such model is in memory at a time: loading another one frees it.
-
-    Args:
-        name: Hub id, folder, or `demo:NAME`.
-        dtype: `float32`, `bfloat16` or `float16`.
-        batch_size: Texts per batch; by default 32 on an accelerator, halved when memory runs out, and 1 on a CPU.
+    One such model is in memory at a time: loading another one frees it. A batch has by default 32 texts on an
+    accelerator, halved when memory runs out, and 1 on a CPU.
     """
 
     #: Whether the tokenizer's limit counts beside that of the config.
@@ -179,15 +166,8 @@ class TextModel:
 
         A batch has texts of similar length, padded on the right: in float32 a text's row does not depend on the other
         texts of its batch, to 1e-5. On a CPU, where batches save nothing, each text is a batch, and its row is the same
-        to the last bit.
-
-        Args:
-            reading: What is read of each, for models that have several readings.
-            on_result: Called after each batch with the positions of its texts and their rows.
-            owners: Text -> its name in errors.
-
-        Raises:
-            SpeechIQError: A text is longer than the model's context, which is checked before the model is loaded.
+        to the last bit. A text that is longer than the model's context is refused before the model is loaded, by its
+        name in `owners`. `reading` is what is read of each, for models that have several readings.
         """
         import torch
 
@@ -247,11 +227,7 @@ def read_texts(
 ) -> list[Any]:
     """Return the row of each text; cached ones are not computed again, and the model is loaded only for new texts.
 
-    Args:
-        owners: Text -> its name in errors.
-        reading: See `TextModel.read`.
-        stage: What rows depend on in addition to role, checkpoint and dtype.
-        form: Type of a row.
+    `stage` is what rows depend on in addition to role, checkpoint and dtype, `form` the type of a row.
     """
 
     def compute(new: list[str], on_result: OnResult) -> None:

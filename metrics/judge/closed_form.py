@@ -24,10 +24,9 @@ KEY = (*higher("acc", "acc_guess", "floor"), *lower("unparsed"))
 def score_key(found: str, doc: Mapping[str, Any], choices: int) -> dict[str, float]:
     """Return the scores by rule of one letter or label, of a number of choices.
 
-    Returns:
-        `acc` (it is `doc["gold"]`), `acc_guess` (the same, but one of the choices is drawn for an answer without one:
-        its expected accuracy is 1 / choices), `unparsed` (it is `?`), and `floor`: the accuracy of a system that always
-        answers `doc["majority"]`, the right answer to most items of the data set.
+    They are `acc` (it is `doc["gold"]`), `acc_guess` (the same, but one of the choices is drawn for an answer without
+    one: its expected accuracy is 1 / choices), `unparsed` (it is `?`), and `floor`: the accuracy of a system that
+    always answers `doc["majority"]`, the right answer to most items of the data set.
 
     >>> score_key("B", {"gold": "B", "majority": "A"}, 4)
     {'acc': 1.0, 'acc_guess': 1.0, 'unparsed': 0.0, 'floor': 0.0}
@@ -47,9 +46,7 @@ def score_key(found: str, doc: Mapping[str, Any], choices: int) -> dict[str, flo
 def score_letter(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
     """Score the one answer to a question with any number of options; the `process_results` of `_choice`.
 
-    Args:
-        doc: `options`, to which none is added; `gold` and `majority` are letters; for the judge see `judge.score`.
-        results: One item of the output of `judge.Judge`.
+    The doc has `options`, to which none is added, the letters `gold` and `majority`, and what `judge.score` reads.
 
     >>> doc = {"options": ["today", "never", "Monday"], "answer": "(C) Monday", "gold": "C", "majority": "A"}
     >>> item = {"answer": "(C) Monday", "scores": [1.0], "texts": [""], "coverage": 1.0}
@@ -65,9 +62,7 @@ def score_letter(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
 def score_label(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
     """Score the one label of a clip; the `process_results` of `_labels`.
 
-    Args:
-        doc: `labels` (label -> further words that name it), `gold` and `majority`; for the judge see `judge.score`.
-        results: One item of the output of `judge.Judge`.
+    The doc has `labels` (label -> further words that name it), `gold` and `majority`; see `judge.score` for the rest.
 
     >>> doc = {"labels": {"joy": ["happy"], "anger": []}, "answer": "joy", "gold": "joy", "majority": "anger"}
     >>> item = {"answer": "I cannot decide.", "scores": [0.0], "texts": [""], "coverage": 1.0}
@@ -81,11 +76,7 @@ def score_label(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
 
 @returns(higher("acc", "acc_guess"), lower("unparsed"), judge.COLUMNS)
 def score_number(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
-    """Score one number; others do not draw one for an answer without a number, so `acc_guess` is `acc`.
-
-    Args:
-        doc: `answer`; for the judge see `judge.score`.
-        results: One item of the output of `judge.Judge`.
+    """Score one number, as `judge.score`; others draw none for an answer without a number, so `acc_guess` is `acc`.
 
     >>> item = {"answer": "Two pianos and one drum: three.", "scores": [1.0], "texts": [""], "coverage": 1.0}
     >>> row = score_number({"answer": "3", "judging": {"scale": [0, 1]}}, [item])

@@ -48,12 +48,9 @@ class _Asked(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """Hold one judgment.
+    """Hold one judgment: a score on the scale of the rubric, or NaN and the reason why it is unjudged.
 
-    Attributes:
-        text: The raw reply, or what failed in brackets; of a likelihood judge the probability of each grade, in JSON.
-        score: On the scale of the rubric; NaN if the draw is unjudged.
-        reason: Why it is unjudged; empty if it is not.
+    The text is the raw reply, or what failed in brackets; of a likelihood judge the probability of each grade, in JSON.
     """
 
     text: str

@@ -158,17 +158,12 @@ def renew(item: Mapping[str, Any], judgments: Sequence[Judgment]) -> JudgedItem:
 
 @returns(COLUMNS, WORDED)
 def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Score one answer; the `process_results` of judged tasks.
+    """Score one answer, an item of `Judge`; the `process_results` of judged tasks.
 
-    Args:
-        doc: `answer` is the reference answer, `accepted` has further ones, `judging` the scale of the rubric.
-        results: One item of the output of `Judge`.
-
-    Returns:
-        `judge` (mean of the draws as a share of the scale, 0 to 1; NaN if unjudged), `judge_points` (the same on the
-        rubric's own scale), `judge_agreement` (share of the pairs of draws with the same score; NaN with fewer than
-        two scores, and for an empty answer, which no model judged), `unjudged` (1 if no draw has a score), `refusal`,
-        `empty_answer`, `exact_match` and `f1` (by rule, NaN without a reference), `answer_words`, `audio_coverage`.
+    Its columns are `judge` (mean of the draws as a share of the scale, 0 to 1; NaN if unjudged), `judge_points` (the
+    same on the rubric's own scale), `judge_agreement` (share of the pairs of draws with the same score; NaN with fewer
+    than two scores, and for an empty answer, which no model judged), `unjudged` (1 if no draw has a score), `refusal`,
+    `empty_answer`, `exact_match` and `f1` (by rule, NaN without a reference), `answer_words`, `audio_coverage`.
 
     >>> item = {"answer": "Three.", "scores": [4.0, 5.0, None], "texts": ["", "", ""], "coverage": 1.0}
     >>> row = score({"answer": "3", "judging": {"scale": [0, 5]}}, [item])

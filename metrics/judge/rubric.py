@@ -39,7 +39,6 @@ class Rubric(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Describe what a judge is asked, and the scale of its answer.
 
     Attributes:
-        version: Raised by the author with each change.
         kind: `score` (one answer is graded) or `pairwise` (two answers are compared).
         scale: Lowest and highest score; of a pairwise rubric -1 (the second is better) and 1 (the first is better).
         grades: Number -> what it means; need not have all numbers of the scale.

@@ -67,7 +67,6 @@ class Judging(Struct, frozen=True, kw_only=True):
     """Hold the settings of a judge.
 
     Attributes:
-        rubric_name: Name or file of the rubric, as it was given.
         settings: Generation settings; empty if no reply is generated.
         engine_options: Options of the engine, by their names without `judge_`, as they were given.
         generation: Options about the replies (`temperature`, ...), as they were given.
@@ -104,9 +103,8 @@ class Judging(Struct, frozen=True, kw_only=True):
 def read_judging(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5") -> Judging:
     """Return the judge that a task's metadata describe, ignoring the rest; refuse invalid or unknown settings.
 
-    Args:
-        metadata: `judge` (default `exact_match`), `judge_*`: see `JudgeOptions`.
-        default_rubric: Rubric if the metadata name none; a named one must be of the same kind.
+    They are `judge` (default `exact_match`) and `judge_*`, see `JudgeOptions`. A rubric that they name must be of the
+    same kind as the default one.
 
     >>> read_judging({"judge_rubric": "right_wrong"}).rubric.scale
     (0, 1)

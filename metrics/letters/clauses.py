@@ -8,50 +8,17 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from pathlib import Path
 
 from speechiq.metrics.letters import words
 from speechiq.metrics.letters.mentions import BARE_LETTER, LETTER_AND_TEXT, MENTION, OPTION, named_letter
+from speechiq.metrics.patterns import read_patterns
 
 # How clear a claim is: by an option's text in any sentence, with its letter, by a letter, by a statement.
 SPOKEN, PAIRED, BARE, STATED = 1, 2, 3, 4
 
-SENTENCE = re.compile(
-    r"\n+|(?<=[.!?;])\s+|(?<=[.!?])(?=[\ue000-\ue1ff])|(?<=[。！？।؟])(?![。！？])|(?<=\.\.)\s*(?=\w)"
-)
-_AND = "and|or|nor|&|und|oder|noch|y|o|ni|et|ou|e|of|en|и|или|και|ή|ούτε|أو|و|या|और|அல்லது|หรือ"
-_LIST = re.compile(rf"{MENTION}(?:[\s()]*[,/][\s()]*{MENTION})*(?:[\s()]*,?\s*(?:{_AND})[\s()]+{MENTION})?")
-_CLAUSE = re.compile(
-    rf"(?<=[\ue000-\ue1ff])[\s)]*(?::|\s[-–—]+\s)\s*|,(?!\d)\s*|[;、،؛]|(?<=아니라)\s+|\s*[()\[\]]\s*|\s[-–—]+\s|\s//\s|"
-    r"\s*(?:=+>|-+>|[→⇒])\s*|(?<=\bno):\s+|"
-    rf":\s+(?={MENTION}\s+(?:is|was)\b)|"
-    r":\s+(?=(?:it'?s|it is|i|options?|the (?:\w+ )?answer)\b)|"
-    r"(?<!not)(?<!nicht)\s+(?=(?:but|therefore|thus|hence|because|since|although|while|whereas|rather than|"
-    r"instead of|so(?!\s+(?:is|are|was|do|does|ist|war|wäre)\b|\s*(?:,|$))|"
-    rf"sondern|sino|mais|mas|ma|maar|weil|porque|car|perché|omdat|pero|aber|αλλά|بل|बल्कि)\b|"
-    r"and\s+(?:i\s+)?(?:choose|pick|select|take|go|recommends?|confirms?|prefers?)\b|"
-    rf"as\s+(?:option\s+)?{MENTION}\s+(?:is|was|isn't|wasn't|would)\b|"
-    rf"(?:and |but )?not\s+(?:option |"
-    rf"answer )?[\s(]*{MENTION})",
-    re.IGNORECASE,
-)
-_BETTER_THAN = re.compile(
-    rf"\b(?:over|(?:rather\s+)?than|as opposed to|unlike)\s+(?:option\s+|answer\s+)?(?={MENTION})", re.IGNORECASE
-)
-_IF_AFTER = re.compile(r",\s+(?=(?:if|unless|wenn|falls|если|αν|لو)\b)", re.IGNORECASE)
-_TWO = re.compile(rf"^([^\ue000-\ue1ff(]*{MENTION}),\s+(?:and\s+)?(?={MENTION}\s+(?:is|was|isn't|wasn't)\b)")
-_ALONE_IN_CHINESE = re.compile(rf"({MENTION}),\s*(?={MENTION}(?:只|仅|不))")
-_CHANGED = re.compile(rf"\bfrom\s+{MENTION}\s+(?=to\s+{MENTION})", re.IGNORECASE)
-_NOT_BUT = re.compile(rf"\bnot\s+{MENTION},\s*(?={MENTION}\W*$)", re.IGNORECASE)
-_TO_THE_QUESTION = re.compile(
-    r"\b(?:to|for) (?:(?:the|this|your|that) )?(?:\w+ )?question\b(?: \d+)?|\bof (?:the|all(?: the)?|these) options?\b",
-    re.IGNORECASE,
-)
-_EXPLAINED = re.compile(rf"({MENTION}[^\ue000-\ue1ff:]{{1,60}}):\s+(?!{MENTION})")
-_SPLIT_WORDS = re.compile(
-    r"[^\w\s'\u0300-\u036f\u064b-\u0652\u0900-\u0963\u0966-\u097f\u0b80-\u0bff\u0e00-\u0e7f\ue000-\ue1ff]+"
-)
-#: Letters of other scripts than Latin.
-_OTHER_SCRIPT = re.compile(r"[\u0370-\u1dff\u3040-\ud7af]")
+_PATTERNS = read_patterns(Path(__file__).with_name("clauses.yaml"))
+SENTENCE = _PATTERNS["sentence"]
 #: Words before a colon up to which they may name another person whose answer follows.
 _LABEL = 4
 
@@ -59,15 +26,17 @@ _LABEL = 4
 def split_clauses(sentence: str) -> list[Clause]:
     """Return the clauses of a sentence, with "not" in the place of phrases that deny."""
     if words.RETRACTED.search(sentence) or sentence.lower().startswith("no"):
-        sentence = _NOT_BUT.sub(" ", sentence)
-    sentence = _CHANGED.sub(" ", sentence)
-    sentence = words.HARMLESS.sub(" ", _TO_THE_QUESTION.sub(" ", sentence))
-    sentence = words.DENYING.sub(" not ", _BETTER_THAN.sub(" not ", sentence))
-    sentence = _EXPLAINED.sub(r"\1; ", sentence)
-    sentence = _ALONE_IN_CHINESE.sub(r"\1; ", sentence)
-    sentence = _TWO.sub(r"\1; ", _IF_AFTER.sub(" ", sentence))
-    sentence = _LIST.sub(lambda found: found[0].replace(",", " ").replace("/", " "), " ".join(sentence.split()))
-    return [Clause(text) for text in _CLAUSE.split(sentence) if text]
+        sentence = _PATTERNS["not_but"].sub(" ", sentence)
+    sentence = _PATTERNS["changed"].sub(" ", sentence)
+    sentence = words.HARMLESS.sub(" ", _PATTERNS["to_the_question"].sub(" ", sentence))
+    sentence = words.DENYING.sub(" not ", _PATTERNS["better_than"].sub(" not ", sentence))
+    sentence = _PATTERNS["explained"].sub(r"\1; ", sentence)
+    sentence = _PATTERNS["alone_in_chinese"].sub(r"\1; ", sentence)
+    sentence = _PATTERNS["two"].sub(r"\1; ", _PATTERNS["if_after"].sub(" ", sentence))
+    sentence = _PATTERNS["list"].sub(
+        lambda found: found[0].replace(",", " ").replace("/", " "), " ".join(sentence.split())
+    )
+    return [Clause(text) for text in _PATTERNS["clause"].split(sentence) if text]
 
 
 class Clause:
@@ -83,7 +52,8 @@ class Clause:
     def __init__(self, text: str) -> None:
         self.retracts = bool(words.RETRACTED.search(text))
         self.text = text = words.RETRACTED.sub(" ", text)
-        self.tokens = _split_words(text)
+        marked = re.sub(f"({MENTION})", r" \1 ", text)
+        self.tokens = _PATTERNS["split_words"].sub(" ", marked).lower().split()
         self.at = [i for i, word in enumerate(self.tokens) if "\ue000" <= word <= "\ue1ff"]
 
     @property
@@ -94,7 +64,7 @@ class Clause:
     @cached_property
     def in_other_script(self) -> bool:
         """Return whether it has words in another script than Latin."""
-        return bool(_OTHER_SCRIPT.search(self.text))
+        return bool(_PATTERNS["other_script"].search(self.text))
 
     @cached_property
     def letters(self) -> set[str]:
@@ -179,10 +149,6 @@ class Clause:
         after = after[:-1] if after[-1:] == ["about"] else after
         after = [word for word in after if word not in ("others", "rest")]
         return _is_known(after) and (bool(praised) or after in (["it", "is"], ["only"]))
-
-
-def _split_words(text: str) -> list[str]:
-    return _SPLIT_WORDS.sub(" ", re.sub(f"({MENTION})", r" \1 ", text)).lower().split()
 
 
 def _is_plain(after: list[str]) -> bool:

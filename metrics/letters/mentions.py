@@ -3,39 +3,24 @@
 import re
 import unicodedata
 from functools import lru_cache
+from pathlib import Path
 
 import regex
 
 from speechiq.metrics.letters.options import ALPHABET
 from speechiq.metrics.letters.words import AFTER_A_LETTER, PLAIN
+from speechiq.metrics.patterns import read_patterns
 
 # Characters that stand for a letter in brackets, a letter with its text, a letter alone, and the text of an option.
 ENCLOSED_LETTER, LETTER_AND_TEXT, BARE_LETTER, OPTION = 0xE000, 0xE020, 0xE040, 0xE100
 MENTION = "[\ue000-\ue1ff]"
 _NO_WORD_BEFORE = r"(?<![^\W\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])(?<!['’])(?<!\w[-.])"
 _NO_WORD_AFTER = r"(?![^\W\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|['’]\w|-\w|\.\w)"
-_ENCLOSED = re.compile(
-    r"(?<!\w)(?:[(\[{\"'“‘«「『【`<]|\*{1,3}|_{1,2}){1,4} ?([A-Za-z])[.:]? ?(?:[)\]}\"'”’»」』】`>]|\*{1,3}|"
-    r"_{1,2}){1,4}(?!\w)"
-)
-_MARKS = re.compile(r"\*{1,3}|_{2,}|`+|[\"“”«»「」『』【】]|(?<!\w)'|'(?!\w)")
-_COLON = re.compile(r":[ \t]*\n+")
-_SPACE = re.compile(r"[^\S\n]+")
-_LOWER = re.compile(
-    r"(\b(?:answer|option|choice|letter|respuesta|antwort|réponse|resposta|risposta)\b"
-    r"(?:\s+(?:is|was|option|letter)){0,2}\s*[:=-]?\s*\(?)([a-z])(?=\)?\s*(?:$|[.,;:!\n]|(?:because|since|cause|cuz)\b))",
-    re.IGNORECASE,
-)
-_LOWER_LABEL = re.compile(r"\A[a-h](?=\)\s)")
-_LOWER_ALONE = re.compile(r"(?<![\w'.])[a-h](?![\w'])(?!\.\w)")
-_UPPER_ALONE = re.compile(r"(?<![\w'.])[B-H](?![\w'])(?!\.\w)")
+_PATTERNS = read_patterns(Path(__file__).with_name("mentions.yaml"))
 _BARE = [
     re.compile(rf"{_NO_WORD_BEFORE}([{sure}]|[{risky}]{AFTER_A_LETTER}){_NO_WORD_AFTER}(\))?")
     for sure, risky in (("BCDFGH", "AE"), ("BCDFGHJ-NP-Z", "AEIO"))
 ]
-_PAIR = re.compile(
-    r"([\ue000-\ue0ff])([\s.):,(=–—-]{0,8})([\ue100-\ue1ff])|([\ue100-\ue1ff])([\s.):,(=–—-]{0,8})([\ue000-\ue0ff])"
-)
 _BETWEEN_WORDS = r"[\W_]{1,3}"
 _NONE_ABOVE = ["none", "of", "the", "above"]
 #: Number of options up to which only A to H count as letters without brackets.
@@ -71,15 +56,15 @@ def mark_mentions(text: str, pattern: regex.Pattern[str] | None, count: int) -> 
     """Return an answer with one private character in the place of each option that it names; see `find_options`."""
     if pattern:
         text = pattern.sub(lambda found: chr(OPTION + ALPHABET.index(str(found.lastgroup))), text)
-    text = _ENCLOSED.sub(lambda found: f" {_letter(ENCLOSED_LETTER, found[1])} ", text)
-    text = _MARKS.sub("", text)
-    if text.count(" ") < _SHORT and not _UPPER_ALONE.search(text):
-        text = _LOWER_ALONE.sub(lambda found: found[0].upper(), text)
-    text = _LOWER_LABEL.sub(lambda found: found[0].upper(), text)
-    text = _LOWER.sub(lambda found: found[1] + _letter(BARE_LETTER, found[2]), text)
+    text = _PATTERNS["enclosed"].sub(lambda found: f" {_letter(ENCLOSED_LETTER, found[1])} ", text)
+    text = _PATTERNS["marks"].sub("", text)
+    if text.count(" ") < _SHORT and not _PATTERNS["upper_alone"].search(text):
+        text = _PATTERNS["lower_alone"].sub(lambda found: found[0].upper(), text)
+    text = _PATTERNS["lower_label"].sub(lambda found: found[0].upper(), text)
+    text = _PATTERNS["lower"].sub(lambda found: found[1] + _letter(BARE_LETTER, found[2]), text)
     text = re.sub(rf"\b([{ALPHABET[count:]}]) (?=(?!is\b|was\b)[a-z])", lambda found: found[0].lower(), text)
     text = _BARE[count > _FEW].sub(lambda found: _letter(ENCLOSED_LETTER if found[2] else BARE_LETTER, found[1]), text)
-    return _COLON.sub(": ", _PAIR.sub(_join, _SPACE.sub(" ", text)))
+    return _PATTERNS["colon"].sub(": ", _PATTERNS["pair"].sub(_join, _PATTERNS["space"].sub(" ", text)))
 
 
 def _letter(start: int, letter: str) -> str:

@@ -5,11 +5,13 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from rapidfuzz.distance import Levenshtein
 
 from speechiq.core.response import drop_reasoning
+from speechiq.metrics.patterns import read_patterns
 
 #: Names of the field with the choice in a JSON answer, best first.
 FIELDS = [
@@ -23,18 +25,6 @@ _SQUARED = {0x1F130 + i: chr(65 + i) for i in range(26)} | {
 _PRIVATE = dict.fromkeys(range(0xE000, 0xE200), " ")
 _TICKS = dict.fromkeys(map(ord, "✅✔☑✓🗸"), " yes ") | dict.fromkeys(map(ord, "❌✗✘❎✕"), " wrong ")
 _CHARACTERS = _PRIVATE | _SQUARED | _TICKS
-_STRUCK = re.compile(r"~~[^~\n]{1,200}~~|<(del|strike)>[^<]{1,200}</\1>", re.IGNORECASE)
-_UNTICKED = re.compile(r"^\W*(?:\[\s?\]|[☐□]).*$|\[[xX]\](?=.)", re.MULTILINE)
-_CONTROL = re.compile(r"<\|[^|<>]{1,30}\|>|</?s>")
-_REPLY = re.compile(r"(?:^|(?<=\s))A:\s*(?=[(\[*]*[A-Z](?:[)\].*]|\s*$))", re.MULTILINE)
-_ASKED = re.compile(r"^Q(?:uestion)?:.*\?\s*A:(?!.*^\W*B[).:])", re.DOTALL | re.MULTILINE)
-_NUMBERED = re.compile(
-    r"^(answer |)(?:(?:question|q|item|exercise|no|number|problem)(?![A-Za-z])\W{0,2}\d{0,3}|\d{1,3})"
-    r"\s*:[ \t]*(?=\W{0,3}\w\b)",
-    re.IGNORECASE | re.MULTILINE,
-)
-_NO_SPACE = re.compile(r"^([A-Za-z][.):])(?=[A-Za-z]{2})", re.MULTILINE)
-_GLUED = re.compile(r"\b([Aa]nswer|[Oo]ption|[Cc]hoice|is)([A-H])\b")
 #: Key words that are read in spite of a typing error, and correct words similar to them.
 _KEY_WORDS = [
     *("answer", "option", "correct", "choice", "choose", "letter", "because", "think", "would", "should", "pretty"),
@@ -44,16 +34,9 @@ _RIGHT = {
     *(*_KEY_WORDS, "answers", "options", "corrects", "choices", "chose", "opinion", "opcion", "latter", "litter"),
     *("could", "world", "mould", "thing", "thick", "thinks", "petty", "rights"),
 }
-_WORD = re.compile(r"\b[A-Za-z]{3,8}\b(?!')")
-_OBJECT = re.compile(r"[{\[]\s*[\"'{\[]")
 _PAIR = re.compile(r"""["']([\w ]{1,20})["']\s*:\s*(?:"([^"{}]*)"|'([^'{}]*)'|([A-Za-z]\b))""")
 _FINAL_TAGS = ("answer", "final_answer", "final", "choice", "result")
-_TAG = re.compile(r"<(/?)([A-Za-z]\w{0,15})(?:\s[^<>]{0,80})?/?>")
-_CLOSING = re.compile(r"</([A-Za-z]\w{0,15})>")
-_BOXED = re.compile(r"\\boxed\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
-_TEX = re.compile(r"\\(?:text|textbf|math[a-z]{2}|bf|rm|left|right)(?![A-Za-z])|\\[\[\]()]|\$(?!\d)")
-_BULLET = re.compile(r"^[ \t]*(?:(?:[-*+•>]|#{1,6}|\d{1,2}[.)])[ \t]+)+", re.MULTILINE)
-_RULE = re.compile(r"^[ \t]*(?:```+\w*|[-=*_]{3,})[ \t]*$", re.MULTILINE)
+_PATTERNS = read_patterns(Path(__file__).with_name("text.yaml"))
 
 
 def strip_answer(answer: str) -> str:
@@ -65,25 +48,31 @@ def strip_answer(answer: str) -> str:
     'Answer: B'
     """
     text = drop_reasoning(answer).translate(_CHARACTERS)
-    text = _CONTROL.sub(" ", _STRUCK.sub(" ", unicodedata.normalize("NFKC", text).replace("’", "'")))
-    text = _squeeze(_UNTICKED.sub(" ", text) if "[x]" in text.lower() or "☒" in text else text)
+    text = _PATTERNS["control"].sub(
+        " ", _PATTERNS["struck"].sub(" ", unicodedata.normalize("NFKC", text).replace("’", "'"))
+    )
+    text = _squeeze(_PATTERNS["unticked"].sub(" ", text) if "[x]" in text.lower() or "☒" in text else text)
     if (choice := _read_json(text)) is not None:
         return _untag(choice)
     if (choice := _read_tag(text)) is not None:
         return _untag(choice)
-    if boxes := _BOXED.findall(text):
+    if boxes := _PATTERNS["boxed"].findall(text):
         return _untag(boxes[-1])
     return _untag(text)
 
 
 def _untag(text: str) -> str:
-    closed = {name.lower() for name in _CLOSING.findall(text)}
-    text = _TAG.sub(lambda tag: " " if tag[1] or len(tag[2]) > 1 or tag[2].lower() in closed else f"({tag[2]})", text)
-    text = _TEX.sub("", text).replace("{", "(").replace("}", ")") if "\\" in text or "$" in text else text
-    text = _BULLET.sub("", _RULE.sub("", _squeeze(text))).replace("\\", " ")
-    text = _NO_SPACE.sub(r"\1 ", text)
-    text = _NUMBERED.sub(r"\1", _REPLY.sub("Answer: ", _ASKED.sub("Answer: ", text.strip())))
-    return _WORD.sub(lambda word: _correct(word[0]), _GLUED.sub(r"\1 \2", text))
+    closed = {name.lower() for name in _PATTERNS["closing"].findall(text)}
+    text = _PATTERNS["tag"].sub(
+        lambda tag: " " if tag[1] or len(tag[2]) > 1 or tag[2].lower() in closed else f"({tag[2]})", text
+    )
+    text = _PATTERNS["tex"].sub("", text).replace("{", "(").replace("}", ")") if "\\" in text or "$" in text else text
+    text = _PATTERNS["bullet"].sub("", _PATTERNS["rule"].sub("", _squeeze(text))).replace("\\", " ")
+    text = _PATTERNS["no_space"].sub(r"\1 ", text)
+    text = _PATTERNS["numbered"].sub(
+        r"\1", _PATTERNS["reply"].sub("Answer: ", _PATTERNS["asked"].sub("Answer: ", text.strip()))
+    )
+    return _PATTERNS["word"].sub(lambda word: _correct(word[0]), _PATTERNS["glued"].sub(r"\1 \2", text))
 
 
 @lru_cache(maxsize=4096)
@@ -116,11 +105,11 @@ def _read_tag(text: str) -> str | None:
 
 def _read_json(text: str) -> str | None:
     """Return the answer that the last JSON object of the text gives; None without an object."""
-    if not _OBJECT.search(text):
+    if not _PATTERNS["object"].search(text):
         return None
     found, at, decoder = None, 0, json.JSONDecoder()
     for _ in range(16):
-        start = _OBJECT.search(text, at)
+        start = _PATTERNS["object"].search(text, at)
         if start is None:
             break
         try:

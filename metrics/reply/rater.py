@@ -43,13 +43,7 @@ class Network(Protocol):
 
 
 class Rater(NamedTuple):
-    """Describe a network that rates speech, not yet loaded.
-
-    Attributes:
-        name: Its name in results and in the response cache.
-        weights: The file of its weights.
-        sha256: That of the file; scores depend on name and sha256, not on the place of the file.
-    """
+    """Describe a network that rates speech, not yet loaded; scores depend on name and sha256 of the file of weights."""
 
     name: str
     weights: Path
@@ -86,11 +80,6 @@ def rater_of(doc: Mapping[str, Any]) -> Rater | None:
     if rater is not None and rater.sha256 != doc[SHA256]:
         raise SpeechIQError(f"{KEY}={doc['reply'][KEY]}", "the file was changed during the run", "run it again")
     return rater
-
-
-def describe_rater(rater: Rater | None) -> dict[str, str]:
-    """Return what results record: the name and, except for `off`, the sha256 of the weights."""
-    return {KEY: OFF} if rater is None else {KEY: rater.name, SHA256: rater.sha256}
 
 
 def speech_quality(clips: Sequence[Clip], rater: Rater) -> list[float]:

@@ -19,7 +19,7 @@ from speechiq.metrics.judge.free_answers import JudgedItem, as_stored, case_of, 
 from speechiq.metrics.judge.judging import Case, Judgment, judge_cases
 from speechiq.metrics.judge.settings import KEYS as JUDGE_KEYS
 from speechiq.metrics.judge.settings import judging_of, read_judging
-from speechiq.metrics.reply.rater import DEFAULT, describe_rater, rater_of, read_rater, speech_quality
+from speechiq.metrics.reply.rater import DEFAULT, OFF, SHA256, rater_of, read_rater, speech_quality
 from speechiq.metrics.reply.rater import KEY as QUALITY
 from speechiq.metrics.reply.transcript import KEY, PREFIX, find_audible, read_reply_asr, transcribe_replies
 from speechiq.metrics.rules.exact_match import count_keywords
@@ -41,7 +41,7 @@ def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
     rater = read_rater(quality)
     recognizer, options = read_reply_asr(metadata)
     reply = {KEY: recognizer, QUALITY: quality} | ({"options": options} if options else {})
-    recorded = {KEY: recognizer} | describe_rater(rater)
+    recorded = {KEY: recognizer, **({QUALITY: rater.name, SHA256: rater.sha256} if rater else {QUALITY: OFF})}
     return read_judging(metadata, RUBRIC).record() | recorded | {"reply": reply}
 
 
@@ -116,19 +116,14 @@ def _describe(clip: Clip) -> dict[str, Any]:
     higher("audio_coverage"),
 )
 def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Score one reply; the `process_results` of tasks with spoken replies.
+    """Score one reply, an item of `Reply`; the `process_results` of tasks with spoken replies.
 
-    Args:
-        doc: `judging` has the scale of the rubric, `keywords` what a good reply contains.
-        results: One item of the output of `Reply`.
-
-    Returns:
-        `judge_points` (what was spoken, on the rubric's scale; what was written, if nothing was spoken), `judge` (the
-        same as a share of the scale), `text_score` (what was written), `speech_gap` (spoken - written; NaN if
-        nothing was spoken), `judge_agreement`, `unjudged`, `speech_text_wer` (word error rate of the transcript against
-        the written text; NaN without both), `speech_quality` (opinion score 1 to 5; NaN for silence),
-        `response_seconds` (NaN if nothing was spoken), `words`, `spoken`, `silent` (spoken, but without a word),
-        `not_english`, `refusal`, `empty_answer`, `keyword_share` (share of the keywords), `audio_coverage`.
+    Its columns are `judge_points` (what was spoken, on the rubric's scale; what was written, if nothing was spoken),
+    `judge` (the same as a share of the scale), `text_score` (what was written), `speech_gap` (spoken - written; NaN if
+    nothing was spoken), `judge_agreement`, `unjudged`, `speech_text_wer` (word error rate of the transcript against the
+    written text; NaN without both), `speech_quality` (opinion score 1 to 5; NaN for silence), `response_seconds` (NaN
+    if nothing was spoken), `words`, `spoken`, `silent` (spoken, but without a word), `not_english`, `refusal`,
+    `empty_answer`, `keyword_share` (share of `keywords` of the doc), `audio_coverage`.
 
     >>> item = {"answer": "the red car", "written": "The red car.", "audio": {"duration": 1.5}, "scores": [7.0],
     ...         "texts": [""], "scores_written": [8.0], "texts_written": [""], "speech_quality": 3.5, "coverage": 1.0}

@@ -10,27 +10,16 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
+from speechiq.metrics.patterns import read_patterns
 from speechiq.metrics.words.normalizer import normalize
 
 #: Raised if the rules change; recorded as the identity of `judge=exact_match`.
 VERSION = 2
 #: Between two forms of one keyword.
 OR = "|"
-_LEAD = re.compile(
-    r"^(?:so |thus |therefore |hence )?(?:my |final |correct |right )*(?:answer|result) "
-    r"(?:is |would be |to .{1,60}? is )"
-)
-_MINUS = re.compile(r"(?<!\w)[-\N{MINUS SIGN}](?=\d)")
-_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
-_NUMBER = re.compile(r"(?<![\w.])-?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?!\w|\.\d)")
-#: A number that is a part of something else: a code, a time, a date, a fraction or a range.
-_PART = re.compile(
-    r"(?<!\w)(?:[^\W\d_]+[-\N{EN DASH}]?\d\w*|\d[\d.,]*(?:[-\N{EN DASH}/:]\d[\d.,]*)+|"
-    r"\d[\d.,]*(?!(?:[kcm]?m|[km]?g|m?l|mi|ft|in|lbs?|oz|s|secs?|mins?|h|hrs?|[ap]m|c|f|mph|[kmg]?hz|k?w|v|[kmgt]b|x)\b)"
-    r"[^\W\d_]\w*)",
-    re.IGNORECASE,
-)
+_PATTERNS = read_patterns(Path(__file__).with_name("exact_match.yaml"))
 _UNIT = r"[$£€¢]?\s*%s\s*(?:%%|percent|[$£€¢]|[a-z]+s?)?"
 
 
@@ -85,22 +74,22 @@ def simplify(text: str) -> str:
     >>> simplify("The answer is: the Eiffel Tower.")
     'eiffel tower'
     """
-    words = " ".join(_ARTICLES.sub(" ", _normalize(text)).split())
-    return " ".join(_LEAD.sub("", words).split()) or text.strip().lower()
+    words = " ".join(_PATTERNS["articles"].sub(" ", _normalize(text)).split())
+    return " ".join(_PATTERNS["lead"].sub("", words).split()) or text.strip().lower()
 
 
 def _normalize(text: str) -> str:
     """Return the normalized text; Whisper's rules would drop the sign of a negative number."""
-    return normalize(_MINUS.sub("minus ", text))
+    return normalize(_PATTERNS["minus"].sub("minus ", text))
 
 
 def _same_number(answer: str, target: str) -> bool:
     """Return whether the target is one number, perhaps with a unit, and the last number of the answer is the same."""
-    target = simplify(_PART.sub("code", target))
-    numbers = _NUMBER.findall(target)
+    target = simplify(_PATTERNS["part"].sub("code", target))
+    numbers = _PATTERNS["number"].findall(target)
     if len(numbers) != 1 or not re.fullmatch(_UNIT % re.escape(numbers[0]), target):
         return False
-    found = _NUMBER.findall(_normalize(_PART.sub("code", answer)))
+    found = _PATTERNS["number"].findall(_normalize(_PATTERNS["part"].sub("code", answer)))
     return bool(found) and math.isclose(_value(found[-1]), _value(numbers[0]), rel_tol=1e-9)
 
 

@@ -18,15 +18,7 @@ TRIAL = "One sentence is here. Another one follows.\n\nAnd one more."
 
 
 def try_checks(doc: Mapping[str, Any], where: str) -> None:
-    """Refuse a doc whose checks cannot work on this machine.
-
-    Args:
-        doc: See `check`.
-        where: File and row, for errors.
-
-    Raises:
-        SpeechIQError: A package or its data is missing, or a check or one of its options is unknown.
-    """
+    """Refuse a doc whose checks cannot work: a package or its data is missing, or a check or its option is unknown."""
     try:
         check(doc, TRIAL)
     except ImportError as error:
@@ -51,10 +43,7 @@ def check(doc: Mapping[str, Any], reply: str) -> dict[str, list[bool]]:
     """Return for each instruction whether a reply follows it: `strict`, and `loose`.
 
     Loosely it counts too if the reply follows the instruction without its first line, its last line or its asterisks.
-
-    Args:
-        doc: `question`, and `checks`: JSON of a list of names and a list of the options of each.
-        reply: Any text.
+    The doc has `question`, and `checks`: JSON of a list of names and a list of the options of each.
     """
     import langdetect
     from lm_eval.tasks.ifeval import utils
@@ -75,10 +64,9 @@ def check(doc: Mapping[str, Any], reply: str) -> dict[str, list[bool]]:
 def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
     """Score one reply; the `process_results` of `checks`.
 
-    Returns:
-        `prompt_strict` and `prompt_loose` (all instructions are followed), `instruction_strict` and
-        `instruction_loose` (share of the doc's instructions that are followed), `ifeval` (mean of the four),
-        `empty_answer`, `audio_coverage`.
+    Its columns are `prompt_strict` and `prompt_loose` (all instructions are followed), `instruction_strict` and
+    `instruction_loose` (share of the doc's instructions that are followed), `ifeval` (mean of the four), `empty_answer`
+    and `audio_coverage`.
     """
     scores: dict[str, float] = {}
     for way, followed in check(doc, str(results[0])).items():

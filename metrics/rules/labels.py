@@ -28,11 +28,9 @@ _MARKS = re.compile(r"[*_`\"“”()\[\]]+")
 
 
 def parse_label(answer: str, labels: Mapping[str, Sequence[str]]) -> str:
-    """Return the only label that an answer names, or `?`.
+    """Return the only label that an answer names, or `?`; each label has further words that name it.
 
-    Args:
-        answer: The system's answer; reasoning up to `</think>` is left out.
-        labels: Label -> further words that name it.
+    Reasoning up to `</think>` is left out.
 
     >>> labels = {"joy": ["happy", "joyful"], "anger": ["angry"], "neutral": []}
     >>> parse_label("She sounds **happy**, not angry.", labels), parse_label("Joy or anger.", labels)

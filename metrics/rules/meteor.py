@@ -85,15 +85,7 @@ def _tokenizers() -> tuple[Any, Any]:
 
 
 def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
-    """Score one caption; the `process_results` of tasks that ask for one.
-
-    Args:
-        doc: `answer` is the reference, `accepted` a list of further references, which may be missing.
-        results: One caption.
-
-    Returns:
-        `meteor` (against the best reference), `empty_answer`, and `audio_coverage` (seconds that the system received /
-        seconds of the clip; NaN if it did not report them).
+    """Score one caption against its best reference: `answer`, or one of `accepted`, which may be missing.
 
     >>> score({"answer": "Rain falls.", "accepted": ["It rains."]}, [""])
     {'meteor': 0.0, 'empty_answer': 1.0, 'audio_coverage': nan}

@@ -57,11 +57,8 @@ def read_normalizer(metadata: Mapping[str, Any]) -> dict[str, str]:
     if (kind == "english") != (language == ENGLISH) and kind in ("english", f"{OPEN_ASR}-{ENGLISH}"):
         raise SpeechIQError(f"normalizer={kind}", f"not for the language {language}", "give normalizer=auto")
     _normalizer(kind)
-    return {"normalizer": kind, "normalizer_version": RULES.get(kind) or _version()}
-
-
-def _version() -> str:
-    return f"{RULES['basic']}, num2words {version('num2words')}"
+    rules = RULES.get(kind) or f"{RULES['basic']}, num2words {version('num2words')}"
+    return {"normalizer": kind, "normalizer_version": rules}
 
 
 def follows_open_asr(kind: str | None) -> bool:

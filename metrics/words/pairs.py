@@ -25,9 +25,7 @@ def pair_texts(reference: str | Sequence[str], hypothesis: str | Sequence[str]) 
 def index_texts(pairs: Sequence[tuple[str, str]], names: Sequence[str] = ()) -> tuple[dict[str, str], list[list[int]]]:
     """Return the different texts of pairs, sorted, each with its name in errors, and the places of both sides in them.
 
-    Args:
-        pairs: (reference, hypothesis) per clip, at least one.
-        names: One name per clip; by default its number.
+    `pairs` has (reference, hypothesis) per clip, at least one, and `names` a name per clip, by default its number.
 
     >>> index_texts([("so it goes", "so he goes")])[1]
     [[1], [0]]

@@ -11,7 +11,7 @@ from typing import Any
 import regex
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.engines.languages import AUTO, FIELD, KEY, UNSPACED, is_unspaced, read_language
+from speechiq.engines.languages import AUTO, KEY, UNSPACED, is_unspaced, read_language
 from speechiq.metrics.columns import Columns, lower, mean
 
 UNIT = "unit"
@@ -78,8 +78,3 @@ def refuse_unspaced(docs: Iterable[Mapping[str, Any]]) -> None:
             f"{len(unspaced)} of {len(texts)} references have no spaces, such as {unspaced[0][:20]!r}",
             f"give the {KEY}, such as --metadata language=zh, which counts characters",
         )
-
-
-def language_of(doc: Mapping[str, Any]) -> str | None:
-    """Return the language of a doc; None if its data set names none."""
-    return doc.get(FIELD)

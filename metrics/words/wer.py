@@ -20,14 +20,14 @@ from typing import Any
 import jiwer
 
 from speechiq.core.response import response_of
-from speechiq.engines.languages import UNSPACED
+from speechiq.engines.languages import FIELD, UNSPACED
 from speechiq.metrics.columns import higher, lower, returns
 from speechiq.metrics.words.compounds import Alignment, align_compounds
 from speechiq.metrics.words.identification import wrong_language
 from speechiq.metrics.words.normalizer import DEFAULT, follows_open_asr, normalize
 from speechiq.metrics.words.pairs import pair_texts
 from speechiq.metrics.words.repetition import repetition
-from speechiq.metrics.words.units import CHARACTER, MIXED, UNIT, WORD, language_of, separate
+from speechiq.metrics.words.units import CHARACTER, MIXED, UNIT, WORD, separate
 
 Align = Callable[[str, str], jiwer.WordOutput | jiwer.CharacterOutput | Alignment]
 
@@ -200,19 +200,14 @@ COLUMNS = (
 def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
     """Return all rates of one clip; the `process_results` of the level Remember.
 
-    Args:
-        doc: `text` is the reference, `normalizer` names the rules for all rates but `wer_basic` (a key of
-            `metrics.normalizer.RULES`; by default `english`), `unit` the unit of the measure (see `words/units.py`).
-        results: One hypothesis.
-
-    Returns:
-        `audio_coverage` (seconds that the system received / seconds of the clip; NaN if the system did not report
-        them), `repetition` (see `metrics/words/repetition.py`), `wer`, `wer_basic`, `cer`, `wer_corpus`, and
-        `substitutions`, `deletions`, `insertions` per unit of the reference; `wer_first` and `wer_oracle`, both
-        equal to `wer` for a system without an n-best list and a corrector; `corrector_trimmed` and `corrector_refused`
-        (1 if the corrector's answer was that, see `CORRECTIONS`). All rates
-        of words are NaN for a language without spaces. Docs of a set with a language have `wrong_language` (see
-        `words/identification.py`), those with mixed units `mer`.
+    `normalizer` of the doc names the rules for all rates but `wer_basic`, `unit` the unit of the measure (see
+    `words/units.py`). The columns are `audio_coverage` (seconds that the system received / seconds of the clip; NaN if
+    the system did not report them), `repetition` (see `metrics/words/repetition.py`), `wer`, `wer_basic`, `cer`,
+    `wer_corpus`, and `substitutions`, `deletions`, `insertions` per unit of the reference; `wer_first` and
+    `wer_oracle`, both equal to `wer` for a system without an n-best list and a corrector; `corrector_trimmed` and
+    `corrector_refused` (1 if the corrector's answer was that, see `CORRECTIONS`). All rates of words are NaN for a
+    language without spaces. Docs of a set with a language have `wrong_language` (see `words/identification.py`), those
+    with mixed units `mer`.
 
     >>> rates = score({"text": "so it goes"}, ["so he goes on"])
     >>> rates["wer"] == rates["substitutions"] + rates["insertions"]
@@ -221,7 +216,7 @@ def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
     response, reference = response_of(results[0]), doc["text"]
     hypothesis = response.text
     kind = doc.get("normalizer", DEFAULT)
-    unit, language = doc.get(UNIT, WORD), language_of(doc)
+    unit, language = doc.get(UNIT, WORD), doc.get(FIELD)
     texts = normalize(reference, kind), normalize(hypothesis, kind)
     counts = {name: _count_units(*texts, name, kind, language) for name in {WORD, CHARACTER, unit}}
     possible = [

@@ -70,10 +70,7 @@ def normalize_audiobench(text: str) -> str:
 
 @returns(ours.COLUMNS, lower("wer_audiobench", aggregation=pool), lower(SPREAD, aggregation=spread))
 def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
-    """Return all rates of one clip; the `process_results` of tasks of AudioBench that ask for a transcript.
-
-    Returns:
-        The columns of `metrics.wer.score`, and `wer_audiobench`, which carries its counts and can be pooled.
+    """Return the columns of `wer.score` and `wer_audiobench`, which can be pooled; for transcripts of AudioBench.
 
     >>> rates = score({"text": "Um, so it goes"}, ["so it goes ah"])
     >>> rates["wer"], rates["wer_audiobench"]

@@ -32,9 +32,7 @@ RARE_BELOW = 4.0
 def count_errors_of(reference: str, hypothesis: str, marked: Sequence[bool], belongs: Belongs) -> Errors:
     """Count the errors that concern words of a class, in normalized texts.
 
-    Args:
-        marked: Per word of the reference, whether it belongs to the class.
-        belongs: Whether an inserted word does.
+    `marked` has for each word of the reference whether it belongs to the class; `belongs` decides on inserted words.
 
     >>> rare = {"calculus", "boroughs"}.__contains__
     >>> count_errors_of("who invented calculus", "boroughs who invented cactus", [False, False, True], rare)

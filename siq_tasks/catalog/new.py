@@ -51,21 +51,16 @@ def create(
 ) -> Created:
     """Write the tasks `siq_<name>_<level>` with the tag `siq_<name>` and the audio into a new folder.
 
-    No name in the folder depends on its place, so it can be moved and shared.
+    No name in the folder, which must be empty or not exist, depends on its place, so it can be moved and shared. If a
+    name, file or id is invalid, nothing is written.
 
     Args:
-        name: Name of the data set: lower-case letters and digits.
-        audio: Folder of audio files.
         text: `.csv`, `.tsv` or `.jsonl` with the columns `audio` (a file below `audio`), `text`, and optionally `id`;
             without it a clip is named after its file, `entities`, and `cluster`, such as the call or the speaker.
-        folder: Folder for the tasks; it must be empty or not exist.
         assistant: Language model of semantic distances; if given, the task `siq_<name>_distance` is written too, which
             does not have the tag.
         group_by: Columns of `text` with groups of clips, such as the gender of the speaker.
         language: Code or English name of the language of the clips; None is English.
-
-    Raises:
-        SpeechIQError: The name, the language, a file or an id is invalid, or the folder cannot be written; nothing is.
     """
     _check_name(name)
     code = read_language({KEY: language})

@@ -20,9 +20,7 @@ from speechiq.siq_tasks.questions.location import locate
 def describe(dataset: str, *, fetch: bool = False) -> Iterator[str]:
     """Yield the lines of the overview: tasks, rows, columns, questions, and one line per clip.
 
-    Args:
-        dataset: Name of a data set of the suite, or a folder that `siq data new` made.
-        fetch: Whether clips on the Hub are fetched.
+    `dataset` is a data set of the suite, or a folder that `siq data new` made; clips on the Hub need `fetch`.
     """
     about = read_one_task(dataset)[1]["metadata"]
     name = about["dataset"]

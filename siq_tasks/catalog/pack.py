@@ -24,14 +24,9 @@ PLACES = ("/", "~", "./", "../")
 
 
 class Contents(NamedTuple):
-    """Hold what an archive has.
+    """Hold what an archive has: the files below a folder `root`, and how many of them are audio (`clips`).
 
-    Attributes:
-        root: The folder, without links in its path.
-        names: Names for `--tasks`: the tags, or the tasks that run without a question file that does not exist yet.
-        files: All files, relative to `root`, sorted.
-        clips: How many of the files are audio.
-        missing: Question files that do not exist yet, relative to `root`.
+    `names` are those for `--tasks`: the tags, or the tasks that run without question files that are `missing`.
     """
 
     root: Path

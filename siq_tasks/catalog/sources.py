@@ -29,15 +29,12 @@ Ask = Callable[[str, str | None], hub_sets.HubSet]
 def check_sources(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, str | SpeechIQError]]:
     """Yield each data set, and what its source has or what is wrong with it.
 
-    A version of a repository is asked for once, however many data sets it has.
+    A version of a repository is asked for once, however many data sets it has. A Hub that gives no answer at all is an
+    error.
 
     Args:
         name: Task, group or data set of the package, or a folder of `siq data new`.
         settings: Metadata as in `--metadata`.
-
-    Raises:
-        HubError: The Hub gives no answer at all.
-        SpeechIQError: The task does not exist, or a setting is invalid.
     """
     ask = cache(hub_sets.ask)
     columns: dict[tuple[str, RowSource | None], dict[str, None]] = {}
@@ -77,7 +74,7 @@ def _check(source: RowSource, columns: list[str], ask: Ask) -> str:
     place, features = _find_folder(source, source.local) if source.local is not None else _find_on_hub(source, ask)
     if features is None:
         return f"{place}; its columns are found when it is loaded"
-    hub_sets.check_columns(source.dataset_path, columns, [*hub_sets.list_columns(features)])
+    tables.check_columns(hub_sets.list_columns(features), columns, source.dataset_path, hub_sets.RIGHT_COLUMN)
     return f"{place}{has}"
 
 

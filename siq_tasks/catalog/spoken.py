@@ -3,17 +3,15 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import soundfile
-
-from speechiq.core.clip import SAMPLING_RATE, Clip
+from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_lines import as_lines
 from speechiq.core.files.plain import is_file
 from speechiq.core.ids import PLAIN
+from speechiq.engines._shared.remote import encode
 from speechiq.siq_tasks.catalog.folders import complete_folder
 from speechiq.siq_tasks.loaders.tables import check_columns, is_table, read_field, read_id, read_table
 
@@ -45,9 +43,8 @@ class Spoken(NamedTuple):
 def read_texts(path: Path) -> list[Text]:
     """Return the texts of a file, in its order; refuse a text, an id or a column that cannot be used.
 
-    Args:
-        path: A `.jsonl`, `.csv` or `.tsv` file with the column `text`, and optionally `id` and others; or any other
-            file, with a text per line. Ids are by default the positions, `00000` and so on.
+    It is a `.jsonl`, `.csv` or `.tsv` file with the column `text`, and optionally `id` and others, or any other file,
+    with a text per line. Ids are by default the positions, `00000` and so on.
     """
     rows = read_table(path) if is_table(path) else _read_lines(path)
     check_columns(rows[0], ["text"], path)
@@ -121,9 +118,7 @@ def write_set(folder: Path, spoken: Iterable[Spoken], voices: Mapping[str, Any])
         for each in spoken:
             name = each.text.id if PLAIN.fullmatch(each.text.id) else hashlib.sha256(each.text.id.encode()).hexdigest()
             file = f"{AUDIO}/{name}.wav"
-            audio = BytesIO()
-            soundfile.write(audio, each.clip.samples, SAMPLING_RATE, format="wav", subtype="PCM_16")
-            draft.joinpath(file).write_bytes(audio.getvalue())
+            draft.joinpath(file).write_bytes(encode([each.clip.samples], "WAV"))
             made = {"voice": each.voice, "seed": each.seed, "seconds": round(each.clip.duration, 3)}
             rows.append({"file_name": file, **each.text.row, **made})
         draft.joinpath(METADATA).write_bytes(as_lines(rows))

@@ -32,14 +32,9 @@ def data_sets() -> list[str]:
 
 
 def metadata(dataset: str) -> dict[str, Any]:
-    """Return the metadata that the tasks of a data set share.
+    """Return the metadata that the tasks of a data set, or in a folder that `siq data new` made, share.
 
-    Args:
-        dataset: One of `data_sets()`, or a folder that `siq data new` made.
-
-    Raises:
-        SpeechIQError: The data set does not exist, or its task file is malformed or names a question file in another
-            folder, to which `siq data questions` would write.
+    A question file in another folder, to which `siq data questions` would write, is refused.
     """
     file, task = read_one_task(dataset)
     about: dict[str, Any] = task["metadata"]
@@ -71,11 +66,7 @@ def read_one_task(dataset: str) -> tuple[Path, dict[str, Any]]:
 
 
 def check_task(file: Path, task: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return the task in a file, or one that includes the file, with the paths of its metadata.
-
-    Raises:
-        SpeechIQError: Its metadata are malformed, or its loader is not one of speechiq.
-    """
+    """Return the task in a file, or one that includes the file, with the paths of its metadata; refuse others."""
     task = read_task(file) if task is None else task
     about, loader = task.get("metadata"), task.get("custom_dataset")
     if not isinstance(about, dict) or not all(isinstance(key, str) for key in about):

@@ -28,15 +28,12 @@ class TaskInfo(NamedTuple):
     """Hold one task of the package.
 
     Attributes:
-        name: Name for `lm_eval run --tasks`.
         group: Groups that contain the task, smallest first, joined by `, `; each of them is a name for `--tasks` too.
         level: `remember`, `understand` or `apply`; of a task without a level the task type, such as `choice`.
         clips: Number of clips, or None if it depends on the rows.
-        source: Source of the clips: a Hub id with its configuration and split, or `in the package`.
-        revision: Revision of the data set on the Hub; empty for clips in the package.
+        source: A Hub id with its configuration and split, or `in the package`; `revision` is empty then.
         needs: What a run needs in addition to the system, joined by `, `; empty if nothing.
         measure: Column of the sample rows that `siq score` reads.
-        direction: `higher` or `lower`: which values are better.
         category: Column of the suite's table; for SIQ, the level.
         family: Set of which the task is one language, such as `belebele`; else empty.
     """
@@ -79,9 +76,8 @@ class TaskInfo(NamedTuple):
 def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
     """Return every task of the package: those of SIQ first, of a suite by data set and level, then sets by language.
 
-    Args:
-        check_files: Whether `needs` states if the question file is on this machine. Without it the result is the same
-            on every machine.
+    Without `check_files`, by which `needs` states if the question file is on this machine, the result is the same on
+    every machine.
 
     >>> task = list_tasks()[0]
     >>> task.name, task.group, task.clips, task.measure, task.direction
@@ -93,11 +89,7 @@ def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
 
 
 def find_tasks(name: str) -> list[TaskInfo]:
-    """Return the tasks of a task, a group or a data set of the package; none for a folder of another name.
-
-    Raises:
-        SpeechIQError: The name is unknown; the message has the nearest one.
-    """
+    """Return the tasks of a task, a group or a data set of the package; none for a folder; refuse other names."""
     known = list_tasks()
     tasks = [task for task in known if name in {task.dataset, *task.names}]
     if not tasks and not is_folder(name):

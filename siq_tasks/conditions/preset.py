@@ -29,13 +29,10 @@ class TaskSettings(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Preset(msgspec.Struct, forbid_unknown_fields=True):
-    """Describe how others run and score tasks.
+    """Describe how others run and score tasks: where they say so, and a line for each difference that remains.
 
-    Attributes:
-        source: Where they say so.
-        tasks: Patterns of names, with spaces between them -> settings; later ones precede.
-        metrics: Category -> column by which they score.
-        differences: What differs all the same, a line each.
+    `tasks` maps patterns of names, with spaces between them, to settings; later ones precede. `metrics` maps a category
+    to the column by which they score.
     """
 
     source: str
@@ -96,10 +93,7 @@ the task or the preset, which is for voicebench_*
 def with_preset(task: Mapping[str, Any], metadata: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return a task's configuration and its `metadata` with the settings of the preset that the metadata name.
 
-    Args:
-        task: Configuration of lm-eval.
-        metadata: Of the task and of the user.
-        given: Those of the user, which precede the preset's.
+    `given` are those of the user, which precede the preset's.
     """
     settings = find_settings(str(metadata[PRESET]), str(task.get("task")))
     prompt = {} if settings.doc_to_text is None else {"doc_to_text": settings.doc_to_text}

@@ -21,11 +21,9 @@ _NUMBER = re.compile(r"(?P<number>[-+]?(?:\d+(?:\.\d*)?|\.\d+|inf))(?P<unit>[A-Z
 
 
 class Step(NamedTuple):
-    """Hold one step of a condition.
+    """Hold one step of a condition, as the user wrote it (`text`) and as it is read.
 
     Attributes:
-        text: As the user wrote it.
-        kind: A key of `KINDS`.
         strength: What `siq study robustness` draws on its axis, in `unit`.
         unit: Unit of `strength`; empty for a ratio.
         name: A number of voices, a folder or a codec; empty for other kinds.

@@ -47,12 +47,7 @@ NAME = re.compile(r"(?P<side>encoder|decoder)/(?:layer_(?P<layer>\d+)/)?(?P<part
 
 
 def read_tensors(stream: BinaryIO) -> dict[str, np.ndarray]:
-    """Return the named tensors of a CTranslate2 Whisper file; aliases are left out.
-
-    Raises:
-        ValueError: The file has another binary version or another model.
-        KeyError: A tensor has an unknown number type.
-    """
+    """Return the named tensors of a CTranslate2 Whisper file; aliases are left out."""
 
     def number(kind: str) -> int:
         return int(struct.unpack("<" + kind, stream.read(struct.calcsize("<" + kind)))[0])

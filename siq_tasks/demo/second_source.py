@@ -17,12 +17,9 @@ FIX = "check the network, and run `siq demo fetch` again"
 
 
 class Checkpoint(NamedTuple):
-    """Name a checkpoint on the Hub.
+    """Name a checkpoint on the Hub at a commit, and its files with their sha256.
 
-    Attributes:
-        repository: Id on the Hub.
-        revision: Commit, which never changes.
-        files: File -> its sha256; None for a small file whose sha256 was not known: the commit alone pins it.
+    It is None for a small file whose sha256 was not known: the commit alone pins it.
     """
 
     repository: str

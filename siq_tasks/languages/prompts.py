@@ -25,9 +25,6 @@ def read_prompt_language(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
     With `prompt_language=own` they have the text of option (E); English is the own language of English sets.
 
-    Raises:
-        SpeechIQError: The value is unknown, or no prompt is written in the language.
-
     >>> read_prompt_language({"language": "de", "prompt_language": "own"})[NONE_OPTION]
     'Keine der genannten Antworten'
     >>> read_prompt_language({"language": "de"}), read_prompt_language({})
@@ -55,11 +52,7 @@ def _find_phrases(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 
 def write_prompt(template: str, metadata: Mapping[str, Any]) -> str:
-    """Return the prompt of a task, with the phrases of its language in the place of the English ones.
-
-    Raises:
-        SpeechIQError: The template has words of its own.
-    """
+    """Return the prompt of a task, with the phrases of its language in the place of the English ones."""
     if read_prompt_language(metadata).get(PROMPT_LANGUAGE) != OWN:
         return template
     for name, phrase in _find_phrases(metadata).items():

@@ -26,11 +26,9 @@ def load(
     questions: str = "questions.jsonl",
     **metadata: Any,
 ) -> Loaded:
-    """Load the docs of one task.
+    """Load the docs of one task; clips of another category than that of the task are left out.
 
-    Args:
-        category: Category of the task; clips of another category are left out.
-        questions: File in the folder, read if the docs are questions: a line per question, as `build_docs` takes it.
+    `questions` is a file in the folder, read if the docs are questions: a line per question, as `build_docs` takes it.
     """
     task_type = read_task_type(metadata)
     clips = [clip for clip in list_clips(bundle) if clip.get("category", category) == category]

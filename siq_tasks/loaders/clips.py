@@ -58,7 +58,18 @@ class Prepared(NamedTuple):
 
 
 class LoadingPlan(NamedTuple):
-    """Hold how the clips of one test are chosen; see `prepare`."""
+    """Hold how the clips of one test are chosen.
+
+    Attributes:
+        leave_out: Ids of rows to leave out, without the data set: one, a list, or several separated by `;`.
+        where: The rows to take: column -> a value or several, with `*` for any text.
+        groups: Read from `group_columns`, for scores by group; see `row_choice`.
+        clusters: Read from `cluster_column` or `cluster_pattern`; a draw takes all clips of a cluster.
+        subset: Number of clips, or `all`.
+        selection: `longest-audio` (seconds; as the paper writes) or `longest-text` (characters; as in the released
+            numbers).
+        ties: Order of clips of one length: `id`, or `order` (of the data set).
+    """
 
     source: RowSource
     row_questions: RowQuestions | None
@@ -67,9 +78,9 @@ class LoadingPlan(NamedTuple):
     groups: row_choice.GroupColumns
     clusters: ClusterRule | None
     sentences: SentenceRule | None
-    subset: int | str
-    selection: str
-    ties: str
+    subset: int | str = "all"
+    selection: str = SELECTIONS[0]
+    ties: str = TIES[0]
 
     def key(self, dataset: str) -> str:
         """Return a digest of all that decides the clips of a test."""
@@ -97,10 +108,7 @@ def list_columns(**metadata: Any) -> list[str]:
 def load(dataset: str | None = None, questions: str | None = None, **metadata: Any) -> Loaded:
     """Load the docs of one task; the `custom_dataset` of every set that is prepared from rows.
 
-    Args:
-        dataset: Data set in the task's metadata.
-        questions: Question file; by default the file that `siq data questions` makes.
-        **metadata: See `prepare` and `task_types.TaskType`.
+    `questions` is a question file, by default the file that `siq data questions` makes; for the rest see `prepare`.
     """
     task_type = read_task_type(metadata)
     if not isinstance(questions, str | None):
@@ -131,59 +139,36 @@ def _questions_for(test: Prepared, dataset: str, file: Path) -> list[dict[str, A
     return join([row for row in written if row["id"] in wanted], chosen, dataset)
 
 
-def prepare(
-    dataset: str | None = None,
-    subset: int | str = "all",
-    selection: str = SELECTIONS[0],
-    ties: str = TIES[0],
-    leave_out: Any = None,
-    where: Any = None,
-    group_columns: Any = None,
-    cluster_column: Any = None,
-    cluster_pattern: Any = None,
-    sentences: SentenceRule | None = None,
-    **metadata: Any,
-) -> Prepared:
-    """Return the clips of a test, from the clip folder if they were prepared before.
-
-    Args:
-        dataset: Name of the data set, the first part of every id.
-        subset: Number of clips, or `all`.
-        selection: `longest-audio` (seconds; as the paper writes) or `longest-text` (characters; as in the released
-            numbers).
-        ties: Order of clips of one length: `id`, or `order` (of the data set).
-        leave_out: Ids of rows to leave out, without the data set: one, a list, or several separated by `;`.
-        where: The rows to take: column -> a value or several, with `*` for any text; None takes all.
-        group_columns: Columns of groups, or field of doc -> the column of its groups, for scores by group; see
-            `row_choice`.
-        cluster_column: Column with what clips share, such as a speaker; a draw takes all clips of a cluster.
-        cluster_pattern: Regular expression whose only group finds the cluster in an id without the data set.
-        sentences: How passages are made of the rows, whose columns are then those of `open_passages`.
-        **metadata: Fields of `RowSource`, and for a task that asks rows those of `Columns`; other keys that lm-eval
-            passes are ignored.
-
-    Raises:
-        SpeechIQError: The rows, the subset or the audio cannot make a test; nothing is recorded then.
-    """
-    for key, value, known in (("selection", selection, SELECTIONS), ("ties", ties, TIES)):
-        if value not in known:
-            raise SpeechIQError(f"{key}={value}", "unknown", f"known are {', '.join(known)}")
-    dataset = check_plain(dataset, "metadata.dataset")
-    source = read_source(metadata)
+def _read_plan(metadata: Mapping[str, Any], sentences: SentenceRule | None) -> LoadingPlan:
+    source, cluster_column = read_source(metadata), metadata.get(COLUMN)
     if sentences:
         source, cluster_column = source._replace(id_column="id", length_column="seconds"), "id"
     plan = LoadingPlan(
         source,
         read_row_questions(metadata),
-        row_choice.read_ids(leave_out),
-        row_choice.read_where(where),
-        row_choice.read_group_columns(group_columns),
-        read_cluster_rule(cluster_column, cluster_pattern),
+        row_choice.read_ids(metadata.get("leave_out")),
+        row_choice.read_where(metadata.get("where")),
+        row_choice.read_group_columns(metadata.get("group_columns")),
+        read_cluster_rule(cluster_column, metadata.get(PATTERN)),
         sentences,
-        subset,
-        selection,
-        ties,
+        **{key: metadata[key] for key in ("subset", "selection", "ties") if key in metadata},
     )
+    for key, value, known in (("selection", plan.selection, SELECTIONS), ("ties", plan.ties, TIES)):
+        if value not in known:
+            raise SpeechIQError(f"{key}={value}", "unknown", f"known are {', '.join(known)}")
+    return plan
+
+
+def prepare(dataset: str | None = None, sentences: SentenceRule | None = None, **metadata: Any) -> Prepared:
+    """Return the clips of a test, from the clip folder if they were prepared before.
+
+    `dataset` is the first part of every id. With `sentences`, by which passages are made of the rows, the columns are
+    those of `open_passages`. The metadata are the fields of `RowSource`, for a task that asks rows those of `Columns`,
+    and those in `LoadingPlan`; other keys that lm-eval passes are ignored. Rows, a subset or audio that cannot make a
+    test are refused, and nothing is recorded then.
+    """
+    dataset = check_plain(dataset, "metadata.dataset")
+    plan = _read_plan(metadata, sentences)
     manifest = cache_dir(CLIPS, f"{dataset}-{plan.key(dataset)[:16]}.json")
     test = _read_manifest(manifest)
     if test is None:

@@ -44,16 +44,12 @@ def build_docs(
     """Return the docs of one task, checked before any model is loaded.
 
     Args:
-        dataset: Name of the data set.
         clips: `id`, `text` (reference), maybe `entities`, `groups` and `cluster`, and the items of
             `core.clip.file_clip`.
         questions: `id` (of the clip), and items of `QUESTION_ITEMS` and `ROW_ITEMS`. A question of a question file has
             `options` (4 texts) and `answer` (A to D).
-        metadata: Metadata of the task; its task type states whether there is one doc per clip or per question. With a
-            `language`, each doc has it.
-
-    Raises:
-        SpeechIQError: A clip cannot be decoded, the type or a setting is invalid, or a group has the name of a field.
+        metadata: Of the task, whose type states whether there is one doc per clip or per question. With a `language`,
+            each doc has it.
     """
     task_type = read_task_type(metadata)
     settings = task_type.read_settings(metadata)
@@ -64,7 +60,8 @@ def build_docs(
         audio = {item: clip[item] for item in CLIP_ITEMS if item in clip}
         doc = {"id": clip["id"], "dataset": dataset, "audio": audio, "text": clip["text"]}
         doc |= {item: clip[item] for item in EXTRA_ITEMS if item in clip} | settings
-        doc = docs[clip["id"]] = _add_groups(doc, clip.get(GROUPS, {}))
+        refuse_taken(groups := clip.get(GROUPS, {}), doc)  # Nothing is scored by groups.
+        doc = docs[clip["id"]] = doc | groups
         AudioFile(audio["path"], audio["sha256"]).check(audio.get("offset") or 0.0, audio["duration"])
         task_type.check(doc)
     if task_type.has_questions or questions:
@@ -74,12 +71,6 @@ def build_docs(
             check_options(row)
         return Dataset.from_list(rows)
     return Dataset.from_list(list(docs.values()))
-
-
-def _add_groups(doc: dict[str, Any], groups: Mapping[str, str]) -> dict[str, Any]:
-    """Return a doc with its groups; nothing is scored by them."""
-    refuse_taken(groups, doc)
-    return {**doc, **groups}
 
 
 def refuse_taken(fields: Iterable[str], items: Iterable[str] = ("id", "dataset", "audio", "text")) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from speechiq.core.checkpoints.opening import first_line
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 
@@ -22,6 +23,8 @@ PATIENCE = 5.0
 #: Branch of the Hub with a parquet copy of most data sets, also of many that come from scripts.
 PARQUET_BRANCH = "refs/convert/parquet"
 ALTERNATIVE = "hf-audio/esb-datasets-test-only-sorted"
+#: What to do if a column that is read is missing.
+RIGHT_COLUMN = "give the right one with --metadata, as in text_column=COLUMN"
 LOCAL_COPY = "give a local copy with --metadata dataset_path=FOLDER"
 
 
@@ -51,14 +54,9 @@ class Part(NamedTuple):
 
 
 class HubSet(NamedTuple):
-    """Describe a data set on the Hub at one commit.
+    """Describe a data set on the Hub at one commit; its name is another one than was asked for if it was renamed.
 
-    Attributes:
-        name: Its name; another one than was asked for if it was renamed.
-        commit: Its commit.
-        configs: Names of its configurations.
-        default: The one that is loaded if none is named; None if none is the default.
-        stated: Configuration -> its part, where the card states splits and columns.
+    `stated` has the parts of the configurations whose splits and columns the card states.
     """
 
     name: str
@@ -68,11 +66,7 @@ class HubSet(NamedTuple):
     stated: dict[str, Part]
 
     def find_part(self, config: str | None, split: str) -> Part:
-        """Return the part of a configuration, from the card or else from the files.
-
-        Raises:
-            SpeechIQError: It has no such configuration or split; the message names those that it has.
-        """
+        """Return the part of a configuration, from the card or else from the files; refuse one that is not there."""
         name = config or self.default
         names = ", ".join(self.configs)
         if name is None:
@@ -91,12 +85,7 @@ class HubSet(NamedTuple):
 
 
 def ask(path: str, revision: str | None = None) -> HubSet:
-    """Return what the Hub says of a data set in one request; of a gated one, in two.
-
-    Raises:
-        HubError: It does not answer.
-        SpeechIQError: The data set or the revision does not exist, or it is gated and the token has no access.
-    """
+    """Return what the Hub says of a data set in one request; of a gated one, in two; refuse what cannot be read."""
     from datasets.info import DatasetInfosDict
     from datasets.utils.metadata import MetadataConfigs
     from huggingface_hub import HfApi, constants
@@ -154,9 +143,8 @@ def _explained(api: HfApi, path: str, revision: str | None) -> Iterator[None]:
     except errors.HFValidationError as error:
         raise SpeechIQError(path, "neither a name on the Hub nor a folder", "correct dataset_path") from error
     except (OSError, httpx2.HTTPError) as error:
-        fault = first_line(error) or type(error).__name__
         fix = f"check network and proxy, or {LOCAL_COPY}"
-        raise HubError(f"the hub ({api.endpoint})", f"gives no answer ({fault:.200})", fix) from error
+        raise HubError(f"the hub ({api.endpoint})", f"gives no answer ({first_line(error):.200})", fix) from error
 
 
 def _list_neighbors(api: HfApi, path: str) -> list[str]:
@@ -170,8 +158,7 @@ def _list_neighbors(api: HfApi, path: str) -> list[str]:
 def read_files(path: str, config: str | None, split: str, commit: str | None = None) -> Part:
     """Return the part of a configuration by its files, on the Hub or in a folder; of parquet, the first footer is read.
 
-    Raises:
-        SpeechIQError: It has no such configuration or split, or `datasets` cannot read the files.
+    A configuration or split that it does not have is refused, and files that `datasets` cannot read.
     """
     import pyarrow.parquet as parquet
     from datasets import Features, load_dataset_builder
@@ -224,18 +211,6 @@ def explain(place: str, error: Exception) -> SpeechIQError:
     return SpeechIQError(place, first_line(error), "check dataset_name and dataset_revision")
 
 
-def check_columns(path: str, required: Sequence[str], names: Sequence[str]) -> None:
-    """Raise a `SpeechIQError` that names the columns of a data set if one that is read is missing."""
-    for column in required:
-        if column not in names:
-            near = did_you_mean(column, names)
-            raise SpeechIQError(
-                path,
-                f"no column {column!r}; it has {', '.join(names)}",
-                f"{near}give the right one with --metadata, as in text_column=COLUMN",
-            )
-
-
 def list_columns(features: Mapping[str, Any], outer: str = "") -> Iterator[str]:
     """Yield the names of columns, and the parts of nested ones as `COLUMN.PART`."""
     for name, feature in features.items():
@@ -243,8 +218,3 @@ def list_columns(features: Mapping[str, Any], outer: str = "") -> Iterator[str]:
         parts = getattr(feature, "feature", feature)  # A list has the type of its items.
         if isinstance(parts, dict):
             yield from list_columns(parts, f"{outer}{name}.")
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of an error's message, or its type."""
-    return next(iter(str(error).splitlines()), type(error).__name__)

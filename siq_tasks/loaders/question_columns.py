@@ -27,7 +27,6 @@ class Columns(NamedTuple):
     """Name the columns of what a row asks; a part of a nested column is `COLUMN.PART`.
 
     Attributes:
-        question_column: The question.
         choices_column: The options: a list, its JSON text, or one text such as `(A) yes (B) no`; or the names of
             several columns with one option each, which may be empty in rows with fewer options.
         answer_column: The reference answer; for options a letter, the text of an option, or both.
@@ -86,10 +85,8 @@ def read_nothing(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str
 def read_open(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return `question`, `answer` and `accepted` of a row with a free answer.
 
-    Args:
-        raw: Values by role, from `Columns.pick`.
-        settings: Settings of the task type: `answer_after` is a text after which the answer begins.
-        where: File and row, for errors.
+    `raw` has the values by role, from `Columns.pick`, and `settings` those of the task type: `answer_after` is a text
+    after which the answer begins. `where` is file and row, for errors.
 
     >>> read_open({"question": "Who?", "answer": ["Ann", "Anna"]}, {}, "set row 0")
     {'question': 'Who?', 'answer': 'Ann', 'accepted': ['Anna']}
@@ -182,12 +179,9 @@ def read_label(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str) 
 
 
 def parse_options(value: Any, where: str) -> list[str]:
-    """Return the texts of options without their letters.
+    """Return the texts of options without their letters; `where` is file and row, for errors.
 
-    Args:
-        value: A list of 2 to 26 texts, its JSON text, or one text in which `(A)`, `[A]`, `A)`, `A.` or `A:` begins each
-            option.
-        where: File and row, for errors.
+    They are a list of 2 to 26 texts, its JSON text, or one text in which `(A)`, `[A]`, `A)`, `A.` or `A:` begins each.
 
     >>> parse_options("A. a cat B. a dog C. both", "row 0"), parse_options(["(A) yes", "(B) no"], "row 0")
     (['a cat', 'a dog', 'both'], ['yes', 'no'])

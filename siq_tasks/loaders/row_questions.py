@@ -24,12 +24,9 @@ BY_DIGEST, ALL = "rotate", "all"
 
 
 class RowQuestions(NamedTuple):
-    """Describe how the rows of one task are asked.
+    """Describe how the rows of one task are asked; its metadata have the settings of its type.
 
     Attributes:
-        columns: The columns of what a row asks.
-        read_row: Reads what a row asks; see `task_types.TaskType`.
-        metadata: Metadata of the task, with the settings of its type.
         wordings: Wordings of the instruction; empty if the question of a row is its instruction.
         chosen: `rotate`, `all` or the number of a wording.
     """
@@ -47,10 +44,8 @@ class RowQuestions(NamedTuple):
     def ask(self, clips: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return the questions of prepared rows, once for each wording of the instruction with which each is asked.
 
-        Rows without a text in the column of checklists are asked too, and named in a warning.
-
-        Args:
-            clips: `id` (of the clip), `question_id` and `row` (values by column) of each row.
+        Rows without a text in the column of checklists are asked too, and named in a warning. Each clip has the `id` of
+        the clip, and `question_id` and `row` (values by column) of a row.
         """
         rows = [
             {"id": clip["id"], "question_id": clip["question_id"], **self.read(clip["row"], clip["question_id"])}

@@ -89,10 +89,7 @@ class RowSource(NamedTuple):
         return about.sha
 
     def describe_new_version(self, dataset: str, prepared: str | None) -> str | None:
-        """Return one line if the Hub has another version of a data set than the prepared commit, else None.
-
-        A source with a revision stays at it.
-        """
+        """Return one line if the Hub has another version than the prepared commit, unless a revision is given."""
         if prepared is None or self.dataset_revision is not None:
             return None
         current = self.find_commit()
@@ -134,9 +131,7 @@ class AudioSource(Protocol):
 class Rows:
     """Give random access to rows without their audio in memory.
 
-    Attributes:
-        columns: Column name -> values, for the required columns except audio, and for those of `OPTIONAL`.
-        audio: The audio of each row.
+    `columns` has the values of the required columns except audio, and of those of `OPTIONAL`.
     """
 
     columns: Mapping[str, Sequence[Any]]
@@ -172,8 +167,7 @@ class AudioColumn:
 def open_rows(source: RowSource, more: Sequence[str] = ()) -> Iterator[Rows]:
     """Yield the rows of `source`, with `more` columns (`COLUMN.PART` of nested ones), to be read inside the block.
 
-    Raises:
-        SpeechIQError: The source does not exist, or has no such split or column; the message names those that exist.
+    A source, split or column that does not exist is refused; the error names those that do.
     """
     if source.local is not None and is_table(source.local):
         yield _open_table(source, more, source.local)
@@ -184,11 +178,7 @@ def open_rows(source: RowSource, more: Sequence[str] = ()) -> Iterator[Rows]:
 
 @contextmanager
 def load_rows(source: RowSource) -> Iterator[Dataset]:
-    """Yield the rows of a Hub id or of a folder as `datasets` loads them, to be read inside the block.
-
-    Raises:
-        SpeechIQError: The source does not exist, or has no such configuration or split.
-    """
+    """Yield the rows of a Hub id or of a folder as `datasets` loads them, to be read inside the block."""
     local = source.local
     if local is None:
         yield _load_rows(source, source.dataset_path, None)
@@ -216,7 +206,7 @@ def _open_dataset(source: RowSource, more: Sequence[str], rows: Dataset) -> Rows
     nested = {column.partition(".")[0] for column in required if column not in rows.column_names}
     parts = rows.select_columns([column for column in rows.column_names if column in nested]).flatten()
     names = [*rows.column_names, *parts.column_names]
-    hub_sets.check_columns(source.dataset_path, [source.audio_column, *required], names)
+    check_columns(names, [source.audio_column, *required], source.dataset_path, hub_sets.RIGHT_COLUMN)
     wanted = [*required, *(column for column in _optional(rows.column_names) if column not in required)]
     kept = {column: (parts if column in parts.column_names else rows.select_columns(column)) for column in wanted}
     _refuse_other_types(rows, source.audio_column, str(source.local or source.dataset_path))
@@ -261,18 +251,6 @@ def _load_rows(source: RowSource, place: str, folder: str | None) -> Dataset:
     except (DatasetsError, OSError, ValueError, RuntimeError) as error:
         if is_online:
             hub_sets.ask(place, source.dataset_revision).find_part(source.dataset_name, source.split)
-        elif "split" in str(error).lower():
-            names = ", ".join(_list_splits(which)) or "splits that cannot be listed"
-            raise SpeechIQError(
-                place, f"no split {source.split!r}; it has {names}", "give --metadata split=..."
-            ) from error
+        else:
+            hub_sets.read_files(place, source.dataset_name, source.split, source.dataset_revision)
         raise hub_sets.explain(place, error) from error
-
-
-def _list_splits(which: Mapping[str, str | None]) -> list[str]:
-    from datasets import get_dataset_split_names
-
-    try:
-        return list(get_dataset_split_names(which["path"], which["name"], revision=which["revision"]))
-    except Exception:  # Only names in a message depend on it, and `datasets` raises many kinds of errors.
-        return []

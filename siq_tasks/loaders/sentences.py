@@ -55,7 +55,6 @@ class SentenceRule(NamedTuple):
         recording: Which recording of a sentence is taken: the `first`, the `longest`, or that with the `lowest_cer`, in
             the mean over the recognizers whose error rates the set has. Of equal ones, the first.
         pause_s: Silence between two sentences, in seconds.
-        language: Language of all rows, such as `deu_Latn`.
     """
 
     recording: str
@@ -83,11 +82,7 @@ def _mean(rates: Sequence[float]) -> float:
 
 
 def read_sentence_rule(metadata: Mapping[str, Any], dataset: str) -> SentenceRule:
-    """Return how the passages of a data set, such as `belebele_deu_Latn`, are made, as the metadata of a task say.
-
-    Raises:
-        SpeechIQError: The recording or the pause is invalid, or `dataset_name` is another language than the data set's.
-    """
+    """Return how the passages of a data set, such as `belebele_deu_Latn`, are made, as the metadata of a task say."""
     recording, pause = metadata.get("recording"), metadata.get("pause_s")
     if recording not in RECORDINGS:
         raise SpeechIQError(f"recording={recording!s:.40}", "unknown", f"known are {', '.join(RECORDINGS)}")
@@ -116,15 +111,8 @@ def open_passages(source: RowSource, rule: SentenceRule, unwanted: Collection[st
     """Yield one row per passage, to be read inside the block, with its joined audio and its questions.
 
     The columns are `id` (a digest of the passage's link and the number of its first question, which is equal in all
-    languages), `text` (the sentences), `seconds`, `groups` (`gender` and `speaker`) and `questions`.
-
-    Args:
-        source: The rows of questions.
-        rule: How passages are made.
-        unwanted: Names of passages that the user leaves out, which may be invalid.
-
-    Raises:
-        SpeechIQError: A column is missing, a row is of another language, or a passage or question is invalid.
+    languages), `text` (the sentences), `seconds`, `groups` (`gender` and `speaker`) and `questions`. Passages that the
+    user leaves out, by their names in `unwanted`, may be invalid.
     """
     with load_rows(source) as rows:
         reader = _PassageReader(rows, rule, source.dataset_path)

@@ -26,11 +26,8 @@ def counts(text: str) -> bool:
 def choose(lengths: Mapping[str, float], size: int | str, ties: str = TIES[0]) -> list[str]:
     """Return the ids of the `size` longest, longest first.
 
-    Args:
-        lengths: Id -> seconds of audio or characters of the reference, for all clips that can be scored, in the order
-            of the data set.
-        size: Number of clips, or `all`.
-        ties: Order of clips of one length, one of `TIES`.
+    `lengths` has the seconds of audio or the characters of the reference of all clips that can be scored, in the order
+    of the data set; `ties` is the order of clips of one length, one of `TIES`.
 
     >>> choose({"b": 2.0, "a": 2.0, "c": 9.0}, 2)
     ['c', 'a']

@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -124,11 +124,10 @@ def read_texts(value: Any, where: str) -> list[str]:
     return [text.strip() for text in texts if text.strip()]
 
 
-def check_columns(row: Mapping[str, Any], required: list[str], file: Path) -> None:
-    """Raise a `SpeechIQError` that names the columns of a table if a required one is missing."""
+def check_columns(names: Iterable[Any], required: Sequence[str], place: object, fix: str = "rename a column") -> None:
+    """Raise a `SpeechIQError` that names the columns of a table or data set if a required one is missing."""
+    present = list(map(str, names))
     for column in required:
-        if column not in row:
-            near = did_you_mean(column, map(str, row))
-            raise SpeechIQError(
-                file, f"no column {column!r}; it has {', '.join(map(str, row))}", f"{near}rename a column"
-            )
+        if column not in present:
+            near = did_you_mean(column, present)
+            raise SpeechIQError(place, f"no column {column!r}; it has {', '.join(present)}", f"{near}{fix}")

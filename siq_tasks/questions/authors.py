@@ -85,10 +85,7 @@ def parse_author(text: str) -> AuthorSpec:
 
 
 def parse_authors(texts: Iterable[str]) -> dict[str, AuthorSpec]:
-    """Return text -> author; refuse two authors with one name and different options.
-
-    The origin of an answer would be unknown.
-    """
+    """Return text -> author; refuse one name with different options: the origin of an answer would be unknown."""
     specs = {text: parse_author(text) for text in texts}
     by_name: dict[str, AuthorSpec] = {}
     for spec in specs.values():

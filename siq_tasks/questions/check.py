@@ -33,12 +33,9 @@ class Reading:
 
 @dataclass(frozen=True)
 class Report:
-    """Hold the result of a check.
+    """Hold the result of a check: how often each letter is right, and a line for each faulty question.
 
-    Attributes:
-        letters: Letter -> number of questions with this key; divided by `questions`, the score of a constant letter.
-        faults: One line per question that reveals its answer or is asked twice about a clip.
-        readings: Score of the reader `WITHOUT` the speech and, with references, `WITH` the reference.
+    `readings` has the score of the reader `WITHOUT` the speech and, with references, `WITH` the reference.
     """
 
     questions: int
@@ -51,12 +48,9 @@ class Report:
 def check_file(
     path: Path, references: Mapping[str, str] | None = None, author: Author | None = None, dataset: str = "the set"
 ) -> Report:
-    """Check a question file; more arguments allow more checks.
+    """Check a question file: with references by clip id, every clip must have its questions, and every question a clip.
 
-    Args:
-        path: Question file; schema and duplicate options are checked while it is read.
-        references: Clip id -> reference. If given, every clip must have its questions, and every question a clip.
-        author: Reader that answers without the speech, and also with the reference if `references` is given.
+    The author answers without the speech, and also with the reference if there are references.
     """
     rows = read_questions(path)
     if references is not None:

@@ -83,9 +83,7 @@ class Import:
     """Hold the outcome of joining a file to a data set.
 
     Attributes:
-        rows: Lines of the question file, `PER_CLIP` or more per clip.
-        entries: How many entries the file has.
-        joined: How many of them have a clip.
+        entries: How many entries the file has, of which `joined` have a clip.
         near: Near matches, taken or not.
         strangers: References of entries that have no clip.
         without: Ids of clips that have no entry.

@@ -82,13 +82,8 @@ def write(
 ) -> Outcome:
     """Write the questions that are missing in `output`; its lines stay unchanged.
 
-    Args:
-        clips: `id` and `text` (reference) of every clip of the data set, in order.
-        output: Question file, written completely at the end; the answers are cached next to it.
-
-    Raises:
-        SpeechIQError: `output` is invalid, or an author fails after all retries; answers that arrived are cached.
-        KeyboardInterrupt: After Ctrl-C, with the same message; open calls are not waited for.
+    The file is written completely at the end, and the answers are cached next to it as they arrive, also if an author
+    fails or after Ctrl-C; open calls are not waited for then.
     """
     kept = complete_ids(file.read_questions(output) if output.is_file() else [], [clip["id"] for clip in clips])
     file.refuse_unknown_clips(kept, [clip["id"] for clip in clips], dataset)
