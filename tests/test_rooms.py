@@ -164,11 +164,13 @@ def test_the_root_alone_is_cheap_to_import():
     ],
 )
 def test_what_is_heavy_is_imported_when_it_is_needed(room, unwanted):
+    """Modules that only `evaluate.load` imports are left out: `evaluate` itself imports torch."""
     program = f"""
 import importlib, pkgutil, sys
 room = importlib.import_module("speechiq.{room}")
 for module in pkgutil.walk_packages(getattr(room, "__path__", []), "speechiq.{room}."):
-    importlib.import_module(module.name)
+    if ".metrics.evaluate." not in module.name:
+        importlib.import_module(module.name)
 print(*(set({unwanted!r}) & set(sys.modules)))
 """
     done = run("python", "-c", program)
