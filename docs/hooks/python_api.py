@@ -70,6 +70,7 @@ TOPICS = {
             "speechiq.metrics.rules.meteor": ["meteor"],
             "speechiq.metrics.rules.refusal": ["is_refusal"],
             "speechiq.metrics.judge.free_answers": ["judge"],
+            "speechiq.metrics.evaluate": ["path"],
             "speechiq.metrics.judge.judging": [
                 "judge_cases", "judge_pairs", "Case", "Judgment", "PairCase", "PairJudgment",
             ],
