@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
+from unicodedata import normalize
 
 from speechiq.core.errors import SpeechIQError
 
@@ -20,6 +21,15 @@ def check_plain(name: Any, where: str) -> str:
             where, f"{name!r:.80} is not a plain name", "use at most 100 letters, digits, '-', '_' and single '.'"
         )
     return name
+
+
+def compose(name: str) -> str:
+    """Return a name with each accent and its letter as one character (NFC): macOS separates them in names of files.
+
+    >>> len("e\N{COMBINING ACUTE ACCENT}"), len(compose("e\N{COMBINING ACUTE ACCENT}"))
+    (2, 1)
+    """
+    return normalize("NFC", name)
 
 
 def shorten(clip: str) -> str:
@@ -47,5 +57,5 @@ def complete_ids(rows: Iterable[Mapping[str, Any]], clips: Iterable[str]) -> lis
     [{'id': 'calls/monday'}, {'id': 'calls/tuesday'}, {'id': 'x'}]
     """
     clips = list(clips)
-    complete = {shorten(clip): clip for clip in clips} | {clip: clip for clip in clips}
-    return [{**row, "id": complete.get(row["id"], row["id"])} for row in rows]
+    complete = {compose(shorten(clip)): clip for clip in clips} | {compose(clip): clip for clip in clips}
+    return [{**row, "id": complete.get(compose(row["id"]), row["id"])} for row in rows]

@@ -6,14 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.json_text import decode, refuse_extremes
+from speechiq.core.files.json_text import decode_edited
 from speechiq.core.files.plain import read_plain
 
 SHORT = 12
-_CONTENT = msgspec.json.Decoder()
 
 
 def add_checksum(schema: str, version: int, content: Mapping[str, Any]) -> dict[str, Any]:
@@ -46,8 +43,7 @@ def read_checksummed(path: Path, schema: str, version: int, fix: str) -> dict[st
     `fix` is the command that makes such a file.
     """
     try:
-        content = decode(read_plain(path), _CONTENT, strict=True)
-        refuse_extremes(content)
+        content = decode_edited(read_plain(path))
     except OSError as error:
         raise SpeechIQError(f"{str(path)!r} cannot be read", error.strerror, fix) from error
     except ValueError as error:
@@ -67,7 +63,7 @@ def read_checksummed(path: Path, schema: str, version: int, fix: str) -> dict[st
 def _find_kind(path: Path) -> str:
     """Describe a file that is not one JSON text but begins with a line that is one; empty for any other file."""
     try:
-        decode(read_plain(path).partition(b"\n")[0], _CONTENT)
+        decode_edited(read_plain(path).partition(b"\n")[0])
     except ValueError:
         return ""
     return "has a JSON text per line, as sample rows and files to review have"

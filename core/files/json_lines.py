@@ -5,13 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.json_text import decode, refuse_extremes
+from speechiq.core.files.json_text import decode_edited
 from speechiq.core.files.plain import read_plain
-
-_ANY = msgspec.json.Decoder()
 
 
 class Line(NamedTuple):
@@ -37,8 +33,7 @@ def read_objects(path: Path, fix: str) -> Iterator[Line]:
             continue
         where = f"{str(path)!r} line {number}"
         try:
-            row = decode(line.encode(), _ANY, strict=True)
-            refuse_extremes(row)
+            row = decode_edited(line.encode())
         except ValueError as error:
             raise SpeechIQError(f"{where} is not a whole JSON object ({error})", fix=fix) from error
         if not isinstance(row, dict):

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
@@ -14,6 +15,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import read_plain, write_whole
 
 Form = TypeVar("Form")
+MakeObject = Callable[[list[tuple[str, Any]]], dict[str, Any]]
 
 DEEPEST = 64
 #: Bytes of the longest text that is read by `json`, which needs about 20 times as much memory.
@@ -21,14 +23,14 @@ LONGEST_LOOSE = 2**25
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-def decode(text: bytes, decoder: msgspec.json.Decoder[Form], *, strict: bool = False) -> Form:
+def decode(text: bytes, decoder: msgspec.json.Decoder[Form]) -> Form:
     r"""Return the value of a JSON text; NaN and infinities, which Python's `json` writes, are accepted.
 
     Args:
         decoder: Gives the form; fields that it does not name are skipped.
-        strict: Whether half a surrogate pair, in a key or a value, is refused; otherwise it becomes U+FFFD.
 
-    A value of another form is a `msgspec.ValidationError`, and a text that cannot be read any other `ValueError`.
+    Half a surrogate pair, in a key or a value, becomes U+FFFD. A value of another form is a `msgspec.ValidationError`,
+    and a text that cannot be read any other `ValueError`.
 
     >>> decode(b'{"score": NaN, "caf\\ud83d": 1}', msgspec.json.Decoder(dict[str, float]))
     {'score': nan, 'caf�': 1.0}
@@ -41,10 +43,27 @@ def decode(text: bytes, decoder: msgspec.json.Decoder[Form], *, strict: bool = F
         if len(text) > LONGEST_LOOSE:
             raise ValueError(f"{error}, in a text above {LONGEST_LOOSE} bytes") from error
         plain = text.decode("utf-8-sig")
-        change = _refuse_halves if strict else replace_halves
-        return msgspec.convert(load(plain, change if "\\ud" in plain.lower() else None), decoder.type)
+        change = replace_halves if "\\ud" in plain.lower() else None
+        return msgspec.convert(load(plain, change), decoder.type)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+
+
+def decode_edited(text: bytes) -> Any:
+    """Return the value of a JSON text that a person may have edited, and refuse by `ValueError` what is ambiguous.
+
+    That is a key that occurs twice in an object, half a surrogate pair, and what `refuse_extremes` refuses.
+
+    >>> decode_edited(b'{"id": "a", "text": "Yes.", "id": "b"}')
+    Traceback (most recent call last):
+    ValueError: the key 'id' occurs twice in an object
+    """
+    if len(text) > LONGEST_LOOSE:
+        raise ValueError(f"it has more than {LONGEST_LOOSE} bytes")
+    plain = text.decode("utf-8-sig")
+    value = load(plain, _refuse_halves if "\\ud" in plain.lower() else None, _refuse_equal_keys)
+    refuse_extremes(value)
+    return value
 
 
 def replace_halves(text: str) -> str:
@@ -76,10 +95,13 @@ def refuse_extremes(value: Any) -> None:
     raise ValueError(f"it is nested more than {DEEPEST} deep")
 
 
-def load(text: str, change: Callable[[str], str] | None = None) -> Any:
-    """Return the value of a JSON text of any form, with each key and text in it changed; else raise `ValueError`."""
+def load(text: str, change: Callable[[str], str] | None = None, make_object: MakeObject | None = None) -> Any:
+    """Return the value of a JSON text of any form, with each key and text in it changed; else raise `ValueError`.
+
+    `make_object` makes an object of its pairs of key and value, instead of `dict`.
+    """
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=make_object)
         return _change(value, change) if change else value
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
@@ -104,6 +126,14 @@ def _change(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, dict):
         return {change(key): _change(inside, change) for key, inside in value.items()}
     return [_change(inside, change) for inside in value] if isinstance(value, list) else value
+
+
+def _refuse_equal_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        raise ValueError(f"the key {counts.most_common(1)[0][0]!r:.80} occurs twice in an object")
+    return made
 
 
 def _refuse_halves(text: str) -> str:

@@ -1,10 +1,13 @@
 """Parse system specs, `pretrained=`: stages joined by `+`, each `[engine:]model` (see docs/architecture.md)."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from speechiq.core.checkpoints.names import DEMO
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import expand, is_file
+from speechiq.core.files.tables import is_table
 from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.registry import list_backends
 from speechiq.harness_patch._lm_eval import list_model_types
@@ -70,6 +73,9 @@ Stage(role='llm', engine='hf', model='Qwen/Qwen2-7B-Instruct')]
 
 def _parse_stage(role: str, part: str, spec: str) -> Stage:
     recognizers, known = list_backends("asr"), list_backends(KINDS[role])
+    if role in ("asr", "audio") and (is_table(Path(part)) or is_file(expand(part))) and ":" not in part:
+        more = "+LLM" if role == "audio" else ""
+        raise SpeechIQError(f"pretrained={spec}", f"{part} is a file", f"name transcripts as transcripts:{part}{more}")
     if part in recognizers and not recognizers[part].takes_model:
         engine, model = part, ""
     elif ":" in part and not part.startswith(DEMO):

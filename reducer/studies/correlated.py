@@ -12,11 +12,11 @@ import numpy as np
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.tables import check_columns, read_field, read_number, read_table
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.estimate import CONFIDENCE, UNDEFINED, Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
-from speechiq.siq_tasks.loaders.tables import check_columns, read_field, read_number, read_table
 
 #: The fewest systems for which an interval is given: below it the normal approximation has no meaning.
 FEWEST = 5

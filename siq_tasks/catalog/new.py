@@ -12,6 +12,7 @@ from tqdm import tqdm
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_lines import as_lines
 from speechiq.core.files.plain import exists
+from speechiq.core.files.tables import check_columns, read_field, read_id, read_table, read_texts
 from speechiq.core.recordings.audio_file import file_sha256
 from speechiq.core.recordings.inspection import inspect
 from speechiq.engines.languages import KEY, read_language
@@ -23,7 +24,6 @@ from speechiq.siq_tasks.loaders.clusters import CLUSTER, COLUMN
 from speechiq.siq_tasks.loaders.docs import refuse_taken
 from speechiq.siq_tasks.loaders.row_choice import check_groups, read_group_columns, read_groups
 from speechiq.siq_tasks.loaders.subset import counts
-from speechiq.siq_tasks.loaders.tables import check_columns, read_field, read_id, read_table, read_texts
 
 LONGEST_NAME = 64
 #: Folder of the audio in a folder of tasks.

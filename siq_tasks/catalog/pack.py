@@ -10,10 +10,10 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import OWN_FILE, check_output, exists, expand, is_file, is_folder, write_whole
+from speechiq.core.files.tables import check_columns, read_field, read_table
 from speechiq.siq_tasks.catalog.suite import check_task
 from speechiq.siq_tasks.catalog.task_files import FOLDER_KEYS, IN_FOLDER, read_mapping, read_task
 from speechiq.siq_tasks.loaders.rows import read_source
-from speechiq.siq_tasks.loaders.tables import check_columns, read_field, read_table
 
 ENDING = ".zip"
 BLOCK = 1 << 20

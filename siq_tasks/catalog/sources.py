@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import tables
 from speechiq.core.files.checksummed import shorten
 from speechiq.core.files.plain import exists
+from speechiq.core.files.tables import is_table, read_table
 from speechiq.siq_tasks.catalog.suite import read_one_task
 from speechiq.siq_tasks.catalog.tasks import IN_PACKAGE, find_tasks, is_bundled, read_tasks
-from speechiq.siq_tasks.loaders import hub_sets, tables
+from speechiq.siq_tasks.loaders import hub_sets
 from speechiq.siq_tasks.loaders.rows import RowSource, read_source
-from speechiq.siq_tasks.loaders.tables import is_table, read_table
 from speechiq.siq_tasks.metadata import expand_sets, for_dataset
 
 if TYPE_CHECKING:

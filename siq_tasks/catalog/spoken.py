@@ -10,10 +10,10 @@ from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_lines import as_lines
 from speechiq.core.files.plain import is_file
+from speechiq.core.files.tables import check_columns, is_table, read_field, read_id, read_table
 from speechiq.core.ids import PLAIN
 from speechiq.engines._shared.remote import encode
 from speechiq.siq_tasks.catalog.folders import complete_folder
-from speechiq.siq_tasks.loaders.tables import check_columns, is_table, read_field, read_id, read_table
 
 METADATA, VOICES, AUDIO = "metadata.jsonl", "voices.json", "audio"
 #: Columns that are written; `file_name` is what `datasets` calls the column of audio in such a folder.

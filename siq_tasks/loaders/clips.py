@@ -15,6 +15,7 @@ from speechiq.core.cache.clip_folder import ADVICE, CLIPS, save_audio
 from speechiq.core.cache.folder import cache_dir
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import write_whole
+from speechiq.core.files.tables import read_field, read_id, read_number, read_texts
 from speechiq.core.ids import check_plain, complete_ids, shorten
 from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.recordings.inspection import read_length
@@ -26,7 +27,6 @@ from speechiq.siq_tasks.loaders.row_questions import RowQuestions, read_row_ques
 from speechiq.siq_tasks.loaders.rows import Rows, RowSource, open_rows, read_source
 from speechiq.siq_tasks.loaders.sentences import QUESTIONS, SentenceRule, open_passages
 from speechiq.siq_tasks.loaders.subset import SELECTIONS, TIES, choose, counts, ids_sha256
-from speechiq.siq_tasks.loaders.tables import read_field, read_id, read_number, read_texts
 from speechiq.siq_tasks.metadata import takes
 from speechiq.siq_tasks.questions.file import join, read_questions, refuse_unknown_clips
 from speechiq.siq_tasks.questions.location import locate

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import regex
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.tables import read_id
 from speechiq.siq_tasks.loaders.rows import Rows
-from speechiq.siq_tasks.loaders.tables import read_id
 
 COLUMN, PATTERN = "cluster_column", "cluster_pattern"
 #: Field of a doc with its cluster.

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.tables import read_id
 from speechiq.core.ids import PLAIN
 from speechiq.siq_tasks.loaders.rows import Rows
-from speechiq.siq_tasks.loaders.tables import read_id
 
 #: Column -> patterns; a row is taken if each column matches one of its patterns.
 Where = dict[str, tuple[str, ...]]

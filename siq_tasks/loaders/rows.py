@@ -16,10 +16,10 @@ from speechiq.core.checkpoints.hub import notice_offline
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import shorten
 from speechiq.core.files.plain import exists, expand, is_file
+from speechiq.core.files.tables import check_columns, is_table, read_field, read_table
 from speechiq.core.recordings.audio_file import PACKAGE
 from speechiq.siq_tasks.catalog.task_files import PACKAGED
 from speechiq.siq_tasks.loaders import hub_sets
-from speechiq.siq_tasks.loaders.tables import check_columns, is_table, read_field, read_table
 
 if TYPE_CHECKING:
     from datasets import Dataset

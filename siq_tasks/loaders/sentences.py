@@ -19,12 +19,12 @@ import numpy as np
 from speechiq.core.cache.clip_folder import encode_samples
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.tables import read_field, read_number
 from speechiq.core.recordings.audio_file import decode
 from speechiq.core.recordings.inspection import inspect
 from speechiq.metrics.choice import LETTERS
 from speechiq.siq_tasks.loaders.row_choice import GROUPS
 from speechiq.siq_tasks.loaders.rows import Rows, RowSource, load_rows
-from speechiq.siq_tasks.loaders.tables import read_field, read_number
 from speechiq.siq_tasks.questions.file import find_fault
 
 if TYPE_CHECKING:

@@ -86,6 +86,8 @@ def test_an_unknown_option_is_named_with_the_known_ones(demo_models, options, me
         ("letter:1", "letter:1: not one of the letters A to Z"),
         ("letter:", "letter:: not one of the letters A to Z"),
         ("transcripts:nowhere.jsonl+demo:SmolLM2-135M-Instruct", "transcripts:nowhere.jsonl: no such file"),
+        ("mine.csv+demo:SmolLM2-135M-Instruct", "mine.csv is a file; name transcripts as transcripts:mine.csv"),
+        ("mine.jsonl", r"mine.jsonl is a file; name transcripts as transcripts:mine.jsonl\+LLM"),
         ("pocketsphinx:de-de+demo:SmolLM2-135M-Instruct", "only the bundled model is known"),
     ],
 )

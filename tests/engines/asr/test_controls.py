@@ -55,10 +55,14 @@ def test_transcripts_of_other_clips_are_an_error_with_the_count(demo_models, tmp
     ("line", "message"),
     [
         ('{"id": "a", "text": ', "mine.jsonl' line 2 is not a whole JSON object"),
-        ('{"id": "a"}', "mine.jsonl' line 2: not a transcript: .*found None; write .*nbest"),
+        ('{"id": "a", "text": "x", "text": "y"}', "mine.jsonl' line 2 is not .* key 'text' occurs twice in an object"),
+        ('{"id": "a"}', "mine.jsonl' line 2: not a transcript: None is not a text; write .*nbest"),
         ('{"id": "a", "nbest": []}', "mine.jsonl' line 2: nbest is not a list of texts; write"),
-        ('{"id": 7, "text": "x"}', "mine.jsonl' line 2: not a transcript: id and text must be strings, found 7; write"),
+        ('{"id": "a", "nbest": ["x", 7]}', "mine.jsonl' line 2: not a transcript: 7 is not a text; write"),
+        ('{"id": 0.5, "text": "x"}', "mine.jsonl' line 2: id is 0.5, not a text"),
+        ('{"text": "x"}', "mine.jsonl' line 2: audio is None"),
         ('{"id": "b", "text": "x"}', "mine.jsonl' line 2: id 'b' is a duplicate"),
+        ('{"audio": "x/b.wav", "text": "x"}', "mine.jsonl' line 2: id 'b' is a duplicate; delete a line, or give each"),
         ('{"id": "a", "nbest": ["x"], "text": "y"}', "mine.jsonl' line 2: text is not the first of nbest"),
         (
             '{"id": "a", "text": "x", "audio_coverage": 2}',
@@ -71,6 +75,41 @@ def test_a_line_that_is_not_a_transcript_is_named_before_anything_runs(tmp_path,
     file.write_text('{"id": "b", "text": "x"}\n' + line)
     with pytest.raises(SpeechIQError, match=message):
         open_engine(TranscriptFile, str(file), batch_size=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("mine.csv", "id,text\ncalls/a,so it goes\ncafé,\n"),
+        ("mine.csv", "sep=;\naudio;text;audio_coverage\nmonday/a.wav;so it goes;0\ncafe\u0301.mp3;;\n"),
+        ("mine.tsv", "audio_filepath\tpred_text\ttext\n/data/a.wav\tso it goes\tSo it goes on.\ncafé.wav\t\tYes.\n"),
+        ("mine.json", '{"audio_filepath": "a.wav", "duration": 2.5, "text": "Yes.", "pred_text": "so it goes"}\n'
+         '{"audio_filepath": "café.wav", "duration": 2.5, "pred_text": ""}\n'),
+        ("manifest", '{"audio_filepath": "a.wav", "text": "so it goes"}\n{"audio_filepath": "café.wav", "text": ""}'),
+        ("text", "a so it goes\ncafé\n"),
+        ("text.txt", "\ufeffcalls/a\tso it goes\r\ncalls/cafe\u0301 \r\n"),
+    ],
+)  # fmt: skip
+def test_the_transcripts_of_other_programs_are_read(tmp_path, name, content):
+    tmp_path.joinpath(name).write_bytes(content.encode())
+    engine = open_engine(TranscriptFile, str(tmp_path / name), batch_size=1)
+    assert texts(engine.transcribe([named("calls/a"), named("calls/café")])) == ["so it goes", ""]
+    assert texts(engine.transcribe([named("calls/cafe\u0301")])) == [""]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("hyp.trn", "so it goes (a)", "hyp.trn: not one of .*; give a CSV, TSV or JSONL file with the columns id"),
+        ("text", "", "text: has no rows; give a CSV"),
+        ("text", "é a".encode("latin-1"), "text: not UTF-8"),
+        ("mine.csv", "id,text,ID\na,yes,b\n", "mine.csv line 1: columns 1 and 3 have the same name, 'ID'; rename"),
+    ],
+)
+def test_a_file_of_transcripts_that_cannot_be_read_is_named(tmp_path, name, content, message):
+    tmp_path.joinpath(name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(SpeechIQError, match=message):
+        open_engine(TranscriptFile, str(tmp_path / name), batch_size=1)
 
 
 def test_a_transcript_has_its_nbest_list_and_its_coverage(tmp_path):

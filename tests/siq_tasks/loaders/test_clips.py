@@ -269,6 +269,10 @@ def test_metadata_of_the_wrong_kind_is_named_by_its_key(own_cache, tmp_path, met
         ("tabs.csv", "audio\ttext\na.wav\tone two\n"),
         ("UPPER.CSV", "audio,text\na.wav,one two\n"),
         ("quoted.csv", 'audio,text\na.wav,"one two"\n'),
+        ("excel.csv", "sep=;\r\naudio;text\r\na.wav;one two\r\n"),
+        ("heading.csv", '"speaker, first";audio;text\nann;a.wav;one two\n'),
+        ("blank.csv", ",,\naudio, text,,\n,,,\na.wav, one two,,\n , ,,\n"),
+        ("macintosh.csv", "audio,text\ra.wav,one two\r"),
     ],
 )
 def test_tables_of_other_programs_are_read(own_cache, tmp_path, name, content):
@@ -290,6 +294,8 @@ def test_tables_of_other_programs_are_read(own_cache, tmp_path, name, content):
             'audio\ttext\n\na.wav\t"one" two\n',
             r"m\.tsv line 3: text follows a closing double quote",
         ),
+        ("m.csv", "audio,text, Text\na.wav,one,two\n", r"m\.csv line 1: columns 2 and 3 have the same name, 'Text'"),
+        ("m.jsonl", '{"audio": "a.wav", "text": "one", "text": "two"}', "line 1 .* key 'text' occurs twice"),
         ("m.jsonl", '{"audio": "a.wav", "text": 5}', "row 0: text is 5, not a text"),
         ("m.jsonl", '{"audio": 5, "text": "a"}', "row 1: audio is 5, not a text"),
         ("m.jsonl", '{"audio": "a.wav", "text": "\\ud800"}', "line 1 .* half a surrogate pair"),

@@ -1,19 +1,22 @@
-"""Read tables of clips: `.csv`, `.tsv` and `.jsonl` files that users made."""
+"""Read tables that users made: `.csv`, `.tsv` and `.jsonl` files."""
 
 import csv
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.json_lines import read_objects
+from speechiq.core.files.json_lines import Line, read_objects
 from speechiq.core.files.plain import is_file
 from speechiq.core.suggestions import did_you_mean
 
-#: Ending -> possible separators; in a `.csv` the separator of its header is used.
-SEPARATORS = {".jsonl": "", ".csv": ",;\t", ".tsv": "\t"}
+#: Ending -> possible separators; in a `.csv` the one that its header has most often is used.
+SEPARATORS = {".jsonl": "", ".json": "", ".csv": ",;\t", ".tsv": "\t"}
+#: The first line of a table of Excel that states its separator, and a quoted field.
+STATED_SEPARATOR, QUOTED = re.compile(r'"?sep=([,;\t])"?\s*', re.IGNORECASE), re.compile(r'"[^"]*"')
 #: Words in an error of the csv module -> the fault.
 FAULTS = {"unexpected end": "a double quote is not closed", "expected after": "text follows a closing double quote"}
 
@@ -24,7 +27,15 @@ def is_table(path: Path) -> bool:
 
 
 def read_table(file: Path) -> list[dict[str, Any]]:
-    """Return the rows of a table, in UTF-8 with or without a byte order mark; refuse what cannot be read."""
+    """Return the rows of a table; see `read_rows`."""
+    return [line.row for line in read_rows(file)]
+
+
+def read_rows(file: Path) -> list[Line]:
+    """Return the rows of a table, in UTF-8 with or without a byte order mark; refuse what cannot be read.
+
+    A `.json` is read like a `.jsonl`, with an object per line, as manifests are.
+    """
     if not is_table(file):
         raise SpeechIQError(file, f"not one of {', '.join(SEPARATORS)}", "convert it to one of them")
     if not is_file(file):
@@ -34,48 +45,63 @@ def read_table(file: Path) -> list[dict[str, Any]]:
             "correct the path, or make it: tasks by `siq data new`, spoken texts by `siq data speak`",
         )
     separators = SEPARATORS[file.suffix.lower()]
-    rows = _read_separated(file, separators) if separators else [line.row for line in read_objects(file, "correct it")]
+    rows = [*(_read_separated(file, separators) if separators else read_objects(file, "write an object per line"))]
     if not rows:
         raise SpeechIQError(file, "has no rows", "write one line per clip")
     return rows
 
 
-def _read_separated(file: Path, separators: str) -> list[dict[str, Any]]:
+def _read_separated(file: Path, separators: str) -> Iterator[Line]:
+    """Yield the rows of a `.csv` or `.tsv`; columns without a name and rows without a value are left out."""
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        lines = file.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise SpeechIQError(file, f"not UTF-8 ({error})", "save it in UTF-8") from error
     except OSError as error:
         raise SpeechIQError(file, f"cannot be read ({error.strerror})", "correct the path") from error
-    lines = text.split("\n")
-    separator = next((char for char in separators if char in lines[0]), separators[0])
+    if stated := STATED_SEPARATOR.fullmatch(lines[0]):
+        separators, lines[0] = stated[1], ""
+    first = next((line for line in lines if line.strip()), "")
+    unquoted = QUOTED.sub("", first)
+    separator = max(separators, key=unquoted.count)
     header: list[str] = []
-    rows: list[dict[str, Any]] = []
     for number, line in enumerate(lines, 1):
-        fields = _read_line(line, separator, f"{file} line {number}")
+        where = f"{file} line {number}"
+        fields = _read_line(line, separator, where)
+        if not any(field.strip() for field in fields):
+            continue
         if not header:
-            header = fields
+            header = _read_header(fields, where)
         elif len(fields) > len(header):
             raise SpeechIQError(
-                f"{file} line {number}",
+                where,
                 f"has {len(fields)} fields, the header {len(header)}",
                 f"put a field that contains {separator!r} in double quotes",
             )
-        elif fields:
-            rows.append(dict(zip_longest(header, fields)))
-    return rows
+        else:
+            yield Line(number, where, {name: field for name, field in zip_longest(header, fields) if name})
+
+
+def _read_header(fields: Sequence[str], where: str) -> list[str]:
+    """Return the names of columns without spaces around them; refuse two that differ in nothing but capitals."""
+    names = [field.strip() for field in fields]
+    places: dict[str, int] = {}
+    for number, name in enumerate(names, 1):
+        if name and (first := places.setdefault(name.casefold(), number)) != number:
+            raise SpeechIQError(
+                where, f"columns {first} and {number} have the same name, {name!r:.80}", "rename or remove one"
+            )
+    return names
 
 
 def _read_line(line: str, separator: str, where: str) -> list[str]:
     """Return the fields of a line. No field has a line break: it would let a missing quote swallow the next rows."""
     try:
-        return next(csv.reader([line], delimiter=separator, strict=True), [])
+        return next(csv.reader([line], delimiter=separator, strict=True, skipinitialspace=True), [])
     except csv.Error as error:
         fault = next((words for sign, words in FAULTS.items() if sign in str(error)), str(error))
         raise SpeechIQError(
-            f"{where}",
-            f"{fault}",
-            'close each quote in its line and write one inside a text as "", or save the rows as .jsonl',
+            where, fault, 'close each quote in its line and write one inside a text as "", or save the rows as .jsonl'
         ) from error
 
 
