@@ -19,7 +19,21 @@ CORRECTIONS = {
     "refused": "empty or unlike every text of the n-best list: the recognizer's first text is used",
     "skipped": "the recognizer wrote no text, so the corrector was not called",
 }
-_THINKING = re.compile(r"^.*</think(?:ing)?>|^\s*<think(?:ing)?>.*", re.DOTALL)
+_NAMES = r"(?:\w+:)?(?:think|thinking|thoughts?|reason|reasoning)"
+#: Marks around what a model writes for itself before it answers.
+_MARKS = re.compile(
+    rf"""(?P<opens>
+        <\s*{_NAMES}\s*> | \[think\] | ◁think▷ | <\|begin_of_thought\|> | <unused94>
+        | <\|channel\|?>\s*(?:analysis|commentary|thought)\b
+        | \A(?-i:analysis(?=[A-Z]))            # a channel of which the special tokens were left out
+    ) | (?P<closes>
+        <\s*/\s*{_NAMES}\s*> | \[/think\] | ◁/think▷ | <\|end_of_thought\|> | <unused95> | <channel\|>
+        | <\|channel\|>\s*final\b(?:<\|message\|>)? | assistantfinal
+    ) | (?P<answers> (?=<answer>[^<]{{0,200}}</answer>\s*\Z) )  # what ends reasoning if its own end is missing
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_CONTROL = re.compile(r"<\|(?:start\|>assistant|message\|>|end\|>|return\|>|end_of_text\|>)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +93,30 @@ def reword(text: str, words: str) -> str:
 
 
 def drop_reasoning(answer: str) -> str:
-    """Return the answer after a model's reasoning; an empty text if the reasoning did not end.
+    """Return the answer without a model's reasoning; an empty text if the reasoning did not end.
+
+    Reasoning is marked by `<think>`, `[THINK]`, `<reasoning>` and similar tags, or by channels. Where only its end is
+    marked, it began with the text. An answer without such marks is returned as it is.
 
     >>> drop_reasoning("<think>A? No.</think>B"), drop_reasoning("<think>A? No")
     ('B', '')
+    >>> drop_reasoning("A? No.</think>B")
+    'B'
+    >>> drop_reasoning("<|channel|>analysis<|message|>A? No.<|end|><|start|>assistant<|channel|>final<|message|>B")
+    'B'
     """
-    return _THINKING.sub("", answer)
+    marks = list(_MARKS.finditer(answer))
+    if not marks:
+        return answer
+    kept: list[str] = []
+    end, is_reasoning = 0, False
+    for mark in marks:
+        if not is_reasoning:
+            kept.append(answer[end : mark.start()])
+            if mark.lastgroup == "closes":
+                kept.clear()
+        is_reasoning = mark.lastgroup == "opens"
+        end = mark.end()
+    if not is_reasoning:
+        kept.append(answer[end:])
+    return _CONTROL.sub("", "".join(kept)).strip()

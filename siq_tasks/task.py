@@ -1,13 +1,14 @@
 """Define the task class of the suite's YAMLs, which adds the loader's record to the metadata of the results file."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
+from lm_eval.api.filter import Filter
 from lm_eval.api.task import ConfigurableTask
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.response import Response, response_of
+from speechiq.core.response import Response, drop_reasoning, response_of, reword
 from speechiq.engines.languages import PROMPT_LANGUAGE, read_language
 from speechiq.metrics import latency
 from speechiq.metrics.columns import columns_of
@@ -27,6 +28,20 @@ from speechiq.siq_tasks.metadata import CONDITION, expand_sets, for_dataset, key
 from speechiq.siq_tasks.task_types import TASK_TYPES, name_task_type
 
 REMEMBER, APPLY = "remember", "apply"
+#: The filters of a task that lists none, as in lm-eval.
+TAKE_FIRST = [{"name": "none", "filter": [{"function": "take_first"}]}]
+
+
+class DropReasoning(Filter):
+    """Leave a model's reasoning out of its answers, as the first filter of every task; samples keep the whole answers.
+
+    >>> DropReasoning().apply([["<think>Or A?</think>(B)", "(C)"]], [{}])
+    [['(B)', '(C)']]
+    """
+
+    def apply(self, resps: Iterable[Sequence[str]], docs: Iterable[Mapping[str, Any]]) -> list[list[str]]:
+        """Return the answers to each doc."""
+        return [[reword(answer, drop_reasoning(answer)) for answer in answers] for answers in resps]
 
 
 class SpeechTask(ConfigurableTask):
@@ -35,7 +50,7 @@ class SpeechTask(ConfigurableTask):
     The metadata of the data set, the description in the template and the `condition` of a task become part of its
     metadata; lm-eval would replace them by those of the task or of the user. A task that lists no metrics has the
     columns of its score function (`metrics/columns.py`). The measure of the level Remember is in the unit of the task's
-    language (`metrics/words/units.py`).
+    language (`metrics/words/units.py`). The first filter of every task drops a model's reasoning.
     """
 
     def __init__(self, config: dict[str, Any]) -> None:
@@ -65,6 +80,10 @@ class SpeechTask(ConfigurableTask):
             metrics = [*metrics, *(column.metric for column in latency.COLUMNS)]
         else:
             metadata.pop(TIMING, None)
+        own["filter_list"] = [
+            pipeline | {"filter": [{"function": DropReasoning}, *pipeline["filter"]]}
+            for pipeline in own.get("filter_list") or TAKE_FIRST
+        ]
         self.has_spread = any(metric["metric"] == SPREAD for metric in metrics)
         super().__init__(config=own | {"metadata": metadata, "metric_list": _named_metrics(metrics)})
 

@@ -17,7 +17,7 @@ from typing import Any
 from lm_eval.api.filter import Filter
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.response import response_of
+from speechiq.core.response import drop_reasoning, response_of
 from speechiq.metrics.columns import higher, lower, mean, returns
 from speechiq.metrics.judge.judging import Case, Judgment, check_cases, judge_cases
 from speechiq.metrics.judge.settings import judging_of, read_judging
@@ -57,7 +57,7 @@ def judge(
 
     Args:
         question: What was asked, or a list of texts.
-        answer: The answer, or as many texts as `question` has.
+        answer: The answer, or as many texts as `question` has; a model's reasoning is dropped.
         reference: The right answer, or as many texts; one text, such as an empty one, counts for all.
         judge: `exact_match`, or a text engine and its model: `openai:MODEL`, `hf:MODEL`, `vllm:MODEL`, ...
         rubric: Name of a rubric, or a YAML file.
@@ -77,7 +77,9 @@ def judge(
     judging = read_judging(given | {f"judge_{name}": value for name, value in options.items()})
     count = 1 if isinstance(question, str) else len(question)
     shared = [[text] * count if isinstance(text, str) else list(text) for text in (reference, checklist)]
-    lists = [[text] if isinstance(text, str) else list(text) for text in (question, answer)] + shared
+    answers = [answer] if isinstance(answer, str) else list(answer)
+    questions = [question] if isinstance(question, str) else list(question)
+    lists = [questions, list(map(drop_reasoning, answers)), *shared]
     if len({len(texts) for texts in lists}) > 1:
         counts = "{} questions, {} answers, {} references, {} checklists".format(*map(len, lists))
         raise SpeechIQError("judge", counts, "give one of each per answer")

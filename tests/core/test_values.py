@@ -10,7 +10,7 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, TextPrompt, Turn
-from speechiq.core.response import Response, response_of, reword
+from speechiq.core.response import Response, drop_reasoning, response_of, reword
 from speechiq.harness_patch.jobs import CarryingText
 from speechiq.harness_patch.systems.answering import Question
 from speechiq.metrics import choice
@@ -95,3 +95,34 @@ def test_a_transcript_is_of_one_clip():
     assert PROMPT.clip is CLIP
     with pytest.raises(SpeechIQError, match=r"^the prompt about a, b: has 2 clips; give one clip per transcript$"):
         _ = Prompt.about("", [CLIP, named("b")]).clip
+
+
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        ("<think>Or A?</think>\n(B)", "(B)"),
+        ("<thinking>Or A?</thinking>(B)", "(B)"),
+        ("[THINK]Or A?[/THINK](B)", "(B)"),
+        ("◁think▷Or A?◁/think▷(B)", "(B)"),
+        ("<seed:think>Or A?</seed:think>(B)", "(B)"),
+        ("<thought>Or A?</thought>(B)", "(B)"),
+        ("<REASONING>Or A?</REASONING> (B)", "(B)"),
+        ("<|begin_of_thought|>Or A?<|end_of_thought|>(B)", "(B)"),
+        ("<|channel|>analysis<|message|>Or A?<|end|><|start|>assistant<|channel|>final<|message|>(B)<|return|>", "(B)"),
+        ("<|channel>thought\nOr A?<channel|>(B)", "(B)"),
+        ("analysisThey say A or B.assistantfinal(B)", "(B)"),
+        ("<think>One.</think>Or <think>A?</think>(B)", "Or (B)"),
+        ("<think><reasoning>Or A?</reasoning>No.</think>(B)", "(B)"),
+        ("Or A?</think>(B)", "(B)"),
+        ("<think>Or A? <answer>(B)</answer>", "<answer>(B)</answer>"),
+        ("(B) <reasoning>The speaker", "(B)"),
+        ("<think>Or A", ""),
+        ("<Reasoning>The answer is B because", ""),
+        ("<|channel|>analysis<|message|>The answer is B", ""),
+        ("analysisThe answer is B", ""),
+        ("I think of analysis. ", "I think of analysis. "),
+        ("Analysis: (B) <answer>B</answer>", "Analysis: (B) <answer>B</answer>"),
+    ],
+)
+def test_reasoning_is_dropped_in_the_forms_in_which_models_mark_it(answer, left):
+    assert drop_reasoning(answer) == left

@@ -5,6 +5,7 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
+from lm_eval.api.instance import Instance
 from lm_eval.tasks import TaskManager
 from lm_eval.tasks._yaml_loader import load_yaml
 
@@ -73,6 +74,15 @@ def test_the_question_is_asked_with_five_lettered_options(demo_tasks):
     lines = task.doc_to_text(doc).splitlines()
     for letter, option in zip("ABCDE", [*doc["options"], NONE_OF_THE_ABOVE], strict=True):
         assert f"({letter}) {option}" in lines
+
+
+@pytest.mark.parametrize(("level", "filtered"), [("remember", "so it goes"), ("apply", ["B", ["B"] * 5])])
+def test_the_reasoning_of_a_model_is_dropped_from_its_answers_and_stays_in_the_samples(demo_tasks, level, filtered):
+    task = demo_tasks[f"siq_demo_{level}"]
+    answer = "<think>Or A?</think>\n" + ("so it goes" if level == "remember" else "(B)")
+    task._instances = [Instance("generate_until", task.eval_docs[0], (), 0, (level, 0, 5), resps=[answer] * 5)]
+    task.apply_filters()
+    assert list(task.instances[0].filtered_resps.values()) == [filtered] and task.instances[0].resps == [answer] * 5
 
 
 def test_the_embedder_is_given_by_metadata_and_recorded_in_every_doc(demo_models):
