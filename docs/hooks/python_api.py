@@ -66,7 +66,7 @@ TOPICS = {
             "speechiq.metrics.choice": ["vote", "Vote"],
             "speechiq.metrics.letters.reading": ["parse_letter"],
             "speechiq.metrics.rules.labels": ["parse_label"],
-            "speechiq.metrics.rules.exact_match": ["exact_match", "f1"],
+            "speechiq.metrics.rules.exact_match": ["exact_match", "contains_answer", "f1"],
             "speechiq.metrics.rules.meteor": ["meteor"],
             "speechiq.metrics.rules.refusal": ["is_refusal"],
             "speechiq.metrics.judge.free_answers": ["judge"],

@@ -9,7 +9,17 @@ from speechiq.metrics.evaluate import module
 from speechiq.metrics.judge.free_answers import Judge, score
 from speechiq.metrics.judge.settings import read_settings
 
-SCORES = ("judge", "judge_points", "judge_agreement", "unjudged", "refusal", "empty_answer", "exact_match", "f1")
+SCORES = (
+    "judge",
+    "judge_points",
+    "judge_agreement",
+    "unjudged",
+    "refusal",
+    "empty_answer",
+    "exact_match",
+    "contains_answer",
+    "f1",
+)
 
 
 class SpeechiqJudge(module.Module):
@@ -41,8 +51,8 @@ class SpeechiqJudge(module.Module):
         Returns:
             judge: The mean score as a share of the scale, from 0 to 1; judge_points on the scale itself. Unjudged
                 answers are left out; NaN if all are.
-            judge_agreement, unjudged, refusal, empty_answer, exact_match, f1: Means over the answers for which they are
-                defined.
+            judge_agreement, unjudged, refusal, empty_answer, exact_match, contains_answer, f1: Means over the answers
+                for which they are defined.
         """
         empty = [""] * len(predictions)
         columns = {"question": questions or empty, "answer": references, "checklist": checklists or empty}

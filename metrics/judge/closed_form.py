@@ -1,9 +1,8 @@
-"""Score answers that a rule can score, with the judge beside it: a letter, a label, a caption, or a mention.
+"""Score answers that a rule can score, with the judge beside it: a letter, a label, a number or a caption.
 
 The rule's score is the main one. Beside a letter or label is the floor: the score of an answer that is always the same.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +13,6 @@ from speechiq.metrics.letters.reading import parse_letter
 from speechiq.metrics.rules import meteor
 from speechiq.metrics.rules.labels import parse_label
 from speechiq.metrics.words.normalizer import normalize
-from speechiq.metrics.words.word_classes import mark
 
 Results = Sequence[Mapping[str, Any]]
 #: The columns of `score_key`.
@@ -94,22 +92,3 @@ def score_caption(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
     """Score one caption, as `meteor.score` and `judge.score` do; the `process_results` of `_caption`."""
     # METEOR's columns come first: the text has no audio coverage here, the item of the judge has.
     return meteor.score(doc, [results[0]["answer"]]) | judge.score(doc, results)
-
-
-def contains_answer(answer: str, accepted: Sequence[str]) -> float:
-    """Return 1 if an answer contains an accepted answer, word for word, else 0; NaN if no right answer has a word.
-
-    Words are compared as Whisper's English rules write them. A right answer that is denied ("not Lima") counts too.
-
-    >>> contains_answer("The capital of Peru is Lima.", ["Lima"]), contains_answer("It is Limassol.", ["Lima"])
-    (1.0, 0.0)
-    """
-    phrases = list(filter(None, map(normalize, accepted)))
-    return float(any(mark(normalize(answer).split(), phrases))) if phrases else math.nan
-
-
-@returns(higher("contains_answer", aggregation=mean), judge.COLUMNS)
-def score_mention(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
-    """Score one answer to a spoken query, which may mention an accepted one; the `process_results` of `_answer`."""
-    found = contains_answer(results[0]["answer"], doc["accepted"])
-    return {"contains_answer": found} | judge.score(doc, results)

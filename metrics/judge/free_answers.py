@@ -3,8 +3,8 @@
 Call `judge` on texts. `Judge` and `score` are what the tasks of lm-eval name.
 
 The judge is a rule (`judge=exact_match`, the default) or a language model that grades the answer by a rubric. The
-columns `exact_match` and `f1` are computed in both cases. An answer whose draws are all unjudged has no score: NaN,
-counted in `unjudged`, in no mean. See docs/concepts/judges.md.
+columns `exact_match`, `contains_answer` and `f1` are computed in both cases. An answer whose draws are all unjudged has
+no score: NaN, counted in `unjudged`, in no mean. See docs/concepts/judges.md.
 """
 
 import json
@@ -21,7 +21,7 @@ from speechiq.core.response import drop_reasoning, response_of
 from speechiq.metrics.columns import higher, lower, mean, returns
 from speechiq.metrics.judge.judging import Case, Judgment, check_cases, judge_cases
 from speechiq.metrics.judge.settings import judging_of, read_judging
-from speechiq.metrics.rules.exact_match import exact_match, f1
+from speechiq.metrics.rules.exact_match import contains_answer, exact_match, f1
 from speechiq.metrics.rules.refusal import is_refusal
 from speechiq.metrics.wording import SPREAD, spread
 from speechiq.metrics.words.normalizer import normalize
@@ -31,7 +31,7 @@ __all__ = ["Judge", "check_docs", "judge", "score"]
 COLUMNS = (
     *higher("judge", "judge_points", "judge_agreement", aggregation=mean),
     *lower("unjudged", "refusal", "empty_answer"),
-    *higher("exact_match", "f1", aggregation=mean),
+    *higher("exact_match", "contains_answer", "f1", aggregation=mean),
     *lower("answer_words"),
     *higher("audio_coverage"),
 )
@@ -165,7 +165,8 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
     Its columns are `judge` (mean of the draws as a share of the scale, 0 to 1; NaN if unjudged), `judge_points` (the
     same on the rubric's own scale), `judge_agreement` (share of the pairs of draws with the same score; NaN with fewer
     than two scores, and for an empty answer, which no model judged), `unjudged` (1 if no draw has a score), `refusal`,
-    `empty_answer`, `exact_match` and `f1` (by rule, NaN without a reference), `answer_words`, `audio_coverage`.
+    `empty_answer`, `exact_match`, `contains_answer` and `f1` (by rule, NaN without a reference), `answer_words`,
+    `audio_coverage`.
 
     >>> item = {"answer": "Three.", "scores": [4.0, 5.0, None], "texts": ["", "", ""], "coverage": 1.0}
     >>> row = score({"answer": "3", "judging": {"scale": [0, 5]}}, [item])
@@ -178,6 +179,7 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
     return {
         **score_judgment(doc, item),
         "exact_match": exact_match(answer, reference, accepted),
+        "contains_answer": contains_answer(answer, reference, accepted),
         "f1": f1(answer, reference, accepted),
         "answer_words": float(len(normalize(answer).split())),
         "audio_coverage": float(item["coverage"]),

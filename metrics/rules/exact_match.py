@@ -1,4 +1,4 @@
-"""Match free answers with accepted answers by rule, without a model: exact words, numbers, and word overlap.
+"""Match free answers with accepted answers by rule, without a model: exact words, words within the answer, overlap.
 
 Both texts are brought into one form: Whisper's English rules (`words/normalizer.py`) write numbers in digits and drop
 case and punctuation; then articles and a lead such as "the answer is" are dropped. An answer matches if it then equals
@@ -20,6 +20,20 @@ VERSION = 2
 #: Between two forms of one keyword.
 OR = "|"
 _PATTERNS = read_patterns(Path(__file__).with_name("exact_match.yaml"))
+#: Endings of nouns and the endings that replace them, from singular to plural and back.
+_ENDINGS = [
+    (re.compile(pattern), ending)
+    for pattern, ending in (
+        ("$", "s"),
+        ("(?:(?<=[sxzo])|(?<=[cs]h))$", "es"),
+        ("(?<=[^aeiou])y$", "ies"),
+        ("(?<=[^s])s$", ""),
+        ("(?:(?<=[sxzo])|(?<=[cs]h))es$", ""),
+        ("ies$", "y"),
+    )
+]
+#: Shorter words have no other number, as "gas" or "he".
+_SHORTEST_NOUN = 3
 _UNIT = r"[$£€¢]?\s*%s\s*(?:%%|percent|[$£€¢]|[a-z]+s?)?"
 
 
@@ -36,6 +50,46 @@ def exact_match(answer: str, reference: str, accepted: Sequence[str] = ()) -> fl
         return math.nan
     given = simplify(answer)
     return float(any(given == simplify(target) or _same_number(answer, target) for target in targets))
+
+
+def contains_answer(answer: str, reference: str, accepted: Sequence[str] = ()) -> float:
+    """Return 1 if the answer contains the reference or an accepted answer, or matches it exactly, else 0.
+
+    Whole words are compared, each in the singular or the plural, without articles and signs of currencies. An accepted
+    answer that is denied ("not Lima") counts too. NaN as for `exact_match`.
+
+    >>> contains_answer("It lives in the big caves of Peru.", "a cave"), contains_answer("It is Limassol.", "Lima")
+    (1.0, 0.0)
+    """
+    matched = exact_match(answer, reference, accepted)
+    if matched != 0:
+        return matched
+    # Text in brackets is a remark in an accepted answer, but a part of an answer.
+    given = f" {_list_words(_PATTERNS['bracket'].sub(', ', answer))} "
+    targets = filter(None, map(_list_words, (reference, *accepted)))
+    return float(any(re.search(_describe_phrase(target), given) for target in targets))
+
+
+def _list_words(text: str) -> str:
+    return _PATTERNS["sign"].sub("", simplify(text))
+
+
+def _describe_phrase(phrase: str) -> str:
+    """Return a pattern of the words of a phrase, each in the singular or the plural."""
+    words = ["|".join(map(re.escape, _list_numbers(word))) for word in phrase.split()]
+    return " " + " ".join(f"(?:{forms})" for forms in words) + " "
+
+
+def _list_numbers(word: str) -> list[str]:
+    """Return a word as it is, and as its singular or plural if it were a noun.
+
+    >>> _list_numbers("city"), _list_numbers("boxes"), _list_numbers("gas")
+    (['city', 'citys', 'cities'], ['boxes', 'boxess', 'boxeses', 'boxe', 'box'], ['gas', 'gass', 'gases'])
+    """
+    if not word.isalpha() or len(word) < _SHORTEST_NOUN:
+        return [word]
+    others = [pattern.sub(ending, word, count=1) for pattern, ending in _ENDINGS]
+    return list(dict.fromkeys([word, *(other for other in others if len(other) >= _SHORTEST_NOUN)]))
 
 
 def f1(answer: str, reference: str, accepted: Sequence[str] = ()) -> float:

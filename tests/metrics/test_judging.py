@@ -287,7 +287,7 @@ def test_the_filter_of_lm_eval_and_the_columns_of_its_items(store):
         row = score(docs[0], [judged])
         assert row.keys() == {
             *("judge", "judge_points", "judge_agreement", "unjudged", "refusal", "empty_answer"),
-            *("exact_match", "f1", "answer_words", "audio_coverage"),
+            *("exact_match", "contains_answer", "f1", "answer_words", "audio_coverage"),
         }
         assert (row["judge"], row["judge_points"], row["judge_agreement"], row["unjudged"]) == (0.6, 3.0, 0.0, 0.0)
         assert row["exact_match"] == 1.0 and row["answer_words"] == 3.0 and math.isnan(row["audio_coverage"])

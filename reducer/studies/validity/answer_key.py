@@ -9,7 +9,7 @@ import numpy as np
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.samples import SampleTable, join_columns
-from speechiq.reducer.studies.validity.units import RIGHT, Key, Tables, answers, clip_of
+from speechiq.reducer.studies.validity.units import RIGHT, Key, Tables, answers, clip_of, right_column
 
 BY = "answers"
 ERRORS = "wer"
@@ -39,11 +39,14 @@ def label_answers(tables: Tables) -> Success:
 
 
 def read_right(columns: Sequence[SampleTable]) -> dict[Key, float]:
-    """Return (system, item) -> how right the answer is, from 0 to 1, by the first column of `RIGHT` that a clip has."""
+    """Return (system, item) -> how right the answer is, from 0 to 1, by the `right_column` of its task.
+
+    If tasks about one clip have several, the first of `RIGHT` counts.
+    """
     right: dict[Key, float] = {}
     for name in RIGHT:
         covered = {clip_of(key) for key in right}
-        values = join_columns(columns, name)
+        values = join_columns([table for table in columns if right_column(table.task) == name], name)
         right |= {key: value for key, value in values.items() if clip_of(key) not in covered}
     if not right:
         raise SpeechIQError(

@@ -18,9 +18,8 @@ from speechiq.reducer.runs.tasks import categories_of, find_tasks, group, name_c
 from speechiq.reducer.scores.comparability import require_equal
 from speechiq.reducer.stats.bootstrap import NO_CLUSTERS
 
-#: Columns that say whether an answer is right; of a clip, the first that a task has counts. A task
-#: with one of them answers.
-RIGHT = ("acc", "contains_answer", "judge", "exact_match")
+#: Columns that say whether an answer is right. A task with one of them answers.
+RIGHT = ("acc", "judge", "contains_answer", "exact_match")
 #: Columns of transcripts that are not metrics of it: failures that are counted apart.
 NOT_METRICS = {*FLAGS, "corrector_trimmed", "corrector_refused"}
 
@@ -120,7 +119,12 @@ class Units(NamedTuple):
 
 def answers(task: TaskRun) -> bool:
     """Return whether a task scores answers, not transcripts."""
-    return any(column in task.signs for column in RIGHT)
+    return right_column(task) is not None
+
+
+def right_column(task: TaskRun) -> str | None:
+    """Return the column that says whether an answer is right: the measure of the task, or the first that it has."""
+    return next((column for column in (task.category.column, *RIGHT) if column in RIGHT and column in task.signs), None)
 
 
 def gather(
