@@ -1,9 +1,8 @@
-"""Read the verdict of a judge from its reply, by rule, from the last line only.
+"""Read the verdict of a judge from its reply, by rule.
 
-Reasoning up to `</think>`, markup, code fences and empty lines are dropped; the last line that is left must state the
-score: after a word such as "Score", alone, with the scale behind it ("4/5", "4 out of 5"), as the result of a sum, or
-in a JSON object. A reply from which a careful reader could not take exactly one score of the scale is unparsed, with
-the reason.
+A rubric asks for one form: a last line "Score: N" or "Better: first", or a JSON object. These are read, with markup,
+with the scale behind the number ("4/5", "4 out of 5"), or with a reason behind them. A reply from which a careful
+reader could not take exactly one score of the scale is unparsed, with the reason.
 """
 
 import json
@@ -11,6 +10,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,20 +20,17 @@ from speechiq.metrics.judge.rubric import Rubric
 from speechiq.metrics.patterns import read_patterns
 from speechiq.metrics.rules.refusal import is_refusal
 
-EMPTY, UNFINISHED, BLOCKED, REFUSED = "empty reply", "reasoning did not end", "content filter", "the judge refused"
-NOTHING, SEVERAL = "no score in the last line", "several scores in the last line"
+EMPTY, UNFINISHED, BLOCKED, REFUSED = "empty reply", "nothing but reasoning", "content filter", "the judge refused"
+NOTHING, SEVERAL = "no score in the last line", "several scores"
 OUTSIDE, BROKEN, OTHER = "score outside the scale", "not a whole number", "score on another scale"
 
 _PATTERNS = read_patterns(Path(__file__).with_name("verdict.yaml"))
 _WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
-_NUMBERS = {word: str(number) for number, word in enumerate(_WORDS)}
-_VERDICT = {
-    "first": "first", "1": "first", "1st": "first", "a": "first",
-    "second": "second", "2": "second", "2nd": "second", "b": "second",
-    "equal": "equal", "equally": "equal", "tie": "equal", "tied": "equal", "both": "equal", "neither": "equal",
-    "same": "equal", "draw": "equal",
-}  # fmt: skip
-_NEGATED = frozenset({"not", "no", "than", "nor"})
+_NUMBERS = {word: float(number) for number, word in enumerate(_WORDS)}
+_FIRST, _SECOND = ("first", "1st", "1", "a"), ("second", "2nd", "2", "b")
+_JSON = json.JSONDecoder()
+#: Characters of a line, from its end, in which a score is searched, and braces at which a JSON object may begin.
+_LINE, _BRACES = 1000, 50
 
 
 class Verdict(NamedTuple):
@@ -44,61 +41,50 @@ class Verdict(NamedTuple):
 
 
 def read_reply(reply: str, rubric: Rubric) -> Verdict:
-    r"""Return the score that a judge's reply states in its last line.
+    r"""Return the score that a judge's reply states.
 
     >>> from speechiq.metrics.judge.rubric import read_rubric
     >>> rubric = read_rubric("grade_0_5")
     >>> read_reply("Right in substance.\n**Score: 4/5**", rubric)
     Verdict(score=4.0, reason='')
-    >>> read_reply("Score: 4\nThe date is wrong.", rubric)
+    >>> read_reply("It names 4 of the 5 cities.", rubric)
     Verdict(score=nan, reason='no score in the last line')
-    >>> read_reply("Both are right.\nBetter: equal", read_rubric("pairwise")).score
-    0.0
+    >>> read_reply('{"better": "second", "reason": "The first is wrong."}', read_rubric("pairwise")).score
+    -1.0
     """
     if reply.strip() == FILTERED:
         return Verdict(math.nan, BLOCKED)
     text = drop_reasoning(reply)
-    line = _read_json(text) or _last_line(text)
-    scores = {found[1] for found in map(_PATTERNS["score_line"].fullmatch, text.splitlines()) if found}
-    if not line:
-        return Verdict(math.nan, UNFINISHED if reply.strip() and not text and "</think" not in reply else EMPTY)
-    if _PATTERNS["score_line"].fullmatch(line) and len(scores) > 1:
-        return Verdict(math.nan, SEVERAL)
-    verdict = _read_verdict(line, rubric) if rubric.kind == "pairwise" else _read_score(line, rubric)
+    before, fields, behind = _split_json(text)
+    lines = [*_clean(before), *_name_fields(fields, rubric), *_clean(behind)] or [""]
+    if not re.search(r"\w", text):
+        return Verdict(math.nan, UNFINISHED if re.search(r"\w", reply) and not text.strip() else EMPTY)
+    verdict = _read_pair(lines, rubric) if rubric.kind == "pairwise" else _read_lines(lines, rubric)
     if verdict.reason == NOTHING and is_refusal(text):
         return Verdict(math.nan, REFUSED)
     return verdict
 
 
-def _last_line(text: str) -> str:
-    """Return the last line that has words and does not only open or close a block of code."""
-    plain = unicodedata.normalize("NFKC", _PATTERNS["tag"].sub(" ", text)).replace("’", "'")
-    lines = [line for line in plain.splitlines() if re.search(r"\w", line) and not _PATTERNS["fence"].fullmatch(line)]
-    return lines[-1].strip() if lines else ""
+def _clean(text: str) -> list[str]:
+    """Return the lines that have words and do not only open or close a block of code, without markup."""
+    plain = _PATTERNS["result"].sub("\nResult: ", _PATTERNS["tag"].sub(" ", text))
+    plain = unicodedata.normalize("NFKC", plain).replace("’", "'")
+    lines = [line for line in plain.splitlines() if not _PATTERNS["fence"].fullmatch(line)]
+    lines = [" ".join(_PATTERNS["markup"].sub(" ", line).split()) for line in lines]
+    return [line[-_LINE:] for line in lines if re.search(r"\w", line)]
 
 
-def _read_json(text: str) -> str:
-    r"""Return the score of a JSON object that ends the reply, as a line; empty without one.
-
-    >>> _read_json('Fine.\n{"score": 4, "max_score": 5}')
-    'Score: 4/5'
-    """
-    start, end = text.find("{"), text.rfind("}")
-    if start < 0 or re.search(r"\w", _PATTERNS["fence"].sub("", text[end + 1 :])):
-        return ""
-    try:
-        fields = dict(_flatten(json.loads(text[start : end + 1])))
-    except (ValueError, RecursionError):
-        return ""
-    limits = [value for name, value in fields.items() if _PATTERNS["limit"].search(name)]
-    scores = {
-        name: value
-        for name, value in fields.items()
-        if _PATTERNS["key"].search(name) and not _PATTERNS["limit"].search(name)
-    }
-    scores = {name: value for name, value in scores.items() if _PATTERNS["whole"].search(name)} or scores
-    behind = f"/{limits[0]}" if len(set(limits)) == 1 else ""
-    return ", ".join(f"Score: {value}{behind}" for value in scores.values())
+def _split_json(text: str) -> tuple[str, dict[str, str], str]:
+    """Return the fields of the last JSON object of a text, with the text before and behind it."""
+    found, end = (text, dict[str, str](), ""), 0
+    for brace in islice(_PATTERNS["brace"].finditer(text), _BRACES):
+        if brace.start() >= end:
+            try:
+                value, end = _JSON.raw_decode(text, brace.start())
+                found = text[: brace.start()], dict(_flatten(value)), text[end:]
+            except (ValueError, RecursionError):
+                continue
+    return found
 
 
 def _flatten(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
@@ -110,76 +96,87 @@ def _flatten(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
         yield name, str(value)
 
 
-def _read_score(line: str, rubric: Rubric) -> Verdict:
-    line = _PATTERNS["json_key"].sub(r" \1: ", _PATTERNS["struck"].sub(" ", line))
-    line = " ".join(
-        _PATTERNS["markup"].sub(" ", _PATTERNS["cells"].sub(" : ", _PATTERNS["tex"].sub(" ", line))).split()
-    )
-    line = _PATTERNS["sum"].sub("", _drop_own_scale(_PATTERNS["counted"].sub(r"\1 points ", line), rubric))
-    line = re.sub(rf"\b({'|'.join(_NUMBERS)})\b", lambda word: _NUMBERS[word[1].lower()], line, flags=re.IGNORECASE)
-    found: list[tuple[str, str]] = []
-    rest = line
-    while labeled := _PATTERNS["after_label"].search(rest):
-        found.append((labeled[1], labeled[2]))
-        rest = labeled[2]
-    if not found and (
-        single := _PATTERNS["alone"].match(line)
-        or _PATTERNS["weak"].search(line)
-        or _PATTERNS["given"].search(line)
-        or _PATTERNS["rated"].search(line)
-    ):
-        found.append((single[1], single[2]))
-    if found and _names_other_scale(line.removesuffix(found[0][1]), rubric):
-        return Verdict(math.nan, OTHER)
-    verdicts = [_as_grade(number, behind, rubric) for number, behind in found]
-    if not verdicts:
-        return Verdict(math.nan, NOTHING)
-    return verdicts[0] if len({str(verdict) for verdict in verdicts}) == 1 else Verdict(math.nan, SEVERAL)
+def _name_fields(fields: dict[str, str], rubric: Rubric) -> list[str]:
+    """Return the verdict of a JSON object as a line; none without one.
+
+    >>> from speechiq.metrics.judge.rubric import read_rubric
+    >>> _name_fields({" score": "4", " max score": "5"}, read_rubric("grade_0_5"))
+    ['Score: 4/5']
+    """
+
+    def named(pattern: str) -> dict[str, str]:
+        return {name: value for name, value in fields.items() if _PATTERNS[pattern].search(name)}
+
+    if rubric.kind == "pairwise":
+        return [f"Better: {value}" for value in named("json_better").values()]
+    limits = named("json_limit")
+    scores = {name: value for name, value in named("json_score").items() if name not in limits}
+    whole = {name: value for name, value in scores.items() if _PATTERNS["json_whole"].search(name)}
+    if not scores and rubric.scale == (0, 1):
+        return [
+            f"Score: {int(value == 'True')}" for value in named("json_right").values() if value in ("True", "False")
+        ]
+    highest = {re.split(r"\D+", value)[-1] for value in limits.values()}
+    behind = f"/{highest.pop()}" if len(highest) == 1 else ""
+    line = ", ".join(f"Score: {value}{behind}" for value in (whole or scores).values())
+    return [line] if line else []
 
 
-def _drop_own_scale(line: str, rubric: Rubric) -> str:
-    """Return the line without a statement of the rubric's own scale, such as `(0-5)` or `on a scale from 0 to 5`."""
-    lowest, highest = rubric.scale
-    limits = rf"{lowest}\s*(?:-|–|—|to|and|\.\.+)\s*{highest}"
-    return re.sub(
-        rf"\(?\b(?:on (?:a|the) scale )?(?:of |from |between )?(?<!\d){limits}(?!\d)(?:\s+scale)?\)?|"
-        rf"\(?\b(?:out of|max(?:imum)?|/)\s*{highest}(?!\d)\)?(?=\s*[:=])",
-        " ", line, flags=re.IGNORECASE,
-    )  # fmt: skip
-
-
-def _as_grade(number: str, behind: str, rubric: Rubric) -> Verdict:
-    """Return the verdict of a number, by the text behind it."""
-    lowest, highest = rubric.scale
-    if _PATTERNS["percent"].match(behind):
-        return Verdict(math.nan, OTHER)
-    if scale := _PATTERNS["scale_behind"].match(behind):
-        if float(scale[1]) != highest:
-            return Verdict(math.nan, OTHER)
-        behind = scale[2]
-    if (bracket := _PATTERNS["in_brackets"].match(behind)) and _names_other_scale(bracket[1], rubric):
-        return Verdict(math.nan, OTHER)
-    if _PATTERNS["alternative"].match(behind) or _PATTERNS["corrected"].search(behind):
+def _read_lines(lines: list[str], rubric: Rubric) -> Verdict:
+    """Return the score of the last line; without one, the only score that has a line of its own before it."""
+    verdict = _read_score(lines[-1], rubric)
+    stated = [_read_score(line, rubric) for line in lines if _PATTERNS["score_line"].match(line)]
+    scores = {found.score for found in stated if not found.reason}
+    if verdict.reason == NOTHING and len(scores) == 1 and not _PATTERNS["hedge"].search(lines[-1]):
+        return Verdict(scores.pop())
+    if len(scores) > 1 and _PATTERNS["score_line"].match(lines[-1]) and not _PATTERNS["last_word"].match(lines[-1]):
         return Verdict(math.nan, SEVERAL)
-    score = float(number.replace("−", "-").replace(",", "."))
+    return verdict
+
+
+def _read_score(line: str, rubric: Rubric) -> Verdict:
+    """Return the score that a line states."""
+    found: set[str] = set()
+    verdict, start = Verdict(math.nan, NOTHING), 0
+    while score := _PATTERNS["score"].search(line, start):
+        start = score.end("number")
+        if not score["scale"] and (score["scaled"] or (score["alone"] is not None and score["behind"].strip(" .!"))):
+            continue
+        verdict = _as_grade(score, line, rubric)
+        found.add(str(verdict))
+    return verdict if len(found) < 2 else Verdict(math.nan, SEVERAL)
+
+
+def _as_grade(found: re.Match[str], line: str, rubric: Rubric) -> Verdict:
+    """Return the verdict of a number, by the text before and behind it."""
+    lowest, highest = rubric.scale
+    behind = found["behind"]
+    remark = behind.partition(")")[0] if behind.startswith(("(", "on ")) else ""
+    stated = _PATTERNS["scale"].findall(f"{line[: found.start('number')]} {remark}")
+    tops = [next(filter(None, groups)) for groups in stated]
+    if any(_number(top) != highest for top in (*tops, *filter(None, [found["top"]]))):
+        return Verdict(math.nan, OTHER)
+    if not _PATTERNS["end"].match(behind):
+        if not _PATTERNS["reason"].match(behind):
+            return Verdict(math.nan, NOTHING)
+        if _PATTERNS["hedge"].search(behind):
+            return Verdict(math.nan, SEVERAL)
+    score = _number(found["number"])
     if not lowest <= score <= highest:
         return Verdict(math.nan, OUTSIDE)
     return Verdict(score) if score.is_integer() else Verdict(math.nan, BROKEN)
 
 
-def _names_other_scale(text: str, rubric: Rubric) -> bool:
-    """Return whether a text states a scale that does not end as the rubric's does."""
-    stated = [int(next(filter(None, scale))) for scale in _PATTERNS["scale_stated"].findall(text)]
-    return any(highest != rubric.scale[1] for highest in stated)
+def _number(text: str) -> float:
+    word = text.lower()
+    return _NUMBERS[word] if word in _NUMBERS else float(word.replace("−", "-").replace(",", "."))
 
 
-def _read_verdict(line: str, rubric: Rubric) -> Verdict:
-    line = " ".join(_PATTERNS["markup"].sub(" ", _PATTERNS["tex"].sub(" ", line)).split())
-    labeled = _PATTERNS["verdict_label"].search(line)
-    words = re.findall(r"\w+", (labeled[1] if labeled else line).lower())
-    if _NEGATED.intersection(words) or (not labeled and len(words) > 2):
+def _read_pair(lines: list[str], rubric: Rubric) -> Verdict:
+    """Return which of two answers the last line calls better."""
+    found = _PATTERNS["better"].fullmatch(lines[-1])
+    if not found:
         return Verdict(math.nan, NOTHING)
-    stated = {_VERDICT[word] for word in words if word in _VERDICT and (word not in "ab" or len(words) <= 2)}
-    if len(stated) > 1:
-        return Verdict(math.nan, SEVERAL)
-    return Verdict(float(rubric.labels[stated.pop()])) if stated else Verdict(math.nan, NOTHING)
+    place = found[1].lower()
+    label = "first" if place in _FIRST else "second" if place in _SECOND else "equal"
+    return Verdict(float(rubric.labels[label]))
