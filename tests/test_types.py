@@ -25,7 +25,7 @@ ranking = speechiq.rank(runs.systems)
 version: str = speechiq.__version__
 better: str | None = speechiq.compare("base", "tiny", runs).better
 grid: Grid = as_grid(ranking)
-best: str = ranking.pool.systems[int(ranking.places.argmin())]
+best: str = ranking.pool.systems[ranking.order[0]]
 rate: float = wer("so it goes on", "so it goes")
 
 

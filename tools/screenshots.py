@@ -18,8 +18,8 @@ from urllib.parse import quote
 from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 from speechiq.core.errors import SpeechIQError, print_in_one_line
-from speechiq.reducer import report
-from speechiq.reducer.report import Study
+from speechiq.reducer.report import build as report
+from speechiq.reducer.report.study import Study, gather
 
 SIZES = {"": {"width": 1440, "height": 900}, "-phone": {"width": 360, "height": 740}}
 CHART_SIZE = {"width": 900, "height": 700}
@@ -107,7 +107,7 @@ def main() -> None:
         with chromium() as browser:
             return take_chart(browser, options.source, options.output)
     options.output.mkdir(parents=True, exist_ok=True)
-    study = report.gather([options.source])
+    study = gather([options.source])
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         page = Path(folder, "report.html")
         report.write(report.render(study, "siq score runs -o report.html"), page)

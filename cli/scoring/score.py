@@ -100,7 +100,7 @@ def score(
     warnings = [*found.warnings, *chain.from_iterable(each.warnings for each in scored.values())]
     page = Page("")
     if any(file.format == "page" for file in outputs):
-        from speechiq.reducer.report import compose
+        from speechiq.reducer.report.build import compose
 
         page, more = compose(found, scored, options, command_line())
         warnings += more

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from speechiq.reducer.report import figures
-from speechiq.reducer.report.items import shares
 from speechiq.reducer.report.leaderboard import Row
 from speechiq.reducer.report.study import Study
 from speechiq.reducer.scores.draws import POINTS
@@ -111,7 +110,7 @@ def _weights(study: Study) -> Mapping[str, float]:
     scale = study.scale
     total: dict[str, float] = {}
     for level, of_level in scale.levels.items():
-        for clip, share in zip(study.scoreboard.pool.clips[level], shares(scale, level).tolist(), strict=True):
+        for clip, share in zip(study.scoreboard.pool.clips[level], scale.levels[level].shares.tolist(), strict=True):
             total[clip] = total.get(clip, 0.0) + 100 * of_level.weight * share
     return total
 

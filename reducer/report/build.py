@@ -14,7 +14,6 @@ from speechiq.core.files.page import Page, write_page
 from speechiq.core.files.plain import refuse_to_overwrite
 from speechiq.reducer.report import browser, figures, items, leaderboard, page, systems, texts
 from speechiq.reducer.report.clips import find_sounds
-from speechiq.reducer.report.controls import list_rows
 from speechiq.reducer.report.leaderboard import scores_by_set
 from speechiq.reducer.report.review import review_questions
 from speechiq.reducer.report.studies import HEIGHT, Section, list_languages, list_latencies, list_listening
@@ -27,6 +26,7 @@ from speechiq.reducer.scores.remarks import MEANINGS
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.studies import unanswerable
+from speechiq.reducer.tables.scoreboard_records import rows_of
 from speechiq.reducer.tables.scoreboard_table import TITLE, TITLE_WITHOUT
 from speechiq.reducer.tables.suite_scores import SuiteScores
 
@@ -154,7 +154,7 @@ def _render(
 def content(study: Study) -> dict[str, Any]:
     """Return the values of the template's variables; `data`, `clips` and `pairs` are for the scripts."""
     scoreboard = study.scoreboard
-    rows, scores = list_rows(scoreboard), scores_by_set(study)
+    rows, scores = rows_of(scoreboard), scores_by_set(study)
     encoders = {
         name: identity.encoder or name
         for name, identity in zip(study.names, study.identities, strict=True)
@@ -196,6 +196,7 @@ def content(study: Study) -> dict[str, Any]:
         "deciding": items.deciding(scoreboard.pool, study.scale if study.has_z else None, study.listening),
         "rank_gaps": items.rank_gaps(scoreboard.pool, study.listening, study.labels),
         "disagreements": items.disagreements(study.clips, encoders),
+        "more_errors": items.more_errors_than_words(scoreboard.pool, study.listening, study.labels),
         "failed": items.failed_with_reference(study.answers, [study.names[row] for row in study.listening]),
         "has_gold": any(identity.control == "gold" for identity in study.identities),
         "has_questions": bool(study.answers.questions),

@@ -14,6 +14,8 @@ from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.grid import Cell, Column, Grid
 
 SHOWN = 8
+#: Most transcripts that are shown with more errors than the reference has words, which is above 100 %.
+MOST_WRONG, FULL = 40, 100.0
 TOP = 0.1
 NEARLY_ALL = 0.8
 CONTEXT = 4
@@ -28,7 +30,7 @@ def deciding(pool: ScoreMatrix, scale: Scale | None, listening: Sequence[int]) -
     tables: dict[str, list[Grid]] = {}
     for level, raw in pool.raw.items():
         clips, mean = pool.clips[level], raw[listening].mean(axis=0)
-        heaviest = [_heaviest(clips, shares(scale, level))] if scale else []
+        heaviest = [_heaviest(clips, scale.levels[level].shares)] if scale else []
         column = Column("mean", pool.levels[level].unit, ".1f")
         hardest = _list_first(clips, mean, Column("hardest", "Hardest"), column, pool.levels[level].show(mean))
         tables[level] = [*heaviest, hardest]
@@ -50,12 +52,6 @@ def _list_first(clips: Sequence[str], order: np.ndarray, first: Column, column: 
         {first.name: link("clip", clips[place]), column.name: float(values[place])} for place in places
     ]
     return Grid("", [first, column], rows)
-
-
-def shares(scale: Scale, level: str) -> np.ndarray:
-    """Return V_i / sum V: each clip's share of a level's weight, shape (clips,)."""
-    weights = scale.levels[level].discrimination
-    return np.asarray(weights / weights.sum())
 
 
 def rank_gaps(pool: ScoreMatrix, listening: Sequence[int], labels: Sequence[str]) -> list[Grid]:
@@ -116,6 +112,22 @@ def disagreements(clips: Iterable[ClipView], encoders: Mapping[str, str]) -> Gri
         Column("agree", "Agree\nencoders", kind="number"),
     ]
     return Grid("Words that systems agree on against the reference", columns, rows)
+
+
+def more_errors_than_words(pool: ScoreMatrix, listening: Sequence[int], labels: Sequence[str]) -> Grid | None:
+    """Return transcripts with an error rate above 100 %, the highest first; None if no level has an error rate."""
+    category = pool.levels.get("remember")
+    if category is None or category.measure.direction == "higher" or not category.measure.in_per_cent:
+        return None
+    rates, clips = category.show(pool.raw["remember"][list(listening)]), pool.clips["remember"]
+    rows: list[dict[str, Cell]] = []
+    for place in np.argsort(-rates, axis=None, kind="stable")[:MOST_WRONG]:
+        row, clip = np.unravel_index(place, rates.shape)
+        if rates[row, clip] > FULL:
+            system = labels[listening[row]]
+            rows.append({"clip": link("clip", clips[clip]), "system": system, "rate": float(rates[row, clip])})
+    columns = [Column("clip", "Clip"), Column("system", "System"), Column("rate", category.unit, ".1f")]
+    return Grid("More errors than words", columns, rows)
 
 
 def _mark(clip: ClipView, edit: Edit) -> Markup:

@@ -8,10 +8,9 @@ import numpy as np
 from markupsafe import Markup
 
 from speechiq.core.console import count_of
-from speechiq.reducer.report.controls import RANK_AMONG, mark_control, order_apart, set_apart
+from speechiq.reducer.report.controls import mark_control, set_apart
 from speechiq.reducer.report.page import link
 from speechiq.reducer.report.study import Study, ranks_by_rule, weights_by_rule
-from speechiq.reducer.scores.bootstrap import rank_probabilities
 from speechiq.reducer.scores.ranking import macro_average
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
@@ -32,23 +31,16 @@ def leaderboard(study: Study, rows: Sequence[Row]) -> Grid:
     """Return the table of all systems, best first: that of the terminal, with what the systems are."""
     grid = set_apart(as_grid(study.scoreboard), study.scoreboard)
     numbers = ("siq", *study.levels)
-    order = ["rank", RANK_AMONG, "system", *numbers, "kind", "encoder"]
+    order = ["rank", "system", *numbers, "kind", "encoder"]
     columns = [
         *(column._replace(form=".1f") if column.name in numbers else column for column in grid.columns),
         Column("kind", "Model type", kind="type"),
         Column("encoder", "Audio encoder", kind="encoder"),
         Column("ranks", "", below="rank"),
-        Column("ranks_among", "", below=RANK_AMONG),
     ]
     columns.sort(key=lambda column: order.index(column.name) if column.name in order else len(order))
-    likely = {study.names[row]: _likely(shares) for row, shares in likely_ranks(study).items()}
     cells = [
-        {
-            **shown,
-            **_describe(study, row),
-            "ranks": likely.get(row["system"], ""),
-            "ranks_among": _likely(row["rank_probabilities"]),
-        }
+        {**shown, **_describe(study, row), "ranks": _likely(row["rank_probabilities"])}
         for shown, row in zip(grid.rows, rows, strict=True)
     ]
     notes = [note for note in grid.notes if note != study.scoreboard.remarks.no_siq]
@@ -62,15 +54,7 @@ def _describe(study: Study, row: Row) -> dict[str, Cell]:
     return {"system": name, "kind": identity.kind or None, "encoder": identity.encoder or None}
 
 
-def likely_ranks(study: Study) -> dict[int, np.ndarray]:
-    """Return the row of each system that processes audio -> the probability of each rank among them, from 1."""
-    bars = study.scoreboard.bars
-    if not bars or not study.has_siq:
-        return {}
-    return dict(zip(study.listening, rank_probabilities(bars.siq_draws[:, study.listening]), strict=True))
-
-
-def _likely(probabilities: Sequence[float] | np.ndarray | None) -> str:
+def _likely(probabilities: Sequence[float] | None) -> str:
     """Return the ranks of the middle 95 % of the bootstrap samples; empty if it is one."""
     if probabilities is None:
         return ""
@@ -127,7 +111,7 @@ def score_names(study: Study) -> dict[str, str]:
 
 def set_tables(study: Study, scores: Scores) -> dict[str, Grid]:
     """Return score -> its table, a column per data set; none with one data set."""
-    order = order_apart(study.scoreboard)
+    order = study.scoreboard.order
     systems = [study.names[row] for row in order]
     first = Column("name", SYSTEM)
     tables = {
@@ -187,8 +171,8 @@ def stability(study: Study) -> Grid:
     if shifts is not None:
         columns += [Column("shift", "Largest shift\nSIQ, without …", "+.2f"), Column("without", "", below="shift")]
     rows: list[dict[str, Cell]] = []
-    likely = likely_ranks(study)
-    for row in order_apart(study.scoreboard) if ranks else ():
+    likely = study.scoreboard.rank_probabilities
+    for row in study.scoreboard.order if ranks else ():
         rows.append({"system": label(study, study.names[row]), **mark_control(study.scoreboard, row)})
         if row in study.listening:
             place = study.listening.index(row)

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.report import figures
-from speechiq.reducer.report.controls import list_rows, order_apart, set_apart
+from speechiq.reducer.report.controls import set_apart
 from speechiq.reducer.report.identity import short_names
 from speechiq.reducer.report.responses import MARKS, Responses, show_response
 from speechiq.reducer.runs.measure import Category
@@ -24,6 +24,7 @@ from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.reducer.studies.groups import GroupScores, score_groups
 from speechiq.reducer.studies.judges.reliability import part_most
 from speechiq.reducer.tables import reliability_table
+from speechiq.reducer.tables.scoreboard_records import rows_of
 from speechiq.reducer.tables.scoreboard_table import as_grid, group_grid
 from speechiq.reducer.tables.suite_scores import SuiteScores
 
@@ -77,7 +78,7 @@ class SuitePage:
     def items(self, category: str) -> Grid:
         """Return the items of a category, hardest first, with the responses of each system."""
         responses, labels = self.responses[category], short_names(self.scoreboard.pool.systems)
-        order = order_apart(self.scoreboard)
+        order = self.scoreboard.order
         systems = [self.scoreboard.systems[row] for row in order]
         scores = [system.scores[category] for system in systems]
         columns = [Column("item", "Item"), Column("asked", "Asked and expected")]
@@ -117,7 +118,7 @@ class SuitePage:
         return {self.chart_id(category): figures.as_json(self._chart(category)) for category in self.categories}
 
     def _chart(self, category: str) -> go.Figure:
-        rows = [row for row in list_rows(self.scoreboard)[::-1] if row["categories"][category]["score"] is not None]
+        rows = [row for row in rows_of(self.scoreboard)[::-1] if row["categories"][category]["score"] is not None]
         cells = [row["categories"][category] for row in rows]
         show = self.categories[category].measure.show_score
         values = [show(cell["score"]) for cell in cells]

@@ -17,7 +17,6 @@ from speechiq.reducer.runs.conditions import read_conditions
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.run_record import RunRecord, read_record
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.scores.ranking import places_apart
 from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.reducer.tables.scoreboard_table import FLAGS
 
@@ -48,12 +47,12 @@ class SystemPage(NamedTuple):
 def pages(study: Study, rows: Sequence[Row], scores: Scores) -> list[SystemPage]:
     """Return a page per system, in the order of the leaderboard."""
     found = []
-    places = places_apart(study.scoreboard)
+    ranked = sum(not identity.control for identity in study.identities)
     for row in rows:
         name = row["system"]
         place = study.names.index(name)
         system = study.scoreboard.systems[place]
-        rank = f"{places[place]:.0f} of {len(places)}" if study.has_siq and place in places else ""
+        rank = "" if row["rank"] is None else f"{row['rank']} of {ranked}"
         facts = _facts(row, study.identities[place], rank)
         worst = [_worst(study, level, place) for level in study.levels]
         settings = dict(flatten_settings(_newest(system.tasks)))

@@ -18,9 +18,10 @@ from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.remarks import NO_REMARKS, explain_few, explain_no_siq, has_scale, observe
-from speechiq.reducer.scores.scale import DEFAULT_RULE, NoSpread, calibrate, competition_ranks, flat, score
+from speechiq.reducer.scores.scale import DEFAULT_RULE, NoSpread, calibrate, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.scoreboard import Scoreboard
+from speechiq.reducer.scores.weighting import describe_weights, separates_by_z
 from speechiq.reducer.stats.estimate import Interval
 
 MACRO = "macro-average"
@@ -79,27 +80,11 @@ def rank_groups(scoreboard: Scoreboard, systems: Sequence[System]) -> Scoreboard
     return groups._replace(mismatches=scoreboard.mismatches, bars=bars)
 
 
-def rank_means(means: np.ndarray) -> np.ndarray:
-    """Return the ranks of mean raw scores, shape (systems,); NaN without a score."""
-    return np.where(np.isnan(means), np.nan, competition_ranks(np.nan_to_num(means, nan=-np.inf)))
-
-
-def places_apart(scoreboard: Scoreboard) -> dict[int, float]:
-    """Return the row of each system that processes audio -> its rank among them (`Scoreboard.places` has all)."""
-    rows = scoreboard.listening
-    if scoreboard.scale:
-        places = competition_ranks(scoreboard.siq[rows])
-    else:
-        places = np.mean([rank_means(scoreboard.means[category][rows]) for category in scoreboard.ranks], axis=0)
-    return dict(zip(rows, places.tolist(), strict=True))
-
-
 def _describe(suite: str, systems: Sequence[System]) -> Scoreboard:
     """Return the scoreboard of systems in the order of their names, without error bars and scale."""
     pool, further = align(systems), derive_columns(systems)
-    means = pool.means
-    ranks = {category: rank_means(scores) for category, scores in means.items()}
-    return Scoreboard(suite, pool, tuple(systems), further, means | further.pool.means, ranks, observe(pool, systems))
+    means = pool.means | further.pool.means
+    return Scoreboard(suite, pool, tuple(systems), further, means, observe(pool, systems))
 
 
 def _add_scale(scoreboard: Scoreboard, rule: str, norms: Norms | None, draws: int, seed: int) -> Scoreboard:
@@ -121,9 +106,15 @@ def _add_scale(scoreboard: Scoreboard, rule: str, norms: Norms | None, draws: in
     else:
         weights = {level: level_scale.weight for level, level_scale in scale.levels.items()}
         remarks = remarks._replace(weights=weights)
-    scored = scoreboard._replace(remarks=remarks, scale=scale, siq=siq, norms=norms)
+    scored = scoreboard._replace(scale=scale, siq=siq, norms=norms)
+    if scored.has_z:
+        remarks = remarks._replace(
+            separates_by_z=separates_by_z(pool, scale),
+            weighting=tuple(describe_weights(pool, scores, scored.ranked, own_scale=norms is None)),
+        )
     nothing = np.full(len(siq), np.nan)
     return scored._replace(
+        remarks=remarks,
         weighted={level: scores.weighted if scored.has_z else nothing for level, scores in levels.items()},
         z={level: scores.z if scored.has_z else nothing for level, scores in levels.items()},
         bars=resample(pool, scale=fixed, rule=rule, draws=draws, seed=seed) if draws else None,
@@ -171,7 +162,6 @@ def macro_average(scoreboard: Scoreboard, parts: Mapping[str, Scoreboard]) -> Sc
         systems=tuple(system._replace(flags=Flags()) for system in scoreboard.systems),
         further=further._replace(pool=further.pool.restrict(columns), left_out=()),
         means=means,
-        ranks={category: rank_means(means[category]) for category in pool.raw},
         remarks=NO_REMARKS,
         bars=None,
         reliability={},

@@ -81,12 +81,14 @@ class Remarks(NamedTuple):
         no_siq: Why SIQ is missing, and what to do; None if there is one.
         few: Why the scale is weak; None if it is not.
         counts: level -> its size.
-        separates: level -> whether some two systems differ on it beyond chance.
+        separates: level -> whether some two systems differ on it beyond chance by their means.
+        separates_by_z: The same by their weighted scores; empty without Z.
         weights: level -> its share of the SIQ.
         identical: Groups of systems that have the same scores everywhere.
         floors: Name of each `silence` control, which receives no audio -> level -> its mean raw score.
         ceilings: Lines on levels on which a control `gold`, which receives the references, is beaten.
         above_floor: Lines on levels with a high floor: the place of the best system between floor and ceiling.
+        weighting: Lines on what the weights of clips do to a level (`weighting.describe_weights`).
         predictive: Lines on levels that predict wrong answers better than the heaviest one (`level_weights`).
     """
 
@@ -95,12 +97,14 @@ class Remarks(NamedTuple):
     counts: Mapping[str, Count] = MappingProxyType({})
     same_clips: bool = True
     separates: Mapping[str, bool] = MappingProxyType({})
+    separates_by_z: Mapping[str, bool] = MappingProxyType({})
     weights: Mapping[str, float] = MappingProxyType({})
     pairs: int = 0
     identical: tuple[tuple[str, ...], ...] = ()
     floors: Mapping[str, Mapping[str, float]] = MappingProxyType({})
     ceilings: tuple[str, ...] = ()
     above_floor: tuple[str, ...] = ()
+    weighting: tuple[str, ...] = ()
     predictive: tuple[str, ...] = ()
 
     def readings(self) -> Iterator[str]:
@@ -111,12 +115,16 @@ class Remarks(NamedTuple):
         """Yield the other remarks in words, a line each; `warnings` are not among them."""
         yield from (Important(line) for line in (self.no_siq, self.few) if line)
         yield from self.counted()
+        yield from self.weighting
         for level, separated in self.separates.items():
-            if not separated:
+            by = [] if separated else ["mean"]
+            if not self.separates_by_z.get(level, True):
+                by.append("Z")
+            if by:
                 moves = f", but the level still moves SIQ with weight {self.weights[level]:.3f}" if self.weights else ""
                 yield Important(
-                    f"{title(level)}: no two systems differ beyond chance (paired 95 % intervals, widened for "
-                    f"{count_of(self.pairs, 'pair')}){moves}"
+                    f"{title(level)}: no two systems differ beyond chance by {' or by '.join(by)} (paired 95 % "
+                    f"intervals, widened for {count_of(self.pairs, 'pair')}){moves}"
                 )
         for name, floor in filter(itemgetter(1), self.floors.items()):
             shown = (_score(levels[level], raw) for level, raw in floor.items())

@@ -54,6 +54,11 @@ class LevelScale(NamedTuple):
     weight: float
     spread: float
 
+    @property
+    def shares(self) -> np.ndarray:
+        """Return V_i / sum V: each clip's share of the level's weight, shape (clips,)."""
+        return np.asarray(self.discrimination / self.discrimination.sum())
+
 
 class Scale(NamedTuple):
     """Hold the scale of a pool: the rule of its level weights (as for `share_out`), and level -> its scale."""
@@ -188,21 +193,23 @@ def calibrate(pool: ScoreMatrix, rule: str = DEFAULT_RULE) -> Scale:
             "give the runs of other systems as well, or norms: --norms demo, or --norms FILE",
         )
     weights = level_weights(pool.raw, rule)
-    return Scale(rule, {level: _level_scale(level, raw, weights[level]) for level, raw in pool.raw.items()})
+    return Scale(rule, {level: scale_level(level, raw, weights[level]) for level, raw in pool.raw.items()})
 
 
 def score(pool: ScoreMatrix, scale: Scale) -> Scores:
     """Score a pool's systems on a scale of the same clips."""
-    levels = {}
-    for level, level_scale in scale.levels.items():
-        raw = pool.raw[level]
-        weighted = weighted_score(raw, level_scale.discrimination)
-        levels[level] = LevelScores(raw.mean(axis=-1), weighted, (weighted - level_scale.mean) / level_scale.std)
+    levels = {level: score_level(pool.raw[level], level_scale) for level, level_scale in scale.levels.items()}
     siq = combine(
         {level: scores.z for level, scores in levels.items()},
         {level: level_scale.weight for level, level_scale in scale.levels.items()},
     )
     return Scores(pool.systems, scale, levels, siq, competition_ranks(siq))
+
+
+def score_level(raw: np.ndarray, level_scale: LevelScale) -> LevelScores:
+    """Score the systems of one level on its scale: X_raw, shape (systems, clips)."""
+    weighted = weighted_score(raw, level_scale.discrimination)
+    return LevelScores(raw.mean(axis=-1), weighted, (weighted - level_scale.mean) / level_scale.std)
 
 
 def flat(pool: ScoreMatrix) -> Scale:
@@ -212,7 +219,8 @@ def flat(pool: ScoreMatrix) -> Scale:
     return Scale(FLAT, levels)
 
 
-def _level_scale(level: str, raw: np.ndarray, weight: float) -> LevelScale:
+def scale_level(level: str, raw: np.ndarray, weight: float) -> LevelScale:
+    """Return the scale that the systems of one level set; raise `NoSpread` if all tie."""
     clip_weights = discrimination(raw)
     weighted = weighted_score(raw, clip_weights)
     if not np.ptp(weighted) > ROUNDING * np.abs(raw).max():

@@ -13,7 +13,7 @@ from speechiq.reducer.runs.conditions import Mismatch
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.samples import FLAGS, FLOOR
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.scores.bootstrap import NOTHING, Bars
+from speechiq.reducer.scores.bootstrap import NOTHING, Bars, rank_probabilities
 from speechiq.reducer.scores.derived import DerivedColumns
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.remarks import Remarks
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 class Scoreboard(NamedTuple):
     """Hold the scores of a suite; arrays of shape (systems,) are in the order of the pool. A notebook shows a table.
 
-    A column is a category, or one of `further`, which do not count for ranks.
+    A column is a category, or one of `further`, which do not count for ranks. Only systems that process audio have a
+    rank: `rank_in`, `places` and `order` decide it for every table, file and page.
 
     Attributes:
         pool: The systems, aligned.
         systems: The same systems, with the items that are scored.
         means: Column -> mean raw score, which grows with ability; NaN for a system without any score.
-        ranks: Category -> rank from 1; equal systems share the best rank of their group. NaN without a score.
         remarks: The size of the categories, and which numbers say little.
         mismatches: How systems differ from each other or from the norms, if that was allowed.
         bars: Error bars; None without draws.
@@ -56,7 +56,6 @@ class Scoreboard(NamedTuple):
     systems: tuple[System, ...]
     further: DerivedColumns
     means: dict[str, np.ndarray]
-    ranks: dict[str, np.ndarray]
     remarks: Remarks
     mismatches: tuple[Mismatch, ...] = ()
     bars: Bars | None = None
@@ -104,26 +103,54 @@ class Scoreboard(NamedTuple):
         """Return whether a scale gives the categories a Z."""
         return self.scale is not None and self.scale.rule != FLAT
 
+    def rank_in(self, category: str) -> np.ndarray:
+        """Return the rank of each system in a category, from 1; NaN for a control and without a score.
+
+        Equal systems share the best rank of their group.
+        """
+        return self._rank(self.means[category])
+
     @property
     def places(self) -> np.ndarray:
-        """Return the rank of each system from 1, shape (systems,).
+        """Return the rank of each system from 1, shape (systems,); NaN for a control.
 
-        It is that of SIQ if the suite has a scale (1 for all without SIQ), else the mean of the ranks over the
-        categories, NaN if one of them is NaN.
+        It is that of SIQ if the suite has a scale, NaN without SIQ, else the mean of the ranks over the categories, NaN
+        if one of them is NaN.
         """
         if self.scale:
-            return competition_ranks(self.siq)
-        return np.asarray(np.mean(list(self.ranks.values()), axis=0))
+            return self._rank(self.siq)
+        return np.asarray(np.mean([self.rank_in(category) for category in self.levels], axis=0))
+
+    @property
+    def rank_probabilities(self) -> dict[int, np.ndarray]:
+        """Return the row of each system with a rank -> the probability of each rank from 1; empty without SIQ."""
+        if not self.bars or not self.has_siq:
+            return {}
+        rows = self.ranked
+        return dict(zip(rows, rank_probabilities(self.bars.siq_draws[:, rows]), strict=True))
 
     @property
     def listening(self) -> list[int]:
         """Return the rows of the systems that process audio; all rows if there are only controls."""
-        return [row for row, system in enumerate(self.systems) if not system.control] or [*range(len(self.systems))]
+        return self.ranked or [*range(len(self.systems))]
 
     @property
     def order(self) -> list[int]:
-        """Return the rows of the systems by rank, then by name; those without a rank are last."""
-        return [int(row) for row in np.lexsort((np.array(self.pool.systems), self.places))]
+        """Return the rows of the systems by rank, then those of controls by SIQ; equal ones by name."""
+        names, is_control = np.array(self.pool.systems), [bool(system.control) for system in self.systems]
+        best_first = -self.siq if self.scale else np.zeros(len(names))
+        return [int(row) for row in np.lexsort((names, best_first, self.places, is_control))]
+
+    @property
+    def ranked(self) -> list[int]:
+        """Return the rows of the systems that process audio, which have ranks."""
+        return [row for row, system in enumerate(self.systems) if not system.control]
+
+    def _rank(self, scores: np.ndarray) -> np.ndarray:
+        """Return the ranks of the systems that process audio by scores of shape (systems,); NaN for the others."""
+        ranked, known = self.ranked, np.full(len(scores), np.nan)
+        known[ranked] = competition_ranks(np.nan_to_num(scores[ranked], nan=-np.inf))
+        return np.where(np.isnan(scores), np.nan, known)
 
     def list_mismatches(self, row: int) -> list[str]:
         """Return how the system of a row differs from the others or from norms, in words."""
@@ -161,7 +188,7 @@ class Scoreboard(NamedTuple):
             `remember_high`, `remember_z`, `remember_z_low`, `remember_z_high`); the flags, shares from 0 to 1
             (`unparsed`, `none_of_the_above`, `incomplete_audio`, `repetition`,
             `wrong_language`); `control`, which is empty for a system that listens. Unknown values are missing (NaN, or
-            NA for `rank`).
+            NA for `rank`); a control has no rank.
 
         Example:
             ```python
@@ -174,8 +201,7 @@ class Scoreboard(NamedTuple):
         bars = self.bars
         columns: dict[str, Any] = {"mean_rank": self.places}
         if self.scale:
-            places = self.places if self.has_siq else [None] * len(self.siq)
-            columns = {"rank": pd.array(places, dtype="Int64"), "siq": self.siq}
+            columns = {"rank": pd.array(self.places, dtype="Int64"), "siq": self.siq}
             columns |= _ends("siq", bars.siq if bars and self.has_siq else None, self.siq)
         for column, category in self.columns.items():
             show, mean = category.show, self.means[column]
@@ -235,6 +261,8 @@ class Scoreboard(NamedTuple):
         return pd.DataFrame(rows, columns=columns)
 
     def __repr__(self) -> str:
+        if self.remarks.no_siq:
+            return f"<Scoreboard of {', '.join(self.pool.systems)}: {self.remarks.no_siq}>"
         shown = self.places if self.scale is None else self.siq
         measure = "mean rank" if self.scale is None else "SIQ"
         systems = (f"{self.pool.systems[row]} {shown[row]:.1f}" for row in self.order)

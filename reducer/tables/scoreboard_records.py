@@ -9,6 +9,7 @@ from speechiq.core.files.checksummed import shorten
 from speechiq.reducer.runs.conditions import ASPECTS
 from speechiq.reducer.runs.judged import name_judges
 from speechiq.reducer.scores.scoreboard import Scoreboard
+from speechiq.reducer.scores.weighting import find_heaviest
 from speechiq.reducer.stats.estimate import CONFIDENCE, Interval, plain
 from speechiq.reducer.studies.groups import GroupScores
 from speechiq.reducer.studies.judges.reliability import POOLED
@@ -43,6 +44,7 @@ def as_json(scoreboard: Scoreboard) -> dict[str, Any]:
             category: {"asked": of.asked, "whole": of.whole} for category, of in remarks.counts.items() if of.limited
         },
         "separates": dict(remarks.separates),
+        "separates_by_z": dict(remarks.separates_by_z),
         "identical": [list(names) for names in remarks.identical],
         "mismatches": [of.text for of in scoreboard.mismatches],
         "bootstrap": bars
@@ -62,12 +64,13 @@ def as_json(scoreboard: Scoreboard) -> dict[str, Any]:
 
 def rows_of(scoreboard: Scoreboard) -> list[dict[str, Any]]:
     """Return one dict per system, best first; unknown values are None."""
-    return [plain(_row(scoreboard, row)) for row in scoreboard.order]
+    likely = scoreboard.rank_probabilities
+    return [plain(_row(scoreboard, row, likely.get(row))) for row in scoreboard.order]
 
 
 def csv_rows(scoreboard: Scoreboard, **part: str) -> list[dict[str, Any]]:
     """Return one row per system with a column per number, such as `<category>_score`, and the columns of `part`."""
-    about = {"interval_caution": scoreboard.caution or ""}
+    about = {"interval_caution": scoreboard.caution or "", "weighting": "; ".join(scoreboard.remarks.weighting)}
     if scoreboard.scale:
         about |= {
             "excluded_set": shorten(scoreboard.excluded_set or ""),
@@ -123,6 +126,7 @@ def _describe_scale(scoreboard: Scoreboard) -> dict[str, Any]:
     """Return the keys that the scale of SIQ adds."""
     norms, shifts, names = scoreboard.norms, scoreboard.shifts, scoreboard.pool.systems
     scale = scoreboard.scale if scoreboard.has_siq else None
+    heaviest = find_heaviest(scoreboard.pool, scoreboard.scale) if scoreboard.scale and scoreboard.has_z else None
     mismatched = {mismatch.aspect for mismatch in scoreboard.mismatches}
     return {
         "weights": scale and {level: of.weight for level, of in scale.levels.items()},
@@ -135,6 +139,7 @@ def _describe_scale(scoreboard: Scoreboard) -> dict[str, Any]:
             "systems": norms.systems,
             "match": {aspect: aspect not in mismatched for aspect in ASPECTS},
         },
+        "heaviest_clips": heaviest,
         "excluded": scoreboard.excluded,
         "excluded_set": scoreboard.excluded_set,
         "leave_one_out": None
@@ -144,10 +149,10 @@ def _describe_scale(scoreboard: Scoreboard) -> dict[str, Any]:
     }
 
 
-def _row(scoreboard: Scoreboard, row: int) -> dict[str, Any]:
+def _row(scoreboard: Scoreboard, row: int, likely: np.ndarray | None) -> dict[str, Any]:
     system = scoreboard.systems[row]
     cells: dict[str, Any] = {"system": system.name}
-    cells |= _place(scoreboard, row) if scoreboard.scale else {"mean_rank": scoreboard.places[row]}
+    cells |= _place(scoreboard, row, likely) if scoreboard.scale else {"mean_rank": scoreboard.places[row]}
     cells |= {
         "control": system.control or None,
         "flags": system.flags,
@@ -158,7 +163,7 @@ def _row(scoreboard: Scoreboard, row: int) -> dict[str, Any]:
     return cells | ({"reliability": scoreboard.reliability[POOLED][row]} if POOLED in scoreboard.reliability else {})
 
 
-def _place(scoreboard: Scoreboard, row: int) -> dict[str, Any]:
+def _place(scoreboard: Scoreboard, row: int, likely: np.ndarray | None) -> dict[str, Any]:
     """Return the SIQ of a system, its rank, and the error bars of both."""
     known = not np.isnan(scoreboard.siq[row])
     bars = scoreboard.bars if known else None
@@ -166,8 +171,8 @@ def _place(scoreboard: Scoreboard, row: int) -> dict[str, Any]:
         "siq": scoreboard.siq[row],
         "siq_interval": bars and _ends(bars.siq, row),
         "siq_std": bars and bars.siq_std[row],
-        "rank": scoreboard.places[row] if known else None,
-        "rank_probabilities": bars and bars.ranks[row],
+        "rank": _whole(scoreboard.places[row]),
+        "rank_probabilities": likely,
     }
 
 
@@ -184,9 +189,8 @@ def _cell(scoreboard: Scoreboard, column: str, row: int) -> Iterator[tuple[str, 
         yield "weighted", scoreboard.weighted[column][row]
         yield "z", z
         yield "z_interval", None if bars is None or np.isnan(z) else _ends(bars.z[column], row)
-    if column in scoreboard.ranks:
-        rank = scoreboard.ranks[column][row]
-        yield "rank", None if np.isnan(rank) else int(rank)
+    if column in scoreboard.levels:
+        yield "rank", _whole(scoreboard.rank_in(column)[row])
     if measure.may_be_undefined:
         yield "undefined", holder.count_undefined(column)
     judges = name_judges(task for task in holder.tasks if task.level == column) if category.judged else ""
@@ -194,6 +198,10 @@ def _cell(scoreboard: Scoreboard, column: str, row: int) -> Iterator[tuple[str, 
         yield "judge", judges
     if column in scoreboard.reliability:
         yield "reliability", scoreboard.reliability[column][row]
+
+
+def _whole(rank: float) -> int | None:
+    return None if np.isnan(rank) else int(rank)
 
 
 def _ends(interval: Interval, row: int, sign: float = 1.0) -> list[float] | None:

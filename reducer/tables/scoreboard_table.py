@@ -95,7 +95,7 @@ def _list_flags(scoreboard: Scoreboard) -> dict[str, set[float | None]]:
 
 def _list_columns(scoreboard: Scoreboard) -> Iterator[Column]:
     if scoreboard.scale is None:
-        yield Column("rank", "Mean rank" if len(scoreboard.ranks) > 1 else "Rank", ".3g", lower=True)
+        yield Column("rank", "Mean rank" if len(scoreboard.levels) > 1 else "Rank", ".3g", lower=True)
     elif scoreboard.has_siq:
         yield Column("rank", "Rank", ".0f", kind="rank", lower=True)
     yield Column("system", SYSTEM, kind="setup")
@@ -127,13 +127,14 @@ def _row(scoreboard: Scoreboard, row: int) -> dict[str, Cell]:
         holder = scoreboard.holder(column, row)
         if category.measure.may_be_undefined and (undefined := holder.count_undefined(column)):
             cells[f"{column}_undefined"] = f"{undefined} of {len(holder.scores[column])} {category.undefined_word}"
+    rank = "" if system.control else float(scoreboard.places[row])
     if scoreboard.scale is None:
-        return cells | {"rank": float(scoreboard.places[row])}
+        return cells | {"rank": rank}
     cells |= {f"{level}_z": float(z[row]) for level, z in scoreboard.z.items()}
     siq: Cell = float(scoreboard.siq[row])
     if bars and scoreboard.has_siq:
         siq = Estimate(float(scoreboard.siq[row]), float(bars.siq.low[row]), float(bars.siq.high[row]))
-    return cells | {"siq": siq, "rank": int(scoreboard.places[row])}
+    return cells | {"siq": siq, "rank": rank}
 
 
 def caption(scoreboard: Scoreboard) -> Iterator[str]:

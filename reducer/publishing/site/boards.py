@@ -14,7 +14,7 @@ from markupsafe import Markup
 from speechiq.core.console import count_of
 from speechiq.reducer.publishing.folder import name_system
 from speechiq.reducer.publishing.schema import CategoryRecord, Result, ScoreRecord, SuiteRecord
-from speechiq.reducer.report.controls import APART, RANK_AMONG
+from speechiq.reducer.report.controls import APART
 from speechiq.reducer.report.identity import Identity, identify
 from speechiq.reducer.report.leaderboard import estimate
 from speechiq.reducer.report.page import breakable
@@ -97,11 +97,17 @@ class Board(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def newest(self) -> list[Entry]:
         """Return the newest result of each system: best first, those without a rank and controls last."""
-        entries = [results[0] for results in self.results.values()]
-        ranks = dict(
-            zip((entry.name for entry in entries), np.nan_to_num(self._rank(entries), nan=np.inf), strict=True)
+        entries, places = [results[0] for results in self.results.values()], self.places
+        return sorted(
+            entries, key=lambda entry: (bool(entry.result.control), places.get(entry.name, np.inf), entry.name)
         )
-        return sorted(entries, key=lambda entry: (bool(entry.result.control), ranks[entry.name], entry.name))
+
+    @cached_property
+    def places(self) -> dict[str, float]:
+        """Return system -> its rank by its newest result; controls and systems without one of the scores have none."""
+        entries = [results[0] for results in self.results.values() if not results[0].result.control]
+        ranks = zip((entry.name for entry in entries), self._rank(entries).tolist(), strict=True)
+        return {name: rank for name, rank in ranks if not np.isnan(rank)}
 
     @cached_property
     def categories(self) -> dict[str, CategoryRecord]:
@@ -131,7 +137,6 @@ class Board(msgspec.Struct, frozen=True, dict=True):
         heading = "Rank" if self.norms or len(self.categories) == 1 else "Mean rank"
         columns = [
             Column("rank", heading, ".3g", kind="rank", lower=True),
-            Column(RANK_AMONG, f"{heading}\nwith controls", ".3g", kind="rank among", lower=True),
             Column("system", "System", kind="setup"),
             *(column._replace(name=f"score {column.name}") for column in self.list_columns()),
             Column("type", "Type", kind="fact type"),
@@ -139,11 +144,11 @@ class Board(msgspec.Struct, frozen=True, dict=True):
             Column("size", "Size\nbillion", ".3g", kind="fact size"),
             Column("date", "Date", kind="fact date"),
         ]
-        listening = [entry for entry in self.newest if not entry.result.control] or self.newest
-        places = dict(zip((entry.name for entry in listening), self._rank(listening).tolist(), strict=True))
+        has_systems = any(not entry.result.control for entry in self.newest)
         rows: list[dict[str, Cell]] = []
-        for entry, place in zip(self.newest, self._rank(self.newest).tolist(), strict=True):
-            rows.append({"rank": places.get(entry.name, ""), RANK_AMONG: place, "system": link(entry)})
+        for entry in self.newest:
+            no_rank = "" if entry.result.control else None
+            rows.append({"rank": self.places.get(entry.name, no_rank), "system": link(entry)})
             rows[-1] |= {
                 "type": entry.identity.kind or None,
                 "openness": entry.result.declaration.openness,
@@ -152,7 +157,8 @@ class Board(msgspec.Struct, frozen=True, dict=True):
             }
             # What strangers call a category is the name of no other column.
             rows[-1] |= {f"score {name}": cell for name, cell in self.list_scores(entry).items()}
-            rows[-1] |= {} if entry in listening else {APART: entry.result.control}
+            if entry.result.control and has_systems:
+                rows[-1][APART] = entry.result.control
         return Grid(self.title, columns, rows, [*self._notes()])
 
     def list_parts(self) -> list[Grid]:

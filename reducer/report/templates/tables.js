@@ -18,7 +18,7 @@ function makeSortable(table, sort) {
       by(column, now === "none" ? head.dataset.first : opposite);
     };
   });
-  return { heads, by, mark };
+  return { heads, mark };
 }
 
 /** Sort the rows of each body of a table: those of controls stay apart. */
@@ -30,36 +30,10 @@ function sortRows(table, column, direction) {
   for (const body of table.tBodies) body.append(...[...body.rows].sort((a, b) => order(key(a), key(b), direction === "ascending" ? 1 : -1)));
 }
 
-/** Table -> what marks a column and sorts by it; tables with a switch for their controls. */
-const sorters = new Map();
-const switches = [...document.querySelectorAll("[data-switch]")].map((label) => {
-  const table = label.nextElementSibling.querySelector("table");
-  return { label, box: label.querySelector("input"), table, controls: [...table.tBodies[1].rows] };
-});
-
-/** Put the controls of all tables among the systems, with ranks among all, or apart. */
-function mixControls(mixed) {
-  for (const { box, table, controls } of switches) {
-    box.checked = mixed;
-    table.tBodies[mixed ? 0 : 1].append(...controls);
-    const heads = [...table.tHead.rows[0].cells];
-    const ranks = ["rank", "rank_among"].map((column) => heads.findIndex((head) => head.dataset.column === column));
-    if (!ranks.includes(-1)) for (const row of table.rows) ranks.forEach((column, i) => { row.cells[column].hidden = Boolean(i) !== mixed; });
-    const sorted = heads.findIndex((head) => head.getAttribute("aria-sort") !== "none");
-    const column = sorted < 0 || ranks.includes(sorted) ? Math.max(0, ranks[Number(mixed)]) : sorted;
-    sorters.get(table)(column, sorted < 0 ? "ascending" : heads[sorted].getAttribute("aria-sort"));
-  }
-}
-
-for (const { label, box } of switches) {
-  box.addEventListener("change", () => mixControls(box.checked));
-  label.hidden = false;
-}
-
 for (const table of document.querySelectorAll("table.sortable:not(#clip-table)")) {
   const tools = document.querySelector(`[data-for="${table.id}"]`);
   if (tools) makeTools(table, tools);
-  else sorters.set(table, makeSortable(table, (column, direction) => sortRows(table, column, direction)).by);
+  else makeSortable(table, (column, direction) => sortRows(table, column, direction));
 }
 
 /** Whether the cell of a field lets a row stay: it has the words, a day from that on, a number in (low, high], or the text. */
@@ -72,7 +46,7 @@ function keepsRow(field, row) {
   return low === undefined ? cell.textContent.trim() === field.value : cell.dataset.sort !== "" && cell.dataset.sort > low && cell.dataset.sort <= high;
 }
 
-/** A leaderboard's search, filters and order, which its address holds: `#leaderboard?q=word&type=Cascade&sort=Remember&controls=among`. */
+/** A leaderboard's search, filters and order, which its address holds: `#leaderboard?q=word&type=Cascade&sort=Remember`. */
 function makeTools(table, tools) {
   const section = table.closest("section").id;
   const rows = [...table.tBodies].flatMap((body) => [...body.rows]);
@@ -89,7 +63,6 @@ function makeTools(table, tools) {
   const sorted = { column: 0, direction: "ascending" };
   const sort = (column, direction) => {
     Object.assign(sorted, { column, direction });
-    [...sortBy.options].forEach((option, i) => { option.hidden = heads[i].hidden; });
     sortBy.value = column;
     sortRows(table, column, direction);
   };
@@ -97,23 +70,19 @@ function makeTools(table, tools) {
     const order = sorted.direction === heads[sorted.column].dataset.first ? "" : sorted.direction;
     const sortedBy = titles[sorted.column] === titles[0] ? "" : titles[sorted.column];
     const values = Object.fromEntries(fields.map((field) => [field.dataset.filter, field.value.trim()]));
-    writeAddress(addressWith(section, { ...values, sort: sortedBy, order, controls: box?.checked ? "among" : "" }), { replace });
+    writeAddress(addressWith(section, { ...values, sort: sortedBy, order }), { replace });
   };
   const { heads, mark } = makeSortable(table, (column, direction) => { sort(column, direction); share(); });
   const titles = heads.map((head) => head.querySelector("span").textContent);
   sortBy.append(...titles.map((title, column) => h("option", { value: column, textContent: title })));
   sortBy.onchange = () => { mark(sortBy.value, heads[sortBy.value].dataset.first); sort(Number(sortBy.value), heads[sortBy.value].dataset.first); share(); };
   for (const field of fields) field.oninput = () => { filter(); share({ replace: field.type === "search" }); };
-  const box = switches.find((one) => one.table === table)?.box;
-  box?.addEventListener("change", () => share());
-  sorters.set(table, (column, direction) => { mark(column, direction); sort(column, direction); });
   routes[section] = (_, query) => {
     for (const field of fields) field.value = query.get(field.dataset.filter) ?? "";
     const column = Math.max(0, titles.indexOf(query.get("sort")));
     const direction = ["ascending", "descending"].includes(query.get("order")) ? query.get("order") : heads[column].dataset.first;
     mark(column, direction);
     sort(column, direction);
-    mixControls(query.get("controls") === "among");
     filter();
     land($(section));
   };

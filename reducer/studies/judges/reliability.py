@@ -94,7 +94,7 @@ def add_reliability(scoreboard: Scoreboard) -> Scoreboard:
     """
     draws, seed = (scoreboard.bars.draws, scoreboard.bars.seed) if scoreboard.bars else (0, 0)
     answers = {
-        category: [system.scored_answers(category) for system in scoreboard.systems] for category in scoreboard.ranks
+        category: [system.scored_answers(category) for system in scoreboard.systems] for category in scoreboard.pool.raw
     }
     judged = {category: systems for category, systems in answers.items() if any(systems)}
     judges = {name_judges(task for task in system.tasks if task.level in judged) for system in scoreboard.systems}

@@ -119,7 +119,7 @@ def test_the_leaderboard_has_the_newest_results_and_its_address_holds_the_view(v
     assert names(here) == [HOSTILE]
     here.open("#board-1?date=2999-01-01")
     assert names(here) == [] and here.tab.get_by_text("No system matches").is_visible()
-    here.open("#board-1?q=TINY&controls=among")
+    here.open("#board-1?q=TINY")
     assert names(here) == [TINY]
 
 

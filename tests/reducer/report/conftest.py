@@ -11,7 +11,7 @@ import pytest
 
 from speechiq.metrics.choice import vote
 from speechiq.metrics.words.wer import score as score_words
-from speechiq.reducer import report
+from speechiq.reducer.report import build as report
 from tests.records import describe
 from tests.reducer.browser import Visit
 

@@ -9,8 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
-from speechiq.reducer import report
 from speechiq.reducer.report import browser
+from speechiq.reducer.report import build as report
+from speechiq.reducer.report.study import gather
 from speechiq.reducer.stats.estimate import plain
 from speechiq.reducer.tables.scoreboard_records import rows_of
 from tests.reducer.conftest import levels, write_run
@@ -27,7 +28,7 @@ def runs(tmp_path_factory) -> Path:
 
 
 def of_page(runs: Path, bootstrap: int) -> tuple[report.Study, dict, list[str]]:
-    study = report.gather([runs], bootstrap=bootstrap)
+    study = gather([runs], bootstrap=bootstrap)
     rows = rows_of(study.scoreboard)
     return study, plain(browser.compare_pairs(study, rows)), [row["system"] for row in rows]
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from speechiq.reducer import report
+from speechiq.reducer.report import build as report
 from speechiq.reducer.report import page
 from speechiq.reducer.studies import unanswerable
 from tests.reducer.report.conftest import HOSTILE, NAME, TEXTS, write_system
@@ -77,23 +77,16 @@ def test_the_leaderboard_sorts_and_filters(visit):
     assert names(here) == ["gold+thinker"]
 
 
-def test_controls_are_ranked_apart_and_among_the_systems_on_request(visit):
+def test_controls_have_no_rank_and_stay_behind_the_systems(visit):
     here = visit()
-    ranks = lambda: here.tab.locator("#standings td.rank:visible span").all_inner_texts()  # noqa: E731
-    assert ranks() == ["1", "2", "3"]
-    here.tab.get_by_label("Show controls among systems").check()
-    assert names(here)[0] == "gold+thinker" and ranks() == ["1", "2", "3", "4"]
+    ranks = lambda: here.tab.locator("#standings td.rank span").all_inner_texts()  # noqa: E731
+    assert ranks() == ["1", "2", "3"] and names(here)[-1] == "gold+thinker"
     here.tab.locator("#standings th", has_text="SIQ").locator("button").click()
-    assert names(here)[0] == "gold+thinker" and here.tab.url.endswith("#leaderboard?sort=SIQ&controls=among")
-    here.open("#leaderboard?controls=among")
-    assert names(here)[0] == "gold+thinker"
+    assert names(here)[-1] == "gold+thinker" and here.tab.url.endswith("#leaderboard?sort=SIQ")
     with here.tab.expect_download() as download:
         here.tab.get_by_label("Save the table leaderboard as CSV").click()
-    first, *_ = csv.DictReader(Path(download.value.path()).read_text(encoding="utf-8").splitlines())
-    assert (first["Rank, with controls"], first["System"]) == ("1", "gold+thinker") and "Rank" not in first
-    here.tab.get_by_label("Show controls among systems").uncheck()
-    assert names(here)[-1] == "gold+thinker" and ranks() == ["1", "2", "3"]
-    assert here.tab.url.endswith("#leaderboard") and here.errors == []
+    *_, last = csv.DictReader(Path(download.value.path()).read_text(encoding="utf-8").splitlines())
+    assert (last["Rank"], last["System"]) == ("", "gold+thinker") and here.errors == []
 
 
 LABELS_OF = r"""(id) => {

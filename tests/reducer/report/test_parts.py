@@ -12,7 +12,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from speechiq.core.files.page import PART, name_folder
-from speechiq.reducer import report
+from speechiq.reducer.report import build as report
 from speechiq.reducer.report import texts
 from speechiq.reducer.report.study import gather
 from speechiq.reducer.tables.scoreboard_records import rows_of

@@ -12,9 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
-from speechiq.reducer import report
+from speechiq.reducer.report import build as report
 from speechiq.reducer.report import leaderboard
 from speechiq.reducer.report.page import describe_origin
+from speechiq.reducer.report.study import gather
 from speechiq.reducer.report.systems import list_tasks
 from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.ranking import macro_average, rank, rank_by_dataset
@@ -41,7 +42,7 @@ def runs(tmp_path_factory) -> Path:
 
 
 def test_each_set_and_their_mean_are_on_the_page(runs: Path):
-    study = report.gather([runs], bootstrap=60)
+    study = gather([runs], bootstrap=60)
     scores = leaderboard.scores_by_set(study)
     tables = leaderboard.set_tables(study, scores)
     assert [*tables] == ["siq", "remember", "understand", "apply"]
@@ -86,7 +87,7 @@ def test_a_set_that_cannot_be_scored_is_named(tmp_path: Path):
         write_run(
             tmp_path / system, scores, system, 2.0, "same", metadata={level: {"dataset": "same"} for level in scores}
         )
-    study = report.gather([tmp_path], bootstrap=0)
+    study = gather([tmp_path], bootstrap=0)
     assert study.sets == {} and "no scores per data set are shown: data set 'same'" in study.warnings[-1]
     assert "no scores per data set are shown" in report.render(study).text
 
@@ -111,7 +112,7 @@ def test_the_head_names_the_versions_of_the_runs(tmp_path: Path):
     versions = {"a": "0.4.13", "b": "0.4.12", "c": 7}
     for name, version in versions.items():
         write_run(tmp_path / name, levels(SKILLS[name]), name, lm_eval_version=version, transformers_version="5.23.0")
-    study = report.gather([tmp_path], bootstrap=0)
+    study = gather([tmp_path], bootstrap=0)
     assert (
         describe_origin(list_tasks(study.scoreboard.systems), "")["Run with"]
         == "lm-eval 0.4.12 and 0.4.13, transformers 5.23.0"

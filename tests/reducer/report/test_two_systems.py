@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.metrics.words.normalizer import normalize
-from speechiq.reducer.report import build, gather, render
 from speechiq.reducer.report.browser import charts
-from speechiq.reducer.report.build import SECTIONS, content
+from speechiq.reducer.report.build import SECTIONS, build, content, render
 from speechiq.reducer.report.clips import read_clips
+from speechiq.reducer.report.study import gather
 from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.levels import choose_levels
 from speechiq.reducer.stats.estimate import plain

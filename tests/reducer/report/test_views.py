@@ -8,9 +8,9 @@ from urllib.parse import quote
 import pytest
 from pypdf import PdfReader
 
-from speechiq.reducer import report
 from speechiq.reducer.report import figures, page
 from speechiq.reducer.report.browser import charts
+from speechiq.reducer.report.study import gather
 from speechiq.reducer.studies.coupled import compare
 from speechiq.reducer.tables.scoreboard_records import rows_of
 from speechiq.reducer.tables.side_by_side import verdict
@@ -61,7 +61,7 @@ def test_two_systems_are_compared_as_the_command_does(visit, study):
     here = visit(fragment=PAIR)
     rows = here.tab.locator("#compare-table tbody tr")
     rows.last.wait_for()
-    found = report.gather([study], bootstrap=100)
+    found = gather([study], bootstrap=100)
     comparison = compare(found.scoreboard.pool, "b/poor+thinker", "gold+thinker", draws=100)
     expected = [
         [f"{of.a:z.2f}", f"{of.b:z.2f}", f"{of.value:+z.2f}", f"{of.low:+z.2f} to {of.high:+z.2f}", f"{of.p:.4f}"]
@@ -143,7 +143,7 @@ def test_the_pdf_has_every_chart_and_column(visit, tmp_path):
 
 
 def test_hollow_marks_are_controls_and_the_legend_says_so(visit, study):
-    for chart in charts(found := report.gather([study], bootstrap=0), rows_of(found.scoreboard)).values():
+    for chart in charts(found := gather([study], bootstrap=0), rows_of(found.scoreboard)).values():
         for trace in chart["data"]:
             fills = trace.get("marker", {}).get("color")
             if isinstance(fills, list):

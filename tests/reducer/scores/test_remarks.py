@@ -167,8 +167,8 @@ def test_a_level_that_separates_no_systems_is_named(tmp_path):
     (line,) = (line for line in data["remarks"] if line.startswith("Apply: "))
     weight = data["weights"]["apply"]
     assert line == (
-        "Apply: no two systems differ beyond chance (paired 95 % intervals, widened for 3 pairs), but the level still "
-        f"moves SIQ with weight {weight:.3f}"
+        "Apply: no two systems differ beyond chance by mean or by Z (paired 95 % intervals, widened for 3 pairs), but "
+        f"the level still moves SIQ with weight {weight:.3f}"
     )
 
 
