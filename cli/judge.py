@@ -30,9 +30,11 @@ from speechiq.reducer.studies.judges import inter_judge
 from speechiq.reducer.studies.judges.check import FEWEST, as_grids
 from speechiq.reducer.studies.judges.check import check as compare
 from speechiq.reducer.studies.judges.human_scores import JudgeSettings, choose, read_human_scores, read_settings
+from speechiq.reducer.studies.judges.rating_table import as_grid, compare_ratings, read_ratings
 from speechiq.reducer.studies.judges.rejudging import plan, rejudge
 from speechiq.reducer.studies.judges.result_files import choose_targets, write_run
 from speechiq.reducer.tables.publish import Publication, command_line, list_outputs, publish
+from speechiq.siq_tasks.loaders.tables import is_table
 
 FORMATS = ("json", "csv")
 
@@ -82,6 +84,7 @@ def judge(
     "siq judge check runs -n 30 --output check.html",
     "siq judge check runs --scores human_scores.jsonl",
     "siq judge check runs --scores ana.jsonl --scores ben.jsonl --output check.json",
+    "siq judge check ratings.csv",
 )
 def check(
     runs: Runs,
@@ -100,8 +103,14 @@ def check(
 ) -> None:
     """Check the judge of RUNS by scores of persons.
 
-    Write a page to score answers on, or read the scores (--scores).
+    Write a page to score answers on, or read the scores (--scores). In the place of RUNS, a table (.csv, .tsv, .jsonl)
+    with the columns question, answer, judge, score and, for several, person is enough.
     """
+    if is_table(runs[0]):
+        outputs = list_outputs(output, FORMATS, force)
+        records = compare_ratings(read_ratings([*runs, *(scores or [])]), bootstrap)
+        publication = Publication("speechiq-judge-check", [as_grid(records)], {"raters": records}, records)
+        return publish(publication, outputs, runs)
     page = None if scores else _name_page(output, force)
     outputs = [] if page else list_outputs(output, FORMATS, force)
     tasks, warnings = find_judged(runs, allow_mismatch)
