@@ -16,8 +16,6 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.stats.bootstrap import number_clusters
 
 EXAMPLES = 3
-#: Controls whose transcripts are known without a run.
-KNOWN_TRANSCRIPTS = ("gold", "silence")
 
 
 class ScoreMatrix(NamedTuple):
@@ -31,7 +29,7 @@ class ScoreMatrix(NamedTuple):
         levels: Level -> its category; the scores of a level without one have no limits.
         clusters: Clip -> its cluster, for clips that have one: a call, a speaker or a passage. Any other clip is a
             cluster of its own.
-        controls: The systems that are the control `gold` or `silence`, whose transcripts are known without a run.
+        controls: The systems that are controls, whose transcripts are known without a run.
 
     `clips` and `raw` have the levels that the systems are scored on.
     """
@@ -144,7 +142,7 @@ def align(systems: Iterable[System]) -> ScoreMatrix:
         starts = [i for i, item in enumerate(items) if i == 0 or item[0] != items[i - 1][0]]
         clips[level] = tuple(items[start][0] for start in starts)
         raw[level] = _mean_of_clips(scores, starts)
-    controls = frozenset(system.name for system in systems if system.control in KNOWN_TRANSCRIPTS)
+    controls = frozenset(system.name for system in systems if system.control)
     clusters = {clip: cluster for system in systems for clip, cluster in system.clusters.items()}
     return ScoreMatrix(tuple(system.name for system in systems), clips, raw, levels, controls, clusters)
 

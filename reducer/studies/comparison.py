@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.stats.coverage import caution, count_units
-from speechiq.reducer.stats.estimate import Difference
+from speechiq.reducer.stats.estimate import CONFIDENCE, Difference
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,6 +150,12 @@ class Comparison(NamedTuple):
         return {1: self.a, -1: self.b}.get(side)
 
     @property
+    def conflicts(self) -> list[ComparisonRow]:
+        """Return the rows in which the p value and the interval do not agree on whether the difference is chance."""
+        tested = [row for row in self.rows if not math.isnan(row.difference.p + row.difference.low)]
+        return [row for row in tested if (row.difference.p < 1 - CONFIDENCE) != bool(row.side)]
+
+    @property
     def rows(self) -> list[ComparisonRow]:
         """Return a row per level, then its Z, and SIQ last."""
         rows = []
@@ -180,11 +187,13 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
     def record(difference: Difference, sign: float = 1.0) -> dict[str, Any]:
         return difference.map(sign).record | {"better": comparison.name_of(difference.side)}
 
+    conflicts = [row.key for row in comparison.conflicts]
     fields = {name: value for name, value in comparison._asdict().items() if name not in ("levels", "raw")}
     return fields | {
         "measures": {level: measure.record for level, measure in measures.items()},
         "scores": {level: record(gap, measures[level].sign) for level, gap in comparison.raw.items()},
         "z": {level: record(gap) for level, gap in comparison.z.items()},
+        "conflicts": conflicts,
         "caution": comparison.caution,
         "siq": comparison.siq and record(comparison.siq),
         "better": comparison.better,

@@ -163,8 +163,13 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
     if bars:
         why = "no clip in them separates the systems" if scale else "they have no clip of some category"
         left_out = f", {bars.left_out} of them left out: {why}"
+        if scoreboard.has_siq:
+            which = "of the norms, which stays as it is" if scoreboard.norms else "that each sample sets"
+            yield f"intervals of SIQ and Z: on the scale {which}"
         yield f"{describe_samples(bars.draws, bars.seed, scoreboard.pool.units)}{left_out * bool(bars.left_out)}"
         yield from caution_lines(scoreboard.caution)
+    if bars and (exact := [*_known_scores(scoreboard)]):
+        yield f"no width: the transcripts of {', '.join(exact)} are known, so their scores on all clips are equal"
     if bars and scoreboard.has_siq and (bars.siq.low == bars.siq.high).any():
         yield Important("an interval of zero width means nothing: too few clips separate the systems")
     if others := others_than_usual(levels):
@@ -174,6 +179,14 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
         yield from (f"{level.title()} by chance: {100 * chance:.0f} %" for level, chance in chances.items())
     yield from _further_lines(scoreboard)
     yield from _flag_lines(scoreboard)
+
+
+def _known_scores(scoreboard: Scoreboard) -> Iterator[str]:
+    """Yield the names of the controls that have an interval without width on some level."""
+    for row, system in enumerate(scoreboard.systems):
+        ends = (scoreboard.estimate(level, row).ends for level in scoreboard.levels)
+        if system.control and any(low == high for low, high in ends):
+            yield system.name
 
 
 def _name_norms(scoreboard: Scoreboard) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Show a comparison of two systems: the differences, the verdict, and clips with both texts."""
 
+from collections.abc import Iterator
 from itertools import groupby
 from math import isnan
 
@@ -43,7 +44,13 @@ def as_grid(compared: Compared) -> Grid:
         a, b = (UNKNOWN if share is None else f"{100 * share:.1f}" for share in shares)
         rows.append({"name": f"{name} %", "a": a, "b": b})
         styles.append("")
-    notes = [Important(verdict(found)), *compared.notes, RULE, *([MEANINGS] if compared.flags else [])]
+    notes = [
+        Important(verdict(found)),
+        *_explain_conflicts(found),
+        *compared.notes,
+        RULE,
+        *([MEANINGS] if compared.flags else []),
+    ]
     return Grid(f"A: {found.a}\nB: {found.b}", columns, rows, notes, styles)
 
 
@@ -68,6 +75,23 @@ def verdict(comparison: Comparison) -> str:
     ]
     needed = f"in all of {', '.join(comparison.asked)}" if len(comparison.asked) > 1 else "in that row"
     return f"neither is better beyond chance: {'; '.join(parts)}. A system is better only if it is {needed}"
+
+
+def _explain_conflicts(comparison: Comparison) -> Iterator[str]:
+    """Yield why the p value and the interval of a row say different things, if they do."""
+    for scaled in (False, True):
+        rows = [row for row in comparison.conflicts if (row.unit in ("Z", "")) == scaled]
+        names = ", ".join(f"{row.label} {row.unit}".strip() for row in rows)
+        if scaled and rows:
+            yield Important(
+                f"{names}: p asks whether these clips separate A from B on a scale that is held fixed; the interval is for "
+                "other clips, which may count more and, without norms, set another scale"
+            )
+        elif rows:
+            yield Important(
+                f"{names}: p asks whether swapping A and B clip by clip gives such a difference; the interval is that "
+                "of the mean on other clips. With few clips, or one large difference, only more clips decide"
+            )
 
 
 def _clip_grid(share: Share, whole: str, a: ClipTexts, b: ClipTexts) -> Grid:

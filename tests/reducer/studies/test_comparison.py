@@ -14,10 +14,12 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, ScoreMatrix, calibrate
 from speechiq.reducer.scores.scale import DEFAULT_RULE, flat
 from speechiq.reducer.stats import paired
-from speechiq.reducer.stats.estimate import plain
+from speechiq.reducer.stats.estimate import Difference, plain
 from speechiq.reducer.stats.paired import permute
 from speechiq.reducer.studies.comparison import as_json
 from speechiq.reducer.studies.coupled import compare, draw_gap, draw_pair
+from speechiq.reducer.studies.pair_comparison import Compared
+from speechiq.reducer.tables.side_by_side import as_grid
 from tests.reducer.scores.test_bootstrap import make_pool
 from tests.reducer.scores.test_scale import oracle, variance
 
@@ -245,3 +247,26 @@ def test_json_is_plain():
     assert as_json(compare(alone, "s0", "s4", draws=60))["siq"] is None
     few = make_pool()._replace(levels=LEVELS)
     assert as_json(compare(few, "s0", "s4", draws=60))["caution"].startswith("Small test set (12 clips): ")
+
+
+@pytest.mark.parametrize(
+    ("p", "ends", "conflicts"),
+    [
+        (0.0008, (-0.1, 2.1), True),
+        (0.3, (0.1, 1.9), True),
+        (0.0008, (0.1, 1.9), False),
+        (0.3, (-0.1, 2.1), False),
+        (np.nan, (0.1, 1.9), False),
+        (0.0008, (np.nan, np.nan), False),
+    ],
+)
+def test_a_p_value_and_an_interval_that_disagree_say_what_each_asks(p, ends, conflicts):
+    agreed, shown = Difference(2.0, 1.0, 0.5, 1.5, 0.001), Difference(2.0, 1.0, *ends, p)
+    found = compare(make_pool()._replace(levels=LEVELS), "s1", "s3", draws=80)
+    found = found._replace(raw=dict.fromkeys(found.raw, agreed), z=dict.fromkeys(found.z, agreed), siq=shown)
+    notes = as_grid(Compared(found, [], [], {}, [], "", [])).notes
+    assert [row.key for row in found.conflicts] == as_json(found)["conflicts"] == ["siq"] * conflicts
+    assert any(note.startswith("SIQ: p asks whether these clips separate A from B") for note in notes) == conflicts
+    found = found._replace(raw={**found.raw, "remember": shown}, siq=agreed)
+    notes = as_grid(Compared(found, [], [], {}, [], "", [])).notes
+    assert any(note.startswith("Remember") and "p asks whether swapping A and B" in note for note in notes) == conflicts
