@@ -21,6 +21,7 @@ from speechiq.cli.options import (
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import OWN_FILE, check_output, write_whole
+from speechiq.core.files.tables import is_table
 from speechiq.reducer.runs.judged import JudgedRow, find_judged, read_judged
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.scores import suites
@@ -34,7 +35,6 @@ from speechiq.reducer.studies.judges.rating_table import as_grid, compare_rating
 from speechiq.reducer.studies.judges.rejudging import plan, rejudge
 from speechiq.reducer.studies.judges.result_files import choose_targets, write_run
 from speechiq.reducer.tables.publish import Publication, command_line, list_outputs, publish
-from speechiq.siq_tasks.loaders.tables import is_table
 
 FORMATS = ("json", "csv")
 

@@ -84,8 +84,8 @@ def _explain_conflicts(comparison: Comparison) -> Iterator[str]:
         names = ", ".join(f"{row.label} {row.unit}".strip() for row in rows)
         if scaled and rows:
             yield Important(
-                f"{names}: p asks whether these clips separate A from B on a scale that is held fixed; the interval is for "
-                "other clips, which may count more and, without norms, set another scale"
+                f"{names}: p asks whether these clips separate A from B on a scale that is held fixed; the interval is "
+                "for other clips, which may count more and, without norms, set another scale"
             )
         elif rows:
             yield Important(

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.tables import check_columns, read_field, read_number, read_table
 from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.stats.grid import Grid
 from speechiq.reducer.studies import agreement
 from speechiq.reducer.studies.judges.check import FEWEST
-from speechiq.siq_tasks.loaders.tables import check_columns, read_field, read_number, read_table
 
 COLUMNS = ("question", "answer", "judge", "score")
 JUDGE, PERSON = "judge", "person"
