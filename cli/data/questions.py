@@ -1,6 +1,7 @@
 """Define commands about the questions of a data set: write, or join released ones to the clips."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,24 +11,36 @@ from speechiq.cli.commands import examples, stop_in_one_line
 from speechiq.cli.options import EXPERT, Force, Metadata, Seed, Yes, output_option, read_values
 from speechiq.core.console import count_of, say, show
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import OWN_FILE, check_output, check_output_folder, write_whole
+from speechiq.core.files.plain import (
+    OWN_FILE,
+    check_output,
+    check_output_folder,
+    is_file,
+    refuse_to_overwrite,
+    write_whole,
+)
 
 
 @examples(
+    "siq data questions --dataset calls --template",
     "siq data questions --dataset medasr --writer openai:gpt-4o --checker openai:gpt-4o-mini --dry-run",
     "siq data questions --dataset calls --writer openai:gpt-4o --checker hf:Qwen/Qwen2-7B-Instruct --yes",
 )
 def write(
     dataset: Annotated[str, typer.Option(help="Data set of the suite, or a folder of `siq data new`.")],
     writer: Annotated[
-        str,
+        str | None,
         typer.Option(help="Author as ENGINE:MODEL, such as hf:NAME or openai:gpt-4o,base_url=URL,key_variable=NAME."),
-    ],
+    ] = None,
     checker: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(help="Model as ENGINE:MODEL that must answer every question right; give it once per model."),
-    ],
+    ] = None,
+    template: Annotated[
+        bool, typer.Option("--template", help="Write a CSV to fill in by hand instead, three rows per clip.")
+    ] = False,
     output: Annotated[Path | None, output_option("File to write; by default the one that the tasks read.")] = None,
+    force: Force = False,
     metadata: Metadata = None,
     yes: Yes = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cost, and stop.")] = False,
@@ -47,9 +60,17 @@ def write(
 ) -> None:
     """Write three questions per clip from its reference.
 
-    A partial file is completed, and a stopped run goes on.
+    A model writes them and others check them, or you write them into a CSV (--template). A partial file is completed,
+    and a stopped run goes on.
     """
-    from speechiq.siq_tasks.catalog.suite import metadata as about
+    if template:
+        if writer or checker:
+            raise SpeechIQError("--template", "the questions are written by hand", "leave --writer and --checker out")
+        return _write_template(dataset, metadata, output, force)
+    if writer is None or not checker:
+        missing = "--writer" if writer is None else "--checker"
+        raise SpeechIQError(missing, "missing", "name a model, or write the questions by hand with --template")
+    from speechiq.siq_tasks.catalog import suite
     from speechiq.siq_tasks.questions import file, location
     from speechiq.siq_tasks.questions import write as writing
     from speechiq.siq_tasks.questions.authors import StoredAnswers, parse_authors
@@ -59,9 +80,10 @@ def write(
     if not dry_run:
         authors = {name: spec.open() for name, spec in authors.items()}
     plan = writing.WritingPlan(authors[writer], [authors[name] for name in checker], tries, rewrites, seed)
-    if output is None:
-        output = Path(about(dataset).get("questions") or location.questions_folder() / f"{dataset}.jsonl")
+    output = output or suite.place_questions(dataset)
     file.refuse_special(output)
+    if is_file(written := location.by_hand(output)) and written != output:
+        raise SpeechIQError(written, "has questions by hand, which take the place of others", "move or rename it")
     check_output_folder(output.parent, "name a file in a folder that is yours, with --output")
     todo = writing.list_unfinished(clips, file.read_questions(output) if output.is_file() else [])
     say(f"{len(todo)} of {len(clips)} clips have no or too few questions in {output}")
@@ -81,6 +103,26 @@ def write(
     )
     for reason, times in outcome.failures.most_common():
         say(f"failed attempts: {times} x {reason}")
+
+
+def _write_template(dataset: str, metadata: list[str] | None, output: Path | None, force: bool) -> None:
+    from speechiq.siq_tasks.catalog import suite
+    from speechiq.siq_tasks.questions import file, location
+
+    place = suite.place_questions(dataset)
+    table = output or location.by_hand(place)
+    if table.suffix.lower() != ".csv":
+        raise SpeechIQError(f"--output {table}", "does not end with .csv", f"write {table.stem}.csv")
+    if output is None and is_file(place):
+        raise SpeechIQError(dataset, f"its questions are in {place}", "name another file with --output")
+    refuse_to_overwrite(table, force)
+    clips = list_clips(dataset, metadata)
+    file.write_template(table, clips)
+    show(
+        f"wrote {table}: {count_of(len(clips) * file.PER_CLIP, 'row')} for {count_of(len(clips), 'clip')}. Write a "
+        "question, four options A to D, and the letter or the text of the right one into each. Then:",
+        f"  siq data check {shlex.quote(str(table))} --dataset {shlex.quote(dataset)}",
+    )
 
 
 @examples(

@@ -14,6 +14,7 @@ from speechiq.core.files.tables import check_columns, read_field, read_table
 from speechiq.siq_tasks.catalog.suite import check_task
 from speechiq.siq_tasks.catalog.task_files import FOLDER_KEYS, IN_FOLDER, read_mapping, read_task
 from speechiq.siq_tasks.loaders.rows import read_source
+from speechiq.siq_tasks.questions.location import find_file
 
 ENDING = ".zip"
 BLOCK = 1 << 20
@@ -48,8 +49,12 @@ def list_contents(folder: Path) -> Contents:
     audio, missing = set[Path](), set[Path]()
     for file, task in tasks.items():
         named = {key: Path(task["metadata"][key]) for key in _list_folder_keys(file)}
-        if "questions" in named and not exists(named["questions"]):
-            missing.add(Path(os.path.relpath(named.pop("questions"), root)))
+        if "questions" in named:
+            place = named.pop("questions")
+            if written := find_file(place):
+                named["questions"] = written
+            else:
+                missing.add(Path(os.path.relpath(place, root)))
         files |= {_check_file(root, place, f"{file.name}: metadata.{key}") for key, place in named.items()}
         if "dataset_path" in named:
             audio |= set(_list_audio(root, named["dataset_path"], read_source(task["metadata"]).audio_column))

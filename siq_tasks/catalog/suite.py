@@ -11,6 +11,7 @@ from speechiq.core.ids import PLAIN, check_plain
 from speechiq.core.suggestions import did_you_mean
 from speechiq.siq_tasks.catalog.languages import list_language_tasks
 from speechiq.siq_tasks.catalog.task_files import read_task, resolve_folder
+from speechiq.siq_tasks.questions.location import questions_folder
 
 HERE = Path(__file__).parents[1]
 #: The suite of the levels.
@@ -31,21 +32,22 @@ def data_sets() -> list[str]:
     return sorted({read_task(file)["metadata"]["dataset"] for file in HERE.rglob(ONE_TASK)})
 
 
-def metadata(dataset: str) -> dict[str, Any]:
-    """Return the metadata that the tasks of a data set, or in a folder that `siq data new` made, share.
+def place_questions(dataset: str) -> Path:
+    """Return the question file that the tasks of a data set, or in a folder that `siq data new` made, read.
 
     A question file in another folder, to which `siq data questions` would write, is refused.
     """
     file, task = read_one_task(dataset)
-    about: dict[str, Any] = task["metadata"]
-    questions, folder = about.get("questions"), Path(os.path.realpath(file.parent))
-    if questions is not None and Path(os.path.realpath(str(questions))).parent != folder:
+    questions, folder = task["metadata"].get("questions"), Path(os.path.realpath(file.parent))
+    if questions is None:
+        return questions_folder() / f"{dataset}.jsonl"
+    if Path(os.path.realpath(str(questions))).parent != folder:
         raise SpeechIQError(
             file,
             f"metadata.questions: {questions!s:.200} is not in the folder of the tasks",
             "correct it, or name the file with --output",
         )
-    return about
+    return Path(questions)
 
 
 def list_clips(dataset: str, /, **given: Any) -> list[dict[str, Any]]:

@@ -2,18 +2,22 @@
 
 A line is a question (`QUESTION`), or states that a question could not be written:
 `{"id", "question_id", "left_out": reason}`. So a file with left-out questions differs from a file that is not complete.
+A table with the columns `COLUMNS`, written by hand, is read too.
 """
 
+import csv
+import io
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.json_lines import as_lines, read_objects
-from speechiq.core.files.plain import exists, write_whole
+from speechiq.core.files.json_lines import Line, as_lines, read_objects
+from speechiq.core.files.plain import OWN_FILE, exists, write_whole
+from speechiq.core.files.tables import check_columns, read_rows
 from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE
 from speechiq.siq_tasks.questions.location import writing_command
 
@@ -27,6 +31,12 @@ QUESTION = {
     "writer": str, "checkers": list, "prompt_version": int,
 }  # fmt: skip
 
+#: What a question that was written by hand has if its line does not give it.
+BY_HAND = {"writer": "hand", "checkers": [], "prompt_version": 0}
+#: Columns of a table of questions; it may have `question_id` and any others.
+COLUMNS = ("id", "question", *LETTERS[:OPTIONS], "answer")
+TABLES = (".csv", ".tsv")
+
 _AROUND = re.compile(r"^(?:[,;:!?\"'()]|\.(?!\d))+|[.,;:!?\"'()]+$")
 _TAG = re.compile(r"[<\[]\s*/?\s*[a-z][\w\s-]*[>\]]", re.IGNORECASE)
 
@@ -35,7 +45,11 @@ def read_questions(path: Path) -> list[dict[str, Any]]:
     """Return the lines of a question file, left-out questions included; refuse an invalid one by its line number."""
     rows: list[dict[str, Any]] = []
     seen: dict[str, int] = {}
-    for number, where, row in read_objects(path, FIX):
+    counts: Counter[str] = Counter()
+    lines = _read_table(path) if path.suffix.lower() in TABLES else read_objects(path, FIX)
+    for number, where, given in lines:
+        counts[str(given.get("id"))] += 1
+        row = _complete(given, counts[str(given.get("id"))])
         if fault := find_fault(row):
             raise SpeechIQError(where, fault, FIX)
         if (first := seen.setdefault(row["question_id"], number)) != number:
@@ -44,6 +58,43 @@ def read_questions(path: Path) -> list[dict[str, Any]]:
             )
         rows.append(row)
     return rows
+
+
+def _read_table(path: Path) -> Iterator[Line]:
+    """Yield the questions of a table; rows without a question, options and answer are still to be filled in."""
+    columns = {column.casefold(): column for column in (*COLUMNS, "question_id")}
+    for line in read_rows(path):
+        cells = {columns.get(name.casefold(), name): (cell or "").strip() for name, cell in line.row.items()}
+        check_columns(cells, COLUMNS, path)
+        if any(cells[column] for column in COLUMNS[1:]):
+            row = {name: cells[name] for name in ("id", "question_id", "question", "answer") if cells.get(name)}
+            yield line._replace(row=row | {"options": [cells[letter] for letter in LETTERS[:OPTIONS]]})
+
+
+def _complete(row: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """Return a question with what was left to defaults, and the letter of its answer; `number` counts by clip."""
+    if "left_out" in row:
+        return dict(row)
+    defaults = {"question_id": f"{row.get('id')}-q{number}", **BY_HAND}
+    complete = dict(row) | {key: value for key, value in defaults.items() if key not in row}
+    options, answer = row.get("options"), row.get("answer")
+    if isinstance(answer, str) and isinstance(options, list) and all(isinstance(option, str) for option in options):
+        complete["answer"] = find_letter(answer, options) or answer
+    return complete
+
+
+def find_letter(answer: str, options: Sequence[str]) -> str | None:
+    """Return the letter of the option that an answer names by letter, text or both, without regard to capitals.
+
+    >>> [find_letter(answer, ["Nine", "Ten", "Noon", "Two"]) for answer in ("B", "(b)", " ten.", "B. Ten", "five")]
+    ['B', 'B', 'B', 'B', None]
+    """
+    plain = normalize(answer)
+    letters = dict(zip(LETTERS.casefold(), options, strict=False))
+    if plain in letters:
+        return plain.upper()
+    named = (letter for letter, option in letters.items() if plain in (text := normalize(option), f"{letter} {text}"))
+    return next((letter.upper() for letter in named), None)
 
 
 def find_fault(row: Mapping[str, Any]) -> str | None:
@@ -77,7 +128,7 @@ def _find_fault_of_options(question: str, options: Sequence[Any], answer: str) -
     if normalize(NONE_OF_THE_ABOVE) in plain:
         return f"{NONE_OF_THE_ABOVE!r} is among the options, but is added as (E) when the question is asked"
     if answer not in LETTERS[:OPTIONS] or len(answer) != 1:
-        return f"'answer' is {_shorten(answer)}, which is not one of its options A to D"
+        return f"'answer' is {_shorten(answer)}, neither a letter, A to D, nor the text of one of {_shorten(options)}"
     return None
 
 
@@ -99,6 +150,18 @@ def write_questions(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     write_whole(Path(path), as_lines(rows), "free some space or name another file", make_folders=True)
 
 
+def write_template(path: Path, clips: Sequence[Mapping[str, Any]]) -> None:
+    """Write a table to be filled in by hand: three rows per clip, with its reference in the last column."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*COLUMNS, "reference"])
+    for clip in clips:
+        empty = [""] * (len(COLUMNS) - 1)
+        writer.writerows([[clip["id"], *empty, " ".join(clip["text"].split())]] * PER_CLIP)
+    # With a byte order mark spreadsheets read the file as UTF-8.
+    write_whole(path, text.getvalue().encode("utf-8-sig"), OWN_FILE, make_folders=True)
+
+
 def refuse_special(path: Path) -> None:
     """Refuse the path of a new question file that is a folder, a pipe or a device."""
     if exists(path) and not path.is_file():
@@ -116,7 +179,7 @@ def join(
             dataset,
             f"{len(incomplete)} of {len(clip_ids)} clips have too few questions, {incomplete[0]} among them "
             f"with {counts[incomplete[0]]} of {per_clip}",
-            f"complete the file with `{writing_command(dataset)}`",
+            f"write them by hand, or with `{writing_command(dataset)}`",
         )
     places = {clip: place for place, clip in enumerate(clip_ids)}
     written = [dict(row) for row in questions if "left_out" not in row]

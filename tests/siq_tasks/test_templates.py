@@ -3,7 +3,7 @@
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.catalog.suite import HERE, list_clips, metadata
+from speechiq.siq_tasks.catalog.suite import HERE, list_clips, place_questions
 from speechiq.siq_tasks.catalog.task_files import LARGEST, read_task
 
 TASK = """
@@ -61,7 +61,7 @@ def test_no_module_that_a_task_names_is_imported(tmp_path, monkeypatch):
     tmp_path.joinpath("evil.py").write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(str(tmp_path))
     folder = write(tmp_path, TASK.format(loader="evil.load", metadata="{dataset: x}"))
-    for ask in (list_clips, metadata):
+    for ask in (list_clips, place_questions):
         with pytest.raises(SpeechIQError, match=r"custom_dataset: 'evil\.load' is not a loader of speechiq"):
             ask(folder)
 
@@ -70,11 +70,11 @@ def test_questions_are_written_into_the_folder_of_the_tasks_alone(tmp_path):
     for place in ("/etc/questions", str(tmp_path.parent / "q.jsonl"), "q.jsonl"):
         folder = write(tmp_path, TASK.format(loader=OURS, metadata=f"{{dataset: x, questions: {place}}}"))
         with pytest.raises(SpeechIQError, match=r"metadata\.questions: .* is not in the folder of the tasks"):
-            metadata(folder)
+            place_questions(folder)
     inside = tmp_path / "q.jsonl"
     folder = write(tmp_path, TASK.format(loader=OURS, metadata=f"{{dataset: x, questions: {inside}}}"))
-    assert metadata(folder)["questions"] == str(inside)
+    assert place_questions(folder) == inside
 
 
 def test_the_suites_own_tasks_name_loaders_that_are_known():
-    assert all(metadata(file.parent.name) for file in HERE.glob("*/siq_*_remember.yaml"))
+    assert all(place_questions(file.parent.name) for file in HERE.glob("*/siq_*_remember.yaml"))

@@ -7,7 +7,7 @@ import pytest
 from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.catalog.suite import data_sets, list_clips, metadata
+from speechiq.siq_tasks.catalog.suite import data_sets, list_clips, read_one_task
 from speechiq.siq_tasks.catalog.tasks import IN_PACKAGE, list_tasks
 from tests.conftest import run
 from tests.siq_tasks.conftest import Hub
@@ -63,9 +63,9 @@ def test_the_chosen_clips_are_recorded_so_that_two_people_can_compare(suite_run)
 
 
 def test_the_yaml_states_subset_and_source(suite_run):
-    assert [metadata(dataset)["subset"] for dataset in REAL] == [200, 400, 200]
+    assert [read_one_task(dataset)[1]["metadata"]["subset"] for dataset in REAL] == [200, 400, 200]
     for dataset in REAL:
-        about = metadata(dataset)
+        about = read_one_task(dataset)[1]["metadata"]
         assert {"dataset_path", "dataset_name", "split", "text_column", "selection"} <= set(about)
 
 
@@ -97,7 +97,7 @@ def test_the_command_line_validates_the_suite():
     ("spoil", "message"),
     [
         (lambda lines: None, r"earnings22: no question file .*siq data questions --dataset earnings22"),
-        (lambda lines: lines[:-1], "earnings22: 1 of 2 clips have too few questions, .*complete the file with"),
+        (lambda lines: lines[:-1], "earnings22: 1 of 2 clips have too few questions, .*write them by hand, or with"),
         (
             lambda lines: [*lines, lines[0].replace("earnings-1", "stranger")],
             "questions for 1 clip that the set does not have",

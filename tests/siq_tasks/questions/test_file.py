@@ -9,7 +9,7 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.loaders.bundled import DEMO
-from speechiq.siq_tasks.questions.file import join, read_questions, write_questions
+from speechiq.siq_tasks.questions.file import join, read_questions, write_questions, write_template
 from speechiq.siq_tasks.questions.location import locate
 
 GOOD = {
@@ -26,13 +26,14 @@ def line(**changes):
 BAD = {
     "not JSON": ('{"id": "a"', "not a whole JSON object"),
     "a list": ("[1]", "not a whole JSON object (it is [1])"),
-    "a missing key": (json.dumps({k: v for k, v in GOOD.items() if k != "writer"}), "misses 'writer'"),
+    "a missing key": (json.dumps({k: v for k, v in GOOD.items() if k != "options"}), "misses 'options'"),
+    "a key twice": (line()[:-1] + ', "id": "set/b"}', "the key 'id' occurs twice"),
     "a wrong type": (line(question=3), "'question' is 3, not a str"),
     "true for a number": (line(prompt_version=True), "'prompt_version' is True, not a int"),
     "an empty question": (line(question=" "), "'question' is empty"),
-    "an answer not among the options": (line(answer="F"), "'answer' is 'F', which is not one of its options"),
-    "an answer by text": (line(answer="Ann"), "'answer' is 'Ann', which is not one of its options"),
-    "two letters": (line(answer="AB"), "'answer' is 'AB', which is not one of its options"),
+    "an answer not among the options": (line(answer="F"), "'answer' is 'F', neither a letter, A to D, nor the text of"),
+    "the text of no option": (line(answer="Anna"), "neither a letter, A to D, nor the text of one of ['Ann', 'Dan', "),
+    "two letters": (line(answer="AB"), "'answer' is 'AB', neither a letter"),
     "three options": (line(options=["a", "b", "c"]), "'options' has 3 texts, not 4"),
     "an option that is a number": (line(options=["a", "b", "c", 4]), "option 4 is not a text"),
     "options alike": (line(options=["Ann", "ann.", "Jan", "Stan"]), "are not all different"),
@@ -75,6 +76,57 @@ def test_a_byte_order_mark_and_carriage_returns_change_nothing(tmp_path):
     assert read_questions(file) == [GOOD, LEFT_OUT]
 
 
+HAND = {"id": "a", "question": "Who won?", "options": ["Ann", "Dan", "Jan", "Stan"], "answer": "B"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("q.jsonl", "".join(json.dumps(HAND | {"answer": answer}) + "\n" for answer in ("B", "(b)"))),
+        ("q.csv", "id,question,A,B,C,D,answer\na,Who won?,Ann,Dan,Jan,Stan,B\na,Who won?,Ann,Dan,Jan,Stan,b) Dan\n"),
+        (
+            "q.CSV",
+            "sep=;\r\nID;Question;a;b;c;d;Answer;reference\r\na; Who won? ;Ann;Dan;Jan;Stan;dan.;We won.\r\n"
+            "a;;;;;;;We won.\r\n;;;;;;;\r\na;Who won?;Ann;Dan;Jan;Stan; Dan;We won.\r\n",
+        ),
+        ("q.tsv", "question\tanswer\tD\tC\tB\tA\tid\n" + "Who won?\tDAN\tStan\tJan\tDan\tAnn\ta\n" * 2),
+    ],
+)
+def test_questions_by_hand_need_neither_all_keys_nor_a_letter(tmp_path, name, content):
+    tmp_path.joinpath(name).write_text(content)
+    assert read_questions(tmp_path / name) == [
+        HAND | {"question_id": f"a-q{number}", "writer": "hand", "checkers": [], "prompt_version": 0}
+        for number in (1, 2)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("id,question,A,B,C,answer\na,Who?,x,y,z,x\n", "no column 'D'; it has id, question, A, B, C, answer"),
+        ("id,question,A,B,C,D,answer\na,Who?,x,y,z,,x\n", "line 2: option '' is not a text; correct or delete"),
+        ("id,question,A,B,C,D,answer\n\n,Who?,x,y,z,w,x\n", "line 3: misses 'id'"),
+        ("id,question,A,B,C,D,answer,a\na,Who?,x,y,z,w,x,1\n", "line 1: columns 3 and 8 have the same name, 'a'"),
+    ],
+)
+def test_a_table_of_questions_that_cannot_be_read_is_named(tmp_path, content, message):
+    tmp_path.joinpath("q.csv").write_text(content)
+    with pytest.raises(SpeechIQError, match=message):
+        read_questions(tmp_path / "q.csv")
+
+
+def test_a_template_is_a_table_that_has_no_questions_yet(tmp_path):
+    file = tmp_path / "q.csv"
+    write_template(file, [{"id": "set/a", "text": "Où? \n Yes, sir."}, {"id": "set/b", "text": "No."}])
+    lines = file.read_text(encoding="utf-8-sig").splitlines()
+    assert lines == [
+        "id,question,A,B,C,D,answer,reference",
+        *['set/a,,,,,,,"Où? Yes, sir."'] * 3,
+        *["set/b,,,,,,,No."] * 3,
+    ]
+    assert read_questions(file) == []
+
+
 def test_options_that_differ_by_a_sign_or_a_point_are_different():
     from speechiq.siq_tasks.questions.file import find_fault
 
@@ -114,7 +166,12 @@ def test_locate_prefers_the_file_named_then_the_users(tmp_path, monkeypatch):
     for named in (other, "~nobody-of-this-name/other.jsonl", "x" * 300 + "other.jsonl"):
         with pytest.raises(SpeechIQError, match=r"no question file .*other\.jsonl"):
             locate("nowhere", named)
+    other.with_suffix(".csv").touch()
+    assert locate("nowhere", str(other)) == other.with_suffix(".csv")
     other.touch()
+    with pytest.raises(SpeechIQError, match=r"other\.csv: questions are in other\.jsonl too; remove one of the two"):
+        locate("nowhere", str(other))
+    other.with_suffix(".csv").unlink()
     assert locate("nowhere", str(other)) == other
 
 
