@@ -8,24 +8,35 @@ import typer
 
 from speechiq.cli.commands import examples
 from speechiq.cli.options import Force, output_option, split_names
+from speechiq.core.checkpoints.names import DEMO, choose_source, demo_folder
 from speechiq.core.console import count_of, say, show
+from speechiq.core.files.plain import is_file
 
 #: How many ids are printed.
 SHOWN = 5
+#: The demo's language model.
+SMALL = "SmolLM2-135M-Instruct"
 
 
-@examples("siq data new calls --audio recordings --text references.csv --output calls")
+@examples(
+    "siq data new calls --audio recordings --text references.csv",
+    "siq data new anrufe --audio recordings --text references.csv --language de --force",
+)
 def new(
-    name: Annotated[str, typer.Argument(help="Name of the data set: lower-case letters and digits.")],
+    name: Annotated[str, typer.Argument(help="Name of the data set: lower-case letters, digits and '_'.")],
     audio: Annotated[Path, typer.Option(help="Folder of audio files.")],
     text: Annotated[
         Path,
         typer.Option(
-            help="CSV, TSV or JSONL file with the columns audio, text and, optionally, id, cluster, entities."
+            help="CSV, TSV or JSONL file with the columns audio, text and, optionally, id, cluster, entities; or a "
+            "manifest of NeMo, or a text file of Kaldi with an id and its words per line."
         ),
     ],
     output: Annotated[Path | None, output_option("Folder for the tasks; by default named after the set.")] = None,
-    embedder: Annotated[str | None, typer.Option(help="Language model that Understand compares texts with.")] = None,
+    embedder: Annotated[
+        str | None,
+        typer.Option(help="Language model that Understand compares texts with; by default the small one of the demo."),
+    ] = None,
     group_by: Annotated[
         str | None, typer.Option(help="Columns with groups of clips, such as gender,accent, for scores by group.")
     ] = None,
@@ -36,14 +47,18 @@ def new(
         str | None,
         typer.Option(help="Language model of an assistant; also makes the task siq_NAME_distance with its distances."),
     ] = None,
+    force: Force = False,
 ) -> None:
     """Make three tasks, one per level, of your own clips and references."""
     from speechiq.metrics.distance.embedder import DEFAULT_EMBEDDER
-    from speechiq.siq_tasks.catalog.new import create
+    from speechiq.siq_tasks.catalog.new import create, read_set_name
 
-    folder = output or Path(name)
+    if (dataset := read_set_name(name)) != name:
+        say(f"the data set is called {dataset}: names of tasks have no capitals and no '-'")
+    folder = output or Path(dataset)
+    small = choose_source(SMALL)
     groups = split_names(group_by)
-    made = create(name, audio, text, folder, embedder or DEFAULT_EMBEDDER, assistant, groups, language)
+    made = create(dataset, audio, text, folder, embedder or small, assistant, groups, language, force=force)
     for warning in made.warnings:
         say(warning)
     if made.left_out:
@@ -51,13 +66,21 @@ def new(
             f"{len(made.left_out)} of {len(made.ids)} clips, such as {made.left_out[0]!r}, have no word to score and "
             f"are left out"
         )
+    if embedder is None:
+        say(f"Understand compares texts with {small}; that of the paper is --embedder {DEFAULT_EMBEDDER} (gated)")
     more = f" and {len(made.ids) - SHOWN} more" if len(made.ids) > SHOWN else ""
+    place = shlex.quote(str(folder))
+    system = "demo" if language is None else f"{choose_source('whisper-base')}+{small},llm_answer=likelihood"
+    run = f"siq eval {system} --include-path {place} --output {shlex.quote(f'runs/{dataset}')} --tasks"
+    fetch = [] if is_file(demo_folder(small.removeprefix(DEMO)) / "config.json") else ["  siq demo fetch"]
     show(
         f"{', '.join(made.tasks)} are in {folder}.",
-        f"Ids of the clips: {', '.join(made.ids[:SHOWN])}{more}; `siq list tasks {folder}` lists all. Next:",
-        f"  siq data questions --dataset {folder} --writer ... --checker ...",
-        f"  siq eval SYSTEM --include-path {folder} --tasks siq_{name} --output runs/{name}",
-        f"  siq data pack {folder}",
+        f"Ids of the clips: {', '.join(made.ids[:SHOWN])}{more}; `siq list tasks {place}` lists all. Next:",
+        *fetch,
+        f"  {run} {','.join(made.tasks[:2])}",
+        "Apply needs questions: a model writes them (`siq data questions --help`), or you. Then run all three:",
+        f"  siq data questions --dataset {place} --template",
+        f"  {run} siq_{dataset}",
     )
 
 

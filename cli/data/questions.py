@@ -1,6 +1,7 @@
 """Define commands about the questions of a data set: write, or join released ones to the clips."""
 
 import json
+import os
 import shlex
 from pathlib import Path
 from typing import Annotated, Any
@@ -118,10 +119,11 @@ def _write_template(dataset: str, metadata: list[str] | None, output: Path | Non
     refuse_to_overwrite(table, force)
     clips = list_clips(dataset, metadata)
     file.write_template(table, clips)
+    named = shlex.quote(min(str(table), os.path.relpath(table), key=len))
     show(
-        f"wrote {table}: {count_of(len(clips) * file.PER_CLIP, 'row')} for {count_of(len(clips), 'clip')}. Write a "
+        f"wrote {named}: {count_of(len(clips) * file.PER_CLIP, 'row')} for {count_of(len(clips), 'clip')}. Write a "
         "question, four options A to D, and the letter or the text of the right one into each. Then:",
-        f"  siq data check {shlex.quote(str(table))} --dataset {shlex.quote(dataset)}",
+        f"  siq data check {named} --dataset {shlex.quote(dataset)}",
     )
 
 

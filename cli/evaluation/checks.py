@@ -1,12 +1,15 @@
 """Check an evaluation before it starts, and show its work."""
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
 
 from speechiq.cli.evaluation.record import FIX, Record, is_finished
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import check_output_folder, is_folder
+from speechiq.core.files.plain import check_output_folder, exists, expand, is_folder
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.inventory import Inventory, SystemWork
 from speechiq.harness_patch.processes import Settings
@@ -17,15 +20,36 @@ from speechiq.siq_tasks.conditions.preset import PRESET, describe_preset, find_s
 from speechiq.siq_tasks.conditions.spec import parse_condition
 from speechiq.siq_tasks.conditions.variants import LISTEN, parse_listen
 
+#: Characters with a meaning in a system, which a path in it may therefore not have.
+ODD = {"+", ",", "="}
+
 
 def check_form(systems: Sequence[str]) -> None:
     """Refuse a system that is not a spec, with options after commas."""
     for system in systems:
+        if path := find_odd_path(system):
+            raise SpeechIQError(
+                path,
+                "'+', ',' and '=' separate stages and options, so no file or folder with one can be named",
+                f"rename it, or name a link to it: ln -s {shlex.quote(str(path.resolve()))} mine",
+            )
         spec, *options = system.split(",")
         if not spec or "=" in spec.partition(":")[0]:
             raise SpeechIQError(f"SYSTEM {system!r}", "begins with no spec", "write SPEC,OPTION=VALUE, such as demo")
         if wrong := [option for option in options if not re.match(r"\w+=.", option)]:
             raise SpeechIQError(f"SYSTEM {system!r}", f"{wrong[0]!r} is not an option", "write OPTION=VALUE")
+
+
+def find_odd_path(system: str) -> Path | None:
+    """Return a file or folder with a character of `ODD` in its name that a system names; None without one.
+
+    >>> find_odd_path("gold+demo:x,llm_answer=likelihood") is None
+    True
+    """
+    starts = [0, *(mark.end() for mark in re.finditer(r"[+:=]", system))]
+    ends = [len(system), *(mark.start() for mark in re.finditer(r"[+,]", system))]
+    texts = (system[start:end] for start, end in product(starts, ends) if start < end)
+    return next((expand(text) for text in texts if ODD & {*text} and exists(expand(text))), None)
 
 
 def check_settings(settings: Settings, norms_file: str | None, allow_mismatch: bool) -> None:

@@ -10,9 +10,11 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, TypeVar
+from unicodedata import normalize
 
 from speechiq.core.errors import SpeechIQError
 
@@ -47,6 +49,21 @@ def is_folder(path: str | Path) -> bool:
 def expand(path: str | Path) -> Path:
     """Return a path with its `~` expanded; unlike `Path.expanduser`, accept a user that does not exist."""
     return Path(os.path.expanduser(path))  # noqa: PTH111
+
+
+def find_on_disk(path: Path) -> Path:
+    """Return a path as the disk spells it: accents may be one character (NFC) or two (NFD, as macOS writes them)."""
+    if exists(path) or path.parent == path:
+        return path
+    folder = find_on_disk(path.parent)
+    with suppress(OSError, ValueError):
+        return folder / _list_names(folder, folder.stat().st_mtime_ns).get(normalize("NFC", path.name), path.name)
+    return path
+
+
+@lru_cache(maxsize=16)
+def _list_names(folder: Path, changed: int) -> dict[str, str]:
+    return {normalize("NFC", file.name): file.name for file in folder.iterdir()}
 
 
 def open_plain(path: str | Path) -> BufferedReader:

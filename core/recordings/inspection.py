@@ -23,6 +23,14 @@ RATES = (1_000, 1_000_000)
 SHORTEST_S = 0.1
 #: Half a step of 16 bits; a lower peak is digital silence.
 SILENCE = 2.0**-16
+#: Peak below which speech is a few steps of 16 bits: -60 dB of full scale.
+QUIET = 1e-3
+#: Share of samples that are at least `LEVEL` of the peak, from which on a sound counts as clipped; speech has 0.01 %.
+CLIPPED, LEVEL = 0.02, 1 - 1e-4
+#: Lowest peak of a sound that may count as clipped: with less, many samples of any sound have one value.
+HALF_LOUD = 0.1
+#: Share of the energy that a constant (DC) may have.
+CONSTANT = 0.5
 #: Share of the channels' energy that must be left in their mean.
 LEFT_OVER = 1e-4
 #: Samples that are in memory at the same time.
@@ -63,20 +71,31 @@ def _refusing(name: str) -> Iterator[None]:
 def _read_to_the_end(reader: Reader) -> Inspected:
     if not RATES[0] <= reader.rate <= RATES[1]:
         raise Damage(f"a sampling rate of {reader.rate} Hz; it must be between {RATES[0]} and {RATES[1]}")
-    frames, peak, energy, mean_energy = 0, 0.0, 0.0, 0.0
+    frames, peak, at_peak, total, energy, mean_energy = 0, 0.0, 0, 0.0, 0.0, 0.0
     while len(block := reader.read(BLOCK)):
-        peak = max(peak, measure_peak(block))
+        block_peak = measure_peak(block)
+        if block_peak * LEVEL > peak:
+            at_peak = 0
+        peak = max(peak, block_peak)
+        at_peak += int(np.count_nonzero(np.abs(block).max(axis=1) >= peak * LEVEL))
         mono = block.mean(axis=1, dtype=np.float64)
         energy += float(np.square(block, dtype=np.float64).sum()) / block.shape[1]
         mean_energy += float(np.square(mono).sum())
+        total += float(mono.sum())
         frames += len(block)
     if not frames:
         raise Damage("it has no samples")
     reader.finish(frames)
     seconds = frames / reader.rate
+    is_short = seconds < SHORTEST_S
+    is_constant = total**2 > CONSTANT * mean_energy * frames and not is_short
+    is_clipped = at_peak >= CLIPPED * frames and peak >= HALF_LOUD and not is_short
     warnings = {
-        f"it is shorter than {SHORTEST_S} s": seconds < SHORTEST_S,
+        f"it is shorter than {SHORTEST_S} s": is_short,
         "it is digital silence": peak < SILENCE,
+        "it is very quiet: its peak is below -60 dB of full scale": SILENCE <= peak < QUIET,
+        f"it is clipped: {100 * CLIPPED:g} % of its samples or more are at its peak": is_clipped,
+        "more than half of its energy is a constant offset (DC)": is_constant,
         TOO_LOUD: peak > LOUD,
         "its channels cancel each other in their mean, which is what systems receive": mean_energy < LEFT_OVER * energy,
     }

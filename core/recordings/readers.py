@@ -14,7 +14,7 @@ from speechiq.core.recordings.damage import OTHER_KIND, UNKNOWN_END, Damage
 from speechiq.core.recordings.structure import mapped
 
 #: libsndfile's names of the formats that are read -> the ending of such a file.
-KINDS = {"WAV": "wav", "WAVEX": "wav", "FLAC": "flac", "OGG": "ogg", "MP3": "mp3"}
+KINDS = {"WAV": "wav", "WAVEX": "wav", "RF64": "wav", "FLAC": "flac", "OGG": "ogg", "MP3": "mp3"}
 #: FFmpeg's names of the formats that it may open. A playlist, for example, would make it open other files.
 DEMUXERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,ogg,wav,mp3"
 #: Those of these formats that have no length here; FFmpeg guesses it.

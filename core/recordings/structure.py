@@ -148,6 +148,8 @@ def _check_mp4(data: Buffer) -> None:
 #: First bytes of a file -> the check of its kind.
 CHECKS: dict[bytes, Check] = {
     b"RIFF": wave.check,
+    b"RF64": wave.check,
+    b"BW64": wave.check,
     b"fLaC": _check_flac,
     b"OggS": ogg.check,
     b"\x1aE\xdf\xa3": _check_matroska,

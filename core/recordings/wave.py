@@ -1,4 +1,7 @@
-"""Check WAV files: chunks, each of which gives its length; one of them has the samples."""
+"""Check WAV files: chunks, each of which gives its length; one of them has the samples.
+
+In RF64 and BW64, which tools write above 4 GB, the first chunk, `ds64`, has the length of the samples.
+"""
 
 import struct
 from collections.abc import Iterator
@@ -6,8 +9,10 @@ from typing import NamedTuple
 
 from speechiq.core.recordings.damage import OTHER_KIND, UNKNOWN_END, Buffer, Damage, skip_tags
 
+#: The length of samples that do not fit into 32 bits.
+LARGE = 0xFFFFFFFF
 #: Written by programs that stream (ffmpeg, SoX, arecord) instead of a length that they do not know yet.
-STREAMED = {0x7FFFF000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF}
+STREAMED = {0x7FFFF000, 0x7FFFFFFF, 0x80000000, LARGE}
 
 
 class Chunk(NamedTuple):
@@ -50,9 +55,13 @@ def check(data: Buffer) -> str | None:
 def _walk(data: Buffer) -> Iterator[Chunk]:
     """Yield the chunks up to the first that is not one of the file; a chunk of samples may be cut off."""
     header = struct.Struct("<4sI")
-    place = header.size + 4
+    place, large = header.size + 4, 0
     while place + header.size <= len(data):
         name, length = header.unpack_from(data, place)
+        if name == b"ds64" and length >= 16 and place + 24 <= len(data):
+            (large,) = struct.unpack_from("<Q", data, place + 16)
+        if name == b"data" and length == LARGE:
+            length = large or LARGE
         chunk = Chunk(name, place + header.size, length)
         is_name = name != b"RIFF" and name.isascii() and name.decode().isprintable()
         if not is_name or (chunk.end > len(data) + 1 and name != b"data"):

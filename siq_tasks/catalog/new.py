@@ -3,22 +3,27 @@
 import os
 import re
 import shutil
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.clip_texts import read_clip_texts, read_name
 from speechiq.core.files.json_lines import as_lines
-from speechiq.core.files.plain import exists
-from speechiq.core.files.tables import check_columns, read_field, read_id, read_table, read_texts
+from speechiq.core.files.plain import exists, find_on_disk, is_file
+from speechiq.core.files.tables import check_columns, read_field, read_id, read_texts
+from speechiq.core.ids import compose
 from speechiq.core.recordings.audio_file import file_sha256
 from speechiq.core.recordings.inspection import inspect
 from speechiq.engines.languages import KEY, read_language
 from speechiq.siq_tasks.catalog.folders import check_folder, complete_folder
 from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, data_sets
 from speechiq.siq_tasks.catalog.task_files import IN_FOLDER, read_task, write_task
+from speechiq.siq_tasks.catalog.tasks import list_tasks
 from speechiq.siq_tasks.loaders.clips import ENTITIES, list_warnings
 from speechiq.siq_tasks.loaders.clusters import CLUSTER, COLUMN
 from speechiq.siq_tasks.loaders.docs import refuse_taken
@@ -26,8 +31,12 @@ from speechiq.siq_tasks.loaders.row_choice import check_groups, read_group_colum
 from speechiq.siq_tasks.loaders.subset import counts
 
 LONGEST_NAME = 64
-#: Folder of the audio in a folder of tasks.
-AUDIO = "audio"
+#: Folder of the audio and table of the clips in a folder of tasks, and the names of its tasks.
+AUDIO, CLIPS, TASKS = "audio", "clips.jsonl", "siq_*.yaml"
+#: Endings of files that may be the audio of a clip without a column of files.
+ENDINGS = {
+    ".3gp", ".aac", ".flac", ".m4a", ".mka", ".mkv", ".mov", ".mp3", ".mp4", ".oga", ".ogg", ".opus", ".wav", ".webm",
+}  # fmt: skip
 
 
 class Created(NamedTuple):
@@ -48,6 +57,8 @@ def create(
     assistant: str | None = None,
     group_by: Sequence[str] = (),
     language: str | None = None,
+    *,
+    force: bool = False,
 ) -> Created:
     """Write the tasks `siq_<name>_<level>` with the tag `siq_<name>` and the audio into a new folder.
 
@@ -55,27 +66,34 @@ def create(
     name, file or id is invalid, nothing is written.
 
     Args:
-        text: `.csv`, `.tsv` or `.jsonl` with the columns `audio` (a file below `audio`), `text`, and optionally `id`;
-            without it a clip is named after its file, `entities`, and `cluster`, such as the call or the speaker.
+        text: A file of `read_clip_texts` with the columns `audio` (a file below `audio`), `text`, and optionally `id`;
+            without it a clip is named after its file, `entities`, and `cluster`, such as the call or the speaker. A
+            file with `id` alone is about the audio files of these names.
         assistant: Language model of semantic distances; if given, the task `siq_<name>_distance` is written too, which
             does not have the tag.
         group_by: Columns of `text` with groups of clips, such as the gender of the speaker.
         language: Code or English name of the language of the clips; None is English.
+        force: Whether a folder that this function made is replaced; question files in it stay.
     """
     _check_name(name)
     code = read_language({KEY: language})
-    check_folder(folder)
+    if not force or not is_file(folder / CLIPS):
+        fix = "choose another one with --output, or replace one that `siq data new` made with --force"
+        check_folder(folder, fix)
     if not audio.is_dir():
         raise SpeechIQError(f"--audio {audio}", "no such folder", "give the folder that the column audio starts from")
-    rows = read_table(text)
+    rows = [line.row for line in read_clip_texts(text)]
     groups = read_group_columns([*group_by])
     refuse_taken(groups)
-    check_columns(rows[0], ["audio", "text", *groups], text)
+    by_name = {} if "audio" in rows[0] or "id" not in rows[0] else _list_audio(audio.resolve())
+    check_columns(rows[0], [*([] if by_name else ["audio"]), "text", *groups], text)
     places: dict[str, int] = {}
     clips: list[dict[str, Any]] = []
     checked: list[dict[str, Any]] = []
     for number, row in enumerate(tqdm(rows, desc=f"{name} clips", unit="clip"), 1):
         where = f"{text} row {number}"
+        if by_name:
+            row = row | {"audio": _find_audio(row, by_name, where)}
         clip = _read_row(row, audio.resolve(), where) | read_groups(groups, row, where)
         if (first := places.setdefault(clip["id"], number)) != number:
             raise SpeechIQError(
@@ -90,7 +108,7 @@ def create(
     group_warnings = check_groups(clips, groups, str(text))
     ids = [clip["id"] for clip in checked]
     left_out = [clip["id"] for clip in checked if not counts(clip["text"])]
-    tasks = _write(name, folder, audio.resolve(), clips, embedder, assistant, [*groups], code)
+    tasks = _write(name, folder, audio.resolve(), clips, embedder, assistant, [*groups], code, force=force)
     return Created(tasks, ids, left_out, [*list_warnings(checked), *group_warnings])
 
 
@@ -103,19 +121,21 @@ def _write(
     assistant: str | None,
     group_by: list[str],
     language: str | None,
+    *,
+    force: bool,
 ) -> list[str]:
     """Write the table, the audio below `AUDIO` and the tasks; all names in them are relative to the folder."""
-    shared = {"version": 1.0, "dataset": name, "dataset_path": f"{IN_FOLDER}clips.jsonl", "subset": "all"}
+    shared = {"version": 1.0, "dataset": name, "dataset_path": f"{IN_FOLDER}{CLIPS}", "subset": "all"}
     shared |= {"id_column": "id"} | ({COLUMN: CLUSTER} if CLUSTER in clips[0] else {})
     shared |= ({"group_columns": group_by} if group_by else {}) | ({KEY: language} if language else {})
     own = {"understand": {"embedder": embedder}}
     tasks = [f"siq_{name}_{level}" for level in LEVELS]
-    with complete_folder(Path(os.path.realpath(folder))) as draft:
+    with complete_folder(Path(os.path.realpath(folder)), _is_kept if force else None) as draft:
         for clip in clips:
             copied = Path(AUDIO, Path(clip["audio"]).relative_to(audio))
             _copy(Path(clip["audio"]), draft / copied)
             clip["audio"] = copied.as_posix()
-        draft.joinpath("clips.jsonl").write_bytes(as_lines(clips))
+        draft.joinpath(CLIPS).write_bytes(as_lines(clips))
         for task, level in zip(tasks, LEVELS, strict=True):
             about = shared | {"questions": f"{IN_FOLDER}questions.jsonl"} | own.get(level, {})
             _write_task(draft, task, HERE / "templates" / f"_{level}.yaml", about, tag=f"siq_{name}")
@@ -143,26 +163,61 @@ def _write_task(folder: Path, task: str, template: Path, about: dict[str, Any], 
     write_task(folder / f"{task}.yaml", {"task": task, **keys} | merged | {"metadata": merged["metadata"] | about})
 
 
+def _is_kept(name: str) -> bool:
+    """Return whether an entry of a folder of tasks was not made with it, as question files are."""
+    return name not in (AUDIO, CLIPS) and not fnmatchcase(name, TASKS)
+
+
+def read_set_name(name: str) -> str:
+    """Return the name of a data set in lower case and with `_` in the place of `-`, which names of tasks do not have.
+
+    >>> read_set_name("My-Calls"), read_set_name("calls2026")
+    ('my_calls', 'calls2026')
+    """
+    return name.lower().replace("-", "_")
+
+
 def _check_name(name: str) -> None:
-    if not re.fullmatch(rf"[a-z][a-z0-9]{{0,{LONGEST_NAME - 1}}}", name):
+    if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name) or len(name) > LONGEST_NAME:
         raise SpeechIQError(
             f"{name!r:.80}",
             "not a name for a data set",
-            f"use at most {LONGEST_NAME} lower-case letters and digits, such as calls2026",
+            f"use at most {LONGEST_NAME} lower-case letters, digits and single '_', such as calls_2026",
         )
-    if name in {*data_sets(), "all", *LEVELS}:
+    taken = {*data_sets(), *(each for task in list_tasks(check_files=False) for each in task.names)}
+    if name in {*taken, "all"} or f"siq_{name}" in taken or name.rpartition("_")[2] in LEVELS:
         raise SpeechIQError(name, "the suite has a data set or group of that name", "choose another name")
+
+
+def _list_audio(folder: Path) -> dict[str, list[str]]:
+    """Return name without ending -> the audio files of that name below a folder, relative to it."""
+    found = defaultdict(list)
+    for file in sorted(folder.rglob("*")):
+        if file.suffix.lower() in ENDINGS:
+            found[compose(file.stem)].append(str(file.relative_to(folder)))
+    return found
+
+
+def _find_audio(row: Mapping[str, Any], by_name: Mapping[str, Sequence[str]], where: str) -> str:
+    name = read_name(row, where)
+    files = by_name.get(name, ())
+    if len(files) != 1:
+        fault = f"is the name of {' and '.join(files[:2])}" if files else "is the name of no audio file below --audio"
+        raise SpeechIQError(where, f"{name!r:.80} {fault}", "name the file in a column audio")
+    return files[0]
 
 
 def _read_row(row: Mapping[str, Any], audio: Path, where: str) -> dict[str, Any]:
     """Return the `id`, `text` and `audio` of a row, and its `entities` and `cluster` if the table has them."""
     name, text = read_field(row, "audio", where), read_field(row, "text", where)
-    file = Path(os.path.normpath(audio / name))
+    if row.get("offset") not in (None, "", 0, "0"):
+        raise SpeechIQError(where, f"offset is {row['offset']!r:.80}, and a clip is a whole file", "cut the audio")
+    file = find_on_disk(Path(os.path.normpath(audio / name)))
     if not file.is_relative_to(audio):
         raise SpeechIQError(where, f"{name!r:.80} is not below --audio {audio}", "name a folder that has all files")
     if not exists(file) or not file.is_file():
         raise SpeechIQError(where, f"no file {file}", "correct the row or --audio")
-    key = file.stem if row.get("id") in (None, "") else read_id(row, "id", where)
+    key = read_name(row, where)
     entities = {ENTITIES: read_texts(row[ENTITIES], f"{where}: {ENTITIES}")} if ENTITIES in row else {}
     cluster = {CLUSTER: read_id(row, CLUSTER, where)} if CLUSTER in row else {}
     return {"id": key, "text": text, "audio": str(file), **entities, **cluster}

@@ -1,22 +1,27 @@
-"""Check that the sources of data sets exist and have what tasks read, without loading audio."""
+"""Check that the sources of data sets exist and have what tasks read; no audio is downloaded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tqdm import tqdm
+
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import tables
 from speechiq.core.files.checksummed import shorten
-from speechiq.core.files.plain import exists
-from speechiq.core.files.tables import is_table, read_table
+from speechiq.core.files.plain import exists, find_on_disk
+from speechiq.core.files.tables import is_table, read_field, read_table
+from speechiq.core.recordings.audio_file import file_sha256
+from speechiq.core.recordings.inspection import inspect
 from speechiq.siq_tasks.catalog.suite import read_one_task
 from speechiq.siq_tasks.catalog.tasks import IN_PACKAGE, find_tasks, is_bundled, read_tasks
 from speechiq.siq_tasks.loaders import hub_sets
+from speechiq.siq_tasks.loaders.clips import list_warnings
 from speechiq.siq_tasks.loaders.rows import RowSource, read_source
 from speechiq.siq_tasks.metadata import expand_sets, for_dataset
 
@@ -71,12 +76,25 @@ def _check(source: RowSource, columns: list[str], ask: Ask) -> str:
     if source.local is not None and is_table(source.local):
         rows = read_table(source.local)
         tables.check_columns(rows[0], columns, source.local)
-        return f"{source.local} on this machine: {count_of(len(rows), 'row')}{has}"
+        here = f"{source.local} on this machine: {count_of(len(rows), 'row')}{has}"
+        return "; ".join([here, *_inspect_audio(source, source.local, rows)])
     place, features = _find_folder(source, source.local) if source.local is not None else _find_on_hub(source, ask)
     if features is None:
         return f"{place}; its columns are found when it is loaded"
     tables.check_columns(hub_sets.list_columns(features), columns, source.dataset_path, hub_sets.RIGHT_COLUMN)
     return f"{place}{has}"
+
+
+def _inspect_audio(source: RowSource, table: Path, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the warnings about the audio of a table, which is read to its end; refuse what cannot be read."""
+    checked = []
+    for number, row in enumerate(tqdm(rows, desc="clips", unit="clip"), 1):
+        name = read_field(row, source.audio_column, f"{table} row {number}")
+        file = find_on_disk(table.parent / name)
+        warnings = inspect(file, f"{table} row {number}, {name}").warnings
+        text = row.get(source.text_column or "")
+        checked.append({"id": name, "text": text, "sha256": file_sha256(file), "warnings": warnings})
+    return list_warnings(checked)
 
 
 def _find_folder(source: RowSource, folder: Path) -> tuple[str, Features | None]:

@@ -37,7 +37,7 @@ ENTITIES = "entities"
 #: Keys by which rows are chosen and sorted into groups and clusters.
 CHOICE = ("leave_out", "where", "group_columns", COLUMN, PATTERN)
 #: Version of the prepared form of a data set; raise it if data sets must be prepared again, as after stricter checks.
-LAYOUT = 4
+LAYOUT = 5
 
 
 class Prepared(NamedTuple):

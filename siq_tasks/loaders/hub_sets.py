@@ -186,8 +186,9 @@ def _name_splits(split: str) -> list[str]:
 def _check_split(path: str, split: str, part: Part) -> None:
     for name in _name_splits(split):
         if name not in part.splits:
-            names = ", ".join(part.splits) or "none"
-            near = did_you_mean(name, part.splits)
+            splits = [*map(str, part.splits)]  # `datasets` names some by a class of its own.
+            names = ", ".join(splits) or "none"
+            near = did_you_mean(name, splits)
             raise SpeechIQError(path, f"no split {name!r}; it has {names}", f"{near}give --metadata split=...")
 
 

@@ -20,6 +20,7 @@ from speechiq.core.files.tables import check_columns, is_table, read_field, read
 from speechiq.core.recordings.audio_file import PACKAGE
 from speechiq.siq_tasks.catalog.task_files import PACKAGED
 from speechiq.siq_tasks.loaders import hub_sets
+from speechiq.siq_tasks.loaders.local_sets import check_folder, load_saved
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -183,6 +184,10 @@ def load_rows(source: RowSource) -> Iterator[Dataset]:
     if local is None:
         yield _load_rows(source, source.dataset_path, None)
     elif exists(local) and local.is_dir():
+        if (saved := load_saved(local, source.split)) is not None:
+            yield saved
+            return
+        check_folder(local)
         with working_folder() as folder:
             yield _load_rows(source, str(local), folder)
     else:

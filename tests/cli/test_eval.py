@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from speechiq.cli.evaluation import record as evaluation_record
+from speechiq.cli.evaluation.checks import check_form
 from speechiq.cli.evaluation.record import describe_run, read_record, write_record
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
@@ -118,6 +119,14 @@ def test_one_system_without_norms_has_a_table_a_report_and_advice(instant, tmp_p
     assert done.exit_code == 0 and "one system alone has no scale" in " ".join(done.stdout.split())
     assert f"hint: siq score {tmp_path} --norms demo scores on the demo's scale" in done.stderr
     assert "</html>" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize("system", ["{}", "gold+{}", "transcripts:{}+demo:x", "gold+x,llm_adapter={},llm_dtype=auto"])
+@pytest.mark.parametrize("name", ["v=1", "v+1", "v,1"])
+def test_a_path_with_a_separator_in_its_name_is_refused_with_the_way_out(tmp_path, system, name):
+    tmp_path.joinpath(name).mkdir()
+    with pytest.raises(SpeechIQError, match=r"separate stages and options, so .*; rename it, or name a link to it: ln"):
+        check_form([system.format(tmp_path / name)])
 
 
 @pytest.mark.parametrize(

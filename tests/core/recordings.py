@@ -67,6 +67,7 @@ def by_ffmpeg(
 
 SNDFILE = {
     "wav": ("WAV", "PCM_16"), "wav-float": ("WAV", "FLOAT"), "wav-24": ("WAV", "PCM_24"), "wavex": ("WAVEX", "PCM_16"),
+    "rf64": ("RF64", "PCM_16"),
     "wav-ulaw": ("WAV", "ULAW"), "wav-alaw": ("WAV", "ALAW"), "wav-gsm": ("WAV", "GSM610", 8_000),
     "wav-ima": ("WAV", "IMA_ADPCM"), "wav-ms": ("WAV", "MS_ADPCM"), "wav-g721": ("WAV", "G721_32", 8_000),
     "flac": ("FLAC", "PCM_16"), "flac-24": ("FLAC", "PCM_24"), "vorbis": ("OGG", "VORBIS"), "opus": ("OGG", "OPUS"),

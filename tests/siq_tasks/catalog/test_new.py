@@ -2,17 +2,21 @@
 
 import json
 import re
+import shlex
 
 import pytest
 from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 from lm_eval.tasks._yaml_loader import load_yaml
+from typer.testing import CliRunner
 
+from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.catalog.new import create
 from speechiq.siq_tasks.catalog.overview import describe
 from speechiq.siq_tasks.catalog.suite import HERE, list_clips
 from speechiq.siq_tasks.catalog.task_files import join_metadata, read_task, resolve_folder
+from tests.commands import refusal, siq
 from tests.conftest import run
 from tests.siq_tasks.conftest import encode
 
@@ -67,8 +71,7 @@ def test_three_tasks_from_an_empty_folder(mine, tmp_path, demo_models):
     audio, text = mine
     options = ("--audio", str(audio), "--text", str(text), "--embedder", str(demo_models[-1]))
     done = run("siq", "data", "new", "harbour", *options, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "siq data questions --dataset harbour" in done.stdout
+    assert done.returncode == 0 and "Understand compares" not in done.stderr, done.stderr
     assert "Ids of the clips: harbour/a, harbour/b; `siq list tasks harbour` lists all" in done.stdout
     for level in ("remember", "understand", "apply"):
         ours = join_metadata(load_yaml(HERE / "templates" / f"_{level}.yaml", resolve_func=True))
@@ -107,6 +110,8 @@ WRITTEN = {"writer": "hand", "checkers": [], "prompt_version": 1}
     ("name", "line", "message"),
     [
         ("My Set", "", "not a name for a data set"),
+        ("my_apply", "", "the suite has a data set or group of that name"),
+        ("demo_languages", "", "the suite has a data set or group of that name"),
         ("demo", "", "the suite has a data set or group of that name"),
         ("harbour", "c.wav,hello\n", r"text\.csv row 3: no file .*c\.wav"),
         ("harbour", "a.wav,\n", r"text\.csv row 3: no 'text'"),
@@ -275,6 +280,85 @@ def test_an_output_that_cannot_be_a_folder_is_named(mine, tmp_path):
 def test_a_folder_with_files_is_not_written_over(mine, tmp_path):
     with pytest.raises(SpeechIQError, match="contains files; choose another"):
         create("harbour", *mine, tmp_path / "mine", EMBEDDER)
+
+
+def test_the_command_says_its_choices_and_what_to_type_next(mine, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["data", "new", "Old-Harbour", "--audio", "mine", "--text", "text.csv"])
+    assert result.exit_code == 0, result.output
+    assert "the data set is called old_harbour: names of tasks have no capitals" in result.stderr
+    assert f"Understand compares texts with {EMBEDDER}; that of the paper is" in result.stderr
+    *_, fetch, first, _, template, last = result.stdout.splitlines()
+    assert fetch == "  siq demo fetch"
+    run_all = "  siq eval demo --include-path old_harbour --output runs/old_harbour --tasks siq_old_harbour"
+    assert (first, last) == (f"{run_all}_remember,siq_old_harbour_understand", run_all)
+    check = siq(*shlex.split(template)[1:]).splitlines()[-1]
+    assert check == "  siq data check old_harbour/questions.csv --dataset old_harbour"
+    assert "exists; name another file, or add --force" in refusal(*shlex.split(template)[1:])
+    few = "2 of 2 clips have too few questions, old_harbour/b among them with 0 of 3; write them by hand"
+    assert few in refusal(*shlex.split(check)[1:])
+
+
+def test_a_folder_of_tasks_is_replaced_on_request_and_keeps_its_questions(mine, tmp_path):
+    audio, text = mine
+    folder = tmp_path / "tasks"
+    create("harbour", audio, text, folder, EMBEDDER, EMBEDDER)
+    folder.joinpath("questions.csv").write_text("mine")
+    text.write_text("audio,text\na.wav,Another text.\n")
+    create("harbour", audio, text, folder, EMBEDDER, force=True)
+    levels = {f"siq_harbour_{level}.yaml" for level in ("remember", "understand", "apply")}
+    assert {file.name for file in folder.iterdir()} == levels | {"audio", "clips.jsonl", "questions.csv"}
+    assert [clip["text"] for clip in list_clips(str(folder))] == ["Another text."]
+    assert [file.name for file in folder.joinpath("audio").iterdir()] == ["a.wav"]
+    with pytest.raises(SpeechIQError, match=r"contains files; choose another one with --output, or replace one that"):
+        create("harbour", audio, text, audio, EMBEDDER, force=True)
+    assert not list(tmp_path.glob(".siq-*"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("text", "a The boats stay.\nb Copper is dear.\n"),
+        ("table.csv", "id,text\na,The boats stay.\nb,Copper is dear.\n"),
+        ("manifest.json", '{"audio_filepath": "a.wav", "offset": 0, "duration": 1, "text": "The boats stay."}\n'
+         '{"audio_filepath": "b.mp3", "pred_text": "no", "text": "Copper is dear."}\n'),
+    ],
+)  # fmt: skip
+def test_references_of_other_programs_become_tasks(mine, tmp_path, name, content):
+    tmp_path.joinpath(name).write_text(content)
+    create("harbour", mine[0], tmp_path / name, tmp_path / "tasks", EMBEDDER)
+    found = {clip["id"]: clip["text"] for clip in list_clips(str(tmp_path / "tasks"))}
+    assert found == {"harbour/a": "The boats stay.", "harbour/b": "Copper is dear."}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            "id,text\na,one\nc,two\n",
+            r"row 2: 'c' is the name of no audio file below --audio; name the file in a column",
+        ),
+        ("id,text\na,one\nb,two\n", r"row 2: 'b' is the name of b\.mp3 and more/b\.wav; name the file in a column"),
+        ("text\none\n", "no column 'audio'"),
+        ("audio,text,offset\na.wav,one,2.5\n", r"row 1: offset is '2\.5', and a clip is a whole file; cut the audio"),
+    ],
+)
+def test_a_reference_without_its_file_is_named(mine, tmp_path, content, message):
+    audio, text = mine
+    audio.joinpath("more").mkdir()
+    audio.joinpath("more", "b.wav").write_bytes(encode(1.0))
+    text.write_text(content)
+    with pytest.raises(SpeechIQError, match=message):
+        create("harbour", audio, text, tmp_path / "tasks", EMBEDDER)
+
+
+def test_a_name_is_found_however_the_disk_writes_its_accents(mine, tmp_path):
+    audio, text = mine
+    audio.joinpath("Ma\u0308rz").mkdir()
+    audio.joinpath("Ma\u0308rz", "cafe\u0301.wav").write_bytes(encode(1.0))
+    text.write_text("audio,text\nMärz/café.wav,one\n")
+    made = create("harbour", audio, text, tmp_path / "tasks", EMBEDDER)
+    assert made.ids == ["harbour/café"] and list_clips(str(tmp_path / "tasks"))[0]["id"] == "harbour/café"
 
 
 def test_a_missing_folder_of_audio_is_named_before_any_row(tmp_path):

@@ -9,7 +9,10 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pyarrow
 import pytest
+from datasets import Dataset, DatasetDict
+from pyarrow import parquet
 
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
@@ -215,6 +218,45 @@ def test_warnings_are_logged_by_name_at_every_load(own_cache, tmp_path, caplog):
             "set: 1 of 3 clips, 'set/r0' among them: it is digital silence",
             "set: 2 clips, 'set/again' and 'set/r1', are the same audio with different references",
         ]
+
+
+def test_folders_of_save_to_disk_are_read(own_cache, tmp_path):
+    one = Dataset.from_dict({"audio": [{"bytes": encode(1.0), "path": None}], "text": ["one two"]})
+    one.save_to_disk(str(tmp_path / "one"))
+    DatasetDict({"dev": one, "test": one}).save_to_disk(str(tmp_path / "two"))
+    for name in ("one", "two"):
+        (clip,) = prepare(dataset="own", dataset_path=str(tmp_path / name), subset="all").clips
+        assert (clip["text"], clip["duration"]) == ("one two", 1)
+    with pytest.raises(SpeechIQError, match=r"two: no split 'tset'; it has dev, test; did you mean test"):
+        prepare(dataset="own", dataset_path=str(tmp_path / "two"), split="tset", subset="all")
+    next(tmp_path.joinpath("one").glob("*.arrow")).unlink()
+    with pytest.raises(SpeechIQError, match=r"one: cannot be loaded .*; save it again with save_to_disk"):
+        prepare(dataset="own", dataset_path=str(tmp_path / "one"), subset="all")
+
+
+def write_equal_columns(file):
+    parquet.write_table(pyarrow.table([["a"], ["b"]], names=["text", "text"]), file)
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "message"),
+    [
+        ("a.wav", lambda file: file.write_bytes(encode(1.0)), "has files, but no table of them; .*`siq data new`"),
+        (
+            "metadata.csv",
+            lambda file: file.write_text("file_name,text\na.wav,one\n"),
+            "name its table: --metadata data",
+        ),
+        ("test.parquet", lambda file: Dataset.from_dict({"text": []}).to_parquet(str(file)), "have no rows"),
+        ("test.parquet", lambda file: file.touch(), r"test\.parquet: not a parquet file"),
+        ("test.parquet", write_equal_columns, r"test\.parquet: the column 'text' occurs twice; rename or remove one"),
+    ],
+)
+def test_a_folder_that_cannot_be_loaded_says_what_is_wrong_in_it(own_cache, tmp_path, name, write, message):
+    tmp_path.joinpath("set").mkdir()
+    write(tmp_path / "set" / name)
+    with pytest.raises(SpeechIQError, match=message):
+        prepare(dataset="own", dataset_path=str(tmp_path / "set"), subset="all")
 
 
 def test_a_set_that_comes_from_a_script_names_the_ways_out(own_cache, tmp_path):
