@@ -31,12 +31,12 @@ from speechiq.metrics.distance.readers import (
 )
 from speechiq.metrics.distance.text_model import check_checkpoint, read_models
 from speechiq.metrics.words.entities import ROLE as TAGGER
-from speechiq.metrics.words.entities import find_entities
+from speechiq.metrics.words.entities import count_entity_errors, find_entities
 from speechiq.metrics.words.normalizer import TEXTS, normalize, prepare, read_normalizer
 from speechiq.metrics.words.pairs import index_texts, pair_texts
 from speechiq.metrics.words.repetition import repetition
 from speechiq.metrics.words.wer import ErrorRate, count_errors, pool
-from speechiq.metrics.words.word_classes import OFF, count_entities, count_rare, find_rare_words, read_rare_words
+from speechiq.metrics.words.word_classes import OFF, count_rare, find_rare_words, read_rare_words
 
 #: Kind of distance -> its column. `raw_layers` and `raw_tokens` are the variants of the paper's table 4.
 KINDS = {
@@ -231,11 +231,10 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
     item = results[0]
     kind = doc["normalizer"]
     texts = normalize(doc["text"], kind), normalize(item["text"], kind)
-    entities = [normalize(entity, kind) for entity in item["entities"]]
     rates = {
         "wer": count_errors(*texts),
         "rare_wer": count_rare(*texts, find_rare_words(doc["rare_words"])),
-        "entity_wer": count_entities(*texts, entities),
+        "entity_wer": count_entity_errors(doc["text"], item["text"], item["entities"], kind),
     }
     scores: dict[str, float] = {}
     for name, errors in rates.items():

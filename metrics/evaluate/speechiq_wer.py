@@ -12,7 +12,7 @@ MEANS = ("wer", "cer", "substitutions", "deletions", "insertions", "repetition")
 
 
 class SpeechiqWer(module.Module):
-    """Compute word and character error rates of transcripts, after the normalization of both texts by Whisper's rules.
+    """Compute word and character error rates of transcripts, after both texts are normalized.
 
     The measure of the level Remember of SpeechIQ.
     """
@@ -25,15 +25,14 @@ class SpeechiqWer(module.Module):
         Args:
             predictions (list of str): The transcripts.
             references (list of str): The words that were spoken.
-            normalizer (str): english (default), basic or multilingual.
+            normalizer (str): english (default), whisper, basic or multilingual.
 
         Returns:
             wer, cer, substitutions, deletions, insertions: The means over the clips. Substitutions, deletions and
                 insertions are per reference word, and add up to wer. Clips whose reference has no words after
                 normalization have no rate and are left out; NaN if all are left out.
             wer_corpus: All errors over all reference words, of all clips.
-            repetition: The share of all clips whose transcript repeats one phrase many times and whose reference does
-                not.
+            repetition: The share of all clips whose transcript repeats one phrase many times more than the reference.
         """
         pairs = pair_texts(references, predictions)
         rows = [score({"text": reference, "normalizer": normalizer}, [hypothesis]) for reference, hypothesis in pairs]

@@ -6,21 +6,27 @@ all systems.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.distance.text_model import NO_NAMES, Role, TextModel, read_texts
-from speechiq.metrics.words.normalizer import DEFAULT, normalize
+from speechiq.metrics.words.normalizer import DEFAULT, ENGLISH_ONLY, normalize
 from speechiq.metrics.words.pairs import pair_texts
-from speechiq.metrics.words.wer import ErrorRate, pool
-from speechiq.metrics.words.word_classes import count_entities, mark
+from speechiq.metrics.words.wer import ErrorRate, Errors, pool
+from speechiq.metrics.words.word_classes import count_entities, find_phrase
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
     from transformers import PreTrainedConfig
 
 OUTSIDE = "O"
+# What is written of an hour and of an address, and often not spoken: "2:00 PM" is "2 o'clock PM" and "2 PM".
+_FULL_HOUR = re.compile(r"(?<=\d):00\b|\s+o['\u2019]?\s?clock\b", re.IGNORECASE)
+_HALF_DAY = re.compile(r"\b(one|\d+) ([ap]) m\b")
+_MINUTES = re.compile(r"\b(\d{1,2})[. ](?=\d\d [ap]m\b)")
+_SPOKEN_SIGN = re.compile(r"\s+(?:dot|dash|hyphen|underscore)\s+", re.IGNORECASE)
 
 
 def is_tagger(config: PreTrainedConfig) -> bool:
@@ -103,11 +109,25 @@ def find_entities(texts: Sequence[str], name: str, owners: Mapping[str, str] = N
     return [[text[start:end].strip() for start, end in entities] for text, entities in zip(texts, spans, strict=True)]
 
 
+def normalize_entities(text: str, kind: str | None) -> str:
+    """Return a text as it is compared for the words of its entities; in English, times and addresses have one form.
+
+    >>> normalize_entities("At 2:00 PM, to ann.lee@gmail.com", "english")
+    'at 2 pm to ann lee at gmail com'
+    >>> normalize_entities("at two o'clock p.m. to ann dot lee at gmail dot com", "english")
+    'at 2 pm to ann lee at gmail com'
+    """
+    if kind not in ENGLISH_ONLY:
+        return normalize(text, kind)
+    text = _SPOKEN_SIGN.sub(" ", _FULL_HOUR.sub("", text)).replace("@", " at ")
+    return _MINUTES.sub(r"\1", _HALF_DAY.sub(r"\1 \2m", normalize(text, kind)))
+
+
 def check_entities(doc: Mapping[str, Any]) -> None:
     """Refuse an entity of a doc that its reference does not contain, after both are normalized."""
-    words = normalize(doc["text"], doc["normalizer"]).split()
+    words = normalize_entities(doc["text"], doc["normalizer"]).split()
     for entity in doc.get("entities") or ():
-        if not any(mark(words, [normalize(entity, doc["normalizer"])])):
+        if not find_phrase(words, normalize_entities(entity, doc["normalizer"])):
             raise SpeechIQError(
                 doc["id"], f"its entity {entity!r:.80} is not in its reference", "correct the column entities"
             )
@@ -141,12 +161,12 @@ def entity_wer(
     if len(listed) != len(pairs):
         raise SpeechIQError("references", f"{len(pairs)} texts, entities: {len(listed)}", "give one list per reference")
     return pool(
-        ErrorRate(
-            count_entities(
-                normalize(spoken, normalizer),
-                normalize(written, normalizer),
-                [normalize(entity, normalizer) for entity in found],
-            )
-        )
+        ErrorRate(count_entity_errors(spoken, written, found, normalizer))
         for (spoken, written), found in zip(pairs, listed, strict=True)
     )
+
+
+def count_entity_errors(reference: str, hypothesis: str, entities: Sequence[str], kind: str | None) -> Errors:
+    """Count the errors that concern words of entities; see `count_entities`. No text is normalized yet."""
+    spoken, written, *found = (normalize_entities(text, kind) for text in (reference, hypothesis, *entities))
+    return count_entities(spoken, written, found)

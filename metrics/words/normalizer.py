@@ -1,13 +1,16 @@
 """Normalize texts: two written forms of the same words become equal.
 
-`english` and `basic` are the rules of OpenAI's Whisper, as transformers carries them, with OpenAI's table of British
-and American words (`whisper_spelling.json`; its MIT license is in the same folder). Both are for English only: they
-delete combining marks, such as the vowel signs of Hindi, so words that differ in these alone are equal. `multilingual`
-keeps the marks.
+`whisper` and `basic` are the rules of OpenAI's Whisper, as transformers carries them, with OpenAI's table of British
+and American words (`whisper_spelling.json`; its MIT license is in the same folder). `english` is `whisper` without its
+known faults (`metrics/words/english.py`). All three are for English only: they delete combining marks, such as the
+vowel signs of Hindi, so words that differ in these alone are equal. `multilingual` keeps the marks, and
+`multilingual-LANGUAGE` lowers I and İ as Turkish and its relatives do.
 
 `openasr-LANGUAGE` follows the Open ASR Leaderboard for languages other than English: the rules of `basic`, then numbers
 in words of the language by num2words (a number that it cannot write stays as it is), and compounds that equal their
 parts when errors are counted (`metrics/words/compounds.py`). The leaderboard's lists of filler words are not used.
+
+All but `whisper` and `basic` write characters in one form first (`metrics/words/characters.py`).
 """
 
 import json
@@ -24,12 +27,21 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.engines._transformers import whisper_text_rules
 from speechiq.engines.languages import AUTO, ENGLISH, read_language
+from speechiq.metrics.words.characters import DOTTED_I, clean, drop_punctuation, lower_dotted_i
+from speechiq.metrics.words.english import EnglishRules
 
 #: Name of each normalizer -> its rules; scores of different rules do not compare.
-RULES = {"english": "openai-whisper 20250625", "basic": "openai-whisper 20250625", "multilingual": "speechiq 1"}
+RULES = {
+    "english": "speechiq 2",
+    "whisper": "openai-whisper 20250625",
+    "basic": "openai-whisper 20250625",
+    "multilingual": "speechiq 2",
+}
 DEFAULT = "english"
+ENGLISH_ONLY = ("english", "whisper")
 #: How a language model may read a text: as it is written, or normalized.
 TEXTS = ("raw", *RULES)
+MULTILINGUAL = "multilingual"
 #: The rules of the Open ASR Leaderboard; `-LANGUAGE` is added.
 OPEN_ASR = "openasr"
 #: Names that the metadata of a task may give.
@@ -45,20 +57,33 @@ def read_normalizer(metadata: Mapping[str, Any]) -> dict[str, str]:
     """Return `normalizer` and `normalizer_version` of a task, whose metadata may name the first.
 
     >>> read_normalizer({})
-    {'normalizer': 'english', 'normalizer_version': 'openai-whisper 20250625'}
+    {'normalizer': 'english', 'normalizer_version': 'speechiq 2'}
+    >>> read_normalizer({"language": "tr"})["normalizer"]
+    'multilingual-tr'
     """
     kind, language = metadata.get("normalizer", AUTO), read_language(metadata) or ENGLISH
     if kind == AUTO:
-        kind = DEFAULT if language == ENGLISH else "multilingual"
-    if kind == OPEN_ASR:
-        kind = f"{OPEN_ASR}-{language}"
-    if not isinstance(kind, str) or (kind not in RULES and not follows_open_asr(kind)):
+        kind = DEFAULT if language == ENGLISH else MULTILINGUAL
+    if kind not in (*NAMES, name_rules(MULTILINGUAL, language), name_rules(OPEN_ASR, language)):
         raise SpeechIQError(f"normalizer={kind}", "unknown", f"known are {', '.join(NAMES)}")
-    if (kind == "english") != (language == ENGLISH) and kind in ("english", f"{OPEN_ASR}-{ENGLISH}"):
+    is_english = kind in ENGLISH_ONLY
+    if is_english != (language == ENGLISH) and (is_english or kind.startswith(OPEN_ASR)):
         raise SpeechIQError(f"normalizer={kind}", f"not for the language {language}", "give normalizer=auto")
+    kind = name_rules(kind, language)
     _normalizer(kind)
-    rules = RULES.get(kind) or f"{RULES['basic']}, num2words {version('num2words')}"
+    rules = RULES.get(kind.partition("-")[0])
+    rules = rules or f"{RULES[MULTILINGUAL]}, {RULES['basic']}, num2words {version('num2words')}"
     return {"normalizer": kind, "normalizer_version": rules}
+
+
+def name_rules(kind: str, language: str | None) -> str:
+    """Return the name of the rules of a normalizer in a language.
+
+    >>> name_rules("multilingual", "az"), name_rules("multilingual", "de"), name_rules("openasr", "de")
+    ('multilingual-az', 'multilingual', 'openasr-de')
+    """
+    differs = kind == OPEN_ASR or (kind == MULTILINGUAL and language in DOTTED_I)
+    return f"{kind}-{language}" if differs else kind
 
 
 def follows_open_asr(kind: str | None) -> bool:
@@ -87,30 +112,40 @@ give normalizer=multilingual
 
 
 def _count_marks(text: str) -> int:
-    return sum(unicodedata.category(sign) in ("Mn", "Mc") for sign in unicodedata.normalize("NFC", text))
+    visible = clean(unicodedata.normalize("NFC", text))
+    return sum(unicodedata.category(sign) in ("Mn", "Mc") for sign in visible)
 
 
 @cache
 def _normalizer(kind: str) -> Callable[[str], str]:
-    if kind == "multilingual":
-        return _keep_words
-    basic, english = whisper_text_rules()
-    if follows_open_asr(kind):
+    rules, _, language = kind.partition("-")
+    if rules == OPEN_ASR and language:
         if find_spec("num2words") is None:
             raise SpeechIQError(f"normalizer={kind}", missing("num2words"))
-        return partial(_write_numbers, basic(), kind.removeprefix(f"{OPEN_ASR}-"))
+        basic, _ = whisper_text_rules()
+        return partial(_write_numbers, basic(), language)
+    if kind == MULTILINGUAL:
+        return _keep_words
+    if rules == MULTILINGUAL and language in DOTTED_I:
+        return lambda text: _keep_words(lower_dotted_i(text))
     if kind not in RULES:
         raise SpeechIQError(f"normalizer={kind}", "unknown", f"known are {', '.join(RULES)}, {OPEN_ASR}-LANGUAGE")
+    return _load_whisper(kind)
+
+
+def _load_whisper(kind: str) -> Callable[[str], str]:
+    basic, english = whisper_text_rules()
     if kind == "basic":
         return basic()
-    rules = english(json.loads(_BRITISH_TO_AMERICAN.read_bytes()))
+    whisper = english(json.loads(_BRITISH_TO_AMERICAN.read_bytes()))
+    rules = EnglishRules(whisper) if kind == "english" else whisper
     return lambda text: rules(_LONG_NUMBER.sub(r"\g<0> ", text))
 
 
 def _keep_words(text: str) -> str:
     """Return `text` in compatibility form (NFKC) and one case, with a space for each punctuation mark and symbol."""
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    return "".join(" " if unicodedata.category(sign)[0] in "PS" else sign for sign in folded)
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", clean(text)).casefold())
+    return drop_punctuation(folded)
 
 
 def _write_numbers(basic: Callable[[str], str], language: str, text: str) -> str:
@@ -123,6 +158,8 @@ def _write_numbers(basic: Callable[[str], str], language: str, text: str) -> str
         except (NotImplementedError, OverflowError, ValueError, IndexError, KeyError, TypeError):
             return number[0]
 
+    text = clean(text)
+    text = lower_dotted_i(text) if language in DOTTED_I else text
     return re.sub(r"\d+", in_words, re.sub(r"(\d)\s+(\d{3})\b", r"\1\2", basic(text)))
 
 

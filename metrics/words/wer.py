@@ -2,7 +2,7 @@
 
 Call `wer` and `cer` on texts. `score` and `pool` are what the tasks of lm-eval name.
 
-Each clip is scored on its own, with the normalizer that the task names (`wer`; by default Whisper's English rules)
+Each clip is scored on its own, with the normalizer that the task names (`wer`; by default `english`)
 and with Whisper's basic rules (`wer_basic`, for which "2,000" and "two thousand" differ). `wer_corpus` pools the counts
 of all clips. A rate over a reference without words is undefined: NaN. An empty hypothesis has rate 1.
 
@@ -24,7 +24,7 @@ from speechiq.engines.languages import FIELD, UNSPACED
 from speechiq.metrics.columns import higher, lower, returns
 from speechiq.metrics.words.compounds import Alignment, align_compounds
 from speechiq.metrics.words.identification import wrong_language
-from speechiq.metrics.words.normalizer import DEFAULT, follows_open_asr, normalize
+from speechiq.metrics.words.normalizer import DEFAULT, follows_open_asr, name_rules, normalize
 from speechiq.metrics.words.pairs import pair_texts
 from speechiq.metrics.words.repetition import repetition
 from speechiq.metrics.words.units import CHARACTER, MIXED, UNIT, WORD, separate
@@ -108,8 +108,8 @@ def wer(reference: str | Sequence[str], hypothesis: str | Sequence[str], normali
     Args:
         reference: The words that were spoken, or a list of texts.
         hypothesis: The transcript, or as many texts as `reference` has.
-        normalizer: A key of `metrics.normalizer.RULES`: `english`, `basic` or `multilingual`, or `openasr-LANGUAGE`;
-            None to compare the texts as written, split at white space, as jiwer does by default.
+        normalizer: A key of `metrics.normalizer.RULES`: `english`, `whisper`, `basic` or `multilingual`, or
+            `openasr-LANGUAGE`; None to compare the texts as written, split at white space, as jiwer does by default.
 
     Raises:
         SpeechIQError: The lists have different lengths, or the normalizer is unknown.
@@ -165,6 +165,7 @@ def _pooled_rate(
     unit: str,
     language: str | None = None,
 ) -> float:
+    normalizer = normalizer and name_rules(normalizer, language)
     pairs = [[normalize(text, normalizer) for text in pair] for pair in pair_texts(reference, hypothesis)]
     return pool(ErrorRate(_count_units(spoken, written, unit, normalizer, language)) for spoken, written in pairs)
 

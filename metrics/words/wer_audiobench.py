@@ -63,7 +63,7 @@ def normalize_audiobench(text: str) -> str:
     >>> normalize_audiobench("Um ... [noise]")
     'empty'
     """
-    with_words = _NUMBER.sub(lambda number: NUMBERS.get(number[0], number[0]), normalize(text))
+    with_words = _NUMBER.sub(lambda number: NUMBERS.get(number[0], number[0]), normalize(text, "whisper"))
     plain = " ".join(_FILLER.sub("", _delete_punctuation(with_words)).split())
     return plain or EMPTY
 

@@ -20,7 +20,7 @@ import numpy as np
 from speechiq.core.cache.folder import cache_dir
 from speechiq.core.clip import SAMPLING_RATE, file_clip
 from speechiq.core.progress import progress_bar
-from speechiq.metrics.words.normalizer import DEFAULT, RULES, normalize
+from speechiq.metrics.words.normalizer import DEFAULT, normalize
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.rows import Doc, read_texts
 from speechiq.reducer.scores.levels import LEVELS
@@ -129,7 +129,7 @@ def number(value: Any) -> float:
 
 def _clip(name: str, doc: Doc, rows: Mapping[str, TranscriptView]) -> ClipView:
     text = str(doc.text)
-    rules = doc.normalizer if doc.normalizer in RULES else DEFAULT
+    rules = str(doc.normalizer or DEFAULT)
     words = normalize(text, rules)
     distinct = list(dict.fromkeys(row.text for row in rows.values()))
     aligned = align(words, [normalize(written, rules) for written in distinct])

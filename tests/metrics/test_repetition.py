@@ -18,8 +18,24 @@ def test_what_people_say_twice_or_thrice_is_none(text):
     assert not repeats_itself(text)
 
 
-def test_a_speaker_who_repeats_a_phrase_excuses_the_hypothesis():
-    assert repetition(PHRASE * 5, PHRASE * 4) == 0 and repetition(PHRASE * 5, PHRASE) == 1
+STAMMER = "we've, we've, we've, we've, we've had it"
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "reference", "expected"),
+    [
+        (STAMMER, STAMMER, 0),
+        (STAMMER, "we've, we've, uh, we've, we've, [noise] we've had it", 0),
+        (STAMMER, "we've had it", 1),
+        (STAMMER, PHRASE * 5, 1),
+        ("we've " * 40, STAMMER, 1),
+        (PHRASE * 5, PHRASE * 4, 0),
+        (PHRASE * 5, PHRASE, 1),
+        (f"market {PHRASE * 5}", PHRASE * 4, 0),
+    ],
+)
+def test_a_phrase_counts_as_often_as_the_speaker_does_not_repeat_it(hypothesis, reference, expected):
+    assert repetition(hypothesis, reference) == expected
 
 
 def test_an_empty_hypothesis_has_no_repetition_and_an_empty_reference_excuses_none():

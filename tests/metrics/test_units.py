@@ -125,11 +125,11 @@ def test_a_unit_or_language_that_cannot_be_is_one_line(metadata, line):
 
 
 def test_the_normalizer_follows_the_language():
-    kinds = {code: read_normalizer({"language": code})["normalizer"] for code in ("en", "de", "hi")}
-    assert kinds == {"en": "english", "de": "multilingual", "hi": "multilingual"}
+    kinds = {code: read_normalizer({"language": code})["normalizer"] for code in ("en", "de", "tr")}
+    assert kinds == {"en": "english", "de": "multilingual", "tr": "multilingual-tr"}
     settings = read_normalizer({"language": "de", "normalizer": "openasr"})
     assert settings["normalizer"] == "openasr-de" and "num2words" in settings["normalizer_version"]
-    for kind, language in (("english", "de"), ("openasr", "en")):
+    for kind, language in (("english", "de"), ("whisper", "de"), ("openasr", "en")):
         with pytest.raises(
             SpeechIQError, match=f"normalizer={kind}.*: not for the language {language}; give normalizer=a"
         ):

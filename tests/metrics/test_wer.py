@@ -71,9 +71,10 @@ def test_lists_of_different_lengths_and_unknown_normalizers_are_refused(rate):
     with pytest.raises(SpeechIQError, match=r"^references: 1 text, hypotheses: 2; give"):
         rate("so it goes", ["so", "it"])
     with pytest.raises(
-        SpeechIQError, match=r"^normalizer=whisper: unknown; known are english, basic, multilingual, openasr-LANGUAGE$"
+        SpeechIQError,
+        match=r"^normalizer=leaderboard: unknown; known are english, whisper, basic, multilingual, openasr-LANGUAGE$",
     ):
-        rate("so it goes", "so it goes", normalizer="whisper")
+        rate("so it goes", "so it goes", normalizer="leaderboard")
 
 
 def test_the_normalizers_differ_on_numbers_and_contractions():

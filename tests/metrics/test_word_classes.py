@@ -81,6 +81,28 @@ def test_words_of_entities_count_in_their_place(reference, hypothesis, entities,
     assert count_entities(reference, hypothesis, entities) == errors
 
 
+@pytest.mark.parametrize(
+    ("reference", "hypothesis", "entity", "rate"),
+    [
+        ("We leave at 2 PM.", "we leave at two p.m.", "2 PM", 0),
+        ("We leave at 2:00 PM.", "We leave at 2 o'clock p.m.", "2:00 PM", 0),
+        ("We leave at nine forty five a m", "we leave at 9:45 AM", "nine forty five a m", 0),
+        ("We leave at nine forty five a m", "we leave at 9.45 a.m.", "nine forty five a m", 0),
+        ("We leave at nine forty five a m", "we leave at 9:54 AM", "nine forty five a m", 1 / 2),
+        ("We leave at one p m", "we leave at 1 PM", "one p m", 0),
+        ("My code is K Q four O T", "My code is KQ4OT.", "K Q four O T", 0),
+        ("My code is K Q four O T", "my code is K-Q-4-O-T", "KQ4OT", 0),
+        ("My code is K Q four O T", "my code is KQ4OD", "KQ4OT", 1),
+        ("Seat thirty one C", "seat 31C", "thirty one C", 0),
+        ("Write to kim dot roe at mail dot org", "Write to kim.roe@mail.org", "kim.roe@mail.org", 0),
+        ("It cost one hundred ten dollars", "It cost $110.00", "one hundred ten dollars", 0),
+    ],
+)
+def test_an_entity_is_kept_however_it_is_written(reference, hypothesis, entity, rate):
+    assert entity_wer(reference, hypothesis, [[entity]]) == pytest.approx(rate)
+    check_entities({"id": "a", "text": reference, "entities": [entity], "normalizer": "english"})
+
+
 def test_a_set_is_pooled_and_a_clip_without_such_a_word_has_no_rate(tmp_path):
     file = tmp_path / "rare.txt"
     file.write_text("Calculus\n\nBoroughs\n")

@@ -53,6 +53,6 @@ if __name__ == "__main__":
     sys.path.insert(0, sys.argv[1])
     from normalizers import BasicTextNormalizer, EnglishTextNormalizer
 
-    kinds = {"english": EnglishTextNormalizer(), "basic": BasicTextNormalizer()}
+    kinds = {"whisper": EnglishTextNormalizer(), "basic": BasicTextNormalizer()}
     record = {kind: [hash_outputs(texts, rules) for texts in write_texts()] for kind, rules in kinds.items()}
     Path(__file__).with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
