@@ -66,26 +66,15 @@ def count_entities(reference: str, hypothesis: str, entities: Sequence[str]) -> 
     Errors(hits=2, substitutions=0, deletions=0, insertions=0)
     """
     words, written = reference.split(), hypothesis.split()
-    marked = mark(words, entities)
-    own = {word for word, belongs in zip(words, marked, strict=True) if belongs}
+    marked = [False] * len(words)
     for entity in entities:
         spoken = find_phrase(words, entity)
+        for start, end in spoken:
+            marked[start:end] = [True] * (end - start)
         for start, end in reversed(find_phrase(written, entity) if spoken else []):
             written[start:end] = words[slice(*spoken[0])]
+    own = {word for word, belongs in zip(words, marked, strict=True) if belongs}
     return count_errors_of(reference, " ".join(written), marked, own.__contains__)
-
-
-def mark(words: Sequence[str], phrases: Sequence[str]) -> list[bool]:
-    """Return for each word whether it is part of one of some phrases.
-
-    >>> mark("new ways to new york".split(), ["new york"])
-    [False, False, False, True, True]
-    """
-    marked = [False] * len(words)
-    for phrase in phrases:
-        for start, end in find_phrase(words, phrase):
-            marked[start:end] = [True] * (end - start)
-    return marked
 
 
 def find_phrase(words: Sequence[str], phrase: str) -> list[tuple[int, int]]:
