@@ -16,7 +16,7 @@ BENCHMARKS := hand_overs prepare_subset score_scale startup stage_memory growth 
 	latency suite_vs_request_at_a_time suite_vs_limit report_size site_size
 
 # Rows of the demo's systems: what `make demo` computed is not computed again by the documentation and the tests.
-export SIQ_DEMO_STORE := $(CURDIR)/runs/store
+export SIQ_DEMO_STORE ?= $(CURDIR)/runs/store
 
 # What the site shows of the demo: its report, and pictures of it.
 EXAMPLE := build/example

@@ -104,20 +104,22 @@ def find_packages() -> Iterator[Finding]:
     yield from faults
     yield Finding("required", f"{len(always) - len(faults)} of {len(always)} in their tested versions")
     for extra in about.get_all("Provides-Extra") or ():
-        for each in needed:
-            if each not in always and each.marker and each.marker.evaluate({"extra": extra}):
-                yield from filter(None, [_compare(each, extra)])
+        wanted = [
+            each for each in needed if each not in always and each.marker and each.marker.evaluate({"extra": extra})
+        ]
+        if missing := [each.name for each in wanted if find_version(each.name) is None]:
+            yield Finding(f"extra {extra}", f"not installed: {', '.join(missing)}", f"pip install '.[{extra}]'")
+        yield from (fault for each in wanted if each.name not in missing and (fault := _compare(each)))
 
 
-def _compare(needed: Requirement, extra: str = "") -> Finding | None:
-    """Return the fault of a package, of an extra if one is named; None if it is installed in a tested version."""
+def _compare(needed: Requirement) -> Finding | None:
+    """Return the fault of a package; None if it is installed in a tested version."""
     version = find_version(needed.name)
-    fix = f"pip install '.[{extra}]'" if extra else f"pip install '{needed.name}{needed.specifier}'"
-    name = f"{needed.name} (extra {extra})" if extra else needed.name
+    fix = f"pip install '{needed.name}{needed.specifier}'"
     if version is None:
-        return Finding(name, "not installed", fix, is_error=not extra)
+        return Finding(needed.name, "not installed", fix, is_error=True)
     if not needed.specifier.contains(version, prereleases=True):
-        return Finding(name, f"{version}, tested {needed.specifier}", fix)
+        return Finding(needed.name, f"{version}, tested {needed.specifier}", fix)
     return None
 
 
@@ -249,7 +251,8 @@ def doctor(
         print_json({"ok": not errors, "versions": versions, "findings": records})
     else:
         print_table("Versions", list(versions), [tuple(versions.values())])
-        print_table("This machine", ["Topic", "Examined", "State", "Found", "Fix"], rows)
+        for shown in dict.fromkeys(topic for topic, *_ in rows):
+            print_table(shown, ["Examined", "State", "Found", "Fix"], [row for topic, *row in rows if topic == shown])
         notes = sum(each.state == "note" for _, each in findings)
         outcome = f"fix the errors first, beginning with {errors[0].name}" if errors else "ready to run"
         show(f"{len(errors)} errors, {notes} notes: {outcome}")

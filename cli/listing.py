@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -10,7 +12,7 @@ from speechiq.cli.commands import examples
 from speechiq.cli.options import AsJson, complete_norms, complete_tasks
 from speechiq.cli.tables import print_json, print_table
 from speechiq.core.checkpoints.names import DEMO, demo_folder
-from speechiq.core.console import show
+from speechiq.core.console import count_of, show
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import shorten
 from speechiq.core.suggestions import did_you_mean
@@ -18,6 +20,7 @@ from speechiq.engines.registry import KINDS, Backend, list_backends
 
 if TYPE_CHECKING:
     from speechiq.reducer.scores.norms import Norms
+    from speechiq.siq_tasks.catalog.tasks import TaskInfo
 
 #: Kind of engine -> what it is, and how its options begin.
 STAGES = {
@@ -38,8 +41,13 @@ SPECS = {
     "silence+LLM": "floor: every transcript is empty",
     "letter:B": "control that gives one letter to every question and transcribes nothing",
 }
-TASK_FIELDS = ("name", "group", "level", "clips", "source", "needs")
-TASK_COLUMNS = ("Task", "Groups", "Level", "Clips", "Source", "Needs", "Measure (better)")
+SET_COLUMNS = ("Set", "Measures", "Clips", "Languages", "Needs")
+TASK_COLUMNS = ("Task", "Level", "Clips", "Measure (better)", "Needs")
+#: Need of a set in the list of sets -> word in the needs of its tasks.
+NEEDS = {"Hub": "from the Hub", "questions": "question file (missing", "judge": "judge", "speech": "siq data speak"}
+SIQ = "siq"
+#: Most languages that are named, and most data sets that are described at once.
+MOST_NAMES, MOST_SETS = 6, 12
 LEVEL_COLUMNS = ("Level", "Column", "Mean", "Std of systems", "Spread of raw scores", "Weight", "Clips", "Questions")
 
 
@@ -130,43 +138,73 @@ def _find_missing(backend: Backend) -> str:
     return f"no: {', '.join(missing)} missing, {backend.installation}" if missing else ""
 
 
-@examples("siq list tasks", "siq list tasks demo", "siq list tasks siq_demo_apply --json")
+@examples("siq list tasks", "siq list tasks demo", "siq list tasks choice", "siq list tasks siq_demo_apply --json")
 def tasks(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="Task, group or data set to show, or a folder of `siq data new`.", autocompletion=complete_tasks
+            help="Task, group or data set to show, a folder of `siq data new`, or a word to search for.",
+            autocompletion=complete_tasks,
         ),
     ] = None,
     fetch: Annotated[bool, typer.Option("--fetch", help="Fetch the clips of a data set that is on the Hub.")] = False,
     json: AsJson = False,
 ) -> None:
-    """List the tasks of the suite, or show tasks and their data sets.
+    """List the sets of tasks, or show tasks and their data sets.
 
-    With NAME, show its tasks, and the rows, columns, questions and clips of their data sets.
+    With NAME, show its tasks, and the rows, columns, questions and clips of its data set. If NAME is only a part of
+    names, or what tasks measure or need, list these tasks.
     """
     from speechiq.siq_tasks.catalog.overview import describe
-    from speechiq.siq_tasks.catalog.tasks import find_tasks, list_tasks
+    from speechiq.siq_tasks.catalog.tasks import ON_HUB, find_tasks, list_tasks, search_tasks
 
-    listed = list_tasks() if name is None else find_tasks(name)
-    further = len({task.dataset for task in listed if task.is_further_language})
-    datasets = [] if name is None else list(dict.fromkeys(task.dataset for task in listed)) or [name]
+    if name is None:
+        listed = list_tasks()
+        if json:
+            return print_json([task._asdict() for task in listed])
+        print_table("Tasks, for `siq eval --tasks` and `lm_eval --tasks`", SET_COLUMNS, _list_sets(listed))
+        return show("The tasks of a set, or those with a word such as choice, judge or zh: siq list tasks NAME")
+    try:
+        listed = find_tasks(name)
+        datasets = list(dict.fromkeys(task.dataset for task in listed)) or [name]
+    except SpeechIQError:
+        listed, datasets = search_tasks(name), []
+        if not listed:
+            raise
     if json:
-        records = [task._asdict() for task in listed]
         sets = {dataset: list(describe(dataset, fetch=fetch)) for dataset in datasets}
-        return print_json({"tasks": records, "data_sets": sets} if datasets else records)
+        return print_json({"tasks": [task._asdict() for task in listed], "data_sets": sets})
     if listed:
         rows = [
-            [*(getattr(task, field) for field in TASK_FIELDS), f"{task.measure} ({task.direction})"]
+            (task.name, task.level, task.clips, f"{task.measure} ({task.direction})", task.needs.replace(ON_HUB, "Hub"))
             for task in listed
-            if name is not None or not task.is_further_language
         ]
-        print_table(name or "Tasks and groups, for `siq eval --tasks` and `lm_eval --tasks`", TASK_COLUMNS, rows)
+        print_table(name, TASK_COLUMNS, rows)
+    if len(datasets) > MOST_SETS:
+        return show(f"{len(datasets)} data sets: siq list tasks NAME describes one")
     for dataset in datasets:
         show(*describe(dataset, fetch=fetch))
-    if name is None:
-        show(f"siq_belebele_LANG has {further} more languages, such as siq_belebele_deu_Latn; --json lists them")
-        show("Clips, columns and questions of a data set: siq list tasks NAME")
+
+
+def _list_sets(tasks: Iterable[TaskInfo]) -> Iterator[Sequence[object]]:
+    """Yield a row per set of tasks: its name, what it measures, its clips, languages and needs."""
+    sets: dict[str, list[TaskInfo]] = defaultdict(list)
+    for task in tasks:
+        sets[task.set_name].append(task)
+    for name, members in sets.items():
+        measured = dict.fromkeys(task.level for task in members)
+        clips = {(task.dataset, task.category if task.suite != SIQ else ""): task.clips for task in members}
+        total = None if None in clips.values() else sum(filter(None, clips.values()))
+        languages = dict.fromkeys(task.language for task in members)
+        spoken = ", ".join(languages) if len(languages) <= MOST_NAMES else count_of(len(languages), "language")
+        needed = "; ".join(task.needs for task in members)
+        yield (
+            name,
+            ", ".join(measured),
+            total,
+            spoken,
+            ", ".join(need for need, word in NEEDS.items() if word in needed),
+        )
 
 
 @examples("siq list norms", "siq list norms demo", "siq list norms norms.json --json")

@@ -9,10 +9,11 @@ from speechiq.reducer.tables.terminal import print_grid
 
 
 def print_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table with a title; None is an empty cell."""
+    """Print a table with a title; None is an empty cell, and a column without any text is left out."""
     texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
-    columns = [Column(heading, heading) for heading in headings]
-    print_grid(Grid(title, columns, [dict(zip(headings, row, strict=True)) for row in texts]))
+    cells = [dict(zip(headings, row, strict=True)) for row in texts]
+    columns = [Column(heading, heading) for heading in headings if any(row[heading] for row in cells)]
+    print_grid(Grid(title, columns, cells))
 
 
 def print_json(content: Any) -> None:

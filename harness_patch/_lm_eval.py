@@ -45,11 +45,10 @@ def add_task_folders(manager: ModuleType, suite: Callable[[], Sequence[str]]) ->
     """Make every `TaskManager` read the folders of `suite`: built-in tasks < the suite < `--include_path`.
 
     Wraps `TaskManager.__init__`. The public `include_path` is the user's option, and the command line has no other way
-    to add a folder. Later versions have `discover_plugin_task_paths`. With `SIQ_TASKS=only` in the environment the
-    built-in tasks of lm-eval are not read; their index takes most of its start time.
+    to add a folder. Later versions have `discover_plugin_task_paths`, which adds the suite beside the built-in tasks.
+    With `SIQ_TASKS=only` in the environment these are not read, in any version; their index takes most of its start
+    time.
     """
-    if hasattr(manager, "discover_plugin_task_paths"):
-        return
     original = manager.TaskManager.__init__
 
     @functools.wraps(original)
@@ -62,8 +61,10 @@ def add_task_folders(manager: ModuleType, suite: Callable[[], Sequence[str]]) ->
         **kwargs: Any,
     ) -> None:
         given = include_path if isinstance(include_path, list | tuple) else [include_path]
-        folders = [*suite(), *(path for path in given if path)]
-        original(self, verbosity, folders, include_defaults and os.environ.get("SIQ_TASKS") != "only", *args, **kwargs)
+        with_defaults = include_defaults and os.environ.get("SIQ_TASKS") != "only"
+        finds_suite = with_defaults and hasattr(manager, "discover_plugin_task_paths")
+        folders = [*(() if finds_suite else suite()), *(path for path in given if path)]
+        original(self, verbosity, folders, with_defaults, *args, **kwargs)
         self.include_path = include_path
         _task_managers[:] = [self]
 

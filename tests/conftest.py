@@ -52,6 +52,13 @@ def demo_models() -> list[Path]:
 
 
 @pytest.fixture(scope="session")
+def speech_rater() -> str:
+    """Return the name of the rater of speech whose weights are fetched on request, once they are there."""
+    fetch(["distillmos"])
+    return "distillmos"
+
+
+@pytest.fixture(scope="session")
 def tiny_cascade(demo_models, tmp_path_factory):
     """Return the folders of a tiny recognizer and a tiny language model, for tests in which any model will do."""
     from tests.engines import tiny_cascade
@@ -99,7 +106,12 @@ LONGEST = (
 )  # fmt: skip
 
 #: Fixture -> the marks of every test that uses it.
-MARKS = {"demo_models": ("slow", "network"), "chromium": ("slow",), "long_clip": ("slow",)}
+MARKS = {
+    "demo_models": ("slow", "network"),
+    "speech_rater": ("slow", "network"),
+    "chromium": ("slow",),
+    "long_clip": ("slow",),
+}
 
 
 def run(*command: str, **options) -> subprocess.CompletedProcess:

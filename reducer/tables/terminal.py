@@ -9,6 +9,7 @@ from itertools import takewhile
 from textwrap import fill
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
@@ -35,7 +36,8 @@ def open_console() -> Console:
 def print_grid(grid: Grid, console: Console | None = None, explain: bool = True) -> None:
     """Print a grid and its notes: all if `explain`, else at most `MOST_NOTES`.
 
-    A grid that is too wide is printed as several tables, with numbers in brackets instead of the texts that name a
+    A grid of texts that is too wide breaks between words, and if that does not suffice each row is a paragraph. A grid
+    of numbers that is too wide is printed as several tables, with numbers in brackets instead of the texts that name a
     row; these follow, one row per line. Notes break between words only.
     """
     console = console or open_console()
@@ -48,8 +50,10 @@ def print_grid(grid: Grid, console: Console | None = None, explain: bool = True)
         narrow.padding, narrow.show_edge = 0, False
         table = narrow if fits(console, narrow) else table
     names = [column for column in grid.shown if not column.form]
-    if fits(console, table) or len(names) == len(grid.shown):
+    if fits(console, table):
         console.print(table)
+    elif len(names) == len(grid.shown):
+        _print_texts(console, grid)
     else:
         for columns in _share_out(console, grid, [column for column in grid.shown if column.form]):
             console.print(_keyed(grid, columns))
@@ -117,6 +121,47 @@ def _table(grid: Grid, columns: Iterable[Column], rows: Iterable[Sequence[Text]]
     for number, cells in enumerate(rows):
         table.add_row(*cells, style=grid.styles[number] if grid.styles else None)
     return table
+
+
+def _print_texts(console: Console, grid: Grid) -> None:
+    """Print a grid of texts as a table whose cells break between words, or each row as a paragraph if one is too long."""
+    texts = [[*grid.heading(column), *_lines_of(grid, column)] for column in grid.shown]
+    longest_word = [max(cell_len(word) for word in " ".join(lines).split()) for lines in texts]
+    longest_line = [max(map(cell_len, lines)) for lines in texts]
+    room = console.width - sum(longest_word) - len(texts) + 1
+    if room >= 0:
+        table = as_table(grid)
+        table.padding, table.show_edge = 0, False
+        widths = _widen(longest_word, longest_line, room)
+        for column, width in zip(table.columns, widths, strict=True):
+            column.width = width
+        console.print(table)
+        return
+    first, *others = grid.shown
+    for row in grid.rows:
+        print_unbroken(console, " ".join(grid.lines(row, first)), style="bold")
+        for column in others:
+            if text := " ".join(grid.lines(row, column)):
+                print_unbroken(console, f"  {grid.heading(column)[0]}: {text}")
+
+
+def _lines_of(grid: Grid, column: Column) -> list[str]:
+    return [line for row in grid.rows for line in grid.lines(row, column)]
+
+
+def _widen(widths: Sequence[int], wanted: Sequence[int], room: int) -> list[int]:
+    """Return widths that are wider by `room` together, the column that lacks most first, and none wider than wanted.
+
+    >>> _widen([4, 6], [9, 7], 4)
+    [8, 6]
+    """
+    widened = list(widths)
+    for _ in range(room):
+        lacking = [want - width for want, width in zip(wanted, widened, strict=True)]
+        if max(lacking) <= 0:
+            break
+        widened[lacking.index(max(lacking))] += 1
+    return widened
 
 
 def _keyed(grid: Grid, columns: Sequence[Column]) -> Table:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import is_folder
 from speechiq.core.suggestions import did_you_mean
+from speechiq.engines.languages import KEY
 from speechiq.siq_tasks.catalog.languages import list_language_tasks
 from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, SUITE
 from speechiq.siq_tasks.catalog.task_files import PACKAGED, read_task
@@ -18,6 +19,9 @@ IN_PACKAGE = "in the package"
 #: Keys of metadata that name a model which scores.
 MODELS = ("embedder", "assistant", "encoder")
 QUESTION_FILE = "question file"
+ON_HUB = "data set from the Hub"
+JUDGE = "judge"
+ENGLISH = "en"
 #: Key of sets of passages, whose rows have the questions.
 RECORDING = "recording"
 #: The revision of a data set on the Hub if its task names none.
@@ -35,6 +39,7 @@ class TaskInfo(NamedTuple):
         needs: What a run needs in addition to the system, joined by `, `; empty if nothing.
         measure: Column of the sample rows that `siq score` reads.
         category: Column of the suite's table; for SIQ, the level.
+        language: ISO 639-1 code of what is spoken; `en` if the task names none.
         family: Set of which the task is one language, such as `belebele`; else empty.
     """
 
@@ -50,6 +55,7 @@ class TaskInfo(NamedTuple):
     direction: str
     suite: str
     category: str
+    language: str = ENGLISH
     family: str = ""
 
     @property
@@ -61,6 +67,15 @@ class TaskInfo(NamedTuple):
     def names(self) -> set[str]:
         """Return the names for `--tasks` that include the task: its own, and those of its groups."""
         return {self.name, *self.groups}
+
+    @property
+    def set_name(self) -> str:
+        """Return the name for `--tasks` of all tasks of its set: of its languages, of its data set, or of its suite."""
+        if self.family:
+            return f"siq_{self.family}"
+        if not self.groups:
+            return self.name
+        return self.groups[0] if self.suite == SUITE else self.groups[-1]
 
     @property
     def needs_questions(self) -> bool:
@@ -91,7 +106,7 @@ def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
 def find_tasks(name: str) -> list[TaskInfo]:
     """Return the tasks of a task, a group or a data set of the package; none for a folder; refuse other names."""
     known = list_tasks()
-    tasks = [task for task in known if name in {task.dataset, *task.names}]
+    tasks = [task for task in known if name in {task.dataset, task.set_name, *task.names}]
     if not tasks and not is_folder(name):
         names = dict.fromkeys(each for task in known for each in (task.name, *task.groups, task.dataset))
         raise SpeechIQError(
@@ -100,6 +115,20 @@ def find_tasks(name: str) -> list[TaskInfo]:
             f"{did_you_mean(name, names)}`siq list tasks` lists them",
         )
     return tasks
+
+
+def search_tasks(word: str) -> list[TaskInfo]:
+    """Return the tasks with a word in their names, level, source, needs or language, whatever its case.
+
+    >>> {task.set_name for task in search_tasks("Belebele")}
+    {'siq_belebele'}
+    """
+    searched = ("name", "group", "dataset", "level", "source", "needs", "suite", "category", "measure")
+
+    def has_word(task: TaskInfo) -> bool:
+        return word == task.language or any(word.lower() in getattr(task, field).lower() for field in searched)
+
+    return [task for task in list_tasks() if has_word(task)]
 
 
 def list_keys(names: Sequence[str]) -> list[frozenset[str] | None]:
@@ -151,6 +180,7 @@ def _describe(name: str, task: Mapping[str, Any], groups: Mapping[str, list[str]
         direction=measure["direction"],
         suite=about["suite"],
         category=about["category"],
+        language=about.get(KEY, ENGLISH),
         family=about.get("family", ""),
     )
 
@@ -189,7 +219,9 @@ def _is_on_hub(about: Mapping[str, Any]) -> bool:
 
 def _needs(about: Mapping[str, Any], check_files: bool) -> Iterator[str]:
     if not is_bundled(about):
-        yield "data set from the Hub" if _is_on_hub(about) else "folder of `siq data speak`"
+        yield ON_HUB if _is_on_hub(about) else "folder of `siq data speak`"
+    if about["measure"]["column"].startswith(JUDGE):
+        yield JUDGE
     for model in MODELS:
         if model in about:
             yield f"{model} {about[model]}"

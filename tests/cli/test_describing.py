@@ -53,11 +53,13 @@ def test_one_engine_is_shown_with_its_options():
     assert "options: none" in siq("list", "systems", "gold").stdout
 
 
-def test_tasks_are_listed_and_shown():
+def test_sets_and_tasks_are_listed_and_shown():
     tasks, table = list_tasks(), siq("list", "tasks").stdout
     assert json.loads(siq("list", "tasks", "--json").stdout) == [task._asdict() for task in tasks]
-    assert all((task.name in table) != task.is_further_language for task in tasks)
-    assert "siq_belebele_LANG has 81 more languages" in table
+    lines = {line.split()[0]: line for line in table.splitlines() if line.strip()}
+    assert {task.set_name for task in tasks} <= lines.keys()
+    assert "92 languages" in lines["siq_belebele"] and "Hub, questions" in lines["siq_earnings22"]
+    assert "reply" in lines["siq_demo_reply"] and "judge" in lines["siq_demo_reply"]
     content = json.loads(siq("list", "tasks", "siq_demo", "--json").stdout)
     assert [task["name"] for task in content["tasks"]] == [
         f"siq_demo_{level}" for level in ("remember", "understand", "apply")
@@ -65,6 +67,29 @@ def test_tasks_are_listed_and_shown():
     assert "clips: 14, 416.3 s" in content["data_sets"]["demo"]
     shown = siq("list", "tasks", "siq_demo_apply").stdout
     assert "siq_demo_apply" in shown and "demo/austen" in shown
+
+
+@pytest.mark.parametrize(
+    ("word", "name"), [("audiobench", "audiobench_dream"), ("spoken_choice", "voicebench_mmsu"), ("ZHO_Hant", "siq_bel")]
+)
+def test_the_name_of_a_set_or_any_word_lists_its_tasks(word, name):
+    assert name in siq("list", "tasks", word).stdout
+    assert "did you mean audiobench" in str(siq("list", "tasks", "audiobnch").exception)
+
+
+@pytest.mark.parametrize(
+    "command", [("tasks",), ("tasks", "audiobench"), ("tasks", "siq_belebele_zho_Hant"), ("systems",), ("norms",)]
+)
+def test_no_name_is_broken_at_80_columns(command, monkeypatch):
+    monkeypatch.setattr(terminal, "PIPE_WIDTH", 240)
+    wide = siq("list", *command).stdout
+    monkeypatch.setattr(terminal, "PIPE_WIDTH", 80)
+    narrow = siq("list", *command).stdout
+    assert set(wide.split()) - set(narrow.split()) <= _rules(wide)
+
+
+def _rules(text):
+    return {word for word in text.split() if set(word) == {"\N{BOX DRAWINGS LIGHT HORIZONTAL}"}}
 
 
 def test_norms_are_listed_and_shown():

@@ -231,7 +231,7 @@ def test_why_a_run_failed_is_found_in_its_log(tmp_path):
     ],
 )
 def test_everything_is_checked_before_the_first_run(
-    demo_models, warm_processes, tmp_path, monkeypatch, arguments, fault
+    demo_models, speech_rater, warm_processes, tmp_path, monkeypatch, arguments, fault
 ):
     (tmp_path / "few.jsonl").write_text('{"id": "demo/earnings-1", "text": "Good morning."}\n')
     monkeypatch.setenv("SIQ_QUESTIONS", str(tmp_path))

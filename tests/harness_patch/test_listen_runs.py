@@ -72,7 +72,7 @@ def test_a_cascade_hears_silence_and_the_clips_of_other_questions(tiny_cascade, 
         ("audiobench_demo_judged", "swapped"),
     ],
 )
-def test_questions_of_every_kind_are_asked_and_scored(tiny_cascade, task, variant):
+def test_questions_of_every_kind_are_asked_and_scored(tiny_cascade, speech_rater, task, variant):
     model = HFAudio(pretrained=tiny_cascade.spec, device="cpu", store="off")
     rows, recorded = evaluate(model, [task], listen=variant)
     assert recorded["listen"] == variant and recorded["measure"]["column"] in rows[0]

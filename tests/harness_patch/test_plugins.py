@@ -55,17 +55,15 @@ def test_nothing_of_ours_but_the_finder_is_imported_at_start():
     assert imported.strip() == "['speechiq', 'speechiq.harness_patch', 'speechiq.harness_patch.plugins']"
 
 
-def test_a_newer_lm_eval_that_reads_entry_points_is_left_alone():
+def test_a_newer_lm_eval_that_reads_entry_points_still_reads_the_suite_alone():
     first = """
 import lm_eval.api.registry as registry, lm_eval.tasks.manager as manager
 registry.load_plugins = manager.discover_plugin_task_paths = lambda: None
 from speechiq.harness_patch import _lm_eval
-before = manager.TaskManager.__init__.__wrapped__
-manager.TaskManager.__init__ = before
-_lm_eval.add_task_folders(manager, list)
-assert manager.TaskManager.__init__ is before
+assert manager.TaskManager(include_defaults=False).all_tasks == _lm_eval.list_tasks() != []
 """
-    assert "hf" in start(first=first)["models"]
+    state = start(first=first)
+    assert "hf" in state["models"] and "siq_demo_apply" in state["tasks"]
 
 
 def test_a_working_directory_with_folders_of_our_names_does_not_shadow_ours(tmp_path):

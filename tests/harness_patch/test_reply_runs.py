@@ -15,7 +15,6 @@ from speechiq.core.usage import since, snapshot
 from speechiq.harness_patch.hf_audio import HFAudio
 from speechiq.metrics.judge.rubric import read_rubric
 from speechiq.reducer.runs.judged import read_item
-from speechiq.siq_tasks.demo.fetch import fetch
 
 pytestmark = pytest.mark.skipif(not shutil.which("flite"), reason="flite is not installed")
 
@@ -33,9 +32,8 @@ def read_rows(folder):
 
 
 @pytest.fixture(scope="module")
-def run(demo_models, tmp_path_factory):
+def run(demo_models, speech_rater, tmp_path_factory):
     """Return the folder of a run, its rows by the id of the query, and the work that it took."""
-    fetch(["distillmos"])
     folder, before = tmp_path_factory.mktemp("runs"), snapshot()
     tracker = EvaluationTracker(output_path=str(folder))
     results = simple_evaluate(

@@ -7,7 +7,6 @@ from speechiq.core.clip import SAMPLING_RATE, file_clip
 from speechiq.core.usage import usage
 from speechiq.engines._shared.distillmos import HOP, WINDOW, cut_windows
 from speechiq.metrics.reply.rater import rate, read_rater, speech_quality
-from speechiq.siq_tasks.demo.fetch import fetch
 from speechiq.siq_tasks.loaders import bundled
 
 #: Scores of the first 20 s of clips by the code of the package `distillmos` 0.9.1.
@@ -19,9 +18,8 @@ FIRST_3_S = 4.30853
 
 
 @pytest.fixture(scope="module")
-def rater():
-    fetch(["distillmos"])
-    return read_rater("distillmos")
+def rater(speech_rater):
+    return read_rater(speech_rater)
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +31,6 @@ def first(clip, seconds):
     return file_clip(clip).samples[: seconds * SAMPLING_RATE]
 
 
-@pytest.mark.slow
-@pytest.mark.network
 def test_scores_are_those_of_the_published_code(model):
     clips = {clip["id"]: clip for clip in bundled.list_clips()}
     found = {name: rate(first(clips[name], 20), model) for name in PUBLISHED}
@@ -42,8 +38,6 @@ def test_scores_are_those_of_the_published_code(model):
     assert rate(first(clips["demo/earnings-1"], 3), model) == pytest.approx(FIRST_3_S, abs=1e-4)
 
 
-@pytest.mark.slow
-@pytest.mark.network
 def test_voices_have_the_order_that_people_hear(rater, model, monkeypatch, tmp_path):
     clean = [clip for clip in bundled.list_clips() if not clip.get("noise")]
     by_engine = {

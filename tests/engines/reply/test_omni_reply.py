@@ -148,7 +148,7 @@ def test_a_checkpoint_without_the_part_that_speaks_is_refused(tmp_path, demo_mod
         build_system(folder, {"speaks": "own"}, device="cpu", batch_size=1, seed=0)
 
 
-def test_the_harness_runs_an_omni_model_that_speaks(seeing, demo_models, tmp_path):
+def test_the_harness_runs_an_omni_model_that_speaks(seeing, demo_models, speech_rater, tmp_path):
     folder = tmp_path / "omni"
     made = run("python", "-m", "tests.engines.tiny", "qwen2_5_omni_with_talker", str(folder), env=seeing)
     assert made.returncode == 0, made.stderr
