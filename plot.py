@@ -11,6 +11,7 @@ from speechiq.reducer.report import figures
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.studies.comparison import Comparison
 
+__all__ = ["compare", "levels", "scores"]
 #: The colors of the report's light theme, by the names that its charts use.
 COLORS = {
     "var(--ink)": "#1b1d1f",
@@ -115,3 +116,7 @@ def _replace(part: Any) -> Any:
     if isinstance(part, list | tuple):
         return [_replace(value) for value in part]
     return COLORS.get(part, part) if isinstance(part, str) else part
+
+
+def __dir__() -> list[str]:
+    return __all__

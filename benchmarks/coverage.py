@@ -162,7 +162,7 @@ def main() -> None:
         "close, one clip decides": close(1060),
     }
     if args.runs:
-        systems = read_systems([args.runs]).systems
+        systems = read_systems([args.runs])
         populations |= {
             "recorded": recorded(systems),
             "recorded, no controls": recorded([of for of in systems if not of.control]),

@@ -162,7 +162,9 @@ def rounds_option(parser: argparse.ArgumentParser, default: int) -> None:
     parser.add_argument("--rounds", type=int, default=default, help="how often each way or size is measured")
 
 
-def run_suite(clips: int, settings: Mapping[str, Any] | None = None, **options: Any) -> dict[str, Any]:
+def run_suite(
+    clips: int, settings: Mapping[str, Any] | None = None, device: str = "cpu", **options: Any
+) -> dict[str, Any]:
     """Run `hf-audio` by lm-eval in this process, on the first clips of the demo and all their questions.
 
     Results of earlier runs, in memory or in the response cache, are not used.
@@ -170,6 +172,7 @@ def run_suite(clips: int, settings: Mapping[str, Any] | None = None, **options: 
     Args:
         clips: number of clips.
         settings: generation settings.
+        device: device of the models.
         **options: options of the system, which is the demo's cascade.
 
     Returns:
@@ -190,7 +193,7 @@ def run_suite(clips: int, settings: Mapping[str, Any] | None = None, **options: 
         samples={f"siq_demo_{level}": list(range(a_clip * clips)) for level, a_clip in ROWS.items()},
         gen_kwargs=dict(settings or {}),
         batch_size="auto",
-        device="cpu",
+        device=device,
     )
 
 

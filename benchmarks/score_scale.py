@@ -39,7 +39,7 @@ from speechiq.reducer.scores.bootstrap import resample
 ticks = [time.process_time()]
 def tick():
     ticks.append(time.process_time())
-systems, _ = read_systems([Path(sys.argv[1])])
+systems = read_systems([Path(sys.argv[1])])
 tick()
 pool = align(systems)
 score(pool, calibrate(pool))

@@ -37,7 +37,7 @@ def publish(root: Path, systems: int, clips: int) -> None:
         content["n-samples"] = {task: {"original": count, "effective": count} for task, count in counts.items()}
         file.write_text(json.dumps(content))
     population = read_systems([root / "runs" / str(number) for number in range(min(systems, 10))])
-    scale = norms.freeze(norms.build(population.systems, "noise"), "noise@1", example=True)
+    scale = norms.freeze(norms.build(population, "noise"), "noise@1", example=True)
     found = suites.find([root / "runs"], False, ScoringOptions(norms=scale))
     declared = Declaration(contamination="none known", interests="none", openness="weights", parameters=7.0)
     declarations = {task.system: declared for tasks in found.tasks.values() for task in tasks}

@@ -1,6 +1,6 @@
 """Measure what sharing and batching save: the suite / the same requests one by one, each from its audio.
 
-    python benchmarks/suite_vs_request_at_a_time.py [--clips 2] [--rounds 2]
+    python benchmarks/suite_vs_request_at_a_time.py [--clips 2] [--rounds 2] [--device cpu]
 
 A plain wrapper of the harness and the paper's scripts work one by one: every request transcribes its clip, at Remember,
 at Understand, and for each of the five sampled answers to a question; every text is embedded alone. The models are
@@ -49,12 +49,13 @@ WINDOW = 30.0
 class Models:
     """Load recognizer, language model and embedder; all stay in memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: str) -> None:
+        options = {"dtype": torch.float32, "device_map": device}
         self.processor = AutoProcessor.from_pretrained(resolve(ASR))
-        self.asr = AutoModelForSpeechSeq2Seq.from_pretrained(resolve(ASR), dtype=torch.float32).eval()
+        self.asr = AutoModelForSpeechSeq2Seq.from_pretrained(resolve(ASR), **options).eval()
         self.tokenizer = AutoTokenizer.from_pretrained(resolve(LLM))
-        self.llm = AutoModelForCausalLM.from_pretrained(resolve(LLM), dtype=torch.float32).eval()
-        self.embedder = AutoModel.from_pretrained(resolve(LLM), dtype=torch.float32).eval()
+        self.llm = AutoModelForCausalLM.from_pretrained(resolve(LLM), **options).eval()
+        self.embedder = AutoModel.from_pretrained(resolve(LLM), **options).eval()
 
 
 def transcribe(models: Models, clip: Clip) -> str:
@@ -62,7 +63,7 @@ def transcribe(models: Models, clip: Clip) -> str:
     features = models.processor(
         audio=clip.samples, sampling_rate=SAMPLING_RATE, return_tensors="pt", truncation=False,
         padding="longest" if clip.duration > WINDOW else "max_length", return_attention_mask=True,
-    )  # fmt: skip
+    ).to(models.asr.device)  # fmt: skip
     tokens = models.asr.generate(**features, do_sample=False, num_beams=1, return_timestamps=True)
     return models.processor.batch_decode(tokens, skip_special_tokens=True)[0].strip()
 
@@ -72,27 +73,27 @@ def answer(models: Models, prompt: str, settings: Mapping[str, Any], seed: int) 
     messages = [{"role": "user", "content": prompt}]
     inputs = models.tokenizer.apply_chat_template(
         messages, add_generation_prompt=True, return_dict=True, return_tensors="pt"
-    )
+    ).to(models.llm.device)
     used = sampling_settings(settings, models.llm.generation_config)
     used.pop("do_sample")
     output = models.llm.generate(
         **inputs,
         generation_config=greedy_config(models.llm),
         max_new_tokens=settings["max_gen_toks"],
-        logits_processor=LogitsProcessorList([*processors(used, "cpu"), SeededSampling([seed])]),
+        logits_processor=LogitsProcessorList([*processors(used, models.llm.device), SeededSampling([seed])]),
     )
     return models.tokenizer.decode(output[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
 
 
 def embed(models: Models, text: str) -> np.ndarray:
     """Return the last hidden state of the last token, shape (1, channels)."""
-    inputs = models.tokenizer(text, return_tensors="pt")
-    return models.embedder(**inputs, use_cache=False).last_hidden_state[:, -1].numpy()
+    inputs = models.tokenizer(text, return_tensors="pt").to(models.embedder.device)
+    return models.embedder(**inputs, use_cache=False).last_hidden_state[:, -1].cpu().numpy()
 
 
-def run_one_by_one(samples: Mapping[str, Sequence[Mapping]]) -> list[str]:
+def run_one_by_one(samples: Mapping[str, Sequence[Mapping]], device: str) -> list[str]:
     """Repeat all requests of the logged samples; return the answers to questions, five per question."""
-    models, answers = Models(), []
+    models, answers = Models(device), []
     with torch.inference_mode():
         for row in samples["siq_demo_remember"]:
             transcribe(models, clip_of(row))
@@ -118,15 +119,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clips", type=int, default=2)
     measure.rounds_option(parser, 2)
+    parser.add_argument("--device", default="cpu")
     args = parser.parse_args()
     results: dict[str, Any] = {}
 
     def ways(clips: int) -> dict[str, Callable[[], None]]:
         def suite() -> None:
-            results["suite"] = measure.run_suite(clips, SETTINGS)["samples"]
+            results["suite"] = measure.run_suite(clips, SETTINGS, args.device)["samples"]
 
         def one_by_one() -> None:
-            results["one by one"] = run_one_by_one(results["suite"])
+            results["one by one"] = run_one_by_one(results["suite"], args.device)
 
         return {"suite": suite, "one by one": one_by_one}
 

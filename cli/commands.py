@@ -59,7 +59,7 @@ COMMANDS = {
     "publish norms": Entry("publish.norms:norms", "Freeze norms under a name and an edition."),
     "list": Entry("", "List systems, tasks and norms, or show one of them."),
     "list systems": Entry("listing:systems", "List engines, demo models, controls and voices."),
-    "list tasks": Entry("listing:tasks", "List the tasks of the suite, or show tasks and their data sets."),
+    "list tasks": Entry("listing:tasks", "List the sets of tasks, or show tasks and their data sets."),
     "list norms": Entry("listing:norms", "List the norms of the package, or show some norms."),
     "data": Entry("", "Make data sets of recordings or texts, and questions about them."),
     "data new": Entry("data.new:new", "Make three tasks, one per level, of your own clips and references."),
@@ -136,6 +136,7 @@ class Group(TyperGroup):
 
     def __init__(self, *, words: tuple[str, ...] = (), **settings: Any) -> None:
         super().__init__(**settings)
+        self.words = words
         commands = {tuple(name.split()): entry for name, entry in COMMANDS.items()}
         self.entries = {name[-1]: entry for name, entry in commands.items() if name[:-1] == words}
         self.commands = _Commands(words, self.entries)  # type: ignore[assignment]  # typer only reads it
@@ -144,11 +145,18 @@ class Group(TyperGroup):
         """Return the parameters."""
         return _without_types(super().get_params(ctx))
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Return the words after the command; without any, print the help, which is what was asked for."""
+        if not args and not ctx.resilient_parsing:
+            print(ctx.get_help())
+            ctx.exit()
+        return list(super().parse_args(ctx, args))
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help, from the sentences in the table."""
         commands = self.commands
         self.commands = {
-            name: TyperCommand(name, help=entry.help, rich_help_panel=PANEL_OF.get(name))
+            name: TyperCommand(name, help=entry.help, rich_help_panel=None if self.words else PANEL_OF.get(name))
             for name, entry in self.entries.items()
         }
         super().format_help(ctx, formatter)
@@ -164,7 +172,7 @@ class _Commands(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         place, text = self.entries[name]
         if not place:
-            return Group(name=name, words=(*self.words, name), help=text, no_args_is_help=True)
+            return Group(name=name, words=(*self.words, name), help=text)
         module, _, name_in_module = place.partition(":")
         with stop_in_one_line():
             function = getattr(import_module(f"speechiq.cli.{module}"), name_in_module)

@@ -60,6 +60,7 @@ def run(
     check_output_folder(output, "choose another folder with --output")
     for path in files:
         refuse_to_overwrite(path, force)
+    say(f"{len(SYSTEMS)} systems on 14 clips take about 4 minutes on two idle cores, and less if answers are stored")
     with stop_in_one_line("the same command goes on with what is in the response cache"):
         run_all(output)
     score([output], files, force=True, explain=explain)

@@ -18,7 +18,6 @@ HELP: tuple[list[str], ...] = ([], ["-h"], ["--help"])
 
 app = typer.Typer(
     cls=Group,
-    no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=write_examples(
         "siq demo fetch",

@@ -43,8 +43,8 @@ def correlate(
     """
     outputs = list_outputs(output, ("json", "csv"), force)
     siq.check_rule(weights or siq.DEFAULT_RULE)
-    systems, warnings = read_systems(runs, allow_mismatch, levels=choose_levels(split_names(metrics), None))
-    say_warnings(warnings)
+    systems = read_systems(runs, allow_mismatch, levels=choose_levels(split_names(metrics), None))
+    say_warnings(systems.warnings)
     columns = correlated.read_ranks(ranks, [system.name for system in systems])
     scoreboard = rank(systems, rule=weights or siq.DEFAULT_RULE, allow_mismatch=allow_mismatch)
     say_warnings([scoreboard.remarks.no_siq] if scoreboard.remarks.no_siq else [])
@@ -74,8 +74,8 @@ def references(
     """
     outputs = list_outputs(output, ["json"], force)
     levels = choose_levels(split_names(metrics), LEVEL)
-    systems, warnings = read_systems(runs, allow_mismatch, levels=levels)
-    say_warnings(warnings)
+    systems = read_systems(runs, allow_mismatch, levels=levels)
+    say_warnings(systems.warnings)
     rates = compare_references(systems, bootstrap)
     sets = {row["dataset"]: row["dataset"] + CLEANED for row in rates}
     learned = count_learned(systems, sets, LEVEL, split_names(clean), draws=bootstrap)

@@ -36,6 +36,25 @@ _SHORTER = {
     long: short
     for short, long in re.findall(r"(\w+):(\w+)", Path(__file__).with_name("iso_639.txt").read_text(encoding="ascii"))
 }
+#: What speakers call the languages of the bundled sets -> code; elsewhere a near English name would be suggested.
+_OWN_NAMES = {
+    "deutsch": "de",
+    "español": "es",
+    "castellano": "es",
+    "français": "fr",
+    "italiano": "it",
+    "português": "pt",
+    "nederlands": "nl",
+    "polski": "pl",
+    "türkçe": "tr",
+    "русский": "ru",
+    "українська": "uk",
+    "العربية": "ar",
+    "हिन्दी": "hi",
+    "中文": "zh",
+    "日本語": "ja",
+    "한국어": "ko",
+}
 #: How similar a known name or code must be to be suggested (`difflib` ratio).
 _SIMILAR = 0.7
 _CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
@@ -46,7 +65,7 @@ def read_language(metadata: Mapping[str, Any]) -> str | None:
 
     Codes of two letters are of ISO 639-1; those of three letters are for languages without one.
 
-    >>> read_language({"language": "zh-Hant"}), read_language({"language": "German"}), read_language({})
+    >>> read_language({"language": "zh-Hant"}), read_language({"language": "Deutsch"}), read_language({})
     ('zh', 'de', None)
     """
     if (code := metadata.get(KEY)) in (None, AUTO):
@@ -55,7 +74,7 @@ def read_language(metadata: Mapping[str, Any]) -> str | None:
     base = text.partition("-")[0]
     if _CODE.fullmatch(text) and _is_code(base):
         return base
-    if named := whisper_language_codes().get(text.lower()):
+    if named := (whisper_language_codes() | _OWN_NAMES).get(text.lower()):
         return named
     near = _find_near(text)
     fix = f"did you mean {near}?" if near else "write one such as de"

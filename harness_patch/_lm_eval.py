@@ -243,8 +243,8 @@ def parse_value(text: str) -> Any:
     return handle_arg_string(text)
 
 
-def parse_metadata(items: Sequence[str]) -> dict[str, Any]:
-    """Return the metadata of `--metadata KEY=VALUE ...` as the command line reads it, with its own argparse action."""
+def parse_pairs(items: Sequence[str]) -> dict[str, Any]:
+    """Return the values of an option such as `--metadata KEY=VALUE ...` as lm-eval's own argparse action reads them."""
     from lm_eval._cli.utils import MergeDictAction
 
     parser = argparse.ArgumentParser()

@@ -116,6 +116,12 @@ def _check_tasks(suite: Mapping[str, Any], others: bool, lm: LM, options: Mappin
             f"{next(iter(suite))} cannot be cached so, because the key ignores prompts and metadata",
             "leave it out, requests are built in seconds",
         )
+    if not isinstance(lm, SpeechModel) and not getattr(lm, "MULTIMODAL", False):
+        raise SpeechIQError(
+            f"--tasks {next(iter(suite))}",
+            f"the model type {type(lm).__name__} takes no audio",
+            "run it with --model hf-audio, or --model audio-api for an endpoint",
+        )
     read = [name for name, task in suite.items() if task.config.metadata.get(LISTEN) == TEXT]
     if read and not isinstance(lm, SpeechModel):
         raise SpeechIQError(

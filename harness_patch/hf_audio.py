@@ -264,12 +264,16 @@ def _choose_device(device: str | None, state: PartialState, count: int) -> torch
         requested = torch.device(device)
     except (RuntimeError, TypeError) as error:
         raise SpeechIQError(f"--device {device}", "not a kind of device", "give cpu, cuda, cuda:1 or mps") from error
-    if requested.type != own.type or (requested.type != "cpu" and (requested.index or 0) >= count):
+    alone = state.num_processes == 1
+    # The state is one for the process: after a model on the processor it does not know the accelerator.
+    accelerator = torch.accelerator.current_accelerator() if alone else None
+    kinds = {own.type, "cpu"} | ({accelerator.type} if accelerator is not None else set()) if alone else {own.type}
+    if requested.type not in kinds or (requested.type != "cpu" and (requested.index or 0) >= count):
         known = f"{own.type}:0 to {own.type}:{count - 1}" if count > 1 and own.type != "cpu" else own.type
         raise SpeechIQError(
             f"--device {device}", f"this machine has {known} only", f"give --device {own.type}, or leave it out"
         )
-    return requested if state.num_processes == 1 else own
+    return requested if alone else own
 
 
 def _check_spread(options: dict[str, Any], processes: int) -> None:

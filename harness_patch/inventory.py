@@ -176,6 +176,7 @@ class Evaluation(NamedTuple):
     docs: dict[str, list[Mapping[str, Any]]]
     samples: Samples
     metadata: Mapping[str, Any]
+    gen_kwargs: Mapping[str, Any]
 
     def run(self, lm: Any, names: Sequence[str] | None = None) -> None:
         """Give a system the requests of the tasks with docs, or of those named; nothing is written.
@@ -191,6 +192,7 @@ class Evaluation(NamedTuple):
                 lm,
                 tasks=[self.tasks[name] for name in names],
                 metadata=metadata,
+                gen_kwargs=dict(self.gen_kwargs) or None,
                 samples={name: self.samples[name] for name in names if name in self.samples} or None,
                 bootstrap_iters=0,
             )
@@ -206,7 +208,7 @@ def open_evaluation(given: Mapping[str, Any]) -> Iterator[tuple[Evaluation, dict
 
     from speechiq.harness_patch.evaluation import choose_tasks, given_metadata
 
-    metadata = _lm_eval.parse_metadata(given["metadata"])
+    metadata = _lm_eval.parse_pairs(given["metadata"])
     manager = TaskManager(include_path=given["include_path"], metadata=metadata)
     names = find_names(manager, given["tasks"])
     systems = {system: build_system(system, given) for system in given["systems"]}
@@ -216,7 +218,7 @@ def open_evaluation(given: Mapping[str, Any]) -> Iterator[tuple[Evaluation, dict
         samples = choose_clips(docs, given["limit"])
         if given["shard"] is not None:
             samples = choose_shard(docs, samples, given["shard"])
-        yield Evaluation(tasks, docs, samples, metadata), systems
+        yield Evaluation(tasks, docs, samples, metadata, _lm_eval.parse_pairs(given["gen_kwargs"])), systems
 
 
 def check(given: Mapping[str, Any]) -> Inventory:

@@ -58,6 +58,7 @@ class Settings(NamedTuple):
     shard: tuple[int, int] | None = None
     stages: tuple[str, ...] = ()
     require_cached: bool = False
+    gen_kwargs: tuple[str, ...] = ()
 
 
 def lm_eval_command(system: str, settings: Settings) -> list[str]:
@@ -80,6 +81,7 @@ def lm_eval_command(system: str, settings: Settings) -> list[str]:
         "--log_samples", "--output_path", str(settings.output),
         *(word for name, value in optional.items() if value is not None for word in (name, str(value))),
         *(["--metadata", *settings.metadata] if settings.metadata else []),
+        *(["--gen_kwargs", *settings.gen_kwargs] if settings.gen_kwargs else []),
     ]  # fmt: skip
 
 

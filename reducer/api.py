@@ -56,7 +56,7 @@ def read_systems(
     Example:
         ```python
         runs = speechiq.read_systems(["runs/whisper-base", "runs/whisper-tiny.en"])
-        [system.name for system in runs.systems]
+        [system.name for system in runs]
         ```
     """
     columns = [f"{level}={column}" for level, column in (measures or {}).items()]
@@ -65,7 +65,7 @@ def read_systems(
 
 
 def rank(
-    systems: Runs | Iterable[System],
+    runs: Place | System | Iterable[Place | System],
     *,
     weights: str | None = None,
     norms: Norms | Place | None = None,
@@ -77,7 +77,7 @@ def rank(
     """Rank systems by SIQ, against each other or on the scale of norms; see `siq score`.
 
     Args:
-        systems: What `read_systems` returned, or some of its systems.
+        runs: What `read_systems` returned, some of its systems, or folders and results files to read.
         weights: Rule of the level weights: `inverse-std` (the default, eq. 6 of the paper), `inverse-variance`,
             `equal`, or three numbers such as `"0.04,0.75,0.21"`. Norms have their own.
         norms: Norms, their file, or the name `demo`; None makes the systems their own reference population.
@@ -92,18 +92,18 @@ def rank(
 
     Example:
         ```python
-        scoreboard = speechiq.rank(speechiq.read_systems("runs"))
+        scoreboard = speechiq.rank("runs")
         scoreboard.to_frame()[["rank", "siq", "siq_low", "siq_high"]]
         ```
     """
     options = _options(weights, norms, exclude, allow_mismatch, draws, seed)
-    return rank_systems(SUITE, _listed(systems), options)
+    return rank_systems(SUITE, _read_all(runs), options)
 
 
 def compare(
     a: Place,
     b: Place,
-    runs: Runs | Iterable[System] | Iterable[Place] | Place | None = None,
+    runs: Place | System | Iterable[Place | System] | None = None,
     *,
     suite: str | None = None,
     levels: str | Iterable[str] | None = None,
@@ -236,19 +236,23 @@ def _as_paths(paths: Place | Iterable[Place]) -> list[Path]:
     return [Path(path) for path in given]
 
 
-def _listed(systems: Runs | Iterable[System]) -> list[System]:
-    return systems.systems if isinstance(systems, Runs) else list(systems)
-
-
-def _split_runs(runs: Runs | Iterable[System] | Iterable[Place] | Place | None) -> tuple[list[System], list[Path]]:
+def _split_runs(runs: Place | System | Iterable[Place | System] | None) -> tuple[list[System], list[Path]]:
     """Return the systems among runs, and the paths among them."""
     if runs is None:
         return [], []
-    if isinstance(runs, Runs):
-        return runs.systems, []
-    listed: list[System | Place] = [runs] if isinstance(runs, str | PathLike) else list(runs)
+    listed = [runs] if isinstance(runs, str | PathLike | System) else list(runs)
     systems = [run for run in listed if isinstance(run, System)]
     return systems, _as_paths(run for run in listed if not isinstance(run, System))
+
+
+def _read_all(runs: Place | System | Iterable[Place | System]) -> list[System]:
+    """Return the systems among runs and in the folders among them; refuse none at all."""
+    systems, paths = _split_runs(runs)
+    if paths:
+        systems += read_siq_systems(paths, False, levels=choose_levels())
+    if not systems:
+        raise SpeechIQError("no runs to rank", fix="give a folder of runs, or what speechiq.read_systems returned")
+    return systems
 
 
 def _hold(systems: Sequence[System]) -> Held:

@@ -21,7 +21,7 @@ from speechiq.reducer import as_grid
 
 runs = read_systems([Path("runs"), "more"])
 ranking: Scoreboard = rank(runs, draws=200)
-ranking = speechiq.rank(runs.systems)
+ranking = speechiq.rank(runs)
 version: str = speechiq.__version__
 better: str | None = speechiq.compare("base", "tiny", runs).better
 grid: Grid = as_grid(ranking)
@@ -42,7 +42,7 @@ from speechiq.reducer import as_grid
 
 runs = read_systems(7)  # arg-type
 ranking = rank(["runs"], draws=200)  # list-item
-ranking = rank(runs.systems, draws="many")  # arg-type
+ranking = rank(runs, draws="many")  # arg-type
 as_grid(runs)  # arg-type
 ranking.winner  # attr-defined
 speechiq.winner  # attr-defined

@@ -36,6 +36,7 @@ class Plan(msgspec.Struct, forbid_unknown_fields=True):
     batch_size: int | str = "auto"
     seed: int | None = None
     metadata: tuple[str, ...] = ()
+    gen_kwargs: tuple[str, ...] = ()
     include_path: str | None = None
     slurm: dict[str, Any] = {}
 
@@ -45,7 +46,15 @@ class Plan(msgspec.Struct, forbid_unknown_fields=True):
         own = () if condition == CLEAN else (f"{CONDITION}={condition}",)
         tasks, metadata = self.tasks, (*self.metadata, *own)
         return Settings(
-            Path(self.output), tasks, str(self.batch_size), self.device, self.limit, self.seed, metadata, place
+            Path(self.output),
+            tasks,
+            str(self.batch_size),
+            self.device,
+            self.limit,
+            self.seed,
+            metadata,
+            place,
+            gen_kwargs=self.gen_kwargs,
         )
 
     def command(self, condition: str) -> list[str]:
@@ -57,6 +66,8 @@ class Plan(msgspec.Struct, forbid_unknown_fields=True):
                 words += [f"--{name.replace('_', '-')}", str(value)]
         for item in self.settings(condition).metadata:
             words += ["--metadata", item]
+        for item in self.gen_kwargs:
+            words += ["--gen_kwargs", item]
         return words
 
     def shard_commands(self, number: int) -> list[list[str]]:

@@ -14,6 +14,7 @@ from speechiq.harness_patch import processes
 from speechiq.harness_patch.inventory import Inventory, SystemWork
 from speechiq.harness_patch.processes import Settings
 from speechiq.reducer.runs.results_file import CONDITION
+from speechiq.reducer.scores.norms import Norms
 from speechiq.siq_tasks.catalog.suite import SUITE
 from speechiq.siq_tasks.catalog.tasks import list_tasks
 from speechiq.siq_tasks.conditions.preset import PRESET, describe_preset, find_settings, read_preset
@@ -57,6 +58,7 @@ def check_settings(settings: Settings, norms_file: str | None, allow_mismatch: b
     if not settings.tasks:
         raise SpeechIQError("--tasks", "no name given", "give one such as siq_demo, `siq list tasks` lists them")
     _check_metadata(settings.metadata, settings.tasks)
+    _check_pairs("--gen_kwargs", settings.gen_kwargs)
     if not re.fullmatch(r"auto(:\d+)?|[1-9]\d*", settings.batch_size):
         raise SpeechIQError(f"--batch-size {settings.batch_size}", "give a whole number above 0, or auto")
     if settings.include_path is not None and not is_folder(settings.include_path):
@@ -72,15 +74,7 @@ def check_settings(settings: Settings, norms_file: str | None, allow_mismatch: b
 
 def _check_metadata(items: Sequence[str], tasks: Sequence[str]) -> None:
     """Refuse what is not a key with a value, a key that is given twice, and an unknown condition, variant or preset."""
-    given: dict[str, str] = {}
-    for item in items:
-        if not re.match(r"[^=\s]+=.", item):
-            raise SpeechIQError(f"--metadata {item}", "not a key with a value", "write KEY=VALUE")
-        key, _, value = item.partition("=")
-        if key in given:
-            raise SpeechIQError(f"--metadata {item}", f"{key}={given[key]} is given too", "give each key once")
-        given[key] = value
-    for key, value in given.items():
+    for key, value in _check_pairs("--metadata", items).items():
         if key.rpartition(".")[2] == CONDITION:
             parse_condition(value)
         if key.rpartition(".")[2] == LISTEN:
@@ -88,6 +82,19 @@ def _check_metadata(items: Sequence[str], tasks: Sequence[str]) -> None:
         if key == PRESET:
             for line in _check_preset(value, tasks):
                 say(line)
+
+
+def _check_pairs(option: str, items: Sequence[str]) -> dict[str, str]:
+    """Return the keys and values of an option; refuse what is not a key with a value, and a key that is given twice."""
+    given: dict[str, str] = {}
+    for item in items:
+        if not re.match(r"[^=\s]+=.", item):
+            raise SpeechIQError(f"{option} {item}", "not a key with a value", "write KEY=VALUE")
+        key, _, value = item.partition("=")
+        if key in given:
+            raise SpeechIQError(f"{option} {item}", f"{key}={given[key]} is given too", "give each key once")
+        given[key] = value
+    return given
 
 
 def _check_preset(name: str, tasks: Sequence[str]) -> list[str]:
@@ -144,12 +151,21 @@ def _describe_cache(system: SystemWork) -> str:
     return f"cached: {cached}" + "; later rows are not counted yet" * (not system.complete)
 
 
-def refuse_norms(inventory: Inventory, norms_file: str | None) -> None:
-    """Refuse norms if no task of the run is one of SIQ."""
+def refuse_norms(inventory: Inventory, norms_file: str | None, norms: Norms | None, allow_mismatch: bool) -> None:
+    """Refuse norms if no task of the run is one of SIQ, or if the tasks on which they were built do not run."""
     suites = {task.suite for task in inventory.tasks} - {""}
     if norms_file and suites and SUITE not in suites:
         raise SpeechIQError(
             f"--norms {norms_file}",
             f"only SIQ has norms, and the tasks are of suite {', '.join(sorted(suites))}",
             "leave --norms out",
+        )
+    if norms is None or allow_mismatch:
+        return
+    needed = {str(task["task"]) for level in norms.levels.values() for task in level.tasks}
+    if missing := sorted(needed - {task.task for task in inventory.tasks}):
+        raise SpeechIQError(
+            f"--norms {norms_file}",
+            f"they were built on {missing[0]}, which this command does not run",
+            f"leave --norms out, or run their tasks: --tasks {','.join(sorted(needed))}",
         )

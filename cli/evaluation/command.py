@@ -77,6 +77,14 @@ def evaluate(
     ] = None,
     batch_size: Annotated[str, typer.Option(help="Items per batch: a whole number, or auto.")] = "auto",
     metadata: Metadata = None,
+    gen_kwargs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--gen_kwargs",
+            help="Generation setting, KEY=VALUE as for lm_eval, such as max_gen_toks=4096 for a model that reasons; "
+            "give it once per key.",
+        ),
+    ] = None,
     preset: Annotated[
         str | None,
         typer.Option(
@@ -146,12 +154,13 @@ def evaluate(
         shard=read_shard(shard, stages),
         stages=read_stages(stages),
         require_cached=require_cached,
+        gen_kwargs=tuple(gen_kwargs or ()),
     )
     if settings.shard is not None and require_cached:
         raise SpeechIQError("--require-cached", "a shard computes", "leave one of the two out")
     check_form(systems)
     check_settings(settings, norms_file, allow_mismatch)
-    read_norms(norms_file, None)
+    norms = read_norms(norms_file, None)
     record, options = read_record(output), describe_options(systems, settings)
     if settings.shard is not None and not force:
         check_options(options, output)
@@ -162,7 +171,7 @@ def evaluate(
         names, inventory = check_systems(systems, settings, record, force or dry_run or settings.shard is not None)
         if inventory is not None:
             settings = settings._replace(samples=inventory.samples)
-            refuse_norms(inventory, norms_file)
+            refuse_norms(inventory, norms_file, norms, allow_mismatch)
             if dry_run:
                 runs = systems if settings.shard is None else ()
                 commands = [shlex.join(lm_eval_command(system, settings)) for system in runs]

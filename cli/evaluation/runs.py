@@ -21,8 +21,8 @@ from speechiq.harness_patch.processes import Settings
 
 LOGS = "logs"
 SHARD = "shard-{}-of-{}"
-#: Seconds between two lines of a shard without a terminal, whose log is all that shows how far it is.
-PERIOD_S = 30.0
+#: Seconds between two lines without a terminal, whose log is all that shows how far a run is.
+PERIOD_S = 60.0
 #: What the bar says before a finished system shows how long the others take.
 UNKNOWN = "running"
 NOT_IN_FILE_NAMES = r"[^\w.+-]"
@@ -76,7 +76,7 @@ def _run_one(system: str, settings: Settings, bars: Bars, left: TimeLeft) -> Non
 
     def show(progress: Progress) -> None:
         nonlocal printed
-        if settings.shard is not None and bars.disable and time.monotonic() > printed + PERIOD_S:
+        if bars.disable and time.monotonic() > printed + PERIOD_S:
             say(f"{system}: {progress.verb}, {progress.done:.0f} of {progress.total:.0f} {progress.unit}s")
             printed = time.monotonic()
         stage = escape(printable(progress.verb))

@@ -20,6 +20,7 @@ from speechiq.cli.options import (
 )
 from speechiq.cli.scoring.options import Exclude, NormsFile, Weights, read_norms, read_set
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import exists
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import LEVELS
@@ -94,6 +95,10 @@ def compare(
         found = suites.find(paths, allow_mismatch, options, measures=measures)
         return Held(found, {suite: found.read(suite) for suite in found.levels})
 
+    if runs and exists(Path(a)) and not exists(runs[-1]):
+        raise SpeechIQError(
+            f"siq compare {a} {b} {runs[-1]}", "RUNS come last", f"write siq compare {b} {runs[-1]} {a}"
+        )
     named = find(runs) if runs else None
     chosen_a, chosen_b = (choose(place, named, find) for place in (a, b))
     read = [*filter(None, [named]), chosen_a, chosen_b]

@@ -69,7 +69,7 @@ class RemoteModel:
 
     def __init__(self, model: str, options: EndpointOptions, prefix: str, max_audio_s: float | None = None) -> None:
         if not model:
-            raise SpeechIQError("pretrained=openai", "no model", "write openai:MODEL, with its name at the endpoint")
+            raise SpeechIQError("system openai", "no model", "write openai:MODEL, with its name at the endpoint")
         self.model, self.prefix, self.workers, self.max_audio_s = model, prefix, options.num_concurrent, max_audio_s
         self.endpoint = Endpoint(
             model,

@@ -64,9 +64,9 @@ Stage(role='llm', engine='hf', model='Qwen/Qwen2-7B-Instruct')]
     parts = spec.split("+")
     if len(parts) not in ROLES or not all(parts):
         raise SpeechIQError(
-            f"pretrained={spec}",
+            f"system {spec}",
             f"{len(parts)} stages, some empty or too many",
-            f"give one audio model, ASR+LLM such as pretrained={DEMO_SYSTEM}, or ASR+GER+LLM",
+            f"give one audio model, ASR+LLM such as {DEMO_SYSTEM}, or ASR+GER+LLM",
         )
     return [_parse_stage(role, part, spec) for role, part in zip(ROLES[len(parts)], parts, strict=True)]
 
@@ -84,23 +84,19 @@ def _parse_stage(role: str, part: str, spec: str) -> Stage:
         engine, model = DEFAULT_ENGINE, part
     if part.startswith(f"{DEFAULT_ENGINE}:{DEMO}"):
         raise SpeechIQError(
-            f"pretrained={spec}",
+            f"system {spec}",
             f"{part} has a shorter name, and systems are compared by their names",
             f"write {model}",
         )
     alone = part if part in recognizers else engine
     if role == "audio" and alone in recognizers and alone not in known:
-        raise SpeechIQError(
-            f"pretrained={spec}", f"{part} only transcribes", f"add a language model, pretrained={part}+LLM"
-        )
+        raise SpeechIQError(f"system {spec}", f"{part} only transcribes", f"add a language model: {part}+LLM")
     if part in known and known[part].takes_model:
-        raise SpeechIQError(
-            f"pretrained={spec}", f"{part} is an engine without a model", f"write {known[part].example}"
-        )
+        raise SpeechIQError(f"system {spec}", f"{part} is an engine without a model", f"write {known[part].example}")
     if engine not in known and not (KINDS[role] == "text" and engine in list_model_types()):
         more = ", and any model type of lm-eval" if KINDS[role] == "text" else ""
         raise SpeechIQError(
-            f"pretrained={spec}",
+            f"system {spec}",
             f"no engine {engine!r} for the {role} stage",
             f"{did_you_mean(engine, known)}known are {', '.join(sorted(known))}{more} (a hub id or folder alone means "
             "hf)",

@@ -88,13 +88,24 @@ class ConstantLetter(SpeechSystem):
     def __init__(self, letter: str) -> None:
         if letter not in tuple(ALPHABET):
             raise SpeechIQError(
-                f"pretrained=letter:{letter}", "not one of the letters A to Z", "write, for example, letter:B"
+                f"system letter:{letter}", "not one of the letters A to Z", "write, for example, letter:B"
             )
         self.letter = letter
 
     def keep_loaded(self) -> AbstractContextManager[None]:
         """Return an empty block: no model is loaded."""
         return nullcontext()
+
+    def check(self, questions: Sequence[Question], n: int) -> None:
+        """Refuse a letter that no question has as an option."""
+        super().check(questions, n)
+        count = max((len(question.options) for question in questions), default=0)
+        if count and self.letter not in ALPHABET[:count]:
+            raise SpeechIQError(
+                f"system letter:{self.letter}",
+                f"no question has an option {self.letter}",
+                f"write one of letter:A to letter:{ALPHABET[count - 1]}",
+            )
 
     def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
         """Return empty transcripts."""
@@ -106,9 +117,7 @@ class ConstantLetter(SpeechSystem):
 
     def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[Scored]:
         """Refuse tasks with log-likelihoods."""
-        raise SpeechIQError(
-            f"pretrained=letter:{self.letter}", "has no log-likelihoods", "run it on tasks that generate"
-        )
+        raise SpeechIQError(f"system letter:{self.letter}", "has no log-likelihoods", "run it on tasks that generate")
 
     def describe(self) -> dict[str, Any]:
         """Return the name of the control."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import msgspec
 
@@ -103,11 +103,16 @@ class System(NamedTuple):
         return next((control for task in self.tasks if (control := name_control(task.described))), "")
 
 
-class Runs(NamedTuple):
-    """Hold all systems that were found, sorted by name, and one line per choice that was made between runs."""
+class Runs(tuple[System, ...]):
+    """Hold the systems that were found, sorted by name; `warnings` has a line per choice between runs of a task."""
 
-    systems: list[System]
     warnings: list[str]
+
+    def __new__(cls, systems: Iterable[System], warnings: Iterable[str] = ()) -> Self:
+        """Return the sequence."""
+        runs = super().__new__(cls, systems)
+        runs.warnings = list(warnings)
+        return runs
 
 
 def read_tasks(tasks: Iterable[TaskRun], levels: Mapping[str, Category]) -> list[System]:

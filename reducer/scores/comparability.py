@@ -22,6 +22,8 @@ def intersect(
     systems = drop_empty_levels(systems)
     mismatches = siq_norms.compare(norms, systems) if norms else compare_systems(systems)
     if not allow_mismatch:
+        if mismatches:
+            share(systems, *([norms.items] if norms else []))
         require_equal(mismatches)
         return list(systems), []
     if norms:

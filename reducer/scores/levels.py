@@ -61,7 +61,11 @@ def choose(
         _refuse_unknown(f"--levels {levels}: unknown level", level, known)
     columns: dict[str, str] = {}
     for measure in measures:
-        level, _, column = (part.strip() for part in measure.partition("="))
+        level, equals, column = (part.strip() for part in measure.partition("="))
+        if not equals:
+            homes = [name for name, columns in known.items() if level in columns] or list(known)
+            example = f"{homes[0]}={level if level in known[homes[0]] else known[homes[0]][0]}"
+            raise SpeechIQError(f"--metrics {measure}", "names no level", f"write LEVEL=COLUMN, such as {example}")
         _refuse_unknown(f"--metrics {measure}: unknown level", level, known)
         _refuse_unknown(f"--metrics {measure}: unknown column", column, known[level])
         if columns.setdefault(level, column) != column:

@@ -124,7 +124,7 @@ def _table(grid: Grid, columns: Iterable[Column], rows: Iterable[Sequence[Text]]
 
 
 def _print_texts(console: Console, grid: Grid) -> None:
-    """Print a grid of texts as a table whose cells break between words, or each row as a paragraph if one is too long."""
+    """Print a grid of texts as a table whose cells break between words, or each row as a paragraph if it is narrow."""
     texts = [[*grid.heading(column), *_lines_of(grid, column)] for column in grid.shown]
     longest_word = [max(cell_len(word) for word in " ".join(lines).split()) for lines in texts]
     longest_line = [max(map(cell_len, lines)) for lines in texts]

@@ -210,7 +210,7 @@ def test_errors_are_one_line_that_lists_what_there_is(three_runs, arguments, mes
 
 def test_rows_of_other_makers_lend_what_they_have(tmp_path):
     write_run(tmp_path, levels(0.5, clips=1), system="plain")
-    (system,) = read_systems([tmp_path]).systems
+    (system,) = read_systems([tmp_path])
     said = read_texts(system.tasks, ["demo/0", "demo/9"])
     assert said["demo/0"].text == "hi" and said["demo/0"].reference == "hi"
     assert [answer.answer for answer in said["demo/0"].answers.values()] == ["hi"] * 3

@@ -54,7 +54,7 @@ def instant(monkeypatch):
 
 def take_stock(systems, settings):
     """Return the work of systems that are named by their specs, on tasks of SIQ."""
-    tasks = [TaskWork(f"siq_demo_{level}", 14, 14, 400.0, "siq", level) for level in levels(0.5)]
+    tasks = [TaskWork(f"{settings.tasks[0]}_{level}", 14, 14, 400.0, "siq", level) for level in levels(0.5)]
     return Inventory(tasks, [SystemWork(each, each.partition(",")[0], [], True) for each in systems], 14, 400.0, {})
 
 
@@ -137,6 +137,8 @@ def test_a_path_with_a_separator_in_its_name_is_refused_with_the_way_out(tmp_pat
         (["good", "--metadata", "subset=1", "--metadata", "subset=2"], "--metadata subset=2: subset=1 is given too"),
         (["good", "--metadata", "condition=whitee@10dB"], "unknown condition 'whitee'; did you mean white?"),
         (["good", "--metadata", "demo.condition=white@10"], "white@10: 10 has no unit (dB)"),
+        (["good", "--gen_kwargs", "max_gen_toks"], "--gen_kwargs max_gen_toks: not a key with a value"),
+        (["good", "--norms", "demo", "--tasks", "siq_mine"], "--norms demo: they were built on siq_demo_apply, which"),
         (["good", "--batch-size", "0"], "--batch-size 0: give a whole number above 0"),
         (["good", "--include-path", "nowhere"], "--include-path nowhere: no such folder"),
         (["good", "--norms", "nowhere"], "no norms 'nowhere'"),
@@ -183,14 +185,15 @@ def test_the_record_holds_what_scores_depend_on(tmp_path):
 
 
 def test_the_command_has_every_option(tmp_path):
-    settings = Settings(Path("runs"), ("a", "b"), "8", "cpu", 3, 7, ("k=v", "x=[1, 2]"), Path("mine"))
+    metadata, tokens = ("k=v", "x=[1, 2]"), ("max_gen_toks=9",)
+    settings = Settings(Path("runs"), ("a", "b"), "8", "cpu", 3, 7, metadata, Path("mine"), gen_kwargs=tokens)
     words = lm_eval_command("demo,llm_answer=argmax", settings)
     for option, value in {
         "--model_args": "pretrained=demo,llm_answer=argmax", "--tasks": "a,b", "--batch_size": "8", "--device": "cpu",
         "--limit": "3", "--seed": "7", "--include_path": "mine", "--output_path": "runs",
     }.items():  # fmt: skip
         assert words[words.index(option) + 1] == value
-    assert words[-3:] == ["--metadata", "k=v", "x=[1, 2]"]
+    assert words[-5:] == ["--metadata", "k=v", "x=[1, 2]", "--gen_kwargs", "max_gen_toks=9"]
 
 
 def test_a_bar_reports_to_the_process_that_asks(monkeypatch):
@@ -228,6 +231,7 @@ def test_why_a_run_failed_is_found_in_its_log(tmp_path):
         (["letter:B", "--tasks", "audiobench_demo_judged", "--metadata", "judge=opnai:x"], "opnai"),
         (["letter:B", "--tasks", "siq_demo_reply", "--metadata", "reply_asr=demo:whisper-bse"], "demo:whisper-bse"),
         (["demo,speaks=flit:slt", "letter:B"], "flit"),
+        (["letter:Z"], "system letter:Z: no question has an option Z; write one of letter:A to letter:E"),
     ],
 )
 def test_everything_is_checked_before_the_first_run(

@@ -90,7 +90,7 @@ def test_versions_are_printed_without_torch():
         (["score", ".", "--weigths", "equal"], "--weights"),
         (["list", "systems", "faster-whispr"], "did you mean faster-whisper?"),
         (["list", "tasks", "siq_demo_aply"], "did you mean siq_demo_apply?"),
-        (["list", "tasks", "earnings2"], "did you mean earnings22?"),
+        (["list", "tasks", "earings22"], "did you mean earnings22?"),
         (["score", ".", "--weights", "equl"], "did you mean equal?"),
         (["list", "norms", "dmeo"], "did you mean demo@1?"),
         (["data", "check", "q.jsonl", "--dataset", "medasrr"], "did you mean medasr?"),

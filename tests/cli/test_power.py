@@ -102,7 +102,7 @@ def test_items_without_a_score_are_left_out_of_any_suite(tmp_path):
 
 
 def test_siq_is_planned_on_norms_from_what_each_clip_adds(runs, tmp_path):
-    systems = read_systems([runs]).systems
+    systems = read_systems([runs])
     scale_file = tmp_path / "norms.json"
     siq("score", runs, "--save-norms", scale_file)
     power(runs, "--difference", 2, "--norms", scale_file, "--pair", "good", "bad", "-o", tmp_path / "o.json")

@@ -373,7 +373,7 @@ def test_the_demo_as_a_user_runs_it(demo_models, demo_clips, tmp_path):
         assert math.isnan(row["audio_coverage"])
     for row in rows["samples_siq_demo_apply"]:
         assert len(set(row["resps"][0])) == 5 and row["unparsed"] == 0
-    (system,) = read_systems([tmp_path / "out"]).systems
+    (system,) = read_systems([tmp_path / "out"])
     assert system.flags.incomplete_audio is None and system.flags.unparsed == 0
     assert len(server.requests) == 1 + 2 + 1 + 2
     everything = [file.read_text() for file in tmp_path.rglob("*") if file.is_file()]

@@ -139,8 +139,8 @@ def test_a_text_is_added_to_the_help_of_run(monkeypatch):
 def test_values_are_read_as_lm_eval_reads_them():
     assert private.parse_arguments("a=1,b=x,c=True") == {"a": 1, "b": "x", "c": True}
     assert [private.parse_value(text) for text in ("5", "0.5", "x")] == [5, 0.5, "x"]
-    assert private.parse_metadata(["a=5", "b.c=[1, 2]", "d=x=y"]) == {"a": 5, "b.c": [1, 2], "d": "x=y"}
-    assert private.parse_metadata([]) == {}
+    assert private.parse_pairs(["a=5", "b.c=[1, 2]", "d=x=y"]) == {"a": 5, "b.c": [1, 2], "d": "x=y"}
+    assert private.parse_pairs([]) == {}
 
 
 def test_generation_settings_come_in_one_form():

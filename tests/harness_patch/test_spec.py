@@ -41,15 +41,15 @@ def test_a_spec_names_an_engine_and_a_model_a_stage(spec, stages):
         ("vllm:x+hf:y", "no engine 'vllm' for the asr stage; known are faster-whisper, gold"),
         ("pocketsphinx+x/y", "pocketsphinx is an engine without a model; write pocketsphinx:en-us"),
         ("openai+x/y", "openai is an engine without a model; write openai:whisper-1"),
-        ("gold", r"gold only transcribes; add a language model, pretrained=gold\+LLM"),
-        ("pocketsphinx:en-us", r"only transcribes; .* pretrained=pocketsphinx:en-us\+LLM"),
+        ("gold", r"gold only transcribes; add a language model: gold\+LLM"),
+        ("pocketsphinx:en-us", r"only transcribes; .* pocketsphinx:en-us\+LLM"),
         ("gold+hf:demo:x", "hf:demo:x has a shorter name, and systems are compared by their names; write demo:x"),
         ("letter", "not one of the letters A to Z; write, for example, letter:B"),
         ("gold+pocketsphinx:en-us", "no engine 'pocketsphinx' for the llm stage"),
     ],
 )
 def test_an_unknown_spec_is_named_with_the_known_ones(spec, message):
-    with pytest.raises(SpeechIQError, match=rf"pretrained=.*{message}"):
+    with pytest.raises(SpeechIQError, match=rf"system .*{message}"):
         build(spec)
 
 

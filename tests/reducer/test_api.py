@@ -69,14 +69,14 @@ def test_a_ranking_has_the_numbers_of_siq_score(scoreboard, runs):
 
 
 def test_paths_are_one_or_several_texts_or_paths(runs):
-    names = [system.name for system in speechiq.read_systems("runs").systems]
-    assert names == [system.name for system in speechiq.read_systems(map(str, runs.iterdir())).systems]
-    assert names == [system.name for system in speechiq.read_systems([runs]).systems] == sorted(SYSTEMS)
+    names = [system.name for system in speechiq.read_systems("runs")]
+    assert names == [system.name for system in speechiq.read_systems(map(str, runs.iterdir()))]
+    assert names == [system.name for system in speechiq.read_systems([runs])] == sorted(SYSTEMS)
 
 
 def test_some_systems_and_levels_are_ranked(runs):
     found = speechiq.read_systems(runs, levels=["remember", "apply"])
-    frame = speechiq.rank(found.systems[:2], draws=0).to_frame()
+    frame = speechiq.rank(found[:2], draws=0).to_frame()
     assert frame["siq"].isna().all() and frame["rank"].isna().all() and frame["apply_z"].isna().all()
     assert frame["remember_low"].isna().all() and frame["remember"].notna().all()
     assert list(frame.attrs["units"]) == ["remember", "apply"]
@@ -107,7 +107,7 @@ def test_samples_have_a_row_for_each_item_of_each_system(scoreboard):
 def test_a_comparison_has_the_numbers_of_siq_compare(runs):
     siq("compare", "whisper-base", "sphinx", "runs", "-o", "compared.json")
     written = json.loads(runs.with_name("compared.json").read_text())
-    for given in ("runs", [runs], speechiq.read_systems(runs), speechiq.read_systems(runs).systems):
+    for given in ("runs", [runs], speechiq.read_systems(runs), list(speechiq.read_systems(runs))):
         comparison = speechiq.compare("whisper-base", "sphinx", given)
         frame = comparison.to_frame()
         assert list(frame.index) == ["remember", "remember_z", "understand", "understand_z", "apply", "apply_z", "siq"]
@@ -159,7 +159,7 @@ def test_figures_hold_the_scores_and_no_names_of_colors(scoreboard, runs):
 
 
 def test_a_ranking_without_siq_is_drawn_by_level_alone(runs):
-    scoreboard = speechiq.rank(speechiq.read_systems(runs).systems[:2])
+    scoreboard = speechiq.rank(speechiq.read_systems(runs)[:2])
     with pytest.raises(speechiq.SpeechIQError, match=r"no SIQ.*draw speechiq.plot.levels"):
         speechiq.plot.scores(scoreboard)
     assert len(speechiq.plot.levels(scoreboard).data) == 3
@@ -178,9 +178,21 @@ def test_norms_and_weights_are_read_or_refused(runs, tmp_path):
         speechiq.rank(found, weights="heavy")
 
 
+def test_what_was_read_and_what_is_still_a_folder_are_ranked_alike(runs):
+    found = speechiq.read_systems(runs)
+    assert len(found) == len(SYSTEMS) and found.warnings == []
+    frames = [speechiq.rank(given, draws=0).to_frame() for given in (found, "runs", runs, [runs], list(found))]
+    assert all(frame.equals(frames[0]) for frame in frames)
+
+
+def test_the_module_of_charts_shows_its_charts():
+    assert dir(speechiq.plot) == ["compare", "levels", "scores"]
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: speechiq.rank([]), "no runs to rank; give a folder of runs"),
         (lambda: speechiq.read_systems(""), "an empty path names no runs"),
         (lambda: speechiq.read_systems("nowhere"), "'nowhere' cannot be read"),
         (lambda: speechiq.read_systems("runs", levels="recall"), "unknown level 'recall'"),

@@ -91,7 +91,7 @@ def test_what_fails_for_good_is_one_line_and_never_an_empty_transcript(clip, rep
         ),
         ("openai:scribe", {"asr_timeout": -1}, "asr_timeout=-1: not a number"),
         ("openai:scribe", {"asr_key_variable": "NO_KEY"}, "no key; set the environment variable NO_KEY$"),
-        ("openai:", {}, "pretrained=openai: no model"),
+        ("openai:", {}, "system openai: no model"),
         ("openai:scribe", {"asr_nbest": 5}, "asr_nbest: no such option of the openai engine"),
     ],
 )

@@ -48,7 +48,7 @@ def test_each_set_and_their_mean_are_on_the_page(runs: Path):
     assert [*tables] == ["siq", "remember", "understand", "apply"]
     sets = ["x\n6 clips", "y\n3 clips", "Macro average\neach set once", "All clips\n9 clips"]
     assert [column.heading for column in tables["siq"].shown] == ["System", *sets]
-    systems = read_systems([runs]).systems
+    systems = read_systems([runs])
     boards = rank_by_dataset(systems)
     for row in rows_of(macro_average(rank(systems), boards)):
         at = study.names.index(row["system"])

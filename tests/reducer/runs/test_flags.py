@@ -50,7 +50,7 @@ def test_shares_over_clips_and_questions(tmp_path):
     for row, unparsed in zip(rows, (0.2, 0.0, 1.0, 0.0), strict=True):
         row |= {"unparsed": unparsed, "none_of_the_above": float(unparsed == 0.2)}
     write_rows(tmp_path / f"samples_demo_2_{stamp}.jsonl", rows)
-    (system,) = read_systems([tmp_path]).systems
+    (system,) = read_systems([tmp_path])
     assert system.flags == Flags(
         unparsed=pytest.approx(0.3), none_of_the_above=0.25, incomplete_audio=pytest.approx(2 / 3), repetition=0.25
     ), "demo/0 was cut at Apply, demo/2 at Remember, demo/3 did not say"
@@ -65,19 +65,19 @@ def test_questions_that_are_not_scored_do_not_count(tmp_path):
             row | {"unparsed": float(row["doc"]["question_id"] == "demo/0#0"), "audio_coverage": 0.5} for row in rows
         ]
         write_rows(path, rows[: None if name == "good" else 11])
-    good, _ = sorted(read_systems([tmp_path]).systems, key=lambda system: system.name, reverse=True)
+    good, _ = sorted(read_systems([tmp_path]), key=lambda system: system.name, reverse=True)
     assert good.flags == Flags(1 / 12, None, 1.0, 0.0)
     everything = [(f"demo/{clip}", f"demo/{clip}#{q}") for clip in range(4) for q in range(3)]
     (left,) = leave_out([good], read(frozen_set(tmp_path / "set.json", *everything[:3])))
     assert left.flags == Flags(0.0, None, 0.75, 0.0), "demo/0 was cut at Apply alone"
-    ranking = rank(read_systems([tmp_path]).systems, allow_mismatch=True)
+    ranking = rank(read_systems([tmp_path]), allow_mismatch=True)
     assert [row["flags"]["unparsed"] for row in as_json(ranking)["systems"]] == [1 / 11] * 2
 
 
 def test_what_rows_lack_is_not_known_and_never_0(tmp_path):
     write_run(tmp_path / "old", levels(0.1), system="old")
     write_run(tmp_path / "new", levels(0.9), system="new", columns={"remember": HEARD, "apply": {"unparsed": 0.5}})
-    ranking = rank(read_systems([tmp_path]).systems)
+    ranking = rank(read_systems([tmp_path]))
     known, unknown = (row["flags"] for row in as_json(ranking)["systems"])
     assert unknown == dict.fromkeys(Flags._fields)
     assert known == {
@@ -101,7 +101,7 @@ def test_what_rows_lack_is_not_known_and_never_0(tmp_path):
 def test_flags_that_are_0_everywhere_are_told_in_the_caption(tmp_path):
     for name, skill in (("a", 0.1), ("b", 0.9)):
         write_run(tmp_path / name, levels(skill), system=name, columns={"understand": HEARD})
-    text = show(as_grid(rank(read_systems([tmp_path]).systems)))
+    text = show(as_grid(rank(read_systems([tmp_path]))))
     assert "Repetition" not in text
     assert "systems that get audio has: clips with incomplete audio, transcripts that repeat one phrase many times" in (
         " ".join(text.split())
@@ -120,7 +120,7 @@ def test_controls_are_known_by_what_ran_not_by_their_names(tmp_path, described, 
     for name, skill in (("gold+x", 0.1), ("b", 0.9)):
         config = {"siq": {"pretrained": name, "system": described if name == "gold+x" else {}}}
         write_run(tmp_path / name, levels(skill), system=name, config=config)
-    ranking = rank(read_systems([tmp_path]).systems)
+    ranking = rank(read_systems([tmp_path]))
     data = as_json(ranking)
     assert [row["control"] for row in data["systems"]] == [None, control] and data["measures"]["apply"]["chance"] == 0.2
     text = show(as_grid(ranking))

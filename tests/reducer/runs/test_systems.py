@@ -35,8 +35,8 @@ def samples_of(results: Path, task: str) -> Path:
 def test_scores_by_level(tmp_path):
     scores = {"remember": {"a": 0.25}, "understand": {"a": 0.75}, "apply": {"a": {"q1": 1.0, "q2": 0.0}}}
     write_run(tmp_path / "deep" / "er", scores, system="org/model")
-    (system,), warnings = read_systems([tmp_path])
-    assert system.name == "org/model" and warnings == []
+    (system,) = runs = read_systems([tmp_path])
+    assert system.name == "org/model" and runs.warnings == []
     assert system.scores == {
         "remember": {("a",): -0.25},
         "understand": {("a",): 0.75},
@@ -46,27 +46,28 @@ def test_scores_by_level(tmp_path):
 
 def test_perfect_wer_is_a_plain_zero(tmp_path):
     write_run(tmp_path, {"remember": {"a": 0.0}})
-    assert math.copysign(1, read_systems([tmp_path]).systems[0].scores["remember"]["a",]) == 1
+    assert math.copysign(1, read_systems([tmp_path])[0].scores["remember"]["a",]) == 1
 
 
 def test_nan_is_read_for_the_pool_to_refuse(tmp_path):
     write_run(tmp_path, {"apply": {"a": {"q": math.nan}}})
-    assert math.isnan(read_systems([tmp_path]).systems[0].scores["apply"]["a", "q"])
+    assert math.isnan(read_systems([tmp_path])[0].scores["apply"]["a", "q"])
 
 
 def test_levels_of_several_runs_and_datasets_are_one_system(tmp_path):
     write_run(tmp_path / "1", {"remember": {"a": 0.1}}, tasks="one")
     write_run(tmp_path / "2", {"apply": {"a": {"q": 1.0}}}, tasks="two")
     write_run(tmp_path / "3", {"remember": {"b": 0.3}}, tasks="three")
-    (system,), warnings = read_systems([tmp_path])
+    (system,) = runs = read_systems([tmp_path])
     assert system.scores == {"remember": {("a",): -0.1, ("b",): -0.3}, "apply": {("a", "q"): 1.0}}
-    assert warnings == []
+    assert runs.warnings == []
 
 
 def test_newest_run_of_a_task_wins_and_says_so(tmp_path):
     new = write_run(tmp_path / "z", levels(0.5) | {"remember": {"a": 0.2}}, date=9.0)
     old = write_run(tmp_path / "a", {"remember": {"a": 0.9}}, date=3.0)
-    (system,), (warning,) = read_systems([tmp_path])
+    (system,) = runs = read_systems([tmp_path])
+    (warning,) = runs.warnings
     assert system.scores["remember"] == {("a",): -0.2}
     assert warning == (f"system 'system' has several runs of demo_0: taking the newest, {str(new)!r}, not {str(old)!r}")
 
@@ -75,7 +76,7 @@ def test_the_same_runs_twice_are_one_line(tmp_path):
     for folder in ("a", "b"):
         for system in ("one", "two", "three"):
             write_run(tmp_path / folder / system, levels(0.5), system=system)
-    _, (warning,) = read_systems([tmp_path])
+    (warning,) = read_systems([tmp_path]).warnings
     assert warning.startswith("system 'one' and 2 other systems have several runs of demo_0, demo_1, demo_2: taking ")
 
 
@@ -87,7 +88,8 @@ def test_tasks_that_ran_with_other_options_are_told_in_one_line(tmp_path):
     for date, beams in enumerate((1, 5, 5), 1):
         config = described(num_beams=beams, prompt="\x1b[2J" * (beams > 1))
         write_run(tmp_path / str(date), {"remember": {f"{date}": 0.1}}, tasks=f"set{date}", date=date, config=config)
-    (system,), (warning,) = read_systems([tmp_path])
+    (system,) = runs = read_systems([tmp_path])
+    (warning,) = runs.warnings
     assert len(system.scores["remember"]) == 3 and warning == (
         r"system 's' ran set1_0 with other options than set3_0: asr.num_beams 1 -> 5, asr.prompt '' -> '\x1b[2J'; "
         "both count: rerun one of the two, or name runs with the same"
@@ -107,7 +109,7 @@ def test_the_newest_run_says_what_ran_otherwise(tmp_path):
 def test_age_is_the_date_inside_not_the_name(tmp_path):
     write_run(tmp_path / "a", {"remember": {"a": 0.2}}, date=1e9, **{"model_name": "s"})
     write_run(tmp_path / "b", {"remember": {"a": 0.9}}, date=2e8, **{"model_name": "s"})
-    assert read_systems([tmp_path]).systems[0].scores["remember"] == {("a",): -0.2}
+    assert read_systems([tmp_path])[0].scores["remember"] == {("a",): -0.2}
 
 
 @pytest.mark.parametrize(
@@ -121,24 +123,24 @@ def test_age_is_the_date_inside_not_the_name(tmp_path):
 )
 def test_system_without_a_model_name(tmp_path, model_args, name):
     write_run(tmp_path / "folder", levels(0.5), system=None, config={"model_args": model_args})
-    assert read_systems([tmp_path]).systems[0].name == name
+    assert read_systems([tmp_path])[0].name == name
 
 
 def test_a_name_that_lm_eval_invented_gives_way_to_what_hf_audio_ran(tmp_path):
     write_run(tmp_path, levels(0.5), system="brave_hopper_42", config={"siq": {"pretrained": "a+b"}})
-    assert read_systems([tmp_path]).systems[0].name == "a+b"
+    assert read_systems([tmp_path])[0].name == "a+b"
 
 
 def test_name_is_made_printable(tmp_path):
     write_run(tmp_path, levels(0.5), system="a\x1b[2Jb\n\ud800")
-    assert read_systems([tmp_path]).systems[0].name == "a\ufffd[2Jb\ufffd\ufffd"
+    assert read_systems([tmp_path])[0].name == "a\ufffd[2Jb\ufffd\ufffd"
 
 
 def test_results_file_itself_whatever_its_name(tmp_path):
     results = write_run(tmp_path, levels(0.5))
     mine = results.rename(results.with_name(results.name.replace("results", "mine")))
     assert {task.results for given in (tmp_path, mine) for task in find_tasks([given])[0]} == {str(mine)}
-    (by_file,), (by_folder,) = (read_systems([place]).systems for place in (mine, tmp_path))
+    (by_file,), (by_folder,) = (read_systems([place]) for place in (mine, tmp_path))
     assert by_file.scores == by_folder.scores and by_file.tasks == by_folder.tasks
 
 
@@ -148,7 +150,7 @@ def test_other_files_and_other_tasks_are_ignored(tmp_path):
     (tmp_path / "notes.json").write_text("{")
     configs = {"gsm8k": {"metadata": {"version": 3.0, "level": 5}}, "old": {"metadata": [{"version": 1}]}}
     write_run(tmp_path / "other", {}, system="other", configs=configs)
-    assert [system.name for system in read_systems([tmp_path]).systems] == ["system"]
+    assert [system.name for system in read_systems([tmp_path])] == ["system"]
 
 
 def test_each_results_file_once_through_links_and_overlaps(tmp_path):
@@ -236,7 +238,7 @@ def test_a_task_whose_name_no_file_can_have(tmp_path, name):
 
 def test_nan_and_half_a_surrogate_pair_beside_what_is_read(tmp_path):
     write_run(tmp_path, levels(0.5), results={"wer": math.nan, "text": "\ud800"})
-    assert [system.name for system in read_systems([tmp_path]).systems] == ["system"]
+    assert [system.name for system in read_systems([tmp_path])] == ["system"]
 
 
 @pytest.mark.parametrize(
@@ -250,7 +252,7 @@ def test_nan_and_half_a_surrogate_pair_beside_what_is_read(tmp_path):
 )
 def test_half_a_surrogate_pair_in_a_key_or_value_becomes_a_character_that_every_output_can_hold(tmp_path, results):
     write_run(tmp_path, levels(0.5), **results)
-    (system,) = read_systems([tmp_path]).systems
+    (system,) = read_systems([tmp_path])
     for task in system.tasks:
         json.dumps([system.name, task.described, dict(task.signs)], ensure_ascii=False).encode()
 
@@ -266,7 +268,7 @@ def test_of_a_large_results_file_only_what_is_needed_comes_into_memory(tmp_path)
     results = write_run(tmp_path, levels(0.5), results={str(i): [i] * 10 for i in range(100_000)})
     tracemalloc.start()
     try:
-        assert read_systems([results]).systems
+        assert read_systems([results])
         assert tracemalloc.get_traced_memory()[1] < 2.5 * results.stat().st_size
     finally:
         tracemalloc.stop()
@@ -280,7 +282,7 @@ def test_folders_1100_deep(tmp_path, monkeypatch):
         os.chdir("d")
     write_run(Path(), levels(0.5))
     try:
-        assert [system.name for system in read_systems([tmp_path]).systems] == ["system"]
+        assert [system.name for system in read_systems([tmp_path])] == ["system"]
     finally:
         subprocess.run(["rm", "-r", str(tmp_path / "d")], check=True)  # what pytest uses is recursive
 
@@ -307,7 +309,7 @@ def test_a_value_outside_its_range_is_refused_by_line_item_and_column(tmp_path, 
 
 def test_rounding_may_take_a_cosine_above_1(tmp_path):
     write_run(tmp_path, {"understand": {"a": 1 + 1e-7}})
-    assert read_systems([tmp_path]).systems
+    assert read_systems([tmp_path])
 
 
 def test_a_run_without_its_results_file_does_not_vanish(tmp_path):
@@ -317,9 +319,9 @@ def test_a_run_without_its_results_file_does_not_vanish(tmp_path):
     message = refusal(tmp_path)
     assert message.startswith(f"{str(samples_of(lost, 'demo_0'))!r} has scores, but no results file in its folder")
     assert "(3 such files)" in message and message.endswith("or add --allow-mismatch")
-    systems, warnings = read_systems([tmp_path], allow_missing=True)
-    assert [system.name for system in systems] == ["a"] and len(warnings) == 3
-    assert all(line.endswith(": left out") for line in warnings)
+    systems = runs = read_systems([tmp_path], allow_missing=True)
+    assert [system.name for system in systems] == ["a"] and len(runs.warnings) == 3
+    assert all(line.endswith(": left out") for line in runs.warnings)
 
 
 @pytest.mark.parametrize("configs", [{}, {"demo_0": {}, "demo_1": {"metadata": {}}, "demo_2": {"metadata": None}}])
@@ -328,7 +330,7 @@ def test_a_run_whose_tasks_are_not_described_does_not_vanish(tmp_path, configs):
     results = write_run(tmp_path / "b", levels(0.6), system="b")
     results.write_text(json.dumps(json.loads(results.read_text()) | {"configs": configs}))
     assert "--allow-mismatch" in refusal(tmp_path) and "--allow-mismatch" in refusal(tmp_path / "a", results)
-    assert [of.name for of in read_systems([tmp_path], allow_missing=True).systems] == ["a"]
+    assert [of.name for of in read_systems([tmp_path], allow_missing=True)] == ["a"]
 
 
 def test_samples_of_other_peoples_tasks_are_ignored_quietly(tmp_path):
@@ -400,7 +402,7 @@ def test_a_number_that_json_does_not_have_changes_nothing_beside_it(tmp_path, ot
 def test_equal_items_of_all_systems_are_one_object(tmp_path):
     for name in "ab":
         write_run(tmp_path / name, levels(0.5), system=name)
-    one, other = read_systems([tmp_path]).systems
+    one, other = read_systems([tmp_path])
     assert all(map(operator.is_, one.scores["apply"], other.scores["apply"]))
 
 
@@ -445,7 +447,7 @@ def test_clusters_are_joined_over_levels_and_systems(tmp_path):
         for number, level in enumerate(scores):
             if level in levels_with:
                 name_clusters(samples_of(results, f"demo_{number}"), {"a": "call", "b": 7})
-    systems = read_systems([tmp_path]).systems
+    systems = read_systems([tmp_path])
     assert [system.clusters for system in systems] == [{"a": "call", "b": "7"}] * 2
 
 

@@ -52,11 +52,11 @@ def siq(*arguments: object):
 
 
 def test_a_set_is_scored_as_if_it_were_alone(two_sets):
-    systems = read_systems([two_sets]).systems
+    systems = read_systems([two_sets])
     found = rank_by_dataset(systems)
     assert list(found) == ["large", "small"]
     for dataset, scoreboard in found.items():
-        alone = rank(read_systems(sorted(two_sets.glob(f"*/{dataset}"))).systems)
+        alone = rank(read_systems(sorted(two_sets.glob(f"*/{dataset}"))))
         assert scoreboard.siq.tolist() == alone.siq.tolist()
         assert scoreboard.pool.clips == alone.pool.clips
     pooled = align(systems)
@@ -64,7 +64,7 @@ def test_a_set_is_scored_as_if_it_were_alone(two_sets):
 
 
 def test_the_macro_average_counts_each_set_once(two_sets):
-    systems = read_systems([two_sets]).systems
+    systems = read_systems([two_sets])
     found = rank_by_dataset(systems)
     macro = macro_average(rank(systems), found)
     rows = {row["system"]: row for row in rows_of(macro)}
@@ -116,7 +116,7 @@ def test_a_set_without_apply_leaves_the_mean_of_the_other_levels(two_sets):
         path.write_text(json.dumps(content))
         for samples in path.parent.glob("samples_small_2_*"):
             samples.unlink()
-    systems = read_systems([two_sets]).systems
+    systems = read_systems([two_sets])
     rows = rows_of(macro_average(rank(systems), rank_by_dataset(systems)))
     assert all(row["siq"] is None and list(row["categories"]) == ["remember", "understand"] for row in rows)
     result = siq(two_sets, "--group-by", "dataset")
@@ -144,7 +144,7 @@ def test_a_set_that_cannot_be_scored_is_named(two_sets):
 
 
 def test_every_item_is_in_one_set(two_sets):
-    systems = read_systems([two_sets]).systems
+    systems = read_systems([two_sets])
     parts = split(systems)
     for j, system in enumerate(systems):
         for level, scores in system.scores.items():

@@ -62,7 +62,7 @@ def test_another_column_is_scored_and_recorded(runs):
         "understand": "similarity_summary",
         "apply": "acc",
     }
-    usual = rank(read_systems([runs]).systems)
+    usual = rank(read_systems([runs]))
     for row in data["systems"]:
         j = usual.pool.systems.index(row["system"])
         assert row["categories"]["remember"]["score"] == pytest.approx(-usual.means["remember"][j] / 2)
@@ -90,7 +90,7 @@ def test_norms_keep_to_their_measure(runs):
         "give --metrics remember=cer, or build norms with --metrics remember=wer"
     )
     with pytest.raises(SpeechIQError, match="score remember by 'cer'"):
-        rank(read_systems([runs / "s0"]).systems, norms=norms.read(file), allow_mismatch=True)
+        rank(read_systems([runs / "s0"]), norms=norms.read(file), allow_mismatch=True)
 
 
 @pytest.mark.parametrize(

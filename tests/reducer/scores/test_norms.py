@@ -44,7 +44,7 @@ OTHER = {
 
 
 def systems_below(root: Path) -> list[System]:
-    return read_systems([root]).systems
+    return read_systems([root])
 
 
 @pytest.fixture

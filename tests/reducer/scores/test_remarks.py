@@ -36,7 +36,7 @@ def pool_of(folder: Path, *skills: float, missing: str = "", **options):
     for number, skill in enumerate(skills):
         scores = {level: of for level, of in levels(skill, clips=8).items() if level != missing}
         write_run(folder / f"s{number}", scores, system=f"s{number}", **options)
-    return read_systems([folder]).systems
+    return read_systems([folder])
 
 
 def test_two_systems_have_levels_alone_in_every_output(tmp_path):
@@ -161,7 +161,7 @@ def test_a_level_that_separates_no_systems_is_named(tmp_path):
         scores = levels(skill, clips=14)
         scores["apply"] = {clip: {f"{clip}#0": float(rng.random() < 0.65)} for clip in scores["apply"]}
         write_run(tmp_path / f"s{number}", scores, system=f"s{number}")
-    ranking = rank(read_systems([tmp_path]).systems)
+    ranking = rank(read_systems([tmp_path]))
     data = as_json(ranking)
     assert data["separates"] == {"remember": True, "understand": True, "apply": False}
     (line,) = (line for line in data["remarks"] if line.startswith("Apply: "))
@@ -210,7 +210,7 @@ def test_a_ceiling_that_is_beaten_is_named_with_its_level_and_the_better_systems
         asr = {"control": "gold"} if number == 0 else {"model": "m"}
         config = {"siq": {"pretrained": f"s{number}", "system": {"kind": "cascade", "asr": asr}}}
         write_run(tmp_path / f"s{number}", scores, system=f"s{number}", config=config)
-    systems = read_systems([tmp_path]).systems
+    systems = read_systems([tmp_path])
     ranking = rank(systems)
     below, models = "Apply: s0 is 4 of 8 questions below s4 and 3 others", "their language models differ"
     line = f"{below}, beyond the 95 % interval of this pair; {models}"
@@ -227,7 +227,7 @@ def test_a_score_near_a_high_floor_is_put_between_floor_and_ceiling(tmp_path):
         asr = {"control": name} if name in ("gold", "silence") else {"model": "m"}
         config = {"siq": {"pretrained": name, "system": {"kind": "cascade", "asr": asr}}}
         write_run(tmp_path / name, levels(skill, clips=8), system=name, config=config)
-    systems = read_systems([tmp_path]).systems
+    systems = read_systems([tmp_path])
     (position,) = rank(systems).remarks.above_floor
     means = {system.name: np.mean([*system.scores["understand"].values()]) for system in systems}
     share = (means["good"] - means["silence"]) / (means["gold"] - means["silence"])

@@ -141,7 +141,7 @@ def read_control(tmp_path):
     def read(name: str) -> System:
         config = {"siq": {"pretrained": name, "system": {"kind": "cascade", "asr": {"control": name}}}}
         write_run(tmp_path / name[:4], levels(0.9), name, config=config)
-        (system,) = read_systems([tmp_path / name[:4]]).systems
+        (system,) = read_systems([tmp_path / name[:4]])
         return system
 
     return read

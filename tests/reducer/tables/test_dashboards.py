@@ -93,7 +93,7 @@ def test_results_have_lm_evals_schema(written):
 
 def test_what_the_siq_hides_is_printed_beside_it(two_runs):
     write_run(two_runs / "bad", levels(0.1), system="bad", columns={"apply": {"unparsed": 0.25}})
-    (path, _) = write_harness(rank(read_systems([two_runs]).systems), two_runs / "siq")
+    (path, _) = write_harness(rank(read_systems([two_runs])), two_runs / "siq")
     rows = [line.replace(" ", "").split("|") for line in utils.make_table(read(path), "groups").splitlines()[2:]]
     shown = {row[5]: row[6:8] for row in rows}
     assert shown["unparsed"] == ["↓", "0.2500"] and shown["repetition"] == ["↓", "N/A"]
@@ -210,7 +210,7 @@ def test_hostile_names_stay_in_the_folder(tmp_path):
 
 def test_what_was_written_is_no_run(two_runs):
     tasks, _ = find_tasks([two_runs])
-    write_harness(rank(read_systems([two_runs]).systems), two_runs)
+    write_harness(rank(read_systems([two_runs])), two_runs)
     assert find_tasks([two_runs]) == (tasks, [])
 
 
