@@ -205,6 +205,7 @@ def test_a_batch_size_that_is_none_is_refused(size):
         (None, "cpu", 1, "cpu"),
         (None, "mps", 1, "mps"),
         ("cpu", "cpu", 1, "cpu"),
+        ("cpu", "cuda:0", 1, "cpu"),
     ],
 )
 def test_the_device_is_the_one_asked_for_or_this_process_has_its_own(asked, here, processes, chosen):
