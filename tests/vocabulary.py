@@ -16,8 +16,10 @@ READ = {".py", ".md", ".yaml", ".yml", ".toml", ".cfg", ".j2", ".js", ".html", "
 #: Texts of prompts and lists of English words are data: another wording would be another test.
 DATA = {
     "harness_patch/systems/correction.py",
-    "metrics/letters/phrases.yaml",
+    "metrics/letters/mentions.py",
+    "metrics/letters/reading.py",
     "metrics/letters/words.yaml",
+    "metrics/rules/labels.py",
     "metrics/rules/refusal.py",
     "metrics/rules/refusal.yaml",
     "siq_tasks/questions/_prompts.yaml",

@@ -10,15 +10,20 @@ from functools import lru_cache
 
 from speechiq.metrics.letters.options import UNPARSED
 from speechiq.metrics.letters.text import strip_answer
-from speechiq.metrics.letters.words import DENIAL
 
 __all__ = ["UNPARSED", "parse_label"]
 
 _NAME = "[\ue000-\uf8ff]"
+#: Denials in front of the name of a label.
+_DENIAL = (
+    r"(?:\b(?:not(?! only| just| merely)|never|no(?! doubt| question)|none|neither|nor|nothing(?! but)|nobody|hardly|"
+    r"than|without(?! (?:a |any )?doubt)|instead of|as opposed to|unlike|far from|anything but|lack(?:s|ing)?|"
+    r"absence of|devoid of|free (?:of|from)|exclud\w+|rul\w+ out)|n't)(?!\w)"
+)
 #: A denial holds for a few words, but not beyond a word that begins a new statement.
 _WORDS = r"(?:\s+(?!(?:but|so|because|since|and|as|yet|though)\b)[\w'-]+){0,5}?"
 _ANOTHER = rf"(?:(?:\s*,\s*{_NAME})*(?:\s*,?\s+n?or|\s+and|\s*/)\s*(?:\s(?:an?|any|the|even)\s+)?{_NAME})*"
-_DENIED = re.compile(rf"{DENIAL}{_WORDS}\s*({_NAME}{_ANOTHER})", re.IGNORECASE)
+_DENIED = re.compile(rf"{_DENIAL}{_WORDS}\s*({_NAME}{_ANOTHER})", re.IGNORECASE)
 _DENIED_AFTER = re.compile(
     rf"({_NAME})(?:\s*\?\s*no\b|\s+(?:(?:is|was|seems|can|does)\s+)?(?:(?:be|clearly|also)\s+)?"
     r"(?:not|isn't|wasn't|doesn't|can't|cannot|absent|wrong|incorrect|unlikely|missing|ruled out|excluded)\b)",
