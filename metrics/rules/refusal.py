@@ -2,7 +2,8 @@
 
 The rule reads the first 300 characters: it finds a statement in the first person that something cannot or will not be
 done ("I can't help with that", "I'm unable to process audio", "As an AI ...", "I don't have access to the recording").
-It is a rule for English; words that the answer quotes after a colon or a quotation mark are left out. An
+It is a rule for English and the other languages of the prompts; words that the answer quotes after a colon or a
+quotation mark are left out. An
 answer that states that the recording does not contain something is not a refusal.
 """
 

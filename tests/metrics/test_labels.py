@@ -1,8 +1,10 @@
 """The label of an answer is the only one that it names and does not deny."""
 
 import pytest
+from lm_eval.tasks._yaml_loader import load_yaml
 
 from speechiq.metrics.rules.labels import UNPARSED, parse_label
+from speechiq.siq_tasks.catalog.suite import HERE
 
 LABELS = {
     "joy": ["happy", "joyful", "happiness"],
@@ -55,6 +57,25 @@ UNREAD = [
 @pytest.mark.parametrize(("answer", "label"), READ)
 def test_a_denial_ends_with_its_clause(answer, label):
     assert parse_label(answer, LABELS) == label
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "label"),
+    [
+        ("meld_sentiment", "happy", "positive"),
+        ("meld_sentiment", "The speaker sounds annoyed.", "negative"),
+        ("meld_sentiment", "unhappy", "negative"),
+        ("meld_emotion", "She is delighted.", "joy"),
+        ("iemocap_emotion", "irritated", "frustration"),
+        ("voxceleb_accent", "The speaker is English.", "UK"),
+        ("voxceleb_accent", "An American English accent.", "USA"),
+        ("voxceleb_accent", "English with an Indian accent", "India"),
+        ("voxceleb_accent", "The language is English.", UNPARSED),
+    ],
+)
+def test_the_labels_of_a_task_have_the_words_that_people_use_for_them(task, answer, label):
+    file = HERE / "audiobench" / "voices" / f"audiobench_{task}.yaml"
+    assert parse_label(answer, load_yaml(file, resolve_func=False)["metadata"]["labels"]) == label
 
 
 @pytest.mark.parametrize("answer", UNREAD)

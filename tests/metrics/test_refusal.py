@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001  (refusals in other scripts)
 """A rule finds answers that refuse to answer."""
 
 import pytest
@@ -21,6 +22,20 @@ REFUSALS = [
     "I do not have any audio to work with.",
     "I must decline to answer.",
     "I'm sorry, I can't do that.",
+    "Es tut mir leid, aber ich kann die Aufnahme nicht anhören.",
+    "Lo siento, pero no puedo ayudarte con eso.",
+    "Désolé, je ne peux pas répondre à cette question.",
+    "Mi dispiace, ma non posso ascoltare l'audio.",
+    "Извините, я не могу ответить на этот вопрос.",
+    "Λυπάμαι, δεν μπορώ να ακούσω την ηχογράφηση.",
+    "عذرا، لا أستطيع الإجابة عن هذا السؤال.",
+    "क्षमा करें, मैं इस प्रश्न का उत्तर नहीं दे सकता।",
+    "மன்னிக்கவும், என்னால் பதிலளிக்க முடியாது.",
+    "ขออภัย ฉันไม่สามารถตอบคำถามนี้ได้",
+    "申し訳ありませんが、お答えできません。",
+    "죄송합니다. 답변드릴 수 없습니다.",
+    "抱歉，我无法回答这个问题。",
+    "很抱歉，我無法協助。",
 ]
 ANSWERS = [
     "He says that he can't help.",
@@ -37,6 +52,13 @@ ANSWERS = [
     "I can help: the train leaves at nine.",
     "The speaker, an AI researcher, talks about models.",
     "The man apologizes.",
+    "Er kann die Frage nicht beantworten.",
+    "El hombre dice que no puede venir.",
+    "Il ne peut pas venir.",
+    "Он не может ответить.",
+    "Ella dice: no puedo ayudarte.",
+    "他说他不能来。",
+    "彼は来ません。",
 ]
 
 
