@@ -52,6 +52,13 @@ Explain = Annotated[
     bool, typer.Option("--explain", help="Print all lines below the tables: what each number is and how it was made.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+AllowCode = Annotated[
+    bool,
+    typer.Option(
+        "--allow-code",
+        help="Run the code that task files of --include-path name; without it they may name only code of speechiq.",
+    ),
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Start without asking.")]
 Samples = Annotated[
     int,

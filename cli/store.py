@@ -46,8 +46,8 @@ def list_rows() -> None:
     ]
     print_grid(Grid(f"Response cache: {folder or 'off'}", COLUMNS, rows))
     say(f"{count_of(len(stages), 'stage')}, {decimal(sum(stage.size for stage in stages))}")
-    if unknown := [stage.folder for stage in stages if not stage.stage]:
-        say(f"warning: {count_of(len(unknown), 'stage')} with an unreadable {STAGE}, the first in {unknown[0]}")
+    if damaged := [stage.folder for stage in stages if stage.is_damaged]:
+        say(f"warning: {count_of(len(damaged), 'stage')} with a damaged {STAGE}, the first in {damaged[0]}")
     if old := [stage for stage in stages if stage.stage and not stage.is_read]:
         say(
             f"{count_of(len(old), 'stage')} in the format of another version, not used; "
@@ -88,12 +88,15 @@ def export(
     """Write what runs have stored into one archive, to merge it on another machine."""
     check_output(output, force, OWN_FILE)
     folder = _require_store()
-    stages = [stage for stage in list_stages(folder) if stage.is_read]
+    found = list_stages(folder)
+    stages = [stage for stage in found if stage.is_read and not stage.is_damaged]
     if not sum(stage.rows for stage in stages):
         raise SpeechIQError(f"the response cache {folder}", "has no rows", "name another one by SIQ_STORE=FOLDER")
     counts = exchange.export(stages, output)
     clips = f", {count_of(counts['clips'], 'spoken clip')}" * bool(counts["clips"])
     show(f"wrote {output}: {count_of(len(stages), 'stage')}, {count_of(counts['rows'], 'row')}{clips}")
+    if damaged := [stage.folder for stage in found if stage.is_damaged]:
+        say(f"warning: {count_of(len(damaged), 'stage')} with a damaged {STAGE} left out, the first in {damaged[0]}")
     if counts["skipped"]:
         say(f"{count_of(counts['skipped'], 'damaged line')} left out; runs compute these rows again")
 

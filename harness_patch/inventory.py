@@ -20,7 +20,7 @@ from speechiq.core.endpoint.addresses import refuse_secrets
 from speechiq.core.errors import SpeechIQError, print_in_one_line
 from speechiq.core.files.checksummed import content_sha256
 from speechiq.core.suggestions import did_you_mean
-from speechiq.harness_patch import _lm_eval, plugins
+from speechiq.harness_patch import _lm_eval, foreign_code, plugins
 
 #: The seed of torch in `lm_eval` without `--seed`.
 SEED = 1234
@@ -243,6 +243,7 @@ def main() -> None:
     """Check what the argument describes, and print the work as JSON."""
     print_in_one_line()
     plugins.install()
+    foreign_code.refuse_if_asked()
     print(msgspec.json.encode(check(json.loads(sys.argv[1]))).decode())
 
 

@@ -17,8 +17,10 @@ from speechiq.core.cache.stage_limits import VARIABLE as STAGES_VARIABLE
 from speechiq.core.cache.stage_limits import Stopped
 from speechiq.core.console import ERROR, NOTE, say
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import is_file
 from speechiq.core.progress import VARIABLE, Progress
 from speechiq.harness_patch.command_line import SILENT
+from speechiq.harness_patch.foreign_code import VARIABLE as CODE_VARIABLE
 from speechiq.harness_patch.inventory import Inventory, Samples
 from speechiq.siq_tasks.catalog.suite import HERE
 
@@ -44,6 +46,7 @@ class Settings(NamedTuple):
         shard: Number (from 1) and count of the shards, if the response cache alone is filled for a share of the clips.
         stages: The stages that a shard computes (`stage_limits.STAGES`); empty for all.
         require_cached: Whether a run refuses to compute rows that are missing in the response cache.
+        allow_code: Whether task files outside of the package may name code.
     """
 
     output: Path
@@ -59,6 +62,7 @@ class Settings(NamedTuple):
     stages: tuple[str, ...] = ()
     require_cached: bool = False
     gen_kwargs: tuple[str, ...] = ()
+    allow_code: bool = False
 
 
 def lm_eval_command(system: str, settings: Settings) -> list[str]:
@@ -163,10 +167,16 @@ def _module_command(module: str, systems: Sequence[str], settings: Settings) -> 
 
 
 def _environment(settings: Settings) -> dict[str, str]:
-    """Return the environment of a run: no hint after it, and no index of lm-eval's tasks if none is named."""
-    index = {} if needs_index(settings.tasks) else {"SIQ_TASKS": "only"}
-    limits = {STAGES_VARIABLE: ""} if settings.require_cached else {}
-    return index | dict(os.environ) | {SILENT: "1"} | limits
+    """Return the environment of a run: no hint after it, no index of lm-eval's tasks if none is named, no code."""
+    environment = dict(os.environ) | {SILENT: "1"}
+    if not needs_index(settings.tasks):
+        environment.setdefault("SIQ_TASKS", "only")
+    if settings.require_cached:
+        environment[STAGES_VARIABLE] = ""
+    has_task_files = settings.include_path is not None or any(is_file(Path(name)) for name in settings.tasks)
+    if has_task_files and not settings.allow_code:
+        environment[CODE_VARIABLE] = "1"
+    return environment
 
 
 def needs_index(tasks: Sequence[str]) -> bool:

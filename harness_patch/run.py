@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Sequence
 
 from speechiq.core.errors import print_in_one_line
-from speechiq.harness_patch import _lm_eval, plugins
+from speechiq.harness_patch import _lm_eval, foreign_code, plugins
 
 INDENTED = textwrap.TextWrapper(120, initial_indent=" " * 6, subsequent_indent=" " * 10, break_on_hyphens=False)
 HELP = """
@@ -33,6 +33,7 @@ def main(arguments: Sequence[str]) -> None:
     """Run the command line of lm-eval, with help about speech systems, and without messages of git."""
     print_in_one_line()
     plugins.install()
+    foreign_code.refuse_if_asked()
     _lm_eval.ask_git_quietly()
     _lm_eval.add_help(speech_help)
     sys.argv = ["lm_eval", *arguments]

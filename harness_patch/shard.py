@@ -11,7 +11,7 @@ from typing import Any
 
 from speechiq.core.cache.stage_limits import EMBED, STAGES, MissingRows, Stopped, limited_to, stop_after_batch
 from speechiq.core.errors import SpeechIQError, print_in_one_line
-from speechiq.harness_patch import plugins
+from speechiq.harness_patch import foreign_code, plugins
 from speechiq.harness_patch.inventory import Evaluation, open_evaluation
 from speechiq.harness_patch.processes import CONTINUE
 from speechiq.siq_tasks.task_types import name_task_type, read_task_type
@@ -71,6 +71,7 @@ def main() -> None:
     print_in_one_line()
     stop_after_batch()
     plugins.install()
+    foreign_code.refuse_if_asked()
     try:
         fill(json.loads(sys.argv[1]))
     except Stopped:

@@ -5,10 +5,9 @@ from contextvars import ContextVar
 from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 
-import yaml
-
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import expand, read_plain
+from speechiq.core.files.yaml_text import load_yaml
 from speechiq.core.suggestions import find_nearest
 from speechiq.engines.languages import KEY as LANGUAGE
 from speechiq.siq_tasks.conditions.preset import PRESET
@@ -92,10 +91,10 @@ def expand_sets(metadata: Mapping[str, Any]) -> dict[str, Any]:
     name = metadata[FILE]
     option, form = f"--metadata {FILE}={name}", "write lines such as `earnings22: {dataset_path: FOLDER}`"
     try:
-        content = yaml.safe_load(read_plain(expand(str(name))))
+        content = load_yaml(read_plain(expand(str(name))))
     except OSError as error:
         raise SpeechIQError(option, f"cannot be read ({error.strerror})", "correct the path") from error
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
+    except ValueError as error:
         raise SpeechIQError(option, f"not valid YAML ({' '.join(str(error).split())[:200]})", form) from error
     if not isinstance(content, dict) or not all(isinstance(keys, dict) for keys in content.values()):
         raise SpeechIQError(option, "not a mapping of data sets to keys and values", form)

@@ -152,7 +152,10 @@ class ShardState(msgspec.Struct, frozen=True):
 
 
 def read_state(jobs: Jobs, number: int) -> ShardState:
-    """Return how far a shard is, from the files of its job, which are on a disk that all machines share."""
+    """Return how far a shard is, from the files of its job, which are on a disk that all machines share.
+
+    submitit keeps the outcome as a pickle, so the folder of the jobs is one that only trusted people can write to.
+    """
     submitit = import_submitit()
     paths = submitit.core.utils.JobPaths(Path(jobs.plan.output) / FOLDER, job_id=jobs.ids[number], task_id=0)
     line = _last_line(paths.stderr)

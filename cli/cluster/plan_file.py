@@ -1,15 +1,16 @@
 """Read a plan: which systems run on which tasks under which conditions, in how many shards."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-import yaml
+from msgspec import Meta
 
 from speechiq.cli.evaluation.checks import check_form, check_settings
 from speechiq.cli.evaluation.parts import read_shard, read_stages
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import read_plain
+from speechiq.core.files.yaml_text import load_yaml
 from speechiq.harness_patch.processes import Settings
 from speechiq.reducer.runs.results_file import CONDITION
 
@@ -29,15 +30,16 @@ class Plan(msgspec.Struct, forbid_unknown_fields=True):
     tasks: tuple[str, ...]
     output: str
     conditions: tuple[str, ...] = (CLEAN,)
-    shards: int = 1
+    shards: Annotated[int, Meta(ge=1)] = 1
     stages: str | None = None
-    limit: int | None = None
+    limit: Annotated[int, Meta(ge=1)] | None = None
     device: str | None = None
     batch_size: int | str = "auto"
-    seed: int | None = None
+    seed: Annotated[int, Meta(ge=0)] | None = None
     metadata: tuple[str, ...] = ()
     gen_kwargs: tuple[str, ...] = ()
     include_path: str | None = None
+    allow_code: bool = False
     slurm: dict[str, Any] = {}
 
     def settings(self, condition: str) -> Settings:
@@ -55,6 +57,7 @@ class Plan(msgspec.Struct, forbid_unknown_fields=True):
             metadata,
             place,
             gen_kwargs=self.gen_kwargs,
+            allow_code=self.allow_code,
         )
 
     def command(self, condition: str) -> list[str]:
@@ -64,6 +67,8 @@ class Plan(msgspec.Struct, forbid_unknown_fields=True):
         for name, value in options.items():
             if value not in (None, "auto"):
                 words += [f"--{name.replace('_', '-')}", str(value)]
+        if self.allow_code:
+            words.append("--allow-code")
         for item in self.settings(condition).metadata:
             words += ["--metadata", item]
         for item in self.gen_kwargs:
@@ -83,10 +88,10 @@ class Plan(msgspec.Struct, forbid_unknown_fields=True):
 def read_plan(file: Path) -> Plan:
     """Return the plan in a YAML file, after the checks that need no model; refuse a wrong key by its name."""
     try:
-        plan = msgspec.convert(yaml.safe_load(read_plain(file, LARGEST_PLAN)), Plan)
+        plan = msgspec.convert(load_yaml(read_plain(file, LARGEST_PLAN)), Plan)
     except OSError as error:
         raise SpeechIQError(f"{str(file)!r} cannot be read", error.strerror, "name a plan, PLAN.yaml") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except ValueError as error:
         keys = ", ".join(Plan.__struct_fields__)
         raise SpeechIQError(f"{str(file)!r} is not a plan", error, f"its keys are {keys}") from error
     if not (plan.systems and plan.conditions):

@@ -23,6 +23,7 @@ from speechiq.cli.evaluation.runs import run_all
 from speechiq.cli.evaluation.scores import PAGE, SCORES, publish
 from speechiq.cli.options import (
     EXPERT,
+    AllowCode,
     AllowMismatch,
     Explain,
     Metadata,
@@ -94,6 +95,7 @@ def evaluate(
     include_path: Annotated[
         Path | None, typer.Option(help="Folder with further tasks, such as one of `siq data new`.")
     ] = None,
+    allow_code: AllowCode = False,
     norms_file: NormsFile = None,
     allow_mismatch: AllowMismatch = False,
     seed: Annotated[
@@ -155,6 +157,7 @@ def evaluate(
         stages=read_stages(stages),
         require_cached=require_cached,
         gen_kwargs=tuple(gen_kwargs or ()),
+        allow_code=allow_code,
     )
     if settings.shard is not None and require_cached:
         raise SpeechIQError("--require-cached", "a shard computes", "leave one of the two out")

@@ -20,7 +20,7 @@ from speechiq.siq_tasks.questions.location import find_question_file
 NAME = "eval.json"
 SCHEMA = "speechiq-evaluation"
 #: Settings that change no score.
-NEUTRAL = ("output", "batch_size", "device", "samples", "shard", "stages", "require_cached")
+NEUTRAL = ("output", "batch_size", "device", "samples", "shard", "stages", "require_cached", "allow_code")
 #: Endings of the files of a folder of tasks that hold texts; its audio is checked by the tasks themselves.
 TEXTS = (".yaml", ".jsonl", ".csv", ".tsv")
 FIX = "choose another folder with --output"

@@ -1,6 +1,5 @@
 """Define `siq publish runs`, `check`, `export` and `init`: results in a form that others can check."""
 
-from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,7 @@ from speechiq.core.files.plain import OWN_FILE, check_output_folder
 from speechiq.reducer.publishing import declarations, folder
 from speechiq.reducer.publishing.exports import formats
 from speechiq.reducer.publishing.record import draft
-from speechiq.reducer.publishing.registry import check_folder
+from speechiq.reducer.publishing.registry import check_folder, read_sound
 from speechiq.reducer.publishing.repository import write_repository
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.scoring import ScoringOptions
@@ -31,7 +30,10 @@ def runs(
     norms_file: NormsFile = None,
     declare: Annotated[
         Path | None,
-        typer.Option(help="File of what you declare of the systems, as `siq publish init` writes it."),
+        typer.Option(
+            help="File of what you declare of the systems; by default declaration.yaml beside the output folder, which "
+            "is written if there is none, for you to fill in."
+        ),
     ] = None,
     texts: Annotated[
         bool,
@@ -42,7 +44,8 @@ def runs(
 ) -> None:
     """Write the results of systems in a form that others can check.
 
-    Each system is scored alone. SIQ is published on frozen norms alone. The same runs give the same files.
+    Each system is scored alone. SIQ is published on frozen norms alone. The same runs give the same files; with a
+    changed declaration, only the declaration of the results is changed.
     """
     check_output_folder(output, OWN_FILE)
     folder.refuse_other_content(output)
@@ -50,18 +53,13 @@ def runs(
     found = suites.find(runs, False, ScoringOptions(norms=norms))
     suites.refuse_options_of_siq(found, norms=norms_file)
     systems = sorted({task.system for tasks in found.tasks.values() for task in tasks})
-    declared = declarations.read(declare, systems) if declare else {}
+    declared = declarations.read_complete(declare, output.parent, systems)
     say_warnings(found.warnings)
     drafts = list(draft(found, norms, declared, texts=texts))
     if norms is not None:
         folder.write_norms(norms, output)
     for written in folder.write(drafts, output):
         say(f"wrote {written}")
-    missing = Counter(" and ".join(declarations.find_missing(each.result.declaration)) for each in drafts)
-    for fields in filter(None, missing):
-        say_warnings(
-            [f"{fields} not declared for {count_of(missing[fields], 'system')}: a registry needs it, see --declare"]
-        )
 
 
 @examples("siq publish check results", "siq publish check results --output check.json")
@@ -93,7 +91,7 @@ def check(
     "siq publish export results --format eval-results --benchmark owner/speechiq --output hub",
 )
 def export(
-    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder of `siq publish runs`, or one result.")],
+    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder of `siq publish runs`.")],
     format: Annotated[
         str, typer.Option(help="; ".join(f"{name}: {meaning}" for name, meaning in formats.FORMATS.items()) + ".")
     ],
@@ -104,11 +102,11 @@ def export(
 ) -> None:
     """Write published results in the forms of other tools.
 
-    Withdrawn scores are left out.
+    Results are checked first; if one is refused, nothing is written. Withdrawn scores are left out.
     """
     formats.check_format(format, benchmark)
     check_output_folder(output, OWN_FILE)
-    written = list(formats.export(folder.read_folder(results), format, output, benchmark))
+    written = list(formats.export(read_sound(results).published, format, output, benchmark))
     say(f"wrote {count_of(len(written), 'file')} into {output}")
 
 

@@ -6,19 +6,20 @@ the spoken audio that rows name, as in the clip folder.
 
 import hashlib
 import re
+import struct
 import tempfile
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile, ZipInfo
 
 from speechiq.core.cache.clip_folder import ADVICE, BLOCK
 from speechiq.core.cache.folder import cache_dir
-from speechiq.core.cache.row_files import ROWS, is_intact, unseal
+from speechiq.core.cache.row_files import GONE, ROWS, is_intact, unseal
 from speechiq.core.cache.stage_cache import FORMAT, LONGEST_STAGE, STAGE, StageCache, decode_stage
 from speechiq.core.cache.stages import StageFolder
 from speechiq.core.errors import SpeechIQError
@@ -30,8 +31,14 @@ STAGE_NAME = re.compile(rf"[0-9a-f]{{16}}/({re.escape(STAGE)}|{re.escape(ROW_FIL
 CLIP_NAME = re.compile(r"clips/[0-9a-f]{2}/([0-9a-f]{64})\.flac")
 #: Where a line names spoken audio.
 CLIP_PATH = re.compile(rb'"path":"(clips/[0-9a-f]{2}/[0-9a-f]{64}\.flac)"')
+#: Errors of a zip file that is damaged.
+DAMAGED = (
+    *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, struct.error),
+    *(NotImplementedError, RuntimeError, KeyError, EOFError, ValueError, OverflowError),
+)
 FIX = "export it again, or copy it again"
-AT_ONCE = 1000
+#: Rows that are added at once, and bytes of them; no row is longer.
+AT_ONCE, LONGEST_ROW = 1000, 2**26
 
 
 def export(stages: Sequence[StageFolder], output: Path) -> Counter[str]:
@@ -43,12 +50,16 @@ def export(stages: Sequence[StageFolder], output: Path) -> Counter[str]:
 
     def intact(folder: Path) -> Iterator[bytes]:
         for file in sorted(folder.glob(f"*{ROWS}")):
-            with open_plain(file) as lines:
-                for line in lines:
-                    counts["rows" if is_intact(line) else "skipped"] += 1
-                    if is_intact(line):
-                        clips.update(dict.fromkeys(name.decode() for name in CLIP_PATH.findall(line)))
-                        yield line
+            try:
+                with open_plain(file) as lines:
+                    for line in lines:
+                        counts["rows" if is_intact(line) else "skipped"] += 1
+                        if is_intact(line):
+                            clips.update(dict.fromkeys(name.decode() for name in CLIP_PATH.findall(line)))
+                            yield line
+            except OSError as error:
+                if error.errno not in GONE:
+                    raise SpeechIQError(f"cannot read '{file}'", error.strerror, "remove it") from error
 
     with tempfile.TemporaryFile() as stream:
         with ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -92,18 +103,32 @@ def _add_rows(archive: ZipFile, name: str, store: Path, counts: Counter[str]) ->
     folder = name.partition("/")[0]
     stage = decode_stage(archive.read(f"{folder}/{STAGE}"))
     cache = StageCache({key: stage[key] for key in stage.keys() - {"speechiq", "store_format"}}, store)
+    rows: dict[str, Any] = {}
+    size = 0
+    for line in _read_lines(archive, name):
+        rows |= unseal(line)
+        size += len(line)
+        if len(rows) >= AT_ONCE or size >= LONGEST_ROW:
+            _add_new(rows, cache, counts)
+            rows, size = {}, 0
+    _add_new(rows, cache, counts)
+
+
+def _add_new(rows: dict[str, Any], cache: StageCache, counts: Counter[str]) -> None:
+    cache.fetch(rows)
+    known = rows.keys() & cache.rows.keys()
+    different = sum(rows[key] != cache.rows[key] for key in known)
+    new = {key: row for key, row in rows.items() if key not in known}
+    counts.update({"added": len(new), "known": len(known) - different, "different": different})
+    if new:
+        cache.add(new)
+
+
+def _read_lines(archive: ZipFile, name: str) -> Iterator[bytes]:
+    """Yield the lines of a file of rows; a line that is longer than any row is cut there, and so is damaged."""
     with archive.open(name) as lines:
-        while some := list(islice(lines, AT_ONCE)):
-            rows: dict[str, Any] = {}
-            for line in some:
-                rows |= unseal(line)
-            cache.fetch(rows)
-            known = rows.keys() & cache.rows.keys()
-            different = sum(rows[key] != cache.rows[key] for key in known)
-            new = {key: row for key, row in rows.items() if key not in known}
-            counts.update({"added": len(new), "known": len(known) - different, "different": different})
-            if new:
-                cache.add(new)
+        while line := lines.readline(LONGEST_ROW):
+            yield line
 
 
 def _check(archive: ZipFile, entry: ZipInfo, path: Path) -> None:
@@ -118,10 +143,9 @@ def _check(archive: ZipFile, entry: ZipInfo, path: Path) -> None:
             where, "does not belong to a response cache", "give an archive that `siq store export` wrote"
         )
     elif file == ROW_FILE:
-        with archive.open(name) as lines:
-            for number, line in enumerate(lines, 1):
-                if not unseal(line):
-                    raise SpeechIQError(f"{where} line {number}", "is damaged", FIX)
+        for number, line in enumerate(_read_lines(archive, name), 1):
+            if not unseal(line):
+                raise SpeechIQError(f"{where} line {number}", "is damaged", FIX)
     else:
         stage = decode_stage(archive.read(name))
         if stage.get("store_format") != FORMAT:
@@ -142,5 +166,5 @@ def _opened(path: Path) -> Iterator[ZipFile]:
             yield archive
     except OSError as error:
         raise SpeechIQError(f"{str(path)!r} cannot be read", error.strerror or error, FIX) from error
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, KeyError, EOFError) as error:
+    except DAMAGED as error:
         raise SpeechIQError(f"{str(path)!r} is damaged", error, FIX) from error

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from speechiq.core.cache.folder import cache_dir
 from speechiq.core.cache.row_files import ROWS, is_intact
-from speechiq.core.cache.stage_cache import FORMAT, STAGE, read_stage
+from speechiq.core.cache.stage_cache import FORMAT, STAGE, StageCache, read_stage
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import left_over, open_plain
 
@@ -36,6 +36,11 @@ class StageFolder(NamedTuple):
     def is_read(self) -> bool:
         """Return whether this version of speechiq reads its rows."""
         return self.stage.get("store_format") == FORMAT
+
+    @property
+    def is_damaged(self) -> bool:
+        """Return whether `stage.json` is not what its folder is named after; no other machine takes such rows."""
+        return not self.stage or (self.is_read and StageCache.name_folder(self.stage) != self.folder.name)
 
 
 def list_stages(store: Path | None) -> list[StageFolder]:

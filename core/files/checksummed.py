@@ -40,10 +40,10 @@ def shorten(sha256: str) -> str:
 def read_checksummed(path: Path, schema: str, version: int, fix: str) -> dict[str, Any]:
     """Return the content of a checksummed file without `sha256`; refuse another schema or version, and a changed file.
 
-    `fix` is the command that makes such a file.
+    It is standard JSON, which has no NaN and no infinity. `fix` is the command that makes such a file.
     """
     try:
-        content = decode_edited(read_plain(path))
+        content = _decode(read_plain(path))
     except OSError as error:
         raise SpeechIQError(f"{str(path)!r} cannot be read", error.strerror, fix) from error
     except ValueError as error:
@@ -60,10 +60,17 @@ def read_checksummed(path: Path, schema: str, version: int, fix: str) -> dict[st
     return content
 
 
+def _decode(text: bytes) -> Any:
+    """Return the value of a text of standard JSON; refuse NaN and infinity by `ValueError`."""
+    content = decode_edited(text)
+    json.dumps(content, allow_nan=False)
+    return content
+
+
 def _find_kind(path: Path) -> str:
     """Describe a file that is not one JSON text but begins with a line that is one; empty for any other file."""
     try:
-        decode_edited(read_plain(path).partition(b"\n")[0])
+        _decode(read_plain(path).partition(b"\n")[0])
     except ValueError:
         return ""
     return "has a JSON text per line, as sample rows and files to review have"

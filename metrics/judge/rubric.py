@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
-import yaml
 from msgspec import Meta, Struct
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import content_sha256
 from speechiq.core.files.plain import expand, is_file, read_plain
+from speechiq.core.files.yaml_text import load_yaml
 from speechiq.core.suggestions import did_you_mean
 
 HERE = Path(__file__).with_name("rubrics")
@@ -110,10 +110,10 @@ def read_rubric(name: str) -> Rubric:
 
 def _read(file: Path, called: str) -> Rubric:
     try:
-        content = yaml.safe_load(read_plain(file, LARGEST))
+        content = load_yaml(read_plain(file, LARGEST))
     except OSError as error:
         raise SpeechIQError(called, f"cannot be read ({error.strerror})", "correct the path") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except ValueError as error:
         raise SpeechIQError(called, f"not valid YAML ({error!s:.200})", "correct the file") from error
     try:
         rubric = msgspec.convert(content, Rubric, strict=True)

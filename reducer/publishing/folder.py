@@ -56,25 +56,37 @@ def as_text(result: Result) -> bytes:
 
 
 def write(drafts: Sequence[Draft], root: Path) -> Iterator[Path]:
-    """Write results with their rows, each into its folder, and yield the folders; equal files may be there already.
+    """Write results with their rows, each into its folder, and yield the folders.
+
+    Equal files may be there already, and a result with another declaration, which is replaced.
 
     Raises:
         SpeechIQError: A folder has other content, and then nothing is written, or it cannot be written.
     """
-    files = {_folder_of(drafted, root): _list_files(drafted) for drafted in drafts}
-    for folder, contents in files.items():
-        present = {str(path.relative_to(folder)): path for path in list_below(folder)} if exists(folder) else {}
-        for name, path in present.items():
-            if name not in contents or read_plain(path) != contents[name]:
+    places = [
+        (drafted, root / name_system(drafted.result.system) / name_date(drafted.result.date)) for drafted in drafts
+    ]
+    for drafted, folder in places:
+        for path in list_below(folder) if exists(folder) else ():
+            if not _is_part_of(drafted, path, path.relative_to(folder).as_posix()):
                 raise SpeechIQError(f"{str(path)!r}", "has other content than this result", "move its folder away")
-    for folder, contents in files.items():
-        for name, content in contents.items():
+    for drafted, folder in places:
+        for name, content in _list_files(drafted).items():
             write_whole(folder / name, content, OWN_FILE, make_folders=True)
         yield folder
 
 
-def _folder_of(drafted: Draft, root: Path) -> Path:
-    return root / name_system(drafted.result.system) / name_date(drafted.result.date)
+def _is_part_of(drafted: Draft, path: Path, name: str) -> bool:
+    """Return whether a file is one of a result, which may have another declaration."""
+    if read_plain(path) == _list_files(drafted).get(name):
+        return True
+    if name != FILE:
+        return False
+    try:
+        declared = msgspec.structs.replace(read_result(path.parent), declaration=drafted.result.declaration)
+    except SpeechIQError:
+        return False
+    return as_text(declared) == as_text(drafted.result)
 
 
 def _list_files(drafted: Draft) -> dict[str, bytes]:

@@ -53,7 +53,8 @@ def draft(
     """Yield the result of each system, on frozen norms or without SIQ; `texts` keeps those of rows.
 
     Raises:
-        SpeechIQError: A run has no rows, mixes versions, does not fit the norms or cannot be scored.
+        SpeechIQError: A run has no rows, mixes versions, does not fit the norms or cannot be scored; its texts were
+            asked for, and it has no digest of them.
     """
     if norms is not None and norms.edition is None:
         raise SpeechIQError(
@@ -68,6 +69,9 @@ def draft(
             suite: read_tasks([task for task in tasks if task.suite == suite], found.levels[suite])[0]
             for suite in suites
         }
+        if unsigned := [task.task for task in tasks if texts and "content_sha256" not in task.metadata]:
+            fault = "its metadata have no content_sha256, by which others check its texts"
+            raise SpeechIQError(f"task {unsigned[0]!r}", fault, "publish it without --texts")
         packed = {task.task: pack_rows(task, texts=texts) for task in tasks}
         about = {task: file for task, (file, _) in packed.items()}
         result = _describe(tasks, systems, norms, about, declarations.get(name, Declaration()))

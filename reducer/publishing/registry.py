@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import is_folder
 from speechiq.reducer.publishing.check import LARGEST_FILE, Checked, check
-from speechiq.reducer.publishing.folder import AGAIN
+from speechiq.reducer.publishing.folder import AGAIN, Published
 from speechiq.reducer.publishing.schema import NORMS
 from speechiq.reducer.runs.conditions import compare_items, compare_systems
 from speechiq.reducer.runs.measure import differences
@@ -48,6 +49,11 @@ class Registry(NamedTuple):
         return [*map(str, self.strays), *lines]
 
     @property
+    def published(self) -> list[Published]:
+        """Return the results that have the right form."""
+        return [Published(each.folder, each.result) for each in self.results if each.result]
+
+    @property
     def grids(self) -> list[Grid]:
         """Return a table per norms, since SIQ on different norms are not comparable."""
         tables: dict[str, list[dict[str, Any]]] = {}
@@ -73,6 +79,15 @@ def check_folder(root: Path) -> Registry:
     sound = [each for each in results if not each.fault]
     faults = dict([*_compare_rows(sound), *_compare_suites(sound)])
     return Registry([each._replace(fault=each.fault or faults.get(each.folder)) for each in results], strays, norms)
+
+
+def read_sound(root: Path) -> Registry:
+    """Check all results in a folder; refuse it if one of them is refused: what is made of results passes here."""
+    registry = check_folder(root)
+    if registry.faults:
+        faults = f"{count_of(len(registry.faults), 'fault')}, such as {registry.faults[0]}"
+        raise SpeechIQError(f"{str(root)!r}", faults, "see `siq publish check`, and go on without it")
+    return registry
 
 
 def _list_folders(folder: Path, strays: list[SpeechIQError]) -> Iterator[Path]:

@@ -70,7 +70,8 @@ def _select(row: dict[str, Any], task: TaskRun, texts: bool) -> dict[str, Any]:
     columns = {key: row[key] for key in known & row.keys()}
     doc, stored = row["doc"], read_stored(row.get("filtered_resps"))
     if texts:
-        audio = {key: value for key, value in (doc.get("audio") or {}).items() if key != "path"}
+        audio = doc.get("audio") if isinstance(doc.get("audio"), dict) else {}
+        audio = {key: value for key, value in audio.items() if key != "path"}
         return {"doc": doc | {"audio": audio}, **{key: row[key] for key in TEXTS if key in row}, **columns}
     fields = ("dataset", CLUSTER, *task.category.item, *task.category.group_by)
     kept: dict[str, Any] = {"doc": {field: doc[field] for field in fields if field in doc}}

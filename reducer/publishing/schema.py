@@ -1,5 +1,6 @@
 """Define the form of a published result: one system, one date (docs/reference/results.md describes the fields)."""
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -108,6 +109,10 @@ class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     norms: NormsRef | None
     suites: dict[str, SuiteRecord]
     tasks: list[TaskRecord]
+
+    def __post_init__(self) -> None:
+        """Refuse a date that no calendar has."""
+        datetime.fromisoformat(self.date)
 
 
 def json_schema() -> dict[str, Any]:

@@ -26,8 +26,7 @@ def compare_texts(task: TaskRecord, rows: Sequence[Mapping[str, Any]]) -> None:
     from speechiq.siq_tasks.loaders.docs import digest_content
 
     try:
-        recorded = task.metadata.get("content_sha256")
-        if recorded is not None and digest_content([row["doc"] for row in rows]) != recorded:
+        if digest_content([row["doc"] for row in rows]) != task.metadata["content_sha256"]:
             raise SpeechIQError(f"task {task.task!r}", "its docs have another content_sha256 than recorded", AGAIN)
         scorer = _find_scorer(task)
         for row in rows:

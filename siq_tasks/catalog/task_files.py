@@ -10,6 +10,7 @@ import yaml
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import is_file
+from speechiq.core.files.yaml_text import PlainLoader
 
 #: Maximum bytes of a task file, and maximum depth of includes.
 LARGEST, DEEPEST = 1 << 20, 16
@@ -32,7 +33,7 @@ class Function(str):
     """Hold the name after a `!function` tag."""
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(PlainLoader):
     pass
 
 

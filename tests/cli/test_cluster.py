@@ -46,7 +46,9 @@ def write(tmp_path, monkeypatch):
         ({"system": ["demo"]}, "Object contains unknown field `system`"),
         ({"systems": "demo"}, "Expected `array`, got `str` - at `$.systems`"),
         ({"systems": []}, "has no system or no condition"),
-        ({"shards": 0}, "--shard 1/0: not I/N"),
+        ({"shards": 0}, "Expected `int` >= 1 - at `$.shards`"),
+        ({"limit": -5}, "Expected `int` >= 1 - at `$.limit`"),
+        ({"seed": -1}, "Expected `int` >= 0 - at `$.seed`"),
         ({"stages": "asr,embd"}, "'embd' is not a stage; did you mean embed?"),
         ({"conditions": ["clean", "whte@10dB"]}, "unknown condition 'whte'; did you mean white?"),
         ({"systems": ["pretrained=demo"]}, "begins with no spec"),
@@ -60,8 +62,16 @@ def test_a_plan_that_is_wrong_is_one_line(write, changes, fault):
 
 def test_a_plan_that_is_missing_or_no_yaml_is_one_line(write, tmp_path):
     assert "'none.yaml' cannot be read: No such file" in refusal("plan", "none.yaml")
-    tmp_path.joinpath("plan.yaml").write_text("systems: [")
-    assert "'plan.yaml' is not a plan" in refusal("plan", "plan.yaml")
+    plan = yaml.safe_dump(PLAN)
+    for text, fault in {
+        "systems: [": "while parsing",
+        "[" * 1000: "nested too deeply",
+        f"{plan}slurm: &options {{more: *options}}\n": "alias *options is not allowed",
+        f"{plan}slurm: {{a: &a [x, x], b: [*a, *a]}}\n": "alias *a is not allowed",
+    }.items():
+        tmp_path.joinpath("plan.yaml").write_text(text)
+        error = refusal("launch", "--on", "local", "plan.yaml")
+        assert error.startswith("'plan.yaml' is not a plan") and fault in error
 
 
 def test_the_commands_of_a_shard_have_all_options_of_the_plan(write):

@@ -15,7 +15,7 @@ from speechiq.reducer.publishing.declarations import read
 from speechiq.reducer.scores import norms
 from tests.commands import refusal, siq
 from tests.reducer.conftest import levels, write_run
-from tests.test_docs import REGISTRY
+from tests.test_docs import BLOCK, REGISTRY, ROOT
 
 
 @pytest.fixture
@@ -58,6 +58,25 @@ def test_a_registry_is_checked_by_its_workflow(tmp_path):
     assert site["if"] == "github.event_name == 'push'" and site["needs"] == "check"
     assert read(tmp_path / "board" / "declaration.yaml", ["a"])["a"].contamination is None
     assert "exists" in refusal("publish", "init", tmp_path / "board")
+
+
+def test_the_commands_of_the_readme_publish_the_demo(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    siq("publish", "export", REGISTRY / "results", "--format", "lm-eval", "-o", "runs/demo")
+    block = next(block for kind, block in BLOCK.findall((ROOT / "README.md").read_text()) if "siq publish" in block)
+    publish, *others = (line.split()[1:] for line in block.splitlines())
+    fill_in = "was missing and is written now; fill it in, and give the same command again"
+    assert fill_in in refusal(*publish)
+    file = tmp_path / "declaration.yaml"
+    assert "contamination and interests not declared for demo:" in refusal(*publish)
+    text = file.read_text().replace("contamination:\n", "contamination: none known\n")
+    file.write_text(text.replace("interests:\n", "interests: none\n"))
+    for command in (publish, *others):
+        siq(*command)
+    file.write_text(file.read_text().replace("submitter: your name", "submitter: me"))
+    siq(*publish)
+    assert '"submitter": "me"' in next(tmp_path.glob("results/*/*/result.json")).read_text()
+    assert (tmp_path / "site" / "index.html").is_file() and siq(*others[0]).count(" ok ") == 5
 
 
 def test_refused_results_end_the_check_with_a_line_each(tmp_path):

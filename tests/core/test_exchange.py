@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import random
 import re
 import shutil
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
+from speechiq.core.cache import exchange
 from speechiq.core.cache.clip_folder import save_samples
-from speechiq.core.cache.stage_cache import StageCache
+from speechiq.core.cache.stage_cache import FORMAT, StageCache
 from speechiq.core.cache.stages import list_stages
+from speechiq.core.errors import SpeechIQError
 from tests.commands import refusal, siq
 
 ASR, LLM = {"stage": "asr", "model": "a"}, {"stage": "text", "model": "b"}
@@ -150,3 +155,45 @@ def test_an_empty_cache_and_none_are_refused(on_machine, tmp_path, monkeypatch):
     assert "has no rows; name another one by SIQ_STORE=FOLDER" in refusal("store", "export", tmp_path / "one.zip")
     monkeypatch.setenv("SIQ_STORE", "off")
     assert refusal("store", "export", tmp_path / "one.zip").startswith("SIQ_STORE=off: the response cache is off")
+
+
+def test_a_row_longer_than_any_is_not_read_into_memory(archive, on_machine, monkeypatch):
+    rewrite(archive, lambda name, content: (name, content.replace(b'"one"', b'"%s"' % (b"1" * 5000))))
+    monkeypatch.setattr(exchange, "LONGEST_ROW", 1000)
+    store = on_machine("two")
+    assert "rows.jsonl line 1: is damaged" in refusal("store", "merge", archive)
+    assert not list_stages(store)
+
+
+def test_damage_anywhere_in_an_archive_is_one_line(archive, on_machine, tmp_path):
+    good, generator = archive.read_bytes(), random.Random(1)
+    on_machine("two")
+    for number in range(200):
+        damaged = bytearray(good)
+        for _ in range(generator.randint(1, 4)):
+            damaged[generator.randrange(len(damaged))] = generator.randrange(256)
+        file = tmp_path / f"{number}.zip"
+        file.write_bytes(damaged)
+        error = CliRunner().invoke(app, ["store", "merge", str(file)]).exception
+        assert error is None or (isinstance(error, SpeechIQError) and "\n" not in str(error)), repr(error)
+
+
+def loop(path):
+    path.symlink_to(path)
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, loop], ids=["folder", "pipe", "loop"])
+def test_what_is_no_file_of_rows_is_named(archive, on_machine, tmp_path, make):
+    store = on_machine("one")
+    make(next(store.iterdir()) / "more.jsonl")
+    assert re.search(r"cannot read '.*more.jsonl': .*; remove it", refusal("store", "export", tmp_path / "again.zip"))
+
+
+@pytest.mark.parametrize("content", [b"{", b'{"stage": "asr", "model": "z", "store_format": %d}' % FORMAT])
+def test_a_stage_that_is_damaged_is_left_out(archive, on_machine, tmp_path, content):
+    store = on_machine("one")
+    next(file for file in store.glob("*/stage.json") if b'"asr"' in file.read_bytes()).write_bytes(content)
+    done = CliRunner().invoke(app, ["store", "export", str(tmp_path / "again.zip")])
+    assert "1 stage, 1 row" in done.stdout and "1 stage with a damaged stage.json left out" in done.stderr
+    on_machine("two")
+    assert siq("store", "merge", tmp_path / "again.zip").startswith("1 row added")

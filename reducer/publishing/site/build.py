@@ -14,7 +14,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import content_sha256, shorten
 from speechiq.core.files.plain import OWN_FILE, is_folder, refuse_to_overwrite, write_whole
 from speechiq.reducer.publishing.folder import name_system
-from speechiq.reducer.publishing.registry import Registry, check_folder
+from speechiq.reducer.publishing.registry import Registry, read_sound
 from speechiq.reducer.publishing.site.boards import SYSTEMS, Board, Entry, list_boards, list_languages
 from speechiq.reducer.publishing.site.items import pack_boards
 from speechiq.reducer.publishing.site.systems import describe
@@ -40,10 +40,7 @@ def build(root: Path) -> dict[str, str]:
     Raises:
         SpeechIQError: It is not a folder of results, or the check refuses one of them.
     """
-    registry = check_folder(root)
-    if registry.faults:
-        faults = f"{count_of(len(registry.faults), 'fault')}, such as {registry.faults[0]}"
-        raise SpeechIQError(f"{str(root)!r}", faults, "see `siq publish check`, and publish the site without it")
+    registry = read_sound(root)
     entries = [Entry(each.folder, each.result, each.systems) for each in registry.results if each.result]
     boards = list_boards(entries)
     # Texts of a result cannot contain the digest, which scripts on pages need.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import jsonschema
@@ -107,6 +108,14 @@ def test_withdrawn_scores_are_left_out(tmp_path):
 )
 def test_a_wrong_format_is_one_line(tmp_path, arguments, message):
     assert message in refusal("publish", "export", RESULTS, "-o", tmp_path, *arguments)
+
+
+@pytest.mark.parametrize("format", ["every-eval-ever", "eval-yaml", "lm-eval"])
+def test_results_that_are_refused_are_not_exported(tmp_path, format):
+    results = shutil.copytree(RESULTS, tmp_path / "results")
+    next(results.glob("*/*/rows/*remember*")).write_bytes(b"")
+    line = refusal("publish", "export", results, "--format", format, "-o", tmp_path / "out")
+    assert "1 fault, such as" in line and not (tmp_path / "out").exists()
 
 
 def test_files_are_never_replaced(tmp_path):

@@ -314,8 +314,9 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "cut off": (rewrite(lambda text: text[:-30]), "is not JSON"),
     "empty": (rewrite(lambda text: b""), "is not JSON"),
     "a list": (rewrite(lambda text: b"[]"), "is not a speechiq-result file"),
-    "NaN": (put(*SIQ, "value", value=float("nan")), AGAIN),
-    "infinity": (put(*SIQ, "high", value=float("inf")), AGAIN),
+    "NaN": (put(*SIQ, "value", value=float("nan")), "is not JSON"),
+    "infinity": (put(*SIQ, "high", value=float("inf")), "is not JSON"),
+    "infinity in metadata": (put(*META, "own", value=float("inf")), "is not JSON"),
     "a number above all": (rewrite(lambda text: text.replace(b'"seed": 0', b'"seed": 1e999')), "is not"),
     "many digits": (rewrite(lambda text: text.replace(b'"seed": 0', b'"seed": ' + b"9" * 5000)), "out of range"),
     "deeply nested": (rewrite(lambda text: b'{"schema":' + b"[" * 10**5 + b"]" * 10**5 + b"}"), "nested too deeply"),
@@ -382,6 +383,10 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     # Tasks.
     "another version of a task": (put(*META, "version", value=2), "version is 2"),
     "another content": (put(*META, "content_sha256", value="0" * 64), "content_sha256 is '000000000000'"),
+    "texts without their digest": (
+        edit(lambda content: content["tasks"][1]["metadata"].pop("content_sha256")),
+        "its metadata have no content_sha256",
+    ),
     "another data set": (put(*META, "dataset", value="easy"), "data set"),
     "another normalizer": (put(*META, "normalizer", value="basic"), "normalizer is 'basic'"),
     "another category": (put(*META, "category", value="apply"), "scores"),
@@ -429,6 +434,8 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
         "name it",
     ),
     "in the future": (future, "in the future"),
+    "a date that no calendar has": (put("date", value="2026-13-45T99:99:99Z"), "month must be in 1..12"),
+    "the year 0": (put("date", value="0000-01-01T00:00:00Z"), "year 0 is out of range"),
     # Names and declarations.
     "another name": (put("system", value="best system"), "name it"),
     "a script in the name": (rename_system("<script>alert(1)</script>"), NO_NAME),

@@ -18,8 +18,9 @@ from tests.commands import refusal, siq
 from tests.reducer.conftest import levels, write_run
 
 SKILLS = {"best": 0.9, "middle": 0.5, "worst": 0.1}
-SECRET = {"apply": {"token": "secret"}}
-COLUMNS = {level: {"repetition": math.nan} for level in ("remember", "understand", "apply")}
+LEVELS = ("remember", "understand", "apply")
+METADATA = {level: {"content_sha256": "0" * 64, "token": "secret"} for level in LEVELS}
+COLUMNS = {level: {"repetition": math.nan} for level in LEVELS}
 DECLARATION = """
 all: {contamination: none known, interests: none}
 systems: {best: {openness: weights, parameters: 0.5, withdrawn: {apply: wrong prompt}}}
@@ -30,7 +31,7 @@ systems: {best: {openness: weights, parameters: 0.5, withdrawn: {apply: wrong pr
 def runs(tmp_path: Path) -> Path:
     for name, skill in SKILLS.items():
         scores = levels(skill, clips=6)
-        write_run(tmp_path / "runs" / name, scores, system=name, metadata=SECRET, columns=COLUMNS)
+        write_run(tmp_path / "runs" / name, scores, system=name, metadata=METADATA, columns=COLUMNS)
     siq("score", tmp_path / "runs", "--save-norms", tmp_path / "draft.json", "--bootstrap", 0)
     siq("publish", "norms", tmp_path / "draft.json", "-o", tmp_path / "mine@1.json", "--example")
     (tmp_path / "declaration.yaml").write_text(DECLARATION)
@@ -95,6 +96,27 @@ def test_rows_have_texts_only_on_request(runs):
                 assert b"/no/such" not in gzip.decompress(file.read_bytes())
 
 
+def test_a_declaration_can_be_changed_and_nothing_else(runs):
+    first = contents(publish(runs))
+    declaration = runs.parent / "declaration.yaml"
+    declaration.write_text(DECLARATION.replace("none known", "the test set"))
+    changed = contents(publish(runs))
+    assert {name for name in first if first[name] != changed[name]} == {name for name in first if "result" in name}
+    assert read_folder(runs.parent / "results")[0].result.declaration.contamination == "the test set"
+    write_run(runs / "best", levels(0.8, clips=6), system="best", metadata=METADATA, columns=COLUMNS)
+    line = refusal("publish", "runs", runs, "-o", runs.parent / "results", "--norms", runs.parent / "mine@1.json")
+    assert "has other content than this result" in line and contents(runs.parent / "results") == changed
+
+
+def test_a_row_whose_audio_is_a_text_is_published_without_it(runs):
+    for samples in runs.glob("best/samples_*"):
+        rows = [json.loads(line) for line in samples.read_text().splitlines()]
+        lines = [json.dumps(row | {"doc": row["doc"] | {"audio": "/no/such/clip.wav"}}) for row in rows]
+        samples.write_text("".join(f"{line}\n" for line in lines))
+    root = publish(runs, "results", "--texts")
+    assert all(b"no/such" not in gzip.decompress(file.read_bytes()) for file in root.rglob("*.gz"))
+
+
 def test_without_norms_there_is_no_siq(runs):
     siq("publish", "runs", runs, "-o", runs.parent / "raw")
     for published in read_folder(runs.parent / "raw"):
@@ -125,6 +147,10 @@ def publish_others(runs: Path) -> None:
 
 
 BAD = {
+    "nothing declared": (
+        lambda runs: (runs.parent / "declaration.yaml").write_text("all: {interests: none}"),
+        "contamination not declared for best; fill it in, and give the same command again",
+    ),
     "no rows": (spoil_rows, "rerun lm_eval with --log_samples"),
     "mixed versions": (mix_versions, "its tasks ran with lm-eval 9.9 and not recorded"),
     "other content": (add_content, "holds something else than results ('notes')"),
