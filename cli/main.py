@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from speechiq.cli.commands import Group, stop_in_one_line, write_examples
-from speechiq.core.console import open_closed_streams, say_error, show
+from speechiq.core.console import escape_output, open_closed_streams, say_error, show
 from speechiq.core.errors import SpeechIQError
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -63,6 +63,7 @@ def run(context: typer.Context) -> None:
 def main() -> None:
     """Run `siq`; an error that the user can fix is one line and exit code 1, as is a full disk."""
     open_closed_streams()
+    escape_output()
     try:
         try:
             app()

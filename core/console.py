@@ -1,5 +1,6 @@
 """Print to the terminal; lines may contain text of a file, an endpoint or a model and are made printable first."""
 
+import io
 import os
 import sys
 from pathlib import Path
@@ -18,6 +19,13 @@ def open_closed_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
+
+
+def escape_output() -> None:
+    """Print a character that stdout or stderr cannot encode, as with `LC_ALL=C`, by its code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def show(*lines: str) -> None:

@@ -6,7 +6,7 @@ from traceback import walk_tb
 from types import TracebackType
 from typing import Any
 
-from speechiq.core.console import printable, say, say_error
+from speechiq.core.console import escape_output, printable, say, say_error
 
 Hook = Callable[[type[BaseException], BaseException, TracebackType | None], Any]
 
@@ -37,9 +37,10 @@ class SpeechIQError(Exception):
 def print_in_one_line() -> None:
     """Make an uncaught `SpeechIQError` end the process with its one line instead of a traceback.
 
-    The same applies to a `KeyboardInterrupt` with a message, which says what it stopped, to one during an import, as
-    most of the start of a command is, and to one in code of speechiq.
+    No line fails in the encoding of the output. The same applies to a `KeyboardInterrupt` with a message, which says
+    what it stopped, to one during an import, as most of the start of a command is, and to one in code of speechiq.
     """
+    escape_output()
     if not isinstance(sys.excepthook, OneLine):
         sys.excepthook = OneLine(sys.excepthook)
 

@@ -13,7 +13,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch import _lm_eval
 from speechiq.siq_tasks.catalog.suite import HERE
 
-#: Set by a program that starts a run and was not told to trust the code of its task folder.
+#: Set by a program that starts a run and may not run the code of its task folder.
 VARIABLE = "SIQ_REFUSE_CODE"
 #: Where the functions are that a task file of anyone may name.
 PUBLIC = ("speechiq.siq_tasks.", "speechiq.metrics.")
@@ -67,7 +67,7 @@ def refuse_metric(name: str) -> None:
 
 def refuse_attribute(name: str) -> None:
     """Refuse a template that reads what leads to Python's own functions."""
-    raise SpeechIQError(f"template: .{name}", "reaches code outside of the template", FIX)
+    raise SpeechIQError(f"template: .{name}", "leads to code outside of the template", FIX)
 
 
 def _is_installed(file: Path) -> bool:

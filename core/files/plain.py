@@ -46,6 +46,11 @@ def is_folder(path: str | Path) -> bool:
     return os.path.isdir(path)  # noqa: PTH112
 
 
+def is_of_desktop(name: str) -> bool:
+    """Return whether macOS wrote a file for itself: a view of a folder, or attributes of the file that it names."""
+    return name == ".DS_Store" or name.startswith("._")
+
+
 def expand(path: str | Path) -> Path:
     """Return a path with its `~` expanded; unlike `Path.expanduser`, accept a user that does not exist."""
     return Path(os.path.expanduser(path))  # noqa: PTH111

@@ -12,7 +12,7 @@ from speechiq.core.files.yaml_text import load_yaml
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.publishing.schema import Declaration
 
-#: Name of the file, and what it looks like before it is filled in.
+#: Name of the file, and the file that is to be filled in.
 NAME = "declaration.yaml"
 TEMPLATE = Path(__file__).with_name("templates") / NAME
 FIX = "write it like the file of `siq publish init`"

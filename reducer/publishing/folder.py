@@ -11,7 +11,7 @@ import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import add_checksum, read_checksummed
-from speechiq.core.files.plain import OWN_FILE, exists, is_folder, read_plain, write_whole
+from speechiq.core.files.plain import OWN_FILE, exists, is_folder, is_of_desktop, read_plain, write_whole
 from speechiq.reducer.publishing.record import Draft
 from speechiq.reducer.publishing.rows import ENDING
 from speechiq.reducer.publishing.schema import FILE, NORMS, ROWS, SCHEMA, VERSION, Result
@@ -112,7 +112,7 @@ def write_norms(norms: Norms, root: Path) -> None:
 def refuse_other_content(root: Path) -> None:
     """Raise a `SpeechIQError` if a folder exists that holds something else than results."""
     for path in sorted(root.iterdir()) if is_folder(root) else []:
-        if path.name != NORMS and not [*path.glob(f"*/{FILE}")]:
+        if path.name != NORMS and not is_of_desktop(path.name) and not [*path.glob(f"*/{FILE}")]:
             raise SpeechIQError(
                 f"{str(root)!r}", f"holds something else than results ({path.name!r})", "name an empty or new folder"
             )

@@ -12,7 +12,7 @@ import msgspec
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import decode, refuse_extremes
-from speechiq.core.files.plain import read_plain
+from speechiq.core.files.plain import is_of_desktop, read_plain
 from speechiq.engines.languages import AUTO, ENGLISH, KEY
 from speechiq.reducer.runs.description import read_category
 from speechiq.reducer.runs.measure import Category
@@ -236,7 +236,8 @@ def _list_below(root: Path) -> Iterator[Path]:
         inside = [path for path in paths if os.path.isdir(path)]  # noqa: PTH112
         folders += reversed(inside)
         for name, path in zip(names, paths, strict=True):
-            if (RESULTS_NAME.fullmatch(name) or SAMPLES_NAME.fullmatch(name)) and path not in inside:
+            is_of_run = RESULTS_NAME.fullmatch(name) or SAMPLES_NAME.fullmatch(name)
+            if is_of_run and path not in inside and not is_of_desktop(name):
                 yield Path(path)
 
 

@@ -9,7 +9,16 @@ from typing import Any, NamedTuple
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import OWN_FILE, check_output, exists, expand, is_file, is_folder, write_whole
+from speechiq.core.files.plain import (
+    OWN_FILE,
+    check_output,
+    exists,
+    expand,
+    is_file,
+    is_folder,
+    is_of_desktop,
+    write_whole,
+)
 from speechiq.core.files.tables import check_columns, read_field, read_table
 from speechiq.siq_tasks.catalog.suite import check_task
 from speechiq.siq_tasks.catalog.task_files import FOLDER_KEYS, IN_FOLDER, read_mapping, read_task
@@ -42,7 +51,8 @@ def list_contents(folder: Path) -> Contents:
     if not is_folder(folder):
         raise SpeechIQError(folder, "no such folder", "give one that `siq data new` made")
     root = Path(os.path.realpath(folder))
-    tasks = {file: _read_task(file) for file in sorted(root.glob("[!_]*.yaml"))}
+    found = [file for file in sorted(root.glob("[!_]*.yaml")) if not is_of_desktop(file.name)]
+    tasks = {file: _read_task(file) for file in found}
     if not tasks:
         raise SpeechIQError(folder, "contains no task (*.yaml)", "give a folder that `siq data new` made")
     files = {_check_file(root, file, folder) for file in tasks}

@@ -15,6 +15,7 @@ from speechiq.core.cache.clip_folder import save_audio
 from speechiq.core.clip import file_clip
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import is_of_desktop
 from speechiq.core.transforms.base import measure_rms
 from speechiq.core.transforms.chain import AnyTransform, write_transforms
 from speechiq.core.transforms.channel import CODECS, ENCODERS, Band, Clipping, Codec, Gain, Reverb, Speed
@@ -85,7 +86,8 @@ def _recorded(step: Step) -> Maker:
     """Return a function that adds a recording of the folder, which is copied into the clip folder by content."""
     folder = Path(step.name).expanduser()
     try:
-        files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
+        named = (file for file in sorted(folder.rglob("*")) if not is_of_desktop(file.name))
+        files = [file for file in named if file.suffix.lower() in SUFFIXES and file.is_file()]
     except OSError as error:
         raise SpeechIQError(f"condition={step.text}", f"{folder} cannot be read ({error.strerror})") from error
     if not files:

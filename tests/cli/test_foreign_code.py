@@ -73,7 +73,7 @@ FOLDERS = {
     ),
     "a template that reaches Python": (
         {"mine.yaml": TASK.replace("{{question}}", "{{cycler.__init__.__globals__.os.system('touch imported')}}")},
-        "template: .__init__: reaches code outside of the template",
+        "template: .__init__: leads to code outside of the template",
     ),
     "a data set that is a script": ({"mine.yaml": TASK.replace("path: json", "path: ./own.py")}, "own.py"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app, main
 from speechiq.core.errors import SpeechIQError
+from tests.conftest import run
 from tests.reducer.conftest import levels, write_run
 
 
@@ -378,3 +380,21 @@ def test_a_review_or_samples_given_as_a_set_are_named(two_runs):
     (samples,) = two_runs.joinpath("good").glob("samples_demo_2_*")
     message = str(siq(two_runs, "--exclude", samples).exception)
     assert "has a JSON text per line, as sample rows and files to review have; make one with" in message
+
+
+def test_files_of_macos_are_no_runs(two_runs):
+    before = siq(two_runs).stdout
+    for file in [*two_runs.rglob("*.json*")]:
+        file.with_name(f"._{file.name}").write_bytes(b"\0\5\26\7Mac OS X")
+    (two_runs / ".DS_Store").write_bytes(b"\0\0\0\1Bud1")
+    assert siq(two_runs).stdout == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [["score", "runs"], ["compare", "café", "worst", "runs"], ["list", "systems"]])
+def test_output_in_ascii_has_codes_of_other_characters(tmp_path, command):
+    for name, skill in {"café": 0.9, "worst": 0.1}.items():
+        write_run(tmp_path / "runs" / name, levels(skill), system=name)
+    done = run("siq", *command, cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+    assert done.stdout.isascii() and ("caf\\xe9" in done.stdout) == ("runs" in command)

@@ -12,7 +12,7 @@ import msgspec
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import content_sha256, shorten
-from speechiq.core.files.plain import OWN_FILE, is_folder, refuse_to_overwrite, write_whole
+from speechiq.core.files.plain import OWN_FILE, is_folder, is_of_desktop, refuse_to_overwrite, write_whole
 from speechiq.reducer.publishing.folder import name_system
 from speechiq.reducer.publishing.registry import Registry, read_sound
 from speechiq.reducer.publishing.site.boards import SYSTEMS, Board, Entry, list_boards, list_languages
@@ -66,7 +66,7 @@ def refuse_other_content(output: Path, *, force: bool) -> None:
     """Refuse a folder that holds something else than a site, or a site without `force`."""
     for path in sorted(output.rglob("*")) if is_folder(output) else []:
         place = path.relative_to(output).as_posix()
-        if place not in (*PAGES, SHARED, SYSTEMS) and not FILES.fullmatch(place):
+        if place not in (*PAGES, SHARED, SYSTEMS) and not FILES.fullmatch(place) and not is_of_desktop(path.name):
             raise SpeechIQError(f"{str(output)!r}", f"holds something else ({place!r})", "name an empty or new folder")
     refuse_to_overwrite(output / INDEX, force)
 
