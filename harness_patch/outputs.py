@@ -22,7 +22,7 @@ def check_results(tracker: Any, results: Mapping[str, Any], samples: Mapping[str
     try:
         complete = set(json.loads(_read(file))["results"]) == set(results["results"])
     except (OSError, ValueError, KeyError) as error:
-        raise _incomplete(tracker, file, f"cannot be read back ({error})") from error
+        raise _incomplete(tracker, file, f"was not written to its end ({error})") from error
     if not complete:
         raise _incomplete(tracker, file, "misses results")
     for task, rows in (samples or {}).items():
@@ -39,7 +39,7 @@ def check_samples(tracker: Any, task_name: str, samples: list) -> None:
     try:
         lines = _read(file).splitlines(keepends=True)
     except OSError as error:
-        raise _incomplete(tracker, file, f"cannot be read back ({error})") from error
+        raise _incomplete(tracker, file, f"was not written to its end ({error})") from error
     complete = sum(line.endswith(b"\n") for line in lines)
     if complete != len(samples) or complete != len(lines):
         raise _incomplete(tracker, file, f"has {complete} of {len(samples)} rows")
@@ -62,7 +62,7 @@ def _read(file: Path) -> bytes:
 def _incomplete(tracker: Any, file: Path, fault: str) -> SpeechIQError:
     return SpeechIQError(
         file,
-        f"{fault}, so the run is not saved",
-        f"free space or choose another --output_path, delete the files of this run (*{tracker.date_id}*), then run the "
-        "same command again; answers come from the response cache",
+        f"{fault}, as on a full disk, so the run is not saved",
+        f"free disk space or choose another --output_path, delete the files of this run (*{tracker.date_id}*), then "
+        "run the same command again; answers come from the response cache",
     )

@@ -14,7 +14,7 @@ from speechiq.core.files.plain import hash_file, write_whole
 from speechiq.core.recordings.inspection import inspect
 
 CLIPS = "clips"
-ADVICE = "free some space or set SIQ_CACHE to a folder on another disk"
+ADVICE = "set SIQ_CACHE to a folder on another disk"
 BLOCK = 1 << 20
 
 

@@ -18,7 +18,7 @@ import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import decode
-from speechiq.core.files.plain import append_plain, is_file, open_plain
+from speechiq.core.files.plain import advise, append_plain, is_file, open_plain
 
 ROWS = ".jsonl"
 FIX = "choose another place (store=FOLDER), or run without the response cache (store=off)"
@@ -68,7 +68,7 @@ class RowFile:
     """Append rows to a file of this process alone: neither locks nor a shared clock are needed.
 
     Its name has the time, the host, the process and a random part. A new file begins after a failed write, which may
-    leave half a line, and if the file was removed. Errors end with `fix`, after "free disk space, or".
+    leave half a line, and if the file was removed. Errors end with `fix`, on a full disk after "free disk space, or".
     """
 
     def __init__(self, folder: Path, fix: str = FIX) -> None:
@@ -93,9 +93,7 @@ class RowFile:
                     return
             except OSError as error:
                 if error.errno not in GONE:
-                    raise SpeechIQError(
-                        f"cannot write '{path}'", error.strerror, f"free disk space, or {self._fix}"
-                    ) from error
+                    raise SpeechIQError(f"cannot write '{path}'", error.strerror, advise(error, self._fix)) from error
         raise SpeechIQError(f"cannot write '{path}'", "another process keeps removing it", self._fix)
 
 

@@ -43,7 +43,8 @@ class StageCache:
     Args:
         stage: Everything its rows depend on in addition to their keys: model, revision or files, dtype, prompt version.
         folder: The response cache; `None` for memory only.
-        fix: What a user can do if a file cannot be written ("free disk space, or ...") or read ("remove it, ...").
+        fix: What a user can do if a file cannot be written (after "free disk space, or" on a full disk) or read (after
+            "remove it,").
 
     Attributes:
         rows: Key -> row, for the rows in memory.
@@ -108,7 +109,7 @@ class StageCache:
                 os.utime(file)
         else:
             stage = json.dumps(self.stage | {"speechiq": version("speechiq")}, indent=2, sort_keys=True)
-            write_whole(file, f"{stage}\n".encode(), f"free disk space, or {self._fix}", make_folders=True)
+            write_whole(file, f"{stage}\n".encode(), self._fix, make_folders=True)
 
 
 def cached(

@@ -23,6 +23,8 @@ OWN_FILE = "name a file in a folder that exists and is yours"
 
 #: Bytes of the largest file that is read into memory at once.
 LARGEST = 2**28
+#: Errors of a disk that is full, for everyone or for one user, and of a limit on the size of files.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 #: Names of drafts.
 DRAFT = re.compile(r"\.[0-9a-f]{16}\.draft")
 #: Seconds without a change after which a draft counts as left over: its writer was killed.
@@ -113,7 +115,12 @@ def writing(path: Path, fix: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise SpeechIQError(f"cannot write {str(path)!r}", error.strerror or error, fix) from error
+        raise SpeechIQError(f"cannot write {str(path)!r}", error.strerror or error, advise(error, fix)) from error
+
+
+def advise(error: OSError, fix: str) -> str:
+    """Return what a user can do about a file that cannot be written: only on a full disk, also to free space."""
+    return f"free disk space, or {fix}" if error.errno in FULL else fix
 
 
 def check_output(path: Path, force: bool, advice: str) -> None:

@@ -11,7 +11,7 @@ class PlainLoader(yaml.SafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         """Return the next node; refuse an alias."""
         if self.check_event(yaml.AliasEvent):
-            alias = self.peek_event()
+            alias = self.peek_event()  # type: ignore[no-untyped-call]  # its stubs have no type for it
             raise yaml.composer.ComposerError(None, None, f"alias *{alias.anchor} is not allowed", alias.start_mark)
         return super().compose_node(parent, index)
 

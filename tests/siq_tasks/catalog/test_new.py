@@ -264,7 +264,7 @@ def test_a_disk_that_takes_no_more_leaves_no_folder(mine, tmp_path):
     out = tmp_path / "place" / "out"
     program = LIMITED.format(audio=str(audio), text=str(text), out=str(out))
     done = run("python", "-c", program)
-    assert "place/out': File too large; free some space or name another folder" in done.stderr
+    assert "place/out': File too large; free disk space, or name another folder" in done.stderr
     assert not list(out.parent.iterdir())
     assert create("harbour", audio, text, out, EMBEDDER).tasks
 

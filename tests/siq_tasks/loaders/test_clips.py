@@ -156,7 +156,7 @@ def test_a_disk_that_takes_no_more_leaves_nothing_half_written(own_cache, tmp_pa
     file = tmp_path / "a.wav"
     file.write_bytes(encode(1.0))
     done = subprocess.run([sys.executable, "-c", LIMITED.format(file=str(file))], capture_output=True, text=True)
-    assert "File too large; free some space or set SIQ_CACHE" in done.stderr
+    assert "File too large; free disk space, or set SIQ_CACHE" in done.stderr
     assert not [file for file in own_cache.rglob("*") if file.is_file()]
 
 
