@@ -16,7 +16,6 @@ import msgspec
 from msgspec import Struct
 
 from speechiq.core.cache.stage_count import StageCount, counting
-from speechiq.core.endpoint.addresses import refuse_secrets
 from speechiq.core.errors import SpeechIQError, print_in_one_line
 from speechiq.core.files.checksummed import content_sha256
 from speechiq.core.suggestions import did_you_mean
@@ -161,9 +160,6 @@ def build_system(system: str, given: Mapping[str, Any]) -> Any:
 
     from speechiq.harness_patch.hf_audio import HFAudio
 
-    refuse_secrets(
-        {"SYSTEM": system}, "siq eval:", "set the environment variable OPENAI_API_KEY, or name one by key_variable"
-    )
     torch.manual_seed(SEED if given["seed"] is None else given["seed"])
     options = _lm_eval.parse_arguments(f"pretrained={system}")
     return HFAudio(device=given["device"], batch_size=given["batch_size"], **options)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from speechiq.cli.evaluation.record import FIX, Record, is_finished
 from speechiq.core.console import count_of, say
+from speechiq.core.endpoint.addresses import refuse_secrets
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import check_output_folder, exists, expand, is_folder
 from speechiq.harness_patch import processes
@@ -23,10 +24,12 @@ from speechiq.siq_tasks.conditions.variants import LISTEN, parse_listen
 
 #: Characters with a meaning in a system, which a path in it may therefore not have.
 ODD = {"+", ",", "="}
+KEY_FIX = "set the environment variable OPENAI_API_KEY, or name one by key_variable"
 
 
 def check_form(systems: Sequence[str]) -> None:
-    """Refuse a system that is not a spec, with options after commas."""
+    """Refuse a system that is not a spec, with options after commas, before anything of it is printed."""
+    refuse_secrets({"SYSTEM": list(systems)}, "siq eval:", KEY_FIX)
     for system in systems:
         if path := find_odd_path(system):
             raise SpeechIQError(
@@ -55,6 +58,7 @@ def find_odd_path(system: str) -> Path | None:
 
 def check_settings(settings: Settings, norms_file: str | None, allow_mismatch: bool) -> None:
     """Refuse what can be refused without reading anything; the error names the option."""
+    refuse_secrets({"--metadata": list(settings.metadata)}, "siq eval:", KEY_FIX)
     if not settings.tasks:
         raise SpeechIQError("--tasks", "no name given", "give one such as siq_demo, `siq list tasks` lists them")
     _check_metadata(settings.metadata, settings.tasks)

@@ -26,7 +26,7 @@ def publish(
 ) -> None:
     """Print the ranking of the runs with these settings, write scores and report, and print a hint.
 
-    Runs with other settings stay in the folder. If there are too few clips for error bars, there are none.
+    Runs with other settings stay in the folder.
     """
     output, runs = settings.output, record.with_settings(settings)
     complete = len(runs) == len(record.runs)
@@ -39,7 +39,7 @@ def publish(
         "explain": explain,
     }
     try:
-        has_bars = _score_with_error_bars(sources, [scores, page], **options)
+        score(sources, [scores, page], **options)
     except SpeechIQError as error:
         raise SpeechIQError(error, fix=f"the runs are in {output}") from error
     finally:
@@ -48,26 +48,12 @@ def publish(
     if not complete:
         others = len(record.runs) - len(runs)
         say(f"scores and report are of these settings; {output} also has {count_of(others, 'run')} with others")
-    if (hint := _advise(settings, runs, sources, norms_file, has_bars)) is not None:
+    if (hint := _advise(settings, runs, sources, norms_file)) is not None:
         say(f"hint: {hint}")
 
 
-def _score_with_error_bars(sources: list[Path], outputs: list[Path], **options: Any) -> bool:
-    """Score runs, without error bars if it fails with them, and return whether there are some."""
-    try:
-        score(sources, outputs, **options)
-    except SpeechIQError as error:
-        try:
-            score(sources, outputs, **options, bootstrap=0)
-        except SpeechIQError:
-            raise error from None
-        say(f"{error}; so there are none here")
-        return False
-    return True
-
-
 def _advise(
-    settings: Settings, runs: Sequence[EvaluationRun], sources: Sequence[Path], norms_file: str | None, has_bars: bool
+    settings: Settings, runs: Sequence[EvaluationRun], sources: Sequence[Path], norms_file: str | None
 ) -> str | None:
     """Return what to do next, with a command; None if the scores are complete."""
     keys = {item.partition("=")[0].rpartition(".")[2] for item in settings.metadata}
@@ -78,6 +64,6 @@ def _advise(
         return f"siq study robustness {place} shows what the condition costs, after the same command without it"
     if norms_file is None and len(runs) < FEW and settings.tasks == DEMO_TASKS and not settings.metadata:
         places = shlex.join(map(str, sources))
-        more = " --allow-mismatch" * (settings.limit is not None) + " --bootstrap 0" * (not has_bars)
+        more = " --allow-mismatch" * (settings.limit is not None)
         return f"siq score {places} --norms demo{more} scores on the demo's scale"
     return None

@@ -1,5 +1,6 @@
 """Define `siq score`: rank the systems in folders of runs, and write scores, a page or norms."""
 
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -14,17 +15,20 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import shorten
 from speechiq.core.files.page import Page
 from speechiq.core.files.plain import check_output, refuse_same
-from speechiq.reducer.runs.run_record import read_speeds
+from speechiq.reducer.runs.run_record import read_cut_replies, read_speeds
+from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.levels import SUITE
 from speechiq.reducer.scores.norms import build, write
 from speechiq.reducer.scores.norms.file import ADVICE_FILE
 from speechiq.reducer.scores.scoring import ScoringOptions
+from speechiq.reducer.stats.bootstrap import check_draws
+from speechiq.reducer.stats.grid import Important
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.tables import dashboards, language_grid, latency_table, speed_table
 from speechiq.reducer.tables.publish import HARNESS, Publication, command_line, list_outputs, publish
 from speechiq.reducer.tables.scoreboard_records import join
-from speechiq.reducer.tables.suite_scores import score_suite
+from speechiq.reducer.tables.suite_scores import SuiteScores, score_suite
 
 FORMATS = ("json", "csv", "markdown", "latex", "page", HARNESS)
 #: The field of `--group-by` that every suite has.
@@ -59,9 +63,7 @@ def score(
     ] = None,
     speed: Annotated[
         bool,
-        typer.Option(
-            "--speed", help="Add tables of seconds of audio per second of work (RTFx) and of the times of answers."
-        ),
+        typer.Option("--speed", help="Add a table of seconds of audio per second of work (RTFx)."),
     ] = False,
     save_norms: Annotated[
         Path | None,
@@ -96,7 +98,7 @@ def score(
     )
     systems = {suite: found.read(suite) for suite in found.levels}
     scale = save_norms and build(unanswerable.leave_out(systems[SUITE], options.exclude), save_norms.stem, options.rule)
-    scored = {suite: score_suite(suite, systems[suite], options) for suite in found.levels}
+    scored, options, no_bars = _score_suites(systems, options)
     warnings = [*found.warnings, *chain.from_iterable(each.warnings for each in scored.values())]
     page = Page("")
     if any(file.format == "page" for file in outputs):
@@ -112,13 +114,18 @@ def score(
     if by_language:
         content["languages"] = {grid.title: grid.records() for grid in by_language}
     tasks = list(chain.from_iterable(found.tasks.values()))
+    cut = read_cut_replies(tasks)
+    if cut:
+        content["cut_replies"] = [each._asdict() for each in cut]
+    first = [Important(line) for line in (*no_bars, *(each.describe() for each in cut))]
+    grids[0] = grids[0]._replace(notes=[*first, *grids[0].notes])
     if speed:
         speeds = read_speeds(tasks)
         grids.append(speed_table.as_grid(speeds))
         content["speeds"] = speeds
-        if latencies := latency_table.read_latencies(tasks):
-            grids.append(latency_table.as_grid(latencies, bootstrap))
-            content["latencies"] = grids[-1].records()
+    if latencies := latency_table.read_latencies(tasks):
+        grids.append(latency_table.as_grid(latencies, options.draws))
+        content["latencies"] = grids[-1].records()
     rows = [
         ({} if [*scored] == [SUITE] else {"suite": suite}) | row for suite, each in scored.items() for row in each.rows
     ]
@@ -135,6 +142,26 @@ def score(
         size = f"{count_of(len(scale.systems), 'system')} on {count_of(clips, 'clip')}"
         excluded = f", without {count_of(len(options.exclude), 'question')} of set {shorten(scale.excluded or '')}"
         say(f"wrote {save_norms}: {scale.title} of {size}" + excluded * bool(scale.excluded))
+
+
+def _score_suites(
+    systems: Mapping[str, Sequence[System]], options: ScoringOptions
+) -> tuple[dict[str, SuiteScores], ScoringOptions, list[str]]:
+    """Return the scores of each suite and the options used: without error bars, with a note, if there are few clips."""
+    if options.draws:
+        check_draws(options.draws)
+
+    def score_all(used: ScoringOptions) -> dict[str, SuiteScores]:
+        return {suite: score_suite(suite, scored, used) for suite, scored in systems.items()}
+
+    try:
+        return score_all(options), options, []
+    except SpeechIQError as error:
+        without = options._replace(draws=0)
+        try:
+            return score_all(without), without, [f"{error}; so there are none here"]
+        except SpeechIQError:
+            raise error from None
 
 
 def _refuse_pairs(norms_file: str | None, group_by: str | None, save_norms: Path | None, levels: str | None) -> None:

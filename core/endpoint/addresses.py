@@ -11,6 +11,8 @@ from speechiq.core.errors import SpeechIQError
 NEVER_SHOWN = "@?#;%"
 SHOWN = 100
 
+#: An address in a text, with a password that may have a comma.
+_ADDRESS = re.compile(r"(?:base_url=(?:\w+://)?|https?://)(?:[^/\s]*@)?[^\s,]+")
 _NAME = re.compile(r"[?&;#/]([^=?&;#/]+)=")
 _SECRET = re.compile(
     r"(key|token|secret|passw(or)?d|credentials?|signature)$|(^|[-_.])(sig|pass|pwd|auth|authorization|code|jwt)$", re.I
@@ -55,7 +57,7 @@ def find_secret(url: str, secrets: Sequence[str] = ()) -> str | None:
 def refuse_secrets(options: Any, given_by: str, fix: str) -> None:
     """Refuse options (a mapping of any depth, or `name=value,...`) with a secret in an address, before any log."""
     for name, text in _texts(options):
-        for url in re.findall(r"https?://[^\s,]+", text):
+        for url in _ADDRESS.findall(text):
             if secret := find_secret(url):
                 raise SpeechIQError(
                     f"{given_by}{name}",

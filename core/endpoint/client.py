@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,7 +21,17 @@ from speechiq.core.console import printable, say
 from speechiq.core.endpoint.addresses import check_address
 from speechiq.core.endpoint.advice import UNKNOWN_KEY, Advice
 from speechiq.core.endpoint.calls import find_pause, is_temporary, run
-from speechiq.core.endpoint.replies import CONTENT_FILTER, FILTERED, Choice, NoAnswer, Unusable, read_choices, read_json
+from speechiq.core.endpoint.replies import (
+    CONTENT_FILTER,
+    FILTERED,
+    Choice,
+    NoAnswer,
+    Unusable,
+    is_listed,
+    list_models,
+    read_choices,
+    read_json,
+)
 from speechiq.core.endpoint.streams import post_streamed
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
@@ -39,6 +50,10 @@ TIMEOUT, RETRIES = 300.0, 8
 PROBE_TIMEOUT, SHOWN = 10.0, 200
 #: Characters of the shortest key that is removed from answers; a shorter one may be a word of theirs.
 SHORTEST_SECRET = 8
+#: Codes of an account without money, for which no wait helps.
+NO_QUOTA = ("insufficient_quota",)
+#: Most models of a server that an error names.
+LISTED = 10
 #: Seconds from which a wait is announced.
 ANNOUNCED = 3.0
 
@@ -126,14 +141,20 @@ class Endpoint:
         )
 
     def check(self) -> None:
-        """Refuse an endpoint that does not answer or refuses the key; any other answer is accepted."""
+        """Refuse an endpoint that does not answer, refuses the key, or lists other models; accept any other answer."""
         options = self._options({})
         try:
             limits = min(PROBE_TIMEOUT, self._timeout), min(1, self._max_retries)
-            run(self._call(lambda: self._client.get("/models", **options), lambda _: None, "reply", *limits))
+            models = run(self._call(lambda: self._client.get("/models", **options), list_models, "reply", *limits))
         except Refusal as refusal:
             if refusal.status == UNKNOWN_KEY:
                 raise
+            return
+        if models and not is_listed(self.model, models):
+            nearest = get_close_matches(self.model, models, LISTED, cutoff=0)
+            others = f" and {len(models) - LISTED} more" if len(models) > LISTED else ""
+            fix = f"name one that its server lists: {', '.join(map(self._quote, nearest))}{others}"
+            raise SpeechIQError(self._place, "no such model", fix)
 
     def chat(
         self, content: str | Sequence[Mapping[str, Any]], *, may_be_empty: bool = True, **parameters: Any
@@ -208,7 +229,8 @@ class Endpoint:
                 return read(response)
             except APIStatusError as error:
                 response = error.response
-                fault, may_pass = self._refuse(error), is_temporary(response)
+                fault = self._refuse(error)
+                may_pass = fault.code not in NO_QUOTA and is_temporary(response)
             except Exception as error:
                 fault, may_pass = self._explain(error, expected)
             if not may_pass or number > retries:
@@ -249,12 +271,15 @@ class Endpoint:
 
     def _refuse(self, error: openai.APIStatusError) -> Refusal:
         status, body = error.status_code, error.body
-        code, parameter = (body.get("code"), body.get("param")) if isinstance(body, dict) else (None, None)
-        message = body.get("message") if isinstance(body, dict) else body
+        given = body if isinstance(body, dict) else {"message": body}
+        code, kind, parameter, message = (given.get(name) for name in ("code", "type", "param", "message"))
         text = message if isinstance(message, str) else error.response.text[: 4 * SHOWN]
         if isinstance(parameter, str) and parameter not in text:
             text = f"{text[: SHOWN // 2]} ({parameter})"
         symptom, fix = f"answered {status}, {self._quote(text)}", self.advice.about(status, self.key_variable)
+        if code in NO_QUOTA or kind in NO_QUOTA:
+            code, symptom = NO_QUOTA[0], f"the account has no quota left ({symptom})"
+            fix = f"add credit to it, or set {self.key_variable} to the key of another one"
         return Refusal(self._place, symptom, fix, status=status, code=code if isinstance(code, str) else None)
 
     @property

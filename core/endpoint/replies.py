@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
@@ -15,6 +15,8 @@ CONTENT_FILTER = "content_filter"
 #: The text of an answer that a content filter removed.
 FILTERED = "[content filter]"
 LENGTH = "length"
+#: Types of parts of a message that are text of its answer.
+TEXT_PARTS = ("text", "output_text")
 
 
 class Unusable(Exception):
@@ -64,11 +66,40 @@ def read_choices(reply: Any, name: str, length: str, may_be_empty: bool = True) 
     return answers
 
 
+def list_models(reply: httpx2.Response) -> list[str]:
+    """Return the names in a list of models; none if the reply is something else."""
+    try:
+        return [model["id"] for model in load(reply.content.decode())["data"] if isinstance(model["id"], str)]
+    except (ValueError, LookupError, TypeError):
+        return []
+
+
+def is_listed(model: str, models: Sequence[str]) -> bool:
+    """Return whether a server lists a model, perhaps with another tag behind its name, or a folder before it.
+
+    >>> is_listed("llama3", ["llama3:latest"]), is_listed("gemini-pro", ["models/gemini-pro"]), is_listed("m", ["m2"])
+    (True, True, False)
+    """
+    names = {model, model.partition(":")[0]}
+    return any(not names.isdisjoint([listed, listed.partition(":")[0], listed.rpartition("/")[2]]) for listed in models)
+
+
+def join_parts(content: Any) -> Any:
+    """Return the text in a list of parts, without that of reasoning, or None if there is none; other content as it is.
+
+    >>> join_parts([{"type": "thinking", "thinking": [{"type": "text", "text": "A?"}]}, {"type": "text", "text": "B"}])
+    'B'
+    """
+    if not isinstance(content, list):
+        return content
+    return "".join(part["text"] for part in content if part.get("type", "text") in TEXT_PARTS) or None
+
+
 def _read(choice: Any, name: str, length: str) -> Choice:
     message, end = choice["message"], choice.get("finish_reason")
     spoken = {} if message.get("audio") is None else message["audio"]
     texts = {
-        "content": message.get("content"),
+        "content": join_parts(message.get("content")),
         "transcript": spoken.get("transcript"),
         "refusal": message.get("refusal"),
     }
@@ -87,7 +118,7 @@ def _read(choice: Any, name: str, length: str) -> Choice:
             "a reply ended at the token limit before it had any text",
             f"a model that reasons first needs more tokens, {length}=4096",
         )
-    if not text and message.get("content") is None:
+    if not text and texts["content"] is None:
         reason = "it calls a tool" if message.get("tool_calls") else f"it ended by {end}"
         raise NoAnswer(f"sent a reply without text ({reason})")
     return Choice(text, end if isinstance(end, str) else None)

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from speechiq.core.endpoint.replies import join_parts
 from speechiq.core.usage import Clock
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class StreamedChat:
         for part in chunk["choices"]:
             choice, delta = self._choices[part.get("index", 0)], part.get("delta") or {}
             found = {**(delta.get("audio") or {}), **delta, "end": part.get("finish_reason")}
+            found["content"] = join_parts(found.get("content"))
             if any(found.get(name) for name in TEXTS):
                 self._clock.mark("first_token")
             if found.get("data"):
@@ -54,13 +56,13 @@ class StreamedChat:
 
 
 def _join_base64(parts: Sequence[str]) -> str:
-    """Return data that was cut into parts before or after it was written in Base64.
+    """Return data that was cut into parts before or after it was written in Base64; `ValueError` for any other.
 
     >>> _join_base64(["YQ==", "Yg=="]), _join_base64(["YW", "I="])
     ('YWI=', 'YWI=')
     """
     if all(len(part) % 4 == 0 for part in parts):
-        return b64encode(b"".join(b64decode(part) for part in parts)).decode()
+        return b64encode(b"".join(b64decode(part, validate=True) for part in parts)).decode()
     return "".join(parts)
 
 

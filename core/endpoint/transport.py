@@ -1,5 +1,6 @@
 """Open the HTTP client below the openai package; it refuses endless and compressed replies, and other servers."""
 
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator
 
 import httpx2
@@ -54,7 +55,7 @@ def _check_redirect(response: httpx2.Response) -> None:
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """Pass on the bytes of a reply, at most `LARGEST`."""
+    """Pass on the bytes of a reply, at most `LARGEST`, without a byte order mark, behind which events would be lost."""
 
     def __init__(self, response: httpx2.Response) -> None:
         assert isinstance(response.stream, httpx2.AsyncByteStream)
@@ -62,11 +63,20 @@ class _Bounded(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
+        # The first bytes, as long as they may be those of the mark.
+        start: bytes | None = b""
         async for chunk in self._stream:
             size += len(chunk)
             if size > LARGEST:
                 raise Unusable(f"sent a reply of more than {LARGEST // 2**20} MiB")
+            if start is not None:
+                start += chunk
+                if BOM_UTF8.startswith(start):
+                    continue
+                chunk, start = start.removeprefix(BOM_UTF8), None
             yield chunk
+        if start:
+            yield start.removeprefix(BOM_UTF8)
 
     async def aclose(self) -> None:
         await self._stream.aclose()

@@ -16,7 +16,7 @@ from speechiq.core.endpoint.client import Malformed, NoConnection, Refusal
 from speechiq.core.endpoint.replies import CONTENT_FILTER, LENGTH, Choice
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored, TextPrompt, audio_seconds
-from speechiq.core.usage import measured, recording, timed
+from speechiq.core.usage import count_replies, measured, recording, timed
 from speechiq.engines._shared.remote import RemoteModel
 from speechiq.engines.base import Seeds, Writer
 
@@ -151,6 +151,7 @@ class ChatEndpoint(Writer, Generic[PromptType]):
     ) -> list[Result]:
         self._ends.clear()
         results = self.remote.run(items, ask, verb, unit, on_result)
+        count_replies(len(self._ends), self._ends.count(LENGTH))
         for end, count in Counter(self._ends).items():
             if end in CUT_OFF:
                 log.warning("%s %s: %s of %s replies %s", self.name, verb, count, len(self._ends), CUT_OFF[end])

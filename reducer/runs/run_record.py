@@ -16,6 +16,10 @@ from speechiq.core.files.plain import read_plain
 from speechiq.reducer.runs.results_file import TaskRun
 
 HIDDEN = "***"
+#: How many times longer replies are suggested if some ended at the limit.
+LONGER = 4
+#: Tokens of a reply if no task says how many.
+USUAL = 256
 _SECRET = re.compile(r"(key|token|secret|passw(or)?d|credentials?)$", re.IGNORECASE)
 _PLAIN = re.compile(r"[^\s,={}\[\]\"']+")
 
@@ -52,8 +56,13 @@ class _Config(msgspec.Struct):
     siq: _Recorded = msgspec.field(default_factory=_Recorded)
 
 
+class _TaskSettings(msgspec.Struct):
+    generation_kwargs: Any = None
+
+
 class _Results(msgspec.Struct):
     config: _Config = msgspec.field(default_factory=_Config)
+    configs: dict[str, _TaskSettings] = {}
     total_evaluation_time_seconds: Any = None
     system_instruction: Any = None
 
@@ -156,6 +165,46 @@ class MeasuredSpeed(NamedTuple):
     work_seconds: float
     device: str
     batch_size: str
+
+
+class CutReplies(NamedTuple):
+    """Hold how many of the replies of one run ended at the limit of their tokens.
+
+    Attributes:
+        limits: Most tokens of a reply, of each task that has another limit.
+    """
+
+    system: str
+    replies: int
+    at_limit: int
+    limits: tuple[int, ...]
+
+    def describe(self) -> str:
+        """Return the counts in words, with what to do.
+
+        >>> CutReplies("openai:m", 40, 12, (64, 256)).describe()
+        '12 of 40 replies of openai:m end at the limit of 64 or 256 tokens; raise it with --gen_kwargs \
+max_gen_toks=1024'
+        """
+        limit = f"limit of {' or '.join(map(str, self.limits))} tokens" if self.limits else "token limit"
+        longer = LONGER * max(self.limits, default=USUAL)
+        return (
+            f"{self.at_limit} of {self.replies} replies of {printable(self.system)} end at the {limit}; raise it with "
+            f"--gen_kwargs max_gen_toks={longer}"
+        )
+
+
+def read_cut_replies(tasks: Iterable[TaskRun]) -> list[CutReplies]:
+    """Return the runs of some tasks with replies that ended at the limit; what came from the cache is not counted."""
+    found = []
+    for file, system in sorted({(task.results, task.system) for task in tasks}):
+        content = _read(Path(file))
+        counts = content.config.siq.counts()
+        settings = [of.generation_kwargs for of in content.configs.values() if isinstance(of.generation_kwargs, dict)]
+        limits = sorted({of["max_gen_toks"] for of in settings if isinstance(of.get("max_gen_toks"), int)})
+        if at_limit := counts.get("replies_at_limit", 0):
+            found.append(CutReplies(system, counts.get("replies", at_limit), at_limit, tuple(limits)))
+    return found
 
 
 def read_speeds(tasks: Iterable[TaskRun]) -> list[MeasuredSpeed]:

@@ -79,9 +79,10 @@ def test_a_prediction_draws_clusters(runs):
     assert (content["clips"], content["clusters"]) == (12, 4)
 
 
-def test_one_cluster_is_refused(runs, tmp_path):
+def test_one_cluster_has_no_intervals(runs, tmp_path):
     for folder in ("good", "middle", "bad"):
         name_calls(runs / folder, 1)
-    assert refusal("score", runs).startswith("a single cluster of 12 clips has no error bar: run more clips")
-    siq("score", runs, "--bootstrap", 0, "-o", tmp_path / "out.json")
+    text = as_line(siq("score", runs, "-o", tmp_path / "out.json"))
+    assert "a single cluster of 12 clips has no error bar" in text and "so there are none here" in text
     assert json.loads((tmp_path / "out.json").read_text())["clusters"]["apply"] == 1
+    assert "10 draws are too few" in refusal("score", runs, "--bootstrap", 10)

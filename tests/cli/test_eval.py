@@ -155,6 +155,21 @@ def test_bad_input_is_refused_before_anything_runs(instant, tmp_path, arguments,
     assert not instant and not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["openai:m,base_url=http://me:hunter2@127.0.0.1:9/v1"],
+        ["openai:m,base_url=http://me:hun,ter2@127.0.0.1:9/v1"],
+        ["openai:m,base_url=me:hunter2@127.0.0.1:9"],
+        ["good", "--metadata", "judge_base_url=http://me:hunter2@127.0.0.1:9/v1"],
+    ],
+)
+def test_a_password_in_an_address_is_refused_and_never_printed(instant, tmp_path, arguments):
+    done = siq_eval(*arguments, "-o", tmp_path / "out")
+    assert "the address contains a user or password" in str(done.exception)
+    assert "ter2" not in done.output + done.stderr + str(done.exception) and not instant
+
+
 def test_a_limit_of_nothing_and_a_missing_folder_are_wrong_usage(instant, tmp_path):
     limited = siq_eval("good", "-o", tmp_path, "--limit", "0")
     assert limited.exit_code == 2 and "--limit" in limited.stderr

@@ -55,6 +55,21 @@ def test_the_first_token_is_the_first_text_and_the_rest_follows():
     assert times.is_warm_up and times.at_once == 1
 
 
+def test_a_byte_order_mark_does_not_hide_the_first_event():
+    def one(text, end=None):
+        return event([{"index": 0, "delta": {"content": text}, "finish_reason": end}])
+
+    body = "\ufeff" + one("Jane") + one([{"type": "text", "text": " Austen"}], "stop")
+    (choice,), _ = ask(lambda *_: (200, EVENTS, body))
+    assert choice.text == "Jane Austen"
+
+
+def test_audio_that_is_not_base64_is_a_failed_call():
+    deltas = [{"audio": {"transcript": "Good", "data": "Y!=="}}, {"audio": {"data": "YQ=="}}]
+    message, *_ = fail(lambda *_: events(deltas), max_retries=0)
+    assert "sent no chat completion" in message
+
+
 def test_audio_arrives_in_parts_of_any_length():
     sound = bytes(range(256))
     parts = [base64.b64encode(sound[:100]).decode(), base64.b64encode(sound[100:]).decode()]

@@ -209,6 +209,10 @@ def test_a_redirect_within_the_server_is_followed_with_what_was_sent():
     [
         ('{"message": {"content": null}, "finish_reason": "stop"}', "without text (it ended by stop)"),
         ('{"message": {"content": null, "tool_calls": [{}]}}', "without text (it calls a tool)"),
+        (
+            '{"message": {"content": [{"type": "thinking"}]}, "finish_reason": "stop"}',
+            "without text (it ended by stop)",
+        ),
         ("", "(no choices)"),
     ],
 )
@@ -223,7 +227,7 @@ def test_a_reply_without_an_answer_is_a_failed_call_that_is_tried_again(choice, 
     [
         ('{"content": 0}', "content is a int"),
         ('{"content": false}', "content is a bool"),
-        ('{"content": []}', "content is a list"),
+        ('{"content": [7]}', "has no attribute"),
         ('{"content": "Hi", "refusal": {}}', "refusal is a dict"),
         ('{"content": "Hi", "audio": []}', "has no attribute"),
         ('{"content": "Hi", "audio": {"data": 0}}', "audio is a int"),

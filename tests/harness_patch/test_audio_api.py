@@ -236,7 +236,10 @@ def test_a_clip_is_written_down_once_at_temperature_0_by_the_levels_own_words(cl
     ids=["refusal", "content filter", "content filter later", "cut off"],
 )
 def test_a_refusal_or_what_a_filter_left_is_what_the_system_answers(clip, reply, answer, logged, caplog):
+    before = usage["replies"], usage["replies_at_limit"]
     assert ask(lambda *_: (200, {}, reply), Prompt.about("<audio>", (clip,)))[0] == answer
+    counted = usage["replies"] - before[0], usage["replies_at_limit"] - before[1]
+    assert counted == (1, int(logged == "ended at the token limit"))
     assert caplog.messages == [f"openai:ear answering: 1 of 1 replies {logged}"] if logged else not caplog.messages
 
 
@@ -270,7 +273,7 @@ def wait(_prompt, _number):
         (lambda *_: (200, SOON, '{"choices": []}'), {}, r"sent no chat completion \(no choices\)"),
         (lambda *_: (200, SOON, completion([None])), {}, r"sent a reply without text \(it ended by stop\)"),
         (lambda *_: (200, SOON, completion([None], tool_calls=[{}])), {}, r"without text \(it calls a tool\)"),
-        (lambda *_: (200, {}, completion("", content=[{"text": "B"}])), {}, "content is a list"),
+        (lambda *_: (200, {}, completion("", content=["B"])), {}, "has no attribute"),
         (lambda *_: (200, {}, completion("", "length")), {}, "before it had any text.*max_gen_toks=4096"),
     ],
 )  # fmt: skip

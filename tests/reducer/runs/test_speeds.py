@@ -78,3 +78,20 @@ def test_work_for_a_purpose_is_apart_from_the_other_work_of_an_engine():
     speeds = usage.since(before).speeds()
     assert speeds["judging"]["rtfx"] is None and speeds["judging"]["work_seconds"] > 0
     assert speeds["answering"]["audio_seconds"] == pytest.approx(8)
+
+
+def test_replies_that_end_at_the_limit_are_said_below_the_table_and_in_the_files(runs, tmp_path):
+    usage = {"calls": 40, "replies": 40, "replies_at_limit": 12}
+    write_run(runs / "cut", levels(0.5), system="cut", config={"siq": {"usage": usage}})
+    (file,) = (runs / "cut").glob("results_*.json")
+    content = json.loads(file.read_text())
+    for task, tokens in {"demo_1": 64, "demo_2": 256}.items():
+        content["configs"][task]["generation_kwargs"] = {"max_gen_toks": tokens}
+    file.write_text(json.dumps(content))
+    out = tmp_path / "out.json"
+    done = siq("score", runs, "-o", out)
+    assert "12 of 40 replies of cut end at the limit of 64 or 256 tokens; raise it with --gen_kwargs" in " ".join(
+        done.stdout.split()
+    )
+    cut = {"system": "cut", "replies": 40, "at_limit": 12, "limits": [64, 256]}
+    assert json.loads(out.read_text())["cut_replies"] == [cut]

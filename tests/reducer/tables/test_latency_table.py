@@ -51,7 +51,8 @@ def test_quantiles_are_of_the_answers_that_were_timed(runs):
     assert (total["timed"], total["warm_up"], total["cached"], total["at_once"]) == (100, 2, 18, 2)
     assert rows["first token, s"]["p50"] == 5 and rows["real-time factor"]["p50"] == 12.5
     assert "good, apply: 18 of 120 answers came from the response cache and have no time; run it with store=off" in text
-    assert "Latency" not in siq("score", runs)
+    text = siq("score", runs)
+    assert "Latency" in text and "RTFx" not in text
 
 
 def test_intervals_take_whole_clusters(runs):
@@ -77,6 +78,16 @@ def test_a_run_whose_answers_all_came_from_the_cache_says_so(runs):
     text = siq("score", runs, "--speed", "-o", out)
     (row,) = json.loads(out.read_text())["latencies"]
     assert (row["time"], row["timed"], row["cached"]) == ("total, s", 0, 120) and "120 of 120 answers" in text
+
+
+def test_one_clip_has_times_without_intervals(tmp_path):
+    write_run(tmp_path / "one", levels(0.9, clips=1), system="one", metadata={"apply": {"timing": "stream"}})
+    add_times(tmp_path / "one", [time_row(seconds) for seconds in (1.0, 2.0, 4.0)])
+    out = tmp_path / "out.json"
+    text = " ".join(siq("score", tmp_path / "one", "--speed", "-o", out).split())
+    assert "a single clip has no error bar" in text and "so there are none here" in text
+    (total,) = [row for row in json.loads(out.read_text())["latencies"] if row["time"] == "total, s"]
+    assert (total["p50"], total["p50_low"]) == (2, None)
 
 
 def test_the_page_has_a_curve_for_each_time(runs):

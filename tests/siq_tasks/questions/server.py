@@ -26,6 +26,8 @@ class Endpoint(ThreadingHTTPServer):
     def __init__(self, script: Callable) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.script, self.requests, self.headers, self.lock = script, [], [], threading.Lock()
+        #: Names of the models that it lists.
+        self.models: list[str] = []
 
     @property
     def url(self) -> str:
@@ -37,7 +39,7 @@ class Endpoint(ThreadingHTTPServer):
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        self._send(200, {}, '{"object": "list", "data": []}')
+        self._send(200, {}, json.dumps({"object": "list", "data": [{"id": name} for name in self.server.models]}))
 
     def do_POST(self) -> None:
         asked = self._read()
