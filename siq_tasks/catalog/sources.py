@@ -88,7 +88,7 @@ def _check(source: RowSource, columns: list[str], ask: Ask) -> str:
 def _inspect_audio(source: RowSource, table: Path, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the warnings about the audio of a table, which is read to its end; refuse what cannot be read."""
     checked = []
-    for number, row in enumerate(tqdm(rows, desc="clips", unit="clip"), 1):
+    for number, row in enumerate(tqdm(rows, desc="clips", unit="clip", disable=None), 1):
         name = read_field(row, source.audio_column, f"{table} row {number}")
         file = find_on_disk(table.parent / name)
         warnings = inspect(file, f"{table} row {number}, {name}").warnings
