@@ -5,7 +5,8 @@
 Differences between two systems are drawn clip by clip, in clusters of 20 clips with an intra-cluster correlation or
 without clusters: normal ones; those of three answers per clip, most of them 0; and errors with a long tail. A large
 pilot run gives the recommended number of clips, and sets of this number are compared. Then small pilot runs show how
-far their recommendation can be from the true number.
+far their recommendation can be from the true number, and the power of that without their draws; further populations
+there are skewed: exponential, a word error rate, and a lognormal one.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 from measure import write
-from scipy.special import nctdtr, stdtrit
+from scipy.special import log_ndtr
 from tqdm import tqdm
 
 from speechiq.reducer import ScoreMatrix
-from speechiq.reducer.stats.power import ALPHA, Spread, measure
+from speechiq.reducer.stats.power import ALPHA, Spread, count_needed, measure, power_of
 from speechiq.reducer.studies import coupled
 
 LEVEL, CLUSTER = "level", 20
@@ -29,11 +30,21 @@ LEVEL, CLUSTER = "level", 20
 SHIFTS = (0.25, 0.8)
 CORRELATIONS = (0.0, 0.05, 0.2)
 TRUTH, PILOT = 2_000_000, 20_000
+#: More clusters than that have the power 1.
+MOST = 1e6
 #: Name -> how a normal number becomes the difference on a clip.
 POPULATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "normal": lambda numbers: numbers,
     "answers": lambda numbers: np.clip(np.trunc(1.2 * numbers), -3, 3) / 3,
     "errors": lambda numbers: numbers * np.abs(numbers),
+}
+
+
+#: Skewed differences of small pilot runs.
+SKEWED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "exponential": lambda numbers: -log_ndtr(-numbers),
+    "word errors": lambda numbers: np.maximum(0.0, np.round(20 * 0.12 * np.exp(0.8 * numbers)) / 20 - 0.05),
+    "lognormal": np.expm1,
 }
 
 
@@ -55,7 +66,7 @@ def sample(design: Design, clips: int, generator: np.random.Generator) -> np.nda
     population, shift, size, correlation = design
     shared = np.repeat(generator.normal(size=-(-clips // size)), size)[:clips]
     own = generator.normal(size=clips)
-    return POPULATIONS[population](shift + np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * own)
+    return (POPULATIONS | SKEWED)[population](shift + np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * own)
 
 
 def spread_of(differences: np.ndarray, size: int, draws: int = 0, seed: int = 0) -> Spread:
@@ -114,22 +125,26 @@ def main() -> None:
         ],
     )
     small = []
-    for name, (clips, size) in tqdm(list(product(POPULATIONS, PILOTS)), desc="pilots"):
+    for name, (clips, size) in tqdm(list(product([*POPULATIONS, *SKEWED], PILOTS)), desc="pilots"):
         design = Design(name, SHIFTS[0], size, CORRELATIONS[size > 1])
         truth = spread_of(sample(design, TRUTH, np.random.default_rng(1)), size)
-        needed = truth.needed(truth.mean, args.power).value
+        difference = SHIFTS[0] * truth.deviation if name in SKEWED else truth.mean
+        needed = truth.needed(difference, args.power).value
         seeds = range(args.pilots)
         pilots = [spread_of(sample(design, clips, np.random.default_rng([4, seed])), size, 400, seed) for seed in seeds]
-        plans = np.array([spread.needed(truth.mean, args.power)[:3] for spread in pilots])
-        noncentral = truth.mean / truth.unit.value * np.sqrt(plans[:, 0])
-        powers = 1 - nctdtr(plans[:, 0] - 1, noncentral, stdtrit(plans[:, 0] - 1, 1 - ALPHA / 2))
+        plans = np.array([spread.needed(difference, args.power)[:3] for spread in pilots])
+        plugged = [count_needed(np.array([spread.unit.value]), difference, args.power) for spread in pilots]
+        powers, without = (
+            np.mean([power_of(np.array([truth.unit.value]), difference, number) for number in numbers])
+            for numbers in (np.minimum(plans[:, 0], MOST), np.minimum(plugged, MOST))
+        )
         covered = (plans[:, 1] <= needed) & (needed <= plans[:, 2])
-        figures = [float(each) for each in (powers.mean(), covered.mean(), (plans[:, 2] >= needed).mean())]
+        figures = [float(each) for each in (powers, without, covered.mean(), (plans[:, 2] >= needed).mean())]
         small.append([name, clips, clips // size, *figures])
     show(
         "Small pilot runs: mean power of the recommended number, percent of intervals that contain the true number, "
         "and of upper ends that are enough",
-        ["differences", "clips", "clusters", "power", "interval", "upper end"],
+        ["differences", "clips", "clusters", "power", "without draws", "interval", "upper end"],
         [[*map(str, row[:3]), *(f"{100 * rate:.1f}" for rate in row[3:])] for row in small],
     )
     write(
