@@ -19,7 +19,7 @@ DATA = {
     "metrics/letters/mentions.py",
     "metrics/letters/reading.py",
     "metrics/letters/words.yaml",
-    "metrics/rules/labels.py",
+    "metrics/letters/labels.py",
     "metrics/rules/refusal.py",
     "metrics/rules/refusal.yaml",
     "siq_tasks/questions/_prompts.yaml",

@@ -65,7 +65,7 @@ TOPICS = {
             "speechiq.metrics.distance.semantic": ["semantic_distance"],
             "speechiq.metrics.choice": ["vote", "Vote"],
             "speechiq.metrics.letters.reading": ["parse_letter"],
-            "speechiq.metrics.rules.labels": ["parse_label"],
+            "speechiq.metrics.letters.labels": ["parse_label"],
             "speechiq.metrics.rules.exact_match": ["exact_match", "contains_answer", "f1"],
             "speechiq.metrics.rules.meteor": ["meteor"],
             "speechiq.metrics.rules.refusal": ["is_refusal"],

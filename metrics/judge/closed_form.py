@@ -8,10 +8,10 @@ from typing import Any
 
 from speechiq.metrics.columns import higher, lower, mean, returns
 from speechiq.metrics.judge import free_answers as judge
+from speechiq.metrics.letters.labels import parse_label
 from speechiq.metrics.letters.options import UNPARSED
 from speechiq.metrics.letters.reading import parse_letter
 from speechiq.metrics.rules import meteor
-from speechiq.metrics.rules.labels import parse_label
 from speechiq.metrics.words.normalizer import normalize
 
 Results = Sequence[Mapping[str, Any]]

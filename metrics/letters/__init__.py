@@ -1,1 +1,1 @@
-"""Read the letter that an answer to a multiple-choice question gives."""
+"""Read the letter or the label that an answer gives."""

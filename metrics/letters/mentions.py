@@ -108,7 +108,7 @@ def mark_mentions(text: str, pattern: regex.Pattern[str] | None, letters: str) -
     text = _BARE.sub(lambda found: _mark_letter(found[0][0]) if found[0][0] in letters else found[0], text)
     text = _PAIR.sub(_join_pair, _HARMLESS.sub(" ", text))
     text = _RUN.sub(lambda found: _drop_echo(found[0], len(letters)), text)
-    return _LIST.sub(lambda found: "&".join(regex.findall(MARK, found[0])), text)
+    return str(_LIST.sub(lambda found: "&".join(regex.findall(MARK, found[0])), text))
 
 
 def _mark_letter(letter: str) -> str:

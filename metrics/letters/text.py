@@ -31,7 +31,7 @@ def strip_answer(answer: str) -> str:
     r"""Return the plain text of an answer without reasoning; of a JSON object or an `<answer>` tag, only the choice.
 
     >>> strip_answer('Here it is: {"why": "not (A)", "answer": "B"}'), strip_answer("So $\\boxed{\\text{B}}$.")
-    ('answer: B', 'So  answer: (B) .')
+    ('answer: B', 'So answer: ( (B)) .')
     """
     text = drop_reasoning(answer)
     if len(text) > BEGINNING + END:

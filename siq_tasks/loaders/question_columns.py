@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.letters.labels import parse_label
 from speechiq.metrics.letters.options import ALPHABET, UNPARSED
 from speechiq.metrics.rules import instructions
-from speechiq.metrics.rules.labels import parse_label
 from speechiq.siq_tasks.questions.file import normalize
 
 FIX = "correct the row, or leave it out with --metadata leave_out=ID"

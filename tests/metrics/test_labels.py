@@ -3,7 +3,7 @@
 import pytest
 from lm_eval.tasks._yaml_loader import load_yaml
 
-from speechiq.metrics.rules.labels import UNPARSED, parse_label
+from speechiq.metrics.letters.labels import UNPARSED, parse_label
 from speechiq.siq_tasks.catalog.suite import HERE
 
 LABELS = {
