@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -65,7 +66,7 @@ def test_one_command_runs_scores_and_reports(instant, tmp_path):
     rows = {row["system"]: row["rank"] for row in json.loads((tmp_path / "siq.json").read_text())["systems"]}
     assert rows == {"good": 1, "fair": 2, "poor": 3}
     assert "</html>" in (tmp_path / "report.html").read_text()
-    assert "[2/3] fair: finished, 0 s; about 10 s left" in done.stderr
+    assert re.search(r"\[2/3\] fair: finished, \d+ s; about \d+ s left", done.stderr)
     assert "|acc|" not in done.output, "the table of lm-eval is in the log alone"
     for line in ("[1/3] good", "[3/3] poor: finished", f"wrote {tmp_path / 'report.html'}", "good: one clip was cut"):
         assert line in done.stderr
