@@ -102,7 +102,11 @@ def test_norms_are_listed_and_shown():
         assert shown["levels"][level] | {"mean": each.mean, "weight": each.weight} == shown["levels"][level]
         assert shown["levels"][level]["clips"] == len(each.clips)
     table = siq("list", "norms", "demo").stdout
-    assert demo.sha256 in table and all(system in table for system in demo.systems) and "normalizer_version: speechiq 2" in table
+    assert (
+        demo.sha256 in table
+        and all(system in table for system in demo.systems)
+        and "normalizer_version: speechiq 2" in table
+    )
 
 
 def test_norms_of_a_file_are_shown_and_others_refused(tmp_path):

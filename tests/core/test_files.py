@@ -62,6 +62,9 @@ def test_a_target_that_is_a_link_is_followed_and_a_file_of_lines_is_none(tmp_pat
 
 def test_a_disk_that_is_full_leaves_neither_half_a_file_nor_a_draft(tmp_path):
     tmp_path.joinpath("old").write_bytes(b"old")
-    with full_disk(), pytest.raises(SpeechIQError, match=r"cannot write .*: File too large; free disk space, or write elsewhere"):
+    with (
+        full_disk(),
+        pytest.raises(SpeechIQError, match=r"cannot write .*: File too large; free disk space, or write elsewhere"),
+    ):
         write_whole(tmp_path / "old", b"x" * 2000, "write elsewhere")
     assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("old", b"old")]
