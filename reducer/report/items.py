@@ -78,7 +78,7 @@ def rank_gaps(pool: ScoreMatrix, listening: Sequence[int], labels: Sequence[str]
     for title, gaps in titles.items():
         rows: list[dict[str, Cell]] = []
         for place in np.argsort(-gaps, axis=None, kind="stable")[:SHOWN]:
-            row, clip = np.unravel_index(place, gap.shape)
+            row, clip = map(int, np.unravel_index(place, gap.shape))
             if gaps[row, clip] > 0:
                 rows.append({"clip": link("clip", common[clip]), "system": labels[listening[row]]})
                 rows[-1] |= {level: pool.levels[level].show(raw[row, clip]) for level, raw in scores.items()}
@@ -122,7 +122,7 @@ def more_errors_than_words(pool: ScoreMatrix, listening: Sequence[int], labels: 
     rates, clips = category.show(pool.raw["remember"][list(listening)]), pool.clips["remember"]
     rows: list[dict[str, Cell]] = []
     for place in np.argsort(-rates, axis=None, kind="stable")[:MOST_WRONG]:
-        row, clip = np.unravel_index(place, rates.shape)
+        row, clip = map(int, np.unravel_index(place, rates.shape))
         if rates[row, clip] > FULL:
             system = labels[listening[row]]
             rows.append({"clip": link("clip", clips[clip]), "system": system, "rate": float(rates[row, clip])})
