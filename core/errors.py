@@ -34,6 +34,21 @@ class SpeechIQError(Exception):
         super().__init__(line if len(line) <= LONGEST else f"{line[:HEAD]} ... {line[-TAIL:]}")
 
 
+class RowError(SpeechIQError):
+    """Describe what is odd about a row of a data set.
+
+    Args:
+        reason: By which odd rows are counted, such as `equal options`.
+        fault: What is wrong with this row.
+        fix: What a user can do about it, if it is something else than to correct the row.
+        where: The row, once it is known.
+    """
+
+    def __init__(self, reason: str, fault: object = "", fix: object = "", where: object = "row") -> None:
+        super().__init__(where, fault or reason, fix)
+        self.reason = reason
+
+
 def print_in_one_line() -> None:
     """Make an uncaught `SpeechIQError` end the process with its one line instead of a traceback.
 

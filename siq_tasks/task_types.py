@@ -18,6 +18,7 @@ from speechiq.metrics.words.entities import check_entities
 from speechiq.metrics.words.normalizer import read_normalizer
 from speechiq.metrics.words.units import UNIT, read_unit
 from speechiq.siq_tasks.languages.prompts import read_prompt_language
+from speechiq.siq_tasks.loaders.odd_rows import Repairs
 from speechiq.siq_tasks.loaders.question_columns import (
     read_checks,
     read_choice,
@@ -29,9 +30,9 @@ from speechiq.siq_tasks.loaders.question_columns import (
 )
 
 Settings = dict[str, Any]
-#: Takes the values of a row by role (`Columns.pick`), the task's metadata with its settings, and file and row for
-#: errors; returns what the row asks.
-RowReader = Callable[[Mapping[str, Any], Mapping[str, Any], str], dict[str, Any]]
+#: Takes the values of a row by role (`Columns.pick`), the task's metadata with its settings, and a list for repairs;
+#: returns what the row asks.
+RowReader = Callable[[Mapping[str, Any], Mapping[str, Any], Repairs], dict[str, Any]]
 
 
 def _read_right_wrong(metadata: Mapping[str, Any]) -> Settings:

@@ -61,11 +61,6 @@ def new(
     made = create(dataset, audio, text, folder, embedder or small, assistant, groups, language, force=force)
     for warning in made.warnings:
         say(warning)
-    if made.left_out:
-        say(
-            f"{len(made.left_out)} of {len(made.ids)} clips, such as {made.left_out[0]!r}, have no word to score and "
-            f"are left out"
-        )
     if embedder is None:
         say(f"Understand compares texts with {small}; that of the paper is --embedder {DEFAULT_EMBEDDER} (gated)")
     more = f" and {len(made.ids) - SHOWN} more" if len(made.ids) > SHOWN else ""

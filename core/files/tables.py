@@ -8,7 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from speechiq.core.errors import SpeechIQError
+from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.json_lines import Line, read_objects
 from speechiq.core.files.plain import is_file
 from speechiq.core.suggestions import did_you_mean
@@ -105,19 +105,16 @@ def _read_line(line: str, separator: str, where: str) -> list[str]:
         ) from error
 
 
-def read_field(row: Mapping[str, Any], column: str, where: str) -> str:
+def read_field(row: Mapping[str, Any], column: str, where: object = "row") -> str:
     """Return a field that must be text; `where` is file and row, for the error if it is not."""
     value = row.get(column)
-    if value is None:
-        raise SpeechIQError(where, f"{column} is None", "correct or leave out the row")
-    if value == "":
-        raise SpeechIQError(where, f"no {column!r}", "correct or leave out the row")
-    if not isinstance(value, str):
-        raise SpeechIQError(where, f"{column} is {value!r:.80}, not a text", "put it in quotes")
+    if not isinstance(value, str) or not value.strip():
+        fault = f"{column} is {value!r:.80}, not a text"
+        raise RowError(f"no {column}", fault, "correct or leave out the row", where)
     return value
 
 
-def read_id(row: Mapping[str, Any], column: str, where: str) -> str:
+def read_id(row: Mapping[str, Any], column: str, where: object = "row") -> str:
     """Return a field that names the row: a text or a whole number."""
     value = row.get(column)
     return str(value) if type(value) is int else read_field(row, column, where)
@@ -136,17 +133,16 @@ def read_number(value: Any) -> float:
         return math.nan
 
 
-def read_texts(value: Any, where: str) -> list[str]:
+def read_texts(value: Any, column: str) -> list[str]:
     """Return a field of several texts: a list, or one text with `;` between them; empty if there is none.
 
-    >>> read_texts("New York; Peru", ""), read_texts(["New York"], ""), read_texts(None, "")
+    >>> read_texts("New York; Peru", "places"), read_texts(["New York"], "places"), read_texts(None, "places")
     (['New York', 'Peru'], ['New York'], [])
     """
     texts = value.split(";") if isinstance(value, str) else value or []
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
-        raise SpeechIQError(
-            where, f"{value!r:.80} is not a list of texts", "write a list, or one text with ; between them"
-        )
+        fix = "write a list, or one text with ; between them"
+        raise RowError(f"no {column}", f"{column} is {value!r:.80}, not a list of texts", fix)
     return [text.strip() for text in texts if text.strip()]
 
 

@@ -9,12 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from speechiq.core.errors import SpeechIQError
+from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.recordings.damage import Damage
 from speechiq.core.recordings.readers import Reader, open_reader
 from speechiq.core.recordings.structure import check_structure
 
 log = logging.getLogger(__name__)
+#: By which the rows of data sets that have such audio are counted.
+UNREADABLE = "audio that cannot be read"
 FIX = "replace the file or leave the clip out"
 #: Full scale is 1. Lossy codings exceed it a little; what exceeds the second was an integer before it became a float.
 LOUD, LOUDEST = 1.5, 8.0
@@ -63,9 +65,10 @@ def _refusing(name: str) -> Iterator[None]:
     try:
         yield
     except Damage as damage:
-        raise SpeechIQError(name, damage, FIX) from damage
+        raise RowError(UNREADABLE, damage, FIX, name) from damage
     except OSError as error:
-        raise SpeechIQError(name, f"{error.filename or 'the file'}: {error.strerror}", FIX) from error
+        fault = f"{error.filename or 'the file'}: {error.strerror}"
+        raise RowError(UNREADABLE, fault, FIX, name) from error
 
 
 def _read_to_the_end(reader: Reader) -> Inspected:

@@ -22,21 +22,22 @@ KEY = (*higher("acc", "acc_guess", "floor"), *lower("unparsed"))
 def score_key(found: str, doc: Mapping[str, Any], choices: int) -> dict[str, float]:
     """Return the scores by rule of one letter or label, of a number of choices.
 
-    They are `acc` (it is `doc["gold"]`), `acc_guess` (the same, but one of the choices is drawn for an answer without
-    one: its expected accuracy is 1 / choices), `unparsed` (it is `?`), and `floor`: the accuracy of a system that
-    always answers `doc["majority"]`, the right answer to most items of the data set.
+    They are `acc` (it is in `doc["gold"]`, which has several letters if options are equal), `acc_guess` (the same, but
+    one of the choices is drawn for an answer without one: its expected accuracy is the share of them that is right),
+    `unparsed` (it is `?`), and `floor`: the accuracy of a system that always answers `doc["majority"]`, the right
+    answer to most items of the data set.
 
-    >>> score_key("B", {"gold": "B", "majority": "A"}, 4)
+    >>> score_key("B", {"gold": ["B"], "majority": "A"}, 4)
     {'acc': 1.0, 'acc_guess': 1.0, 'unparsed': 0.0, 'floor': 0.0}
-    >>> score_key("?", {"gold": "B", "majority": "A"}, 4)
-    {'acc': 0.0, 'acc_guess': 0.25, 'unparsed': 1.0, 'floor': 0.0}
+    >>> score_key("?", {"gold": ["A", "C"], "majority": "A"}, 4)
+    {'acc': 0.0, 'acc_guess': 0.5, 'unparsed': 1.0, 'floor': 1.0}
     """
-    right = float(found == doc["gold"])
+    right = float(found in doc["gold"])
     return {
         "acc": right,
-        "acc_guess": 1 / choices if found == UNPARSED else right,
+        "acc_guess": len(doc["gold"]) / choices if found == UNPARSED else right,
         "unparsed": float(found == UNPARSED),
-        "floor": float(doc["majority"] == doc["gold"]),
+        "floor": float(doc["majority"] in doc["gold"]),
     }
 
 
@@ -44,9 +45,9 @@ def score_key(found: str, doc: Mapping[str, Any], choices: int) -> dict[str, flo
 def score_letter(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
     """Score the one answer to a question with any number of options; the `process_results` of `_choice`.
 
-    The doc has `options`, to which none is added, the letters `gold` and `majority`, and what `judge.score` reads.
+    The doc has `options`, to which none is added, the letters `gold`, `majority`, and what `judge.score` reads.
 
-    >>> doc = {"options": ["today", "never", "Monday"], "answer": "(C) Monday", "gold": "C", "majority": "A"}
+    >>> doc = {"options": ["today", "never", "Monday"], "answer": "(C) Monday", "gold": ["C"], "majority": "A"}
     >>> item = {"answer": "(C) Monday", "scores": [1.0], "texts": [""], "coverage": 1.0}
     >>> row = score_letter(doc | {"judging": {"scale": [0, 1]}}, [item])
     >>> row["acc"], row["floor"], row["judge"]
@@ -62,7 +63,7 @@ def score_label(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
 
     The doc has `labels` (label -> further words that name it), `gold` and `majority`; see `judge.score` for the rest.
 
-    >>> doc = {"labels": {"joy": ["happy"], "anger": []}, "answer": "joy", "gold": "joy", "majority": "anger"}
+    >>> doc = {"labels": {"joy": ["happy"], "anger": []}, "answer": "joy", "gold": ["joy"], "majority": "anger"}
     >>> item = {"answer": "I cannot decide.", "scores": [0.0], "texts": [""], "coverage": 1.0}
     >>> row = score_label(doc | {"judging": {"scale": [0, 1]}}, [item])
     >>> row["acc"], row["unparsed"]

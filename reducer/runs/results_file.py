@@ -17,6 +17,7 @@ from speechiq.engines.languages import AUTO, ENGLISH, KEY
 from speechiq.reducer.runs.description import read_category
 from speechiq.reducer.runs.measure import Category
 from speechiq.siq_tasks.conditions.variants import LISTEN
+from speechiq.siq_tasks.loaders.odd_rows import describe_odd_rows
 
 #: The key of metadata with the change of the audio under which a task ran; see `siq_tasks/conditions/`.
 CONDITION = "condition"
@@ -98,6 +99,12 @@ class TaskRun(NamedTuple):
     def dataset(self) -> str:
         """Return the name of the task's data set."""
         return printable(str(self.metadata.get("dataset")))
+
+    @property
+    def odd_rows(self) -> str:
+        """Return a line about the rows of the data set that were repaired or left out; empty if none were."""
+        line = describe_odd_rows(self.metadata)
+        return f"{self.dataset}: {line}" if line else ""
 
     @property
     def samples(self) -> Path:

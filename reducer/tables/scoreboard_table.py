@@ -160,6 +160,7 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
         yield ORDER + APART * apart if len(levels) > 1 else "in the order of rank"
     yield from scoreboard.remarks.lines(levels)
     yield from _undefined_lines(scoreboard)
+    yield from dict.fromkeys(filter(None, (task.odd_rows for system in scoreboard.systems for task in system.tasks)))
     if bars:
         why = "no clip in them separates the systems" if scale else "they have no clip of some category"
         left_out = f", {bars.left_out} of them left out: {why}"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
-from speechiq.core.errors import SpeechIQError
+from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.clip_texts import read_clip_texts, read_name
 from speechiq.core.files.json_lines import as_lines
 from speechiq.core.files.plain import exists, find_on_disk, is_file
@@ -20,6 +20,7 @@ from speechiq.core.ids import compose
 from speechiq.core.recordings.audio_file import file_sha256
 from speechiq.core.recordings.inspection import inspect
 from speechiq.engines.languages import KEY, read_language
+from speechiq.metrics.words.normalizer import read_normalizer
 from speechiq.siq_tasks.catalog.folders import check_folder, complete_folder
 from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, data_sets
 from speechiq.siq_tasks.catalog.task_files import IN_FOLDER, read_task, write_task
@@ -27,8 +28,9 @@ from speechiq.siq_tasks.catalog.tasks import list_tasks
 from speechiq.siq_tasks.loaders.clips import ENTITIES, list_warnings
 from speechiq.siq_tasks.loaders.clusters import CLUSTER, COLUMN
 from speechiq.siq_tasks.loaders.docs import refuse_taken
+from speechiq.siq_tasks.loaders.odd_rows import OddRows
 from speechiq.siq_tasks.loaders.row_choice import check_groups, read_group_columns, read_groups
-from speechiq.siq_tasks.loaders.subset import counts
+from speechiq.siq_tasks.loaders.subset import check_reference
 
 LONGEST_NAME = 64
 #: Folder of the audio and table of the clips in a folder of tasks, and the names of its tasks.
@@ -40,11 +42,10 @@ ENDINGS = {
 
 
 class Created(NamedTuple):
-    """Hold the names of new tasks, the ids of their clips, the ids of those without a word to score, and warnings."""
+    """Hold the names of new tasks, the ids of their clips, and warnings."""
 
     tasks: list[str]
     ids: list[str]
-    left_out: list[str]
     warnings: list[str]
 
 
@@ -90,11 +91,15 @@ def create(
     places: dict[str, int] = {}
     clips: list[dict[str, Any]] = []
     checked: list[dict[str, Any]] = []
+    normalizer = read_normalizer({KEY: language})["normalizer"]
+    odd = OddRows(text, own_fix="correct or leave out the row")
     for number, row in enumerate(tqdm(rows, desc=f"{name} clips", unit="clip"), 1):
         where = f"{text} row {number}"
-        if by_name:
-            row = row | {"audio": _find_audio(row, by_name, where)}
-        clip = _read_row(row, audio.resolve(), where) | read_groups(groups, row, where)
+        with odd.reading(where) as repairs:
+            if by_name:
+                row = row | {"audio": _find_audio(row, by_name, where)}
+            clip = _read_row(row, audio.resolve()) | read_groups(groups, row, repairs)
+            check_reference(clip["text"], normalizer)
         if (first := places.setdefault(clip["id"], number)) != number:
             raise SpeechIQError(
                 text,
@@ -105,11 +110,10 @@ def create(
         warnings = inspect(file, f"{where}, {row['audio']}").warnings
         checked.append(clip | {"id": f"{name}/{clip['id']}", "sha256": file_sha256(file), "warnings": warnings})
         clips.append(clip)
-    group_warnings = check_groups(clips, groups, str(text))
+    group_warnings = check_groups(clips, groups, str(text), is_own=True)
     ids = [clip["id"] for clip in checked]
-    left_out = [clip["id"] for clip in checked if not counts(clip["text"])]
     tasks = _write(name, folder, audio.resolve(), clips, embedder, assistant, [*groups], code, force=force)
-    return Created(tasks, ids, left_out, [*list_warnings(checked), *group_warnings])
+    return Created(tasks, ids, [*list_warnings(checked), *group_warnings])
 
 
 def _write(
@@ -207,17 +211,19 @@ def _find_audio(row: Mapping[str, Any], by_name: Mapping[str, Sequence[str]], wh
     return files[0]
 
 
-def _read_row(row: Mapping[str, Any], audio: Path, where: str) -> dict[str, Any]:
+def _read_row(row: Mapping[str, Any], audio: Path) -> dict[str, Any]:
     """Return the `id`, `text` and `audio` of a row, and its `entities` and `cluster` if the table has them."""
-    name, text = read_field(row, "audio", where), read_field(row, "text", where)
+    name, text = read_field(row, "audio"), read_field(row, "text")
     if row.get("offset") not in (None, "", 0, "0"):
-        raise SpeechIQError(where, f"offset is {row['offset']!r:.80}, and a clip is a whole file", "cut the audio")
+        fault = f"offset is {row['offset']!r:.80}, and a clip is a whole file"
+        raise RowError("an offset", fault, "cut the audio")
     file = find_on_disk(Path(os.path.normpath(audio / name)))
     if not file.is_relative_to(audio):
-        raise SpeechIQError(where, f"{name!r:.80} is not below --audio {audio}", "name a folder that has all files")
+        fault = f"{name!r:.80} is not below --audio {audio}"
+        raise RowError("no audio", fault, "name a folder that has all files")
     if not exists(file) or not file.is_file():
-        raise SpeechIQError(where, f"no file {file}", "correct the row or --audio")
-    key = read_name(row, where)
-    entities = {ENTITIES: read_texts(row[ENTITIES], f"{where}: {ENTITIES}")} if ENTITIES in row else {}
-    cluster = {CLUSTER: read_id(row, CLUSTER, where)} if CLUSTER in row else {}
+        raise RowError("no audio", f"no file {file}", "correct the row or --audio")
+    key = read_name(row, "row")
+    entities = {ENTITIES: read_texts(row[ENTITIES], ENTITIES)} if ENTITIES in row else {}
+    cluster = {CLUSTER: read_id(row, CLUSTER)} if CLUSTER in row else {}
     return {"id": key, "text": text, "audio": str(file), **entities, **cluster}

@@ -21,7 +21,7 @@ from speechiq.core.recordings.inspection import inspect
 from speechiq.siq_tasks.catalog.suite import read_one_task
 from speechiq.siq_tasks.catalog.tasks import IN_PACKAGE, find_tasks, is_bundled, read_tasks
 from speechiq.siq_tasks.loaders import hub_sets
-from speechiq.siq_tasks.loaders.clips import list_warnings
+from speechiq.siq_tasks.loaders.clips import check_table, list_warnings
 from speechiq.siq_tasks.loaders.rows import RowSource, read_source
 from speechiq.siq_tasks.metadata import expand_sets, for_dataset
 
@@ -44,19 +44,24 @@ def check_sources(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str,
     """
     ask = cache(hub_sets.ask)
     columns: dict[tuple[str, RowSource | None], dict[str, None]] = {}
-    for dataset, source, names in _list_sources(name, settings):
-        columns.setdefault((dataset, source), {}).update(dict.fromkeys(names))
+    described: dict[tuple[str, RowSource | None], dict[str, Any]] = {}
+    for about, source, names in _list_sources(name, settings):
+        described[about["dataset"], source] = about
+        columns.setdefault((about["dataset"], source), {}).update(dict.fromkeys(names))
     for (dataset, source), read in columns.items():
+        about = described[dataset, source]
         try:
-            yield dataset, f"its clips are {IN_PACKAGE}" if source is None else _check(source, [*read], ask)
+            yield dataset, f"its clips are {IN_PACKAGE}" if source is None else _check(source, [*read], about, ask)
         except hub_sets.HubError:
             raise
         except SpeechIQError as error:
             yield dataset, error
 
 
-def _list_sources(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, RowSource | None, list[str]]]:
-    """Yield data set, source and columns that are read of each task; the source is None for clips in the package."""
+def _list_sources(
+    name: str, settings: Mapping[str, Any]
+) -> Iterator[tuple[dict[str, Any], RowSource | None, list[str]]]:
+    """Yield metadata, source and columns that are read of each task; the source is None for clips in the package."""
     names = [task.name for task in find_tasks(name)]
     every = read_tasks() if names else {}
     for task in [every[each] for each in names] or [read_one_task(name)[1]]:
@@ -64,18 +69,19 @@ def _list_sources(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str,
         about = for_dataset(about, about["dataset"])
         loader = import_module(task["custom_dataset"].rpartition(".")[0])
         if is_bundled(about):
-            yield about["dataset"], None, []
+            yield about, None, []
         else:
             read = getattr(loader, "list_columns", None)
-            yield about["dataset"], read_source(about), read(**about) if read else []
+            yield about, read_source(about), read(**about) if read else []
 
 
-def _check(source: RowSource, columns: list[str], ask: Ask) -> str:
-    """Return what a source has; raise a `SpeechIQError` if a column that is read is missing."""
+def _check(source: RowSource, columns: list[str], about: Mapping[str, Any], ask: Ask) -> str:
+    """Return what a source has; refuse one without a column that is read, and a table with rows that are not scored."""
     has = f", with {', '.join(columns)}" if columns else ""
     if source.local is not None and is_table(source.local):
         rows = read_table(source.local)
         tables.check_columns(rows[0], columns, source.local)
+        check_table(**about)
         here = f"{source.local} on this machine: {count_of(len(rows), 'row')}{has}"
         return "; ".join([here, *_inspect_audio(source, source.local, rows)])
     place, features = _find_folder(source, source.local) if source.local is not None else _find_on_hub(source, ask)

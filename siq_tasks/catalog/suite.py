@@ -58,6 +58,14 @@ def list_clips(dataset: str, /, **given: Any) -> list[dict[str, Any]]:
     return clips
 
 
+def is_published(dataset: str) -> bool:
+    """Return whether a data set is one of the package, and not a user's own."""
+    try:
+        return read_one_task(dataset)[0].is_relative_to(HERE)
+    except SpeechIQError:
+        return False
+
+
 def read_one_task(dataset: str) -> tuple[Path, dict[str, Any]]:
     """Return the task Remember of a data set, or its only task, and its file; see `check_task`."""
     for task in list_language_tasks():

@@ -89,7 +89,7 @@ def _sound(row: Row) -> tuple[Any, ...]:
 
 def _read_answer(row: Row) -> str:
     """Return the right answer of a doc in lower case: the text of an option, a label, or words; empty without one."""
-    answer = row.get("gold") or row.get("answer") or ""
+    answer = next(iter(row.get("gold") or [row.get("answer") or ""]))
     options = dict(zip(ALPHABET, row.get("options") or (), strict=False))
     return str(options.get(answer, answer)).strip().casefold()
 

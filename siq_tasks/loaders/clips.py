@@ -5,7 +5,8 @@ import json
 import logging
 import math
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,20 +14,23 @@ from tqdm import tqdm
 
 from speechiq.core.cache.clip_folder import ADVICE, CLIPS, save_audio
 from speechiq.core.cache.folder import cache_dir
-from speechiq.core.errors import SpeechIQError
+from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.plain import write_whole
-from speechiq.core.files.tables import read_field, read_id, read_number, read_texts
+from speechiq.core.files.tables import is_table, read_field, read_id, read_number, read_texts
 from speechiq.core.ids import check_plain, complete_ids, shorten
 from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.recordings.inspection import read_length
+from speechiq.metrics.words.normalizer import read_normalizer
+from speechiq.siq_tasks.catalog.suite import is_published
 from speechiq.siq_tasks.loaders import row_choice
 from speechiq.siq_tasks.loaders.clusters import CLUSTER, COLUMN, PATTERN, ClusterRule, read_cluster_rule
 from speechiq.siq_tasks.loaders.docs import Loaded, build_docs
-from speechiq.siq_tasks.loaders.question_columns import Columns, read_columns
+from speechiq.siq_tasks.loaders.odd_rows import OddRows, Repairs, describe_odd_rows
+from speechiq.siq_tasks.loaders.question_columns import BASE, Columns, read_columns
 from speechiq.siq_tasks.loaders.row_questions import RowQuestions, read_row_questions
 from speechiq.siq_tasks.loaders.rows import Rows, RowSource, open_rows, read_source
 from speechiq.siq_tasks.loaders.sentences import QUESTIONS, SentenceRule, open_passages
-from speechiq.siq_tasks.loaders.subset import SELECTIONS, TIES, choose, counts, ids_sha256
+from speechiq.siq_tasks.loaders.subset import SELECTIONS, TIES, check_reference, choose, ids_sha256
 from speechiq.siq_tasks.metadata import takes
 from speechiq.siq_tasks.questions.file import join, read_questions, refuse_unknown_clips
 from speechiq.siq_tasks.questions.location import locate
@@ -37,7 +41,8 @@ ENTITIES = "entities"
 #: Keys by which rows are chosen and sorted into groups and clusters.
 CHOICE = ("leave_out", "where", "group_columns", COLUMN, PATTERN)
 #: Version of the prepared form of a data set; raise it if data sets must be prepared again, as after stricter checks.
-LAYOUT = 5
+LAYOUT = 6
+OWN_FIX = "correct the row, or leave it out with --metadata leave_out=ID"
 
 
 class Prepared(NamedTuple):
@@ -47,8 +52,8 @@ class Prepared(NamedTuple):
         clips: `id`, `text`, maybe `entities`, `groups`, `cluster` and `questions`, the items of a clip and its
             `warnings`, longest first. If the task asks rows: one entry per row, with its id as `question_id` and the
             values of its columns as `row`; `id` and `cluster` are those of the first row with the same audio.
-        record: Additions to the task's metadata: `subset_ids`, `subset_sha256`, `left_out` (number of rows that cannot
-            be scored), `rows`, and `dataset_commit` for a data set from the Hub.
+        record: Additions to the task's metadata: `subset_ids`, `subset_sha256`, `rows`, `repaired` and `left_out`
+            (reason -> number of rows), and `dataset_commit` for a data set from the Hub.
         known: Ids of all rows that can be scored, chosen or not.
     """
 
@@ -65,6 +70,7 @@ class LoadingPlan(NamedTuple):
         where: The rows to take: column -> a value or several, with `*` for any text.
         groups: Read from `group_columns`, for scores by group; see `row_choice`.
         clusters: Read from `cluster_column` or `cluster_pattern`; a draw takes all clips of a cluster.
+        normalizer: Leaves no word of a reference that cannot be scored.
         subset: Number of clips, or `all`.
         selection: `longest-audio` (seconds; as the paper writes) or `longest-text` (characters; as in the released
             numbers).
@@ -78,15 +84,16 @@ class LoadingPlan(NamedTuple):
     groups: row_choice.GroupColumns
     clusters: ClusterRule | None
     sentences: SentenceRule | None
+    normalizer: str
     subset: int | str = "all"
     selection: str = SELECTIONS[0]
     ties: str = TIES[0]
 
     def key(self, dataset: str) -> str:
         """Return a digest of all that decides the clips of a test."""
-        columns = self.row_questions and self.row_questions.columns
+        asked = self.row_questions and self.row_questions.key
         own = self._replace(row_questions=None, leave_out=frozenset())
-        content = [LAYOUT, dataset, self.source.state(), columns, sorted(self.leave_out), *own]
+        content = [LAYOUT, dataset, self.source.state(), asked, sorted(self.leave_out), *own]
         return hashlib.sha256(json.dumps(content, default=repr).encode()).hexdigest()
 
 
@@ -104,7 +111,7 @@ def list_columns(**metadata: Any) -> list[str]:
     return list(dict.fromkeys([source.audio_column, *source.list_columns(more)]))
 
 
-@takes(*RowSource._fields, *Columns._fields, *CHOICE, "subset", "selection", "ties", "questions")
+@takes(*RowSource._fields, *Columns._fields, BASE, *CHOICE, "subset", "selection", "ties", "questions")
 def load(dataset: str | None = None, questions: str | None = None, **metadata: Any) -> Loaded:
     """Load the docs of one task; the `custom_dataset` of every set that is prepared from rows.
 
@@ -151,6 +158,7 @@ def _read_plan(metadata: Mapping[str, Any], sentences: SentenceRule | None) -> L
         row_choice.read_group_columns(metadata.get("group_columns")),
         read_cluster_rule(cluster_column, metadata.get(PATTERN)),
         sentences,
+        read_normalizer(metadata)["normalizer"],
         **{key: metadata[key] for key in ("subset", "selection", "ties") if key in metadata},
     )
     for key, value, known in (("selection", plan.selection, SELECTIONS), ("ties", plan.ties, TIES)):
@@ -180,7 +188,7 @@ def prepare(dataset: str | None = None, sentences: SentenceRule | None = None, *
         write_whole(manifest, json.dumps(test._asdict(), indent=1).encode(), ADVICE, make_folders=True)
     elif news := plan.source.describe_new_version(dataset, test.record.get("dataset_commit")):
         log.warning("%s", news)
-    for warning in list_warnings(test.clips):
+    for warning in filter(None, [describe_odd_rows(test.record), *list_warnings(test.clips)]):
         log.warning("%s: %s", dataset, warning)
     return test
 
@@ -215,91 +223,82 @@ def list_warnings(clips: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
-    source, row_questions = plan.source, plan.row_questions
-    columns = row_questions.columns.names if row_questions else []
-    rule = plan.clusters
-    others = [*plan.where, *row_choice.list_columns(plan.groups), *(rule.columns if rule else [])]
+def check_table(dataset: str | None = None, **metadata: Any) -> None:
+    """Refuse odd rows of a table, as `prepare` does, without its audio."""
+    dataset = check_plain(dataset, "metadata.dataset")
+    with _open(dataset, _read_plan(metadata, None)) as (_, _, _, odd):
+        odd.check()
+
+
+@contextmanager
+def _open(dataset: str, plan: LoadingPlan) -> Iterator[tuple[Rows, dict[str, int], dict[str, dict[str, Any]], OddRows]]:
+    """Yield rows, places of rows by id, the clips that can be scored without their audio, and the odd rows."""
+    source, columns = plan.source, plan.row_questions.columns.names if plan.row_questions else []
+    others = [*plan.where, *row_choice.list_columns(plan.groups), *(plan.clusters.columns if plan.clusters else [])]
+    is_own = source.local is not None and is_table(source.local) and not is_published(dataset)
+    odd = OddRows(source.dataset_path, OWN_FIX if is_own else None)
     opened = open_rows(source, [*columns, *others])
     if plan.sentences:
-        opened = open_passages(source, plan.sentences, plan.leave_out)
+        opened = open_passages(source, plan.sentences, plan.leave_out, odd)
     with opened as rows:
-        named = _name_rows(dataset, source, rows, plan.leave_out)
+        named = _name_rows(dataset, source, rows, plan.leave_out, odd)
         places = row_choice.choose_rows(named, rows, plan.where, source.dataset_path)
-        scored = {key: i for key, i in places.items() if _is_scored(rows.read(i), source, row_questions)}
-        if not scored:
-            raise SpeechIQError(
-                source.dataset_path, f"none of {len(places)} rows has a reference with words", "check text_column"
-            )
-        if row_questions:
-            for i in tqdm(scored.values(), desc=f"{dataset} questions", unit="row"):
-                row_questions.read(rows.read(i), f"{source.dataset_path} row {i}")
-        clusters = rule.find(scored, rows, source.dataset_path) if rule else {}
-        groups = {
-            key: row_choice.read_groups(plan.groups, rows.read(i), f"{source.dataset_path} row {i}")
-            for key, i in scored.items()
-        }
-        for warning in row_choice.check_groups([*groups.values()], plan.groups, source.dataset_path):
+        odd.rows = odd.rows or len(places) + odd.count()
+        scored: dict[str, dict[str, Any]] = {}
+        for key, i in tqdm(places.items(), desc=f"{dataset} rows", unit="row"):
+            with odd.reading(f"{source.dataset_path} row {i}", key) as repairs:
+                scored[key] = _read_clip(key, rows.read(i), plan, repairs)
+        yield rows, places, scored, odd
+
+
+def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
+    lengths: dict[str, float] = {}
+    clips: list[dict[str, Any]] = []
+    with _open(dataset, plan) as (rows, places, scored, odd):
+        wheres = {key: f"{plan.source.dataset_path} row {i}" for key, i in places.items()}
+        for key in tqdm(scored, desc=f"{dataset} lengths", unit="row"):
+            with odd.reading(wheres[key], key) as repairs:
+                lengths[key] = _measure(rows, places[key], scored[key], plan, repairs)
+        odd.check()
+        if plan.clusters:
+            plan.clusters.refuse_one_for_all([scored[key][CLUSTER] for key in lengths])
+        groups = [scored[key][row_choice.GROUPS] for key in lengths if plan.groups]
+        for warning in row_choice.check_groups(groups, plan.groups, plan.source.dataset_path, is_own=odd.is_own):
             log.warning("%s: %s", dataset, warning)
-        chosen = choose(_measure(scored, source, rows, plan.selection), plan.subset, plan.ties)
-        clips: list[dict[str, Any]] = []
-        for key in tqdm(chosen, desc=f"{dataset} clips", unit="clip"):
-            row = rows.read(scored[key])
-            clip: dict[str, Any] = {"id": key, "text": None if source.text_column is None else row[source.text_column]}
-            if ENTITIES in row:
-                clip[ENTITIES] = read_texts(row[ENTITIES], f"{source.dataset_path} row {scored[key]}: {ENTITIES}")
-            if plan.groups:
-                clip[row_choice.GROUPS] = groups[key]
-            if plan.sentences:
-                clip |= {item: row[item] for item in (row_choice.GROUPS, QUESTIONS)}
-            if rule:
-                clip[CLUSTER] = clusters[key]
-            clip |= save_audio(rows.audio[scored[key]], key)
-            if row_questions:
-                clip |= {"question_id": key, "row": {name: row[name] for name in columns}}
-            clips.append(clip)
-    if row_questions:
+        choose(lengths, plan.subset, plan.ties)  # Refuse a wrong size before audio is copied.
+        for key in tqdm(choose(lengths, "all", plan.ties), desc=f"{dataset} clips", unit="clip"):
+            if len(clips) == plan.subset:
+                break
+            with odd.reading(wheres[key], key):
+                clips.append(scored[key] | save_audio(rows.audio[places[key]], key))
+    odd.check()
+    chosen = choose({clip["id"]: lengths[clip["id"]] for clip in clips}, plan.subset, plan.ties)
+    if plan.row_questions:
         first: dict[str, dict[str, Any]] = {}
         shared = [first.setdefault(clip["sha256"], clip) for clip in clips]
         clips = [
             clip | {key: same[key] for key in ("id", CLUSTER) if key in same}
             for clip, same in zip(clips, shared, strict=True)
         ]
-    left_out = len(places) - len(scored)
-    record = {"subset_ids": chosen, "subset_sha256": ids_sha256(chosen), "left_out": left_out, "rows": len(places)}
-    return Prepared(clips, record, list(scored))
+    record = {"subset_ids": chosen, "subset_sha256": ids_sha256(chosen)} | odd.record()
+    return Prepared(clips, record, [*lengths])
 
 
-def _is_scored(row: Mapping[str, Any], source: RowSource, row_questions: RowQuestions | None) -> bool:
-    """Return whether a row has what it is scored by: a question or an answer, checked when it is read, or words."""
-    columns = row_questions.columns if row_questions is not None else Columns()
-    if columns.question_column is not None or columns.answer_column is not None:
-        return True
-    if source.text_column is None:
-        raise SpeechIQError(
-            "metadata.text_column", "null, and the set has no answers", "name the column of transcripts"
-        )
-    return counts(row[source.text_column])
-
-
-def _name_rows(dataset: str, source: RowSource, rows: Rows, unwanted: Collection[str]) -> dict[str, int]:
+def _name_rows(dataset: str, source: RowSource, rows: Rows, unwanted: Collection[str], odd: OddRows) -> dict[str, int]:
+    """Return the id of each row with its place, but for those that the user leaves out."""
     places: dict[str, int] = {}
     left = set(unwanted)
     for i in range(len(rows)):
-        row = rows.read(i)
-        where = f"{source.dataset_path} row {i}"
-        name = read_id(row, source.id_column, where) if source.id_column else f"{i:05}"
-        if name in unwanted:
-            left.discard(name)
-            continue
-        if source.text_column is not None and row[source.text_column] != "":
-            read_field(row, source.text_column, where)
-        key = f"{dataset}/{name}"
-        if key in places:
-            raise SpeechIQError(
-                source.dataset_path, f"rows {places[key]} and {i} have the same id, {shorten(key)!r}", "make ids unique"
-            )
-        places[key] = i
+        with odd.reading(f"{source.dataset_path} row {i}", f"row {i}"):
+            name = read_id(rows.read(i), source.id_column) if source.id_column else f"{i:05}"
+            key = f"{dataset}/{name}"
+            if key in places:
+                fault = f"rows {places[key]} and {i} have the same id, {shorten(key)!r}"
+                raise RowError("the id of an earlier row", fault, "make ids unique")
+            if name in unwanted:
+                left.discard(name)
+            else:
+                places[key] = i
     if left:
         raise SpeechIQError(
             "metadata.leave_out", f"{sorted(left)[0]!r:.80} is the id of no row of {dataset}", "correct it"
@@ -307,25 +306,46 @@ def _name_rows(dataset: str, source: RowSource, rows: Rows, unwanted: Collection
     return places
 
 
-def _measure(scored: Mapping[str, int], source: RowSource, rows: Rows, selection: str) -> dict[str, float]:
-    if selection == "longest-text":
+def _read_clip(key: str, row: Mapping[str, Any], plan: LoadingPlan, repairs: Repairs) -> dict[str, Any]:
+    """Return the items of a clip besides its audio, if its row can be scored."""
+    source, asked = plan.source, plan.row_questions
+    columns = asked.columns if asked else Columns()
+    clip: dict[str, Any] = {"id": key, "text": None}
+    if asked:
+        asked.read(row, repairs)
+        clip |= {"question_id": key, "row": {name: row[name] for name in columns.names}}
+    if source.text_column is not None:
+        clip["text"] = read_field(row, source.text_column)
+    if columns.question_column is None and columns.answer_column is None:
         if source.text_column is None:
-            raise SpeechIQError(f"selection={selection}", f"{source.dataset_path} has no transcripts", "leave it out")
-        texts = rows.columns[source.text_column]
-        return {key: len(texts[i]) for key, i in scored.items()}
+            fault = "null, and the set has no answers"
+            raise SpeechIQError("metadata.text_column", fault, "name the column of transcripts")
+        check_reference(clip["text"], plan.normalizer)
+    if ENTITIES in row:
+        clip[ENTITIES] = read_texts(row[ENTITIES], ENTITIES)
+    if plan.groups:
+        clip[row_choice.GROUPS] = row_choice.read_groups(plan.groups, row, repairs)
+    if plan.sentences:
+        clip |= {item: row[item] for item in (row_choice.GROUPS, QUESTIONS)}
+    if plan.clusters:
+        dataset, _, name = key.partition("/")
+        clip[CLUSTER] = f"{dataset}/{plan.clusters.find(name, row)}"
+    return clip
+
+
+def _measure(rows: Rows, i: int, clip: Mapping[str, Any], plan: LoadingPlan, repairs: Repairs) -> float:
+    """Return the length by which rows are chosen: seconds, or characters of the reference."""
+    source = plan.source
+    if plan.selection == "longest-text":
+        if source.text_column is None:
+            raise SpeechIQError(
+                f"selection={plan.selection}", f"{source.dataset_path} has no transcripts", "leave it out"
+            )
+        return len(clip["text"])
     if source.length_column:
-        seconds = rows.columns[source.length_column]
-        return {key: _read_seconds(seconds[i], source, i) for key, i in scored.items()}
-    bar = tqdm(scored.items(), desc="lengths", unit="row")
-    return {key: read_length(rows.audio[i], key) for key, i in bar}
-
-
-def _read_seconds(value: Any, source: RowSource, i: int) -> float:
-    seconds = read_number(value)
-    if not 0 <= seconds < math.inf:
-        raise SpeechIQError(
-            f"{source.dataset_path} row {i}",
-            f"{source.length_column} is {value!r:.80}, not a number of seconds",
-            "correct the row or leave out length_column",
-        )
-    return seconds
+        value = rows.columns[source.length_column][i]
+        if 0 <= (seconds := read_number(value)) < math.inf:
+            return seconds
+        fault = f"{source.length_column} is {value!r:.80}, not a number of seconds"
+        repairs.append(RowError(f"no {source.length_column}", fault, "correct the row or leave out length_column"))
+    return read_length(rows.audio[i], clip["id"])

@@ -3,14 +3,13 @@
 They are `cluster_column` and `cluster_pattern` of a task's metadata.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import regex
 
-from speechiq.core.errors import SpeechIQError
+from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.tables import read_id
-from speechiq.siq_tasks.loaders.rows import Rows
 
 COLUMN, PATTERN = "cluster_column", "cluster_pattern"
 #: Field of a doc with its cluster.
@@ -34,22 +33,10 @@ class ClusterRule(NamedTuple):
         """Return the columns that the rule reads."""
         return [self.column] if self.column else []
 
-    def find(self, places: Mapping[str, int], rows: Rows, source: str) -> dict[str, str]:
-        """Return id -> cluster (`SET/NAME`) of the rows at `places`; refuse a row without one, and one for all."""
-        clusters = {}
-        for key, i in places.items():
-            dataset, _, name = key.partition("/")
-            found = read_id(rows.read(i), self.column, f"{source} row {i}") if self.column else self._search(name)
-            clusters[key] = f"{dataset}/{found}"
-        if len(clusters) > 1 and len(names := set(clusters.values())) == 1:
-            raise SpeechIQError(
-                self._key,
-                f"all {len(clusters)} clips are in one cluster, {names.pop()!r:.80}, so that no score has an interval",
-                f"name what differs between recordings, or give --metadata {COLUMN if self.column else PATTERN}={NONE}",
-            )
-        return clusters
-
-    def _search(self, name: str) -> str:
+    def find(self, name: str, row: Mapping[str, Any]) -> str:
+        """Return the cluster of a row, whose id is `name`."""
+        if self.column:
+            return read_id(row, self.column)
         try:
             match = regex.search(str(self.pattern), name, timeout=PATIENCE)
         except TimeoutError as error:
@@ -57,8 +44,17 @@ class ClusterRule(NamedTuple):
                 self._key, f"takes longer than {PATIENCE:g} s on the id {name!r:.80}", "avoid repeats inside repeats"
             ) from error
         if match is None or not match[1]:
-            raise SpeechIQError(self._key, f"finds no cluster in the id {name!r:.80}", OTHERWISE)
+            raise RowError("no cluster", f"{self._key} finds no cluster in the id {name!r:.80}", OTHERWISE)
         return str(match[1])
+
+    def refuse_one_for_all(self, clusters: Collection[str]) -> None:
+        """Refuse a rule by which all clips are in one cluster."""
+        if len(clusters) > 1 and len(names := set(clusters)) == 1:
+            raise SpeechIQError(
+                self._key,
+                f"all {len(clusters)} clips are in one cluster, {names.pop()!r:.80}, so that no score has an interval",
+                f"name what differs between recordings, or give --metadata {COLUMN if self.column else PATTERN}={NONE}",
+            )
 
     @property
     def _key(self) -> str:

@@ -20,8 +20,8 @@ from speechiq.siq_tasks.task_types import read_task_type
 QUESTION_ITEMS = ("question_id", "question", "options", "answer")
 #: Fields of a clip that its doc has too, if the data set has them.
 EXTRA_ITEMS = ("entities", CLUSTER)
-#: Items of questions that are in the columns of a data set: further right answers, the right letter or label, the gold
-#: of most questions, the wording of the instruction, and what a good reply has.
+#: Items of questions that are in the columns of a data set: further right answers, the right letters or label, that of
+#: most questions, the wording of the instruction, and what a good reply has.
 ROW_ITEMS = ("accepted", "gold", "majority", "instruction", "instruction_id", "checklist", "keywords", "checks")
 #: Items besides the question by which an answer or its interval is computed; part of the digest of docs that have them.
 SCORED_BY = ("accepted", "checklist", "keywords", "checks", "entities", CLUSTER)

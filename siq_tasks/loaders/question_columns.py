@@ -1,17 +1,20 @@
 """Read what the rows of a data set ask: question, options, answer and accepted answers, as public sets write them."""
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from speechiq.core.errors import SpeechIQError
+from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.metrics.letters.labels import parse_label
 from speechiq.metrics.letters.options import ALPHABET, UNPARSED
 from speechiq.metrics.rules import instructions
+from speechiq.siq_tasks.loaders.odd_rows import Repairs
 from speechiq.siq_tasks.questions.file import normalize
 
-FIX = "correct the row, or leave it out with --metadata leave_out=ID"
+#: Key of metadata: the number of the first option, for answers that are numbers.
+BASE = "answer_base"
 #: The marks before the first option of a text, and how those of the others are written.
 _MARKS = {
     re.compile(r"\s*\(A\)"): r"\({}\)",
@@ -19,8 +22,9 @@ _MARKS = {
     re.compile(r"\s*A\)"): r"(?<!\w){}\)",
     re.compile(r"\s*A[.:]\s"): r"(?<!\w){}[.:]\s",
 }
+_NUMBER = re.compile(r"\d{1,2}")
 _LETTER = re.compile(r"\s*[\[(]?([A-Z])[\])]?[.:;]?\s*")
-_MARKED = re.compile(r"\s*(?:[\[(]([A-Z])[\])]|([A-Z])[).:])\s*(.*\S)\s*", re.DOTALL)
+_MARKED = re.compile(r"\s*(?:[\[(]([A-Z])[\])]|([A-Z])[).:])\s*(.*?)\s*", re.DOTALL)
 
 
 class Columns(NamedTuple):
@@ -28,8 +32,9 @@ class Columns(NamedTuple):
 
     Attributes:
         choices_column: The options: a list, its JSON text, or one text such as `(A) yes (B) no`; or the names of
-            several columns with one option each, which may be empty in rows with fewer options.
-        answer_column: The reference answer; for options a letter, the text of an option, or both.
+            several columns with one option each, of which the last ones may be empty in rows with fewer options.
+        answer_column: The reference answer; for options a letter, the text of an option, both, or a number if the
+            metadata have an `answer_base`.
         accepted_column: Further right answers, a text or a list.
         checklist_column: What a good reply has; empty for a question without a checklist.
         checks_column: Names of IFEval's checks of a reply, a list.
@@ -63,7 +68,10 @@ class Columns(NamedTuple):
             if isinstance(column, str):
                 picked[key.removesuffix("_column")] = row[column]
             elif column is not None:
-                picked[key.removesuffix("_column")] = [row[name] for name in column if row[name] not in (None, "")]
+                values = [row[name] for name in column]
+                while values and values[-1] in (None, ""):
+                    values.pop()
+                picked[key.removesuffix("_column")] = values
         return picked
 
 
@@ -77,132 +85,148 @@ def read_columns(metadata: Mapping[str, Any]) -> Columns:
     return Columns(**columns)
 
 
-def read_nothing(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+def read_nothing(raw: Mapping[str, Any], settings: Mapping[str, Any], repairs: Repairs) -> dict[str, Any]:
     """Return an empty question: a transcript is wanted."""
     return {"question": ""}
 
 
-def read_open(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+def read_open(raw: Mapping[str, Any], settings: Mapping[str, Any], repairs: Repairs) -> dict[str, Any]:
     """Return `question`, `answer` and `accepted` of a row with a free answer.
 
     `raw` has the values by role, from `Columns.pick`, and `settings` those of the task type: `answer_after` is a text
-    after which the answer begins. `where` is file and row, for errors.
+    after which the answer begins. What a rule repairs is added to `repairs`.
 
-    >>> read_open({"question": "Who?", "answer": ["Ann", "Anna"]}, {}, "set row 0")
+    >>> read_open({"question": "Who?", "answer": ["Ann", "Anna"]}, {}, [])
     {'question': 'Who?', 'answer': 'Ann', 'accepted': ['Anna']}
     """
-    question = _read_text(raw["question"], "question", where) if "question" in raw else ""
-    answers, mark = _read_texts(raw.get("answer"), "answer", where), settings.get("answer_after")
-    answers = [text.rpartition(mark)[2].strip() for text in answers] if mark else answers
-    accepted = _read_texts(raw["accepted"], "accepted answers", where) if raw.get("accepted") else []
+    question = _read_text(raw["question"], "question") if "question" in raw else ""
+    answers = _read_texts(raw.get("answer"), "answer", repairs, settings.get("answer_after") or "")
+    accepted = _read_texts(raw["accepted"], "accepted answer", repairs) if raw.get("accepted") else []
     return {"question": question, "answer": answers[0], "accepted": [*answers[1:], *accepted]}
 
 
-def read_query(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+def read_query(raw: Mapping[str, Any], settings: Mapping[str, Any], repairs: Repairs) -> dict[str, Any]:
     """Return `question`, `checklist`, `answer` and `accepted` of a spoken query, of which only the first is required.
 
-    >>> read_query({"question": "How do I boil an egg?", "checklist": None}, {}, "set row 0")
+    >>> read_query({"question": "How do I boil an egg?", "checklist": None}, {}, [])
     {'question': 'How do I boil an egg?', 'checklist': '', 'answer': '', 'accepted': []}
     """
     checklist = raw.get("checklist")
     empty = checklist is None or (isinstance(checklist, str) and not checklist.strip())
-    answers = _read_texts(raw["answer"], "answer", where) if raw.get("answer") else [""]
+    answers = _read_texts(raw["answer"], "answer", repairs) if raw.get("answer") else [""]
     return {
-        "question": _read_text(raw["question"], "question", where),
-        "checklist": "" if empty else "\n".join(_read_texts(checklist, "checklist", where)),
+        "question": _read_text(raw["question"], "question"),
+        "checklist": "" if empty else "\n".join(_read_texts(checklist, "checklist", repairs)),
         "answer": answers[0],
         "accepted": answers[1:],
     }
 
 
-def read_choice(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> dict[str, Any]:
-    r"""Return the fields of a row with options: those of `read_open`, `options` and `gold`, the right letter.
+def read_choice(raw: Mapping[str, Any], settings: Mapping[str, Any], repairs: Repairs) -> dict[str, Any]:
+    r"""Return the fields of a row with options: those of `read_open`, `options` and `gold`, the right letters.
+
+    An empty option is dropped, and letters close up. Each option that is equal to the right one is right.
 
     >>> raw = {"question": "When?", "choices": "(A) Today;\n(B) Never.", "answer": "(B) Never."}
-    >>> row = read_choice(raw, {}, "set row 0")
+    >>> row = read_choice(raw, {}, [])
     >>> row["options"], row["gold"], row["answer"], row["accepted"]
-    (['Today', 'Never.'], 'B', '(B) Never.', ['B', 'Never.'])
+    (['Today', 'Never.'], ['B'], '(B) Never.', ['B', 'Never.'])
+    >>> row = read_choice(raw | {"choices": ["now", None, "then", "Now."], "answer": "D"}, {}, repairs := [])
+    >>> row["options"], row["gold"], [repair.reason for repair in repairs]
+    (['now', 'then', 'Now.'], ['A', 'C'], ['empty options', 'equal options'])
     """
-    row = read_open(raw, settings, where)
-    options = parse_options(raw.get("choices"), where)
-    letter = parse_key(row["answer"], options, where)
-    text = options[ALPHABET.index(letter)]
-    answers = {"answer": f"({letter}) {text}", "accepted": [letter, text, *row["accepted"]], "gold": letter}
-    return {"question": row["question"], "options": options, **answers}
+    row = read_open(raw, settings, repairs)
+    texts = parse_options(raw.get("choices"))
+    right = find_right(row["answer"], texts, settings.get(BASE))
+    kept = [place for place, text in enumerate(texts) if text]
+    gold = [letter for letter, place in zip(ALPHABET, kept, strict=False) if place in right]
+    options = [texts[place] for place in kept]
+    if len(options) < 2:
+        raise RowError("fewer than two options", f"the options {texts!r:.200} are fewer than two")
+    if len(options) < len(texts):
+        repairs.append(RowError("empty options", f"an option of {texts!r:.200} is empty"))
+    if len(gold) > 1:
+        repairs.append(RowError("equal options", f"the answer is the text of the options {' and '.join(gold)}"))
+    named = [options[ALPHABET.index(letter)] for letter in gold]
+    accepted = [*gold, *dict.fromkeys(named), *row["accepted"]]
+    answer = {"answer": f"({gold[0]}) {named[0]}", "accepted": accepted, "gold": gold}
+    return {"question": row["question"], "options": options, **answer}
 
 
-def read_spoken_choice(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+def read_spoken_choice(raw: Mapping[str, Any], settings: Mapping[str, Any], repairs: Repairs) -> dict[str, Any]:
     """Return the fields of a row whose options are spoken in the clip and known by their letters alone.
 
     `settings` has `spoken_options`, the number of options; 4 without it.
 
-    >>> row = read_spoken_choice({"question": "Is it A. hot or B. cold?", "answer": "(B)"}, {"spoken_options": 2}, "")
+    >>> row = read_spoken_choice({"question": "Is it A. hot or B. cold?", "answer": "(B)"}, {"spoken_options": 2}, [])
     >>> row["options"], row["gold"]
-    (['A', 'B'], 'B')
+    (['A', 'B'], ['B'])
     """
-    return read_choice({**raw, "choices": list(ALPHABET[: settings.get("spoken_options", 4)])}, settings, where)
+    return read_choice({**raw, "choices": list(ALPHABET[: settings.get("spoken_options", 4)])}, settings, repairs)
 
 
-def read_checks(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+def read_checks(raw: Mapping[str, Any], settings: Mapping[str, Any], repairs: Repairs) -> dict[str, Any]:
     """Return `question` and `checks` of a spoken request, whose checks are tried once, so that they can work later."""
     checks, options = raw["checks"], raw["check_options"]
     if not isinstance(checks, list) or not isinstance(options, list) or not len(checks) == len(options) > 0:
-        raise SpeechIQError(
-            where, f"checks {checks!r:.80} and options {options!r:.80} are not two lists of equal length", FIX
-        )
-    question = _read_text(raw["question"], "question", where)
+        fault = f"checks {checks!r:.80} and options {options!r:.80} are not two lists of equal length"
+        raise RowError("checks that do not work", fault)
+    if not all(isinstance(each, dict | None) for each in options):
+        raise RowError("checks that do not work", f"options {options!r:.80} are not mappings")
+    question = _read_text(raw["question"], "question")
     given = [{key: value for key, value in (each or {}).items() if value is not None} for each in options]
     row = {"question": question, "checks": json.dumps([checks, given])}
-    instructions.try_checks(row, where)
+    if fault := instructions.find_fault(row):
+        raise RowError("checks that do not work", fault)
     return row
 
 
-def read_label(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the fields of a row with a label: those of `read_open`, and `gold`, the one label that its answer names.
+def read_label(raw: Mapping[str, Any], settings: Mapping[str, Any], repairs: Repairs) -> dict[str, Any]:
+    """Return the fields of a row with a label: those of `read_open`, and in `gold` the one label that its answer names.
 
     `settings` has `labels`: label -> words that name it.
 
     >>> labels = {"joy": ["happy"], "anger": ["angry"]}
-    >>> read_label({"answer": "The speaker sounds happy."}, {"labels": labels}, "set row 0")["gold"]
-    'joy'
+    >>> read_label({"answer": "The speaker sounds happy."}, {"labels": labels}, [])["gold"]
+    ['joy']
     """
-    row = read_open(raw, settings, where)
+    row = read_open(raw, settings, repairs)
     labels: Mapping[str, Sequence[str]] = settings["labels"]
     label = parse_label(row["answer"], labels)
     if label == UNPARSED:
-        raise SpeechIQError(
-            where,
+        raise RowError(
+            "an answer that names no label",
             f"the answer {row['answer']!r:.80} does not name exactly one of the labels {', '.join(labels)}",
-            f"add its words to metadata.labels, or {FIX}",
+            "add its words to metadata.labels, or correct the row",
         )
-    return row | {"answer": label, "accepted": list(labels[label]), "gold": label}
+    return row | {"answer": label, "accepted": list(labels[label]), "gold": [label]}
 
 
-def parse_options(value: Any, where: str) -> list[str]:
-    """Return the texts of options without their letters; `where` is file and row, for errors.
+def parse_options(value: Any) -> list[str]:
+    """Return the texts of options without their letters; an empty text is a missing option.
 
-    They are a list of 2 to 26 texts, its JSON text, or one text in which `(A)`, `[A]`, `A)`, `A.` or `A:` begins each.
+    They are a list of at most 26 texts, its JSON text, or one text in which `(A)`, `[A]`, `A)`, `A.` or `A:` begins
+    each.
 
-    >>> parse_options("A. a cat B. a dog C. both", "row 0"), parse_options(["(A) yes", "(B) no"], "row 0")
+    >>> parse_options("A. a cat B. a dog C. both"), parse_options(["(A) yes", "(B) no"])
     (['a cat', 'a dog', 'both'], ['yes', 'no'])
-    >>> parse_options('["yes", "no"]', "row 0")
-    ['yes', 'no']
+    >>> parse_options('["yes", null, 2]')
+    ['yes', '', '2']
     """
-    texts = _split_options(value) if isinstance(value, str) else value
-    if (
-        not isinstance(texts, Sequence)
-        or not 2 <= len(texts) <= len(ALPHABET)
-        or not all(isinstance(text, str) and text.strip(" ;\n") for text in texts)
-    ):
-        raise SpeechIQError(
-            where,
-            f"the options {value!r:.200} cannot be parsed",
-            f"write a list of 2 to {len(ALPHABET)} texts, its JSON text, or one text such as '(A) yes (B) no'; {FIX}",
+    given = _split_options(value) if isinstance(value, str) else value
+    texts = [_as_text(each) for each in given] if isinstance(given, list | tuple) else []
+    if not 0 < len(texts) <= len(ALPHABET) or None in texts:
+        raise RowError(
+            "options that cannot be read",
+            f"the options {value!r:.200} cannot be read",
+            f"write a list of 2 to {len(ALPHABET)} texts, its JSON text, or one text such as '(A) yes (B) no'",
         )
-    options = [" ".join(text.split()).rstrip("; ") for text in texts]
-    marks = [_MARKED.fullmatch(text) for text in options]
-    if [mark and (mark[1] or mark[2]) for mark in marks] == list(ALPHABET[: len(options)]):
-        return [mark[3] for mark in marks if mark]
+    options = [" ".join(text.split()).rstrip("; ") for text in texts if text is not None]
+    marked = {place: mark for place, text in enumerate(options) if (mark := _MARKED.fullmatch(text))}
+    are_marks = all((mark[1] or mark[2]) == ALPHABET[place] for place, mark in marked.items())
+    unmarked = [marked[place][3] if place in marked else "" for place in range(len(options))]
+    if are_marks and any(unmarked) and all(place in marked or not text for place, text in enumerate(options)):
+        return unmarked
     return options
 
 
@@ -231,41 +255,71 @@ def _find_marks(text: str, pattern: str) -> Iterator[tuple[int, int]]:
         yield mark.span()
 
 
-def parse_key(answer: str, options: Sequence[str], where: str) -> str:
-    """Return the letter of the right option, named by a letter, a text, or both.
+def find_right(answer: str, options: Sequence[str], base: int | None = None) -> list[int]:
+    """Return the places of the options that are right; the answer is a text, a letter or both, or a number from `base`.
 
-    >>> [parse_key(answer, ["today", "never"], "row 0") for answer in ("B", "(b) never", "Never.", "(B) Never")]
-    ['B', 'B', 'B', 'B']
+    Texts are equal but for case, blanks and a final full stop. An option that is an empty text is never right.
+
+    >>> [find_right(answer, ["today", "never"]) for answer in ("B", "(b) never", "NEVER.", "(B) Never")]
+    [[1], [1], [1], [1]]
+    >>> find_right("2", ["today", "never"], base=1), find_right("now", ["now", "then", "Now."])
+    ([1], [0, 2])
     """
-    letters = ALPHABET[: len(options)]
-    texts = [normalize(option) for option in options]
-    plain = normalize(answer)
-    alone, marked = _LETTER.fullmatch(answer.upper()), _MARKED.fullmatch(answer[:4].upper() + answer[4:])
-    if texts.count(plain) == 1:
-        return letters[texts.index(plain)]
-    if texts.count(plain) > 1:
-        same = " and ".join(letter for letter, text in zip(letters, texts, strict=True) if text == plain)
-        raise SpeechIQError(where, f"the answer {answer!r:.80} is the text of the options {same}", FIX)
-    if alone and alone[1] in letters:
-        return alone[1]
-    letter, text = (str(marked[1] or marked[2]), marked[3]) if marked else ("", "")
-    if letter and letter in letters and normalize(text) == texts[letters.index(letter)]:
-        return letter
-    raise SpeechIQError(
-        where,
-        f"the answer {answer!r:.80} is not one of the options {list(options)!r:.200}",
-        f"write its letter, its text or both; {FIX}",
-    )
+    texts = [_simplify(option) for option in options]
+    place = _find_place(answer, texts, base)
+    if place is None or not 0 <= place < len(texts) or not texts[place]:
+        raise RowError(
+            "an answer that is in no option",
+            f"the answer {answer!r:.80} is not one of the options {list(options)!r:.200}",
+            f"write its letter, its text or both; for a number give metadata.{BASE}, 0 or 1",
+        )
+    return [each for each, text in enumerate(texts) if text == texts[place]]
 
 
-def _read_texts(value: Any, role: str, where: str) -> list[str]:
-    values = value if isinstance(value, list | tuple) and value else [value]
-    return [_read_text(text, role, where) for text in values]
+def _find_place(answer: str, texts: Sequence[str], base: int | None) -> int | None:
+    plain = _simplify(answer)
+    if base is not None and _NUMBER.fullmatch(answer):
+        return int(answer) - base
+    if plain in texts:
+        return texts.index(plain)
+    if alone := _LETTER.fullmatch(answer.upper()):
+        return ALPHABET.index(alone[1])
+    loose = [normalize(text) for text in texts]
+    if marked := _MARKED.fullmatch(answer[:4].upper() + answer[4:]):
+        place = ALPHABET.index(marked[1] or marked[2])
+        if place < len(texts) and normalize(marked[3]) == loose[place]:
+            return place
+    return loose.index(normalize(plain)) if loose.count(normalize(plain)) == 1 else None
 
 
-def _read_text(value: Any, role: str, where: str) -> str:
+def _simplify(text: str) -> str:
+    return " ".join(text.split()).casefold().rstrip("; ").removesuffix(".").rstrip()
+
+
+def _read_texts(value: Any, role: str, repairs: Repairs, after: str = "") -> list[str]:
+    """Return the texts of a role, or what follows `after` in each; empty ones are dropped if others are left."""
+    values = value if isinstance(value, list | tuple) else [value]
+    texts = [_as_text(each) or "" for each in values]
+    if after:
+        texts = [text.rpartition(after)[2].strip() for text in texts]
+    found = [text for text in texts if text]
+    if not found:
+        raise RowError(f"no {role}", f"the {role} is {value!r:.80}, not a text")
+    if len(found) < len(texts):
+        repairs.append(RowError(f"an empty {role}", f"a part of the {role} {value!r:.80} is empty"))
+    return found
+
+
+def _read_text(value: Any, role: str) -> str:
+    if not (text := _as_text(value)):
+        raise RowError(f"no {role}", f"the {role} is {value!r:.80}, not a text")
+    return text
+
+
+def _as_text(value: Any) -> str | None:
+    """Return a text or number as a text without blanks around it, empty for a missing one; None for anything else."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        value = f"{value:.15g}"
-    if not isinstance(value, str) or not value.strip():
-        raise SpeechIQError(where, f"the {role} is {value!r:.80}, not a text", FIX)
-    return value.strip()
+        return f"{value:.15g}"
+    return value.strip() if isinstance(value, str) else None

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.tables import read_id
+from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.ids import PLAIN
+from speechiq.siq_tasks.loaders.odd_rows import Repairs
 from speechiq.siq_tasks.loaders.rows import Rows
 
 #: Column -> patterns; a row is taken if each column matches one of its patterns.
@@ -20,6 +20,8 @@ Where = dict[str, tuple[str, ...]]
 EXAMPLES = 8
 #: Item of a clip with its groups, field -> group, for scores by group (`group_by`).
 GROUPS = "groups"
+#: Group of a row that names none.
+UNKNOWN = "unknown"
 FORM = "list columns, such as [gender, accent], or write FIELD: {column: COLUMN, values: [VALUE], otherwise: GROUP}"
 
 
@@ -47,7 +49,7 @@ def read_ids(value: Any) -> frozenset[str]:
 def choose_rows(places: Mapping[str, int], rows: Rows, where: Where, name: str) -> dict[str, int]:
     """Return the rows that match of those at `places`; refuse a choice of none, and name the values of the columns."""
     chosen = {key: i for key, i in places.items() if _matches(rows.read(i), where)}
-    if not chosen:
+    if where and not chosen:
         column = next(iter(where))
         values = Counter(str(rows.read(i)[column]) for i in places.values())
         common = ", ".join(f"{value!r:.60} ({count})" for value, count in values.most_common(EXAMPLES))
@@ -102,37 +104,46 @@ def list_columns(columns: GroupColumns) -> list[str]:
     return [group if isinstance(group, str) else group.column for group in columns.values()]
 
 
-def read_groups(columns: GroupColumns, row: Mapping[str, Any], where: str) -> dict[str, str]:
-    """Return field -> group of one row, which must have one; `where` names it.
+def read_groups(columns: GroupColumns, row: Mapping[str, Any], repairs: Repairs) -> dict[str, str]:
+    """Return field -> group of one row; a row without one is in the group `unknown`.
 
     >>> noise = GroupColumn("noise", ("traffic",), "clean")
-    >>> read_groups({"kind": noise}, {"noise": "traffic"}, ""), read_groups({"kind": noise}, {"noise": None}, "")
-    ({'kind': 'traffic'}, {'kind': 'clean'})
+    >>> read_groups({"kind": noise}, {"noise": "traffic"}, []), read_groups({"kind": "noise"}, {"noise": None}, [])
+    ({'kind': 'traffic'}, {'kind': 'unknown'})
     """
     groups = {}
     for field, group in columns.items():
-        if isinstance(group, str):
-            if row.get(group) in (None, ""):
-                raise SpeechIQError(f"{where}, {group}", "no group", "write one in every row, such as unknown")
-            groups[field] = read_id(row, group, where).strip()
-        else:
+        if isinstance(group, GroupColumn):
             groups[field] = row[group.column] if row[group.column] in group.values else group.otherwise
+            continue
+        value = row.get(group)
+        is_named = isinstance(value, str | int | float) and value == value and str(value).strip()
+        groups[field] = str(value).strip() if is_named else UNKNOWN
+        if not is_named:
+            fix = f"write one in every row, such as {UNKNOWN}"
+            repairs.append(RowError(f"no group in {group}", f"{group} is {value!r:.80}", fix))
     return groups
 
 
-def check_groups(groups: Sequence[Mapping[str, str]], columns: GroupColumns, source: str) -> list[str]:
-    """Return a warning for each field with groups of one clip; refuse one group for all clips, unless it is listed."""
+def check_groups(groups: Sequence[Mapping[str, str]], columns: GroupColumns, source: str, *, is_own: bool) -> list[str]:
+    """Return a warning for each field with groups of one clip, or with one group for all clips, unless it is listed.
+
+    The second is refused in a user's own table.
+    """
     warnings = []
     for field, column in columns.items():
         counts = Counter(each[field] for each in groups)
         if not isinstance(column, str):
             continue
         if len(counts) == 1 and len(groups) > 1:
-            raise SpeechIQError(
+            error = SpeechIQError(
                 f"{source}, {column}",
                 f"all {len(groups)} clips have the group {next(iter(counts))!r:.80}",
                 "name a column with several groups, or leave it out",
             )
+            if is_own:
+                raise error
+            warnings.append(str(error))
         if single := sorted(group for group, count in counts.items() if count == 1):
             warnings.append(
                 f"{field}: {len(single)} of {len(counts)} groups, {single[0]!r:.80} among them, have one clip, and so "

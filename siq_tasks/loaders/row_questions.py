@@ -14,11 +14,14 @@ from typing import Any, NamedTuple
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import PACKAGE
 from speechiq.metrics.wording import OWN
-from speechiq.siq_tasks.loaders.question_columns import Columns, read_columns
+from speechiq.siq_tasks.loaders.odd_rows import Repairs
+from speechiq.siq_tasks.loaders.question_columns import BASE, Columns, read_columns
 from speechiq.siq_tasks.task_types import TASK_TYPES, RowReader, name_task_type
 
 log = logging.getLogger(__name__)
 FOLDER = PACKAGE / "audiobench" / "instructions"
+#: Settings by which rows are read, besides their columns.
+READ_BY = (BASE, "answer_after", "labels", "spoken_options")
 #: Values of `instruction`, next to a number: a wording for each row by a digest of its name, or every wording.
 BY_DIGEST, ALL = "rotate", "all"
 
@@ -37,9 +40,14 @@ class RowQuestions(NamedTuple):
     wordings: Sequence[str] = ()
     chosen: str | int = BY_DIGEST
 
-    def read(self, row: Mapping[str, Any], where: str) -> dict[str, Any]:
-        """Return what a row (value by column) asks; refuse one that cannot be asked, by `where` and the value."""
-        return self.read_row(self.columns.pick(row), self.metadata, where)
+    @property
+    def key(self) -> list[Any]:
+        """Return what decides which rows can be asked."""
+        return [self.columns, name_task_type(self.metadata), *(self.metadata.get(name) for name in READ_BY)]
+
+    def read(self, row: Mapping[str, Any], repairs: Repairs) -> dict[str, Any]:
+        """Return what a row (value by column) asks; see `question_columns.read_open`."""
+        return self.read_row(self.columns.pick(row), self.metadata, repairs)
 
     def ask(self, clips: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return the questions of prepared rows, once for each wording of the instruction with which each is asked.
@@ -47,12 +55,9 @@ class RowQuestions(NamedTuple):
         Rows without a text in the column of checklists are asked too, and named in a warning. Each clip has the `id` of
         the clip, and `question_id` and `row` (values by column) of a row.
         """
-        rows = [
-            {"id": clip["id"], "question_id": clip["question_id"], **self.read(clip["row"], clip["question_id"])}
-            for clip in clips
-        ]
+        rows = [{"id": clip["id"], "question_id": clip["question_id"], **self.read(clip["row"], [])} for clip in clips]
         self._warn_of_no_checklist(rows)
-        gold = Counter(row["gold"] for row in rows if "gold" in row)
+        gold = Counter(letter for row in rows for letter in row.get("gold", ()))
         constant = {"majority": gold.most_common(1)[0][0]} if gold else {}
         return [question | constant for row in rows for question in self._word(row)]
 
@@ -116,6 +121,8 @@ def read_row_questions(metadata: Mapping[str, Any]) -> RowQuestions | None:
     for key, column in columns._asdict().items():
         if column is None and key in task_type.columns:
             raise SpeechIQError(f"metadata.{key}", f"missing, and tasks of the type {name} need it", "name the column")
+    if metadata.get(BASE) not in (None, 0, 1):
+        raise SpeechIQError(f"metadata.{BASE}", f"{metadata[BASE]!r:.80} is neither 0 nor 1", "correct it")
     wordings, chosen = _read_wordings(metadata)
     if not wordings and columns.question_column is None:
         raise SpeechIQError(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from speechiq.core.cache.folder import working_folder
 from speechiq.core.checkpoints.hub import notice_offline
-from speechiq.core.errors import SpeechIQError
+from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.checksummed import shorten
 from speechiq.core.files.plain import exists, expand, is_file
 from speechiq.core.files.tables import check_columns, is_table, read_field, read_table
@@ -159,9 +159,28 @@ class AudioColumn:
 
     def __getitem__(self, i: int) -> Path | bytes:
         audio = self.rows[i][self.column] or {}
-        if audio.get("bytes") is None and audio.get("path") is None:
-            raise SpeechIQError(f"row {i}", f"{self.column} is None", "correct or leave out the row")
-        return audio["bytes"] if audio.get("bytes") is not None else Path(audio["path"])
+        if audio.get("bytes") is None and not audio.get("path"):
+            raise RowError("no audio", f"{self.column} is None")
+        return audio["bytes"] if audio.get("bytes") is not None else _name_file(audio["path"])
+
+
+class AudioFiles:
+    """Name the audio file of each row of a table."""
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]], column: str, folder: Path) -> None:
+        self.rows, self.column, self.folder = rows, column, folder
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, i: int) -> Path:
+        return self.folder / _name_file(read_field(self.rows[i], self.column))
+
+
+def _name_file(path: str) -> Path:
+    if "\0" in path:
+        raise RowError("no audio", f"{path!r:.80} is not the path of a file")
+    return Path(path)
 
 
 @contextmanager
@@ -202,8 +221,7 @@ def _open_table(source: RowSource, more: Sequence[str], file: Path) -> Rows:
     rows, required = read_table(file), source.list_columns(more)
     check_columns(rows[0], [source.audio_column, *required], file)
     columns = {column: [row.get(column) for row in rows] for column in [*required, *_optional(rows[0])]}
-    names = [read_field(row, source.audio_column, f"{file} row {number}") for number, row in enumerate(rows, 1)]
-    return Rows(columns, [file.parent / name for name in names])
+    return Rows(columns, AudioFiles(rows, source.audio_column, file.parent))
 
 
 def _open_dataset(source: RowSource, more: Sequence[str], rows: Dataset) -> Rows:
@@ -226,7 +244,7 @@ def _refuse_other_types(rows: Dataset, column: str, place: str) -> None:
     feature = rows.features.get(column)
     kind = feature.dtype if isinstance(feature, Value) else ""
     if kind in ("string", "large_string"):
-        first = next(iter(rows.select_columns([column])[:1][column]), None) or ""
+        first = next(filter(None, rows.select_columns([column])[column]), "")
         if not is_file(Path(first)):
             raise SpeechIQError(
                 place,

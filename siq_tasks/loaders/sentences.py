@@ -18,11 +18,12 @@ import numpy as np
 
 from speechiq.core.cache.clip_folder import encode_samples
 from speechiq.core.clip import SAMPLING_RATE
-from speechiq.core.errors import SpeechIQError
+from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.tables import read_field, read_number
 from speechiq.core.recordings.audio_file import decode
 from speechiq.core.recordings.inspection import inspect
-from speechiq.metrics.choice import LETTERS
+from speechiq.siq_tasks.loaders.odd_rows import OddRows
+from speechiq.siq_tasks.loaders.question_columns import BASE, read_choice
 from speechiq.siq_tasks.loaders.row_choice import GROUPS
 from speechiq.siq_tasks.loaders.rows import Rows, RowSource, load_rows
 from speechiq.siq_tasks.questions.file import find_fault
@@ -107,7 +108,7 @@ class Passage(NamedTuple):
 
 
 @contextmanager
-def open_passages(source: RowSource, rule: SentenceRule, unwanted: Collection[str]) -> Iterator[Rows]:
+def open_passages(source: RowSource, rule: SentenceRule, unwanted: Collection[str], odd: OddRows) -> Iterator[Rows]:
     """Yield one row per passage, to be read inside the block, with its joined audio and its questions.
 
     The columns are `id` (a digest of the passage's link and the number of its first question, which is equal in all
@@ -115,7 +116,7 @@ def open_passages(source: RowSource, rule: SentenceRule, unwanted: Collection[st
     user leaves out, by their names in `unwanted`, may be invalid.
     """
     with load_rows(source) as rows:
-        reader = _PassageReader(rows, rule, source.dataset_path)
+        reader = _PassageReader(rows, rule, source.dataset_path, odd)
         passages = reader.read_all(unwanted)
         columns: dict[str, list[Any]] = {
             "id": [passage.name for passage in passages],
@@ -130,8 +131,9 @@ def open_passages(source: RowSource, rule: SentenceRule, unwanted: Collection[st
 class _PassageReader:
     """Read passages from rows of questions; of the audio, only the recordings that are taken."""
 
-    def __init__(self, rows: Dataset, rule: SentenceRule, place: str) -> None:
-        self.rule, self.place = rule, place
+    def __init__(self, rows: Dataset, rule: SentenceRule, place: str, odd: OddRows) -> None:
+        self.rule, self.place, self.odd = rule, place, odd
+        self.odd.rows = len(rows)
         for column in (*COLUMNS, SENTENCES):
             if column not in rows.column_names:
                 raise SpeechIQError(place, f"no column {column!r}; it has {', '.join(rows.column_names)}", COPY)
@@ -141,41 +143,39 @@ class _PassageReader:
         self.sentences = rows.select_columns([SENTENCES]).with_format("arrow")
 
     def read_all(self, unwanted: Collection[str]) -> list[Passage]:
-        groups: dict[tuple[str, str], list[int]] = {}
-        numbers: dict[tuple[str, int], int] = {}
+        """Return the passages whose rows can be read."""
+        groups: dict[tuple[str, str], dict[int, int]] = {}
         for i, row in enumerate(self.questions):
-            where = f"{self.place} row {i}"
-            if row.get(LANGUAGE, self.rule.language) != self.rule.language:
-                raise SpeechIQError(
-                    where,
-                    f"its language is {row[LANGUAGE]!r:.40}, that of the task {self.rule.language}",
-                    "give rows of one language, and run the task of that language",
-                )
-            link, text = read_field(row, "link", where), read_field(row, "flores_passage", where)
-            number = read_number(row["question_number"])
-            if not number.is_integer():
-                raise SpeechIQError(where, f"question_number is {row['question_number']!r:.40}", "write a whole number")
-            if (key := (link, int(number))) in numbers:
-                raise SpeechIQError(
-                    where,
-                    f"row {numbers[key]} has the same link and question_number ({link:.80}, {number:g})",
-                    "give rows of one language, each question once",
-                )
-            numbers[key] = i
-            groups.setdefault((link, text), []).append(i)
+            with self.odd.reading(f"{self.place} row {i}", f"row {i}"):
+                language = row.get(LANGUAGE) or self.rule.language
+                if language != self.rule.language:
+                    fault = f"its language is {language!r:.40}, that of the task {self.rule.language}"
+                    raise RowError("of another language", fault)
+                link, text = read_field(row, "link"), read_field(row, "flores_passage")
+                number = read_number(row["question_number"])
+                if not number.is_integer():
+                    raise RowError("no question_number", f"question_number is {row['question_number']!r:.40}")
+                if number in groups.setdefault((link, text), {}):
+                    raise RowError("a question that an earlier row has", f"{link:.80}, question {number:g}")
+                groups[link, text][int(number)] = i
         passages = []
-        for (link, _), rows in groups.items():
-            rows.sort(key=lambda i: int(self.questions[i]["question_number"]))
-            digest = hashlib.sha256(link.encode()).hexdigest()[:8]
-            name = f"{digest}-{self.questions[rows[0]]['question_number']}"
-            passages.append(Passage(name, rows, [] if name in unwanted else self._read_sentences(name, rows[0])))
+        for (link, _), numbers in groups.items():
+            if not numbers:
+                continue
+            rows = [numbers[number] for number in sorted(numbers)]
+            name = f"{hashlib.sha256(link.encode()).hexdigest()[:8]}-{min(numbers)}"
+            if name in unwanted:
+                passages.append(Passage(name, rows, []))
+                continue
+            with self.odd.reading(f"{self.place} row {rows[0]}", *(f"row {i}" for i in rows)):
+                passages.append(Passage(name, rows, self._read_sentences(rows[0])))
         return passages
 
     def _open(self, i: int) -> Any:
         """Return the sentences of row i as an array of structs."""
         return self.sentences[i : i + 1].column(SENTENCES).combine_chunks().flatten()
 
-    def _read_sentences(self, name: str, i: int) -> list[dict[str, Any]]:
+    def _read_sentences(self, i: int) -> list[dict[str, Any]]:
         """Return the sentences of a row in their order, each with its place in the row and the recording taken."""
         array = self._open(i)
         parts = [array.type.field(k).name for k in range(array.type.num_fields)]
@@ -187,17 +187,17 @@ class _PassageReader:
         columns["audio"] = [[None] * (count or 0) for count in array.field("audio").value_lengths().to_pylist()]
         sentences = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         for place, sentence in enumerate(sentences):
-            where = f"{self.place} row {i}: sentence {sentence['id']}"
-            self._check(sentence, name, where)
+            self._check(sentence)
             taken = self.rule.choose(sentence)
             sentence |= {"place": place, "taken": taken} | {part: sentence[part][taken] for part in PER_RECORDING}
         sentences.sort(key=lambda sentence: sentence["id"])
-        if not sentences or any(a["id"] == b["id"] for a, b in pairwise(sentences)):
-            fault = "two sentences have the same id" if sentences else "the passage has no recording"
-            raise SpeechIQError(f"{self.place} row {i}", fault, _leave_out(name))
+        if not sentences:
+            raise RowError("a passage without recordings", "the passage has no recording")
+        if any(a["id"] == b["id"] for a, b in pairwise(sentences)):
+            raise RowError("a sentence that cannot be read", "two sentences have the same id")
         return sentences
 
-    def _check(self, sentence: dict[str, Any], name: str, where: str) -> None:
+    def _check(self, sentence: dict[str, Any]) -> None:
         fault, count = "", len(sentence["audio"])
         lengths = {part: len(sentence[part] or ()) for part in (*PER_RECORDING, *ERROR_RATES) if sentence.get(part)}
         if not count:
@@ -215,25 +215,28 @@ class _PassageReader:
         elif not isinstance(sentence[TEXT], str) or not sentence[TEXT].strip():
             fault = f"{TEXT} is {sentence[TEXT]!r:.80}"
         if fault:
-            raise SpeechIQError(where, fault, _leave_out(name))
+            raise RowError("a sentence that cannot be read", f"sentence {sentence['id']}: {fault}")
         sentence[TEXT] = sentence[TEXT].strip()
 
     def read_questions(self, passage: Passage) -> list[dict[str, Any]]:
-        """Return the questions of a passage, as build_docs takes them, without `id`."""
+        """Return the questions of a passage, as build_docs takes them; the number of an answer begins at 1."""
         questions = []
         for i in passage.rows:
             row = self.questions[i]
-            number = read_number(row["correct_answer_num"])
-            question = {
-                "id": passage.name,
-                "question_id": f"{passage.name}-q{row['question_number']}",
-                "question": row["question"],
-                "options": [row[option] for option in OPTIONS],
-                "answer": LETTERS[int(number) - 1] if number in range(1, len(OPTIONS) + 1) else str(number),
-            }
-            if fault := find_fault(question | {"writer": "Belebele", "checkers": [], "prompt_version": 0}):
-                raise SpeechIQError(f"{self.place} row {i}", fault, _leave_out(passage.name))
-            questions.append(question)
+            raw = {"question": row["question"], "choices": [row[name] for name in OPTIONS]}
+            raw["answer"] = row["correct_answer_num"]
+            with self.odd.reading(f"{self.place} row {i}", f"row {i}") as repairs:
+                asked = read_choice(raw, {BASE: 1}, repairs)
+                question = {
+                    "id": passage.name,
+                    "question_id": f"{passage.name}-q{row['question_number']}",
+                    "question": asked["question"],
+                    "options": asked["options"],
+                    "answer": asked["gold"][0],
+                }
+                if fault := find_fault(question | {"writer": "Belebele", "checkers": [], "prompt_version": 0}):
+                    raise RowError("not four different options", fault)
+                questions.append(question)
         return questions
 
     def measure(self, passage: Passage) -> float:
@@ -248,20 +251,13 @@ class _PassageReader:
         pause = np.zeros(round(self.rule.pause_s * SAMPLING_RATE), np.float32)
         parts = []
         for sentence in passage.sentences:
-            where = f"{self.place} row {passage.rows[0]}: sentence {sentence['id']}, recording {sentence['taken'] + 1}"
+            where = f"sentence {sentence['id']}, recording {sentence['taken'] + 1}"
             audio = array.field("audio")[sentence["place"]].as_py()[sentence["taken"]] or {}
             content = audio.get("bytes") or (Path(audio["path"]) if audio.get("path") else None)
-            try:
-                if content is None:
-                    raise SpeechIQError(where, "the recording is empty")
-                parts += [pause, decode(content, 0.0, inspect(content, where).duration)]
-            except SpeechIQError as error:
-                raise SpeechIQError(error.thing, error.fault, _leave_out(passage.name)) from error
+            if content is None:
+                raise RowError("no audio", f"{where}: the recording is empty")
+            parts += [pause, decode(content, 0.0, inspect(content, where).duration)]
         return np.concatenate(parts[1:])
-
-
-def _leave_out(name: str) -> str:
-    return f"correct the row, or leave the passage out with --metadata leave_out={name}"
 
 
 def _group(passage: Passage) -> dict[str, str]:

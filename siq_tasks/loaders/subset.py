@@ -4,8 +4,9 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 from speechiq.core.console import count_of
-from speechiq.core.errors import SpeechIQError
+from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.metrics.words.normalizer import normalize
+from speechiq.siq_tasks.loaders.odd_rows import MARKED
 
 SELECTIONS = ("longest-audio", "longest-text")
 #: Order of clips of one length: by id, or that of the data set, as in the released numbers.
@@ -13,14 +14,20 @@ TIES = ("id", "order")
 NOT_SCORED = "ignore time segment in scoring"
 
 
-def counts(text: str) -> bool:
-    """Return whether a reference can be scored: it has words other than the mark of a segment to ignore.
+def check_reference(text: str, normalizer: str) -> None:
+    """Raise a `RowError` if a reference cannot be scored: the normalizer leaves no word, or its authors marked it.
 
-    >>> counts("Good morning."), counts("uh, um"), counts("ignore_time_segment_in_scoring")
-    (True, False, False)
+    >>> check_reference("Good morning.", "english")
+    >>> check_reference("um", "multilingual")
+    >>> check_reference("Um...", "english")
+    Traceback (most recent call last):
+    ...
+    speechiq.siq_tasks.loaders.odd_rows.RowError: row: 'Um...' has no word to score
     """
-    words = normalize(text.replace("_", " "))
-    return bool(words) and words != NOT_SCORED
+    if text.replace("_", " ").strip().casefold() == NOT_SCORED:
+        raise RowError(MARKED)
+    if not any(map(str.isalnum, normalize(text, normalizer))):
+        raise RowError("no word to score", f"{text!r:.80} has no word to score")
 
 
 def choose(lengths: Mapping[str, float], size: int | str, ties: str = TIES[0]) -> list[str]:

@@ -117,7 +117,7 @@ def test_of_two_commands_with_one_output_the_second_says_that_it_is_written(tmp_
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"text": ""}, "row 2: no 'text'; correct or leave out the row"),
+        ({"text": ""}, "row 2: text is '', not a text; correct or leave out the row"),
         ({"text": "..."}, "row 2: '...' has no letter or digit to speak"),
         ({"text": "a\x07b"}, "control character"),
         ({"text": 5}, "text is 5, not a text"),

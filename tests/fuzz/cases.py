@@ -13,6 +13,7 @@ from tests.fuzz.targets.audio import AUDIO
 from tests.fuzz.targets.checkpoints import HEARER, RECOGNISER, WRITER
 from tests.fuzz.targets.checksummed import NORMS, SETS
 from tests.fuzz.targets.clip_sets import METADATA, TABLES, TASKS
+from tests.fuzz.targets.published_rows import PUBLISHED_ROWS
 from tests.fuzz.targets.questions import QUESTIONS
 from tests.fuzz.targets.replies import REPLIES
 from tests.fuzz.targets.runs import RUNS
@@ -29,6 +30,7 @@ TARGETS = {
     "tables": TABLES,
     "task-folder": TASKS,
     "metadata": METADATA,
+    "rows of published sets": PUBLISHED_ROWS,
     "audio": AUDIO,
     "replies": REPLIES,
     "recognizer": RECOGNISER,

@@ -36,13 +36,13 @@ def made_rows(count=1000, seed=11):
         gold, kind = draw.choice(letters), draw.choices(("right", "wrong", "open"), (5, 3, 2))[0]
         letter = gold if kind == "right" else draw.choice([each for each in letters if each != gold])
         text = draw.choice(OPEN) if kind == "open" else draw.choice(CLEAR).format(letter, WORDS[ALPHABET.index(letter)])
-        doc = {"options": options, "answer": gold, "gold": gold, "majority": "A", "judging": {"scale": [0, 1]}}
+        doc = {"options": options, "answer": gold, "gold": [gold], "majority": "A", "judging": {"scale": [0, 1]}}
         yield doc, {"answer": text, "scores": [0.0], "texts": [""], "coverage": 1.0}
 
 
 def guess(doc, scores, draw):
     """What others count: a random letter for an answer without one."""
-    return draw.choice(ALPHABET[: len(doc["options"])]) == doc["gold"] if scores["unparsed"] else bool(scores["acc"])
+    return draw.choice(ALPHABET[: len(doc["options"])]) in doc["gold"] if scores["unparsed"] else bool(scores["acc"])
 
 
 def test_the_expected_score_is_the_mean_of_random_letters():
@@ -68,7 +68,7 @@ def test_a_letter_that_was_read_counts_alike_in_both():
 
 @pytest.mark.parametrize(("answer", "acc", "expected"), [("joy", 1, 1), ("anger", 0, 0), ("I cannot say.", 0, 1 / 3)])
 def test_labels_are_guessed_among_the_labels_of_the_set(answer, acc, expected):
-    doc = {"labels": {"joy": [], "anger": [], "fear": []}, "answer": "joy", "gold": "joy", "majority": "joy"}
+    doc = {"labels": {"joy": [], "anger": [], "fear": []}, "answer": "joy", "gold": ["joy"], "majority": "joy"}
     item = {"answer": answer, "scores": [0.0], "texts": [""], "coverage": 1.0}
     row = score_label(doc | {"judging": {"scale": [0, 1]}}, [item])
     assert (row["acc"], row["acc_guess"]) == (acc, expected)

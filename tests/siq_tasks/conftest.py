@@ -51,7 +51,7 @@ def write_table(file: Path, columns: dict[str, list], audio: dict[str, list[byte
         values[outer] = [{inner: value} for value in given] if inner else given
     table = Dataset.from_dict(values)
     for name, sounds in audio.items():
-        stored = [{"bytes": sound, "path": f"{i}.wav"} for i, sound in enumerate(sounds)]
+        stored = [sound and {"bytes": sound, "path": f"{i}.wav"} for i, sound in enumerate(sounds)]
         table = table.add_column(name, stored, feature=Audio(sampling_rate=16_000))
     file.parent.mkdir(parents=True, exist_ok=True)
     table.to_parquet(file)

@@ -32,7 +32,7 @@ def rows(*, question="Which mood?", text="hello", **answers):
                 "id": clip,
                 "question_id": clip,
                 "question": question,
-                "gold": answer,
+                "gold": [answer],
                 "text": text,
                 "audio": {"sha256": clip, "path": f"{clip}.wav", "duration": 1.0},
             }

@@ -68,7 +68,7 @@ def test_a_preset_changes_prompt_length_and_rows_but_not_what_the_user_gave(voic
 def test_options_have_the_letters_of_the_preset(own_cache, tmp_path):
     folder = write_card(tmp_path / "hub", read_card("mmau"), [encode(1.1), encode(1.2), encode(1.3)])
     task = load("mmau_mini", dataset_path=folder, preset="lmms-eval")
-    doc = next(doc for doc in task.eval_docs if doc["gold"] == "B")
+    doc = next(doc for doc in task.eval_docs if doc["gold"] == ["B"])
     assert task.doc_to_text(doc).splitlines()[1:] == [
         "Which instrument plays the melody?",
         "A. piano",

@@ -14,6 +14,7 @@ from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.catalog.new import create
 from speechiq.siq_tasks.catalog.overview import describe
+from speechiq.siq_tasks.catalog.sources import check_sources
 from speechiq.siq_tasks.catalog.suite import HERE, list_clips
 from speechiq.siq_tasks.catalog.task_files import join_metadata, read_task, resolve_folder
 from tests.commands import refusal, siq
@@ -114,7 +115,7 @@ WRITTEN = {"writer": "hand", "checkers": [], "prompt_version": 1}
         ("demo_languages", "", "the suite has a data set or group of that name"),
         ("demo", "", "the suite has a data set or group of that name"),
         ("harbour", "c.wav,hello\n", r"text\.csv row 3: no file .*c\.wav"),
-        ("harbour", "a.wav,\n", r"text\.csv row 3: no 'text'"),
+        ("harbour", "a.wav,\n", r"text\.csv row 3: text is '', not a text"),
         ("harbour", "a.wav\n", r"text\.csv row 3: text is None"),
         ("harbour", "a.wav,hello, all\n", r"text\.csv line 4: has 3 fields, the header 2; put a field .* quotes"),
         ("harbour", "a.wav,again\n", r"rows 1 and 3 have the same id, 'a'; give each row its own id in a column id"),
@@ -156,6 +157,7 @@ def write_lines(file, *rows):
         ({"audio": "a.wav", "text": "a", "\udc00": "a"}, "line 1 is not .* half a surrogate pair, in '.udc00'"),
         ({"audio": "a.wav", "text": "a", "id": {}}, "row 1: id is {}, not a text"),
         ({"audio": "\0.wav", "text": "a"}, "row 1: no file"),
+        ({"audio": "a.wav", "text": "uh..."}, r"row 1: 'uh\.\.\.' has no word to score; correct or leave out the row"),
         ({"file": "a.wav", "words": "a"}, "no column 'audio'; it has file, words"),
     ],
 )
@@ -170,13 +172,21 @@ def test_ids_are_those_of_the_rows_or_the_names_of_the_files(mine, tmp_path):
     lines = write_lines(
         tmp_path / "text.jsonl",
         {"audio": "a.wav", "text": "one", "id": 7},
-        {"audio": "b.mp3", "text": "uh"},
+        {"audio": "b.mp3", "text": "um", "id": ""},
         {"audio": "a.wav", "text": "two", "id": "again"},
     )
-    made = create("harbour", mine[0], lines, tmp_path / "out", EMBEDDER)
-    assert (made.ids, made.left_out) == (["harbour/7", "harbour/b", "harbour/again"], ["harbour/b"])
+    made = create("harbour", mine[0], lines, tmp_path / "out", EMBEDDER, language="pt")
+    assert made.ids == ["harbour/7", "harbour/b", "harbour/again"]
     assert made.warnings == ["2 clips, 'harbour/7' and 'harbour/again', are the same audio with different references"]
-    assert {clip["id"] for clip in list_clips(str(tmp_path / "out"))} == {"harbour/7", "harbour/again"}
+    assert [clip["id"] for clip in list_clips(str(tmp_path / "out"))] == ["harbour/b", "harbour/7", "harbour/again"]
+
+
+def test_the_check_of_a_folder_names_a_reference_without_a_word(mine, tmp_path):
+    create("harbour", *mine, tmp_path / "harbour", EMBEDDER)
+    rows = [json.loads(line) for line in (tmp_path / "harbour" / "clips.jsonl").read_text().splitlines()]
+    write_lines(tmp_path / "harbour" / "clips.jsonl", rows[0], rows[1] | {"text": "[inaudible] ..."})
+    ((_, outcome),) = check_sources(str(tmp_path / "harbour"), {})
+    assert "clips.jsonl row 1: '[inaudible] ...' has no word to score; correct the row" in str(outcome)
 
 
 def test_show_lists_tasks_columns_questions_and_clips(mine, tmp_path):

@@ -55,7 +55,7 @@ def test_without_a_rule_no_doc_and_no_digest_has_clusters(own_cache, tmp_path):
     [
         ({"cluster_column": "debate"}, "m.csv: no column 'debate'; it has audio, text, id, speaker"),
         ({"cluster_column": 5}, "metadata.cluster_column: 5 is not a text; correct it"),
-        ({"cluster_column": "speaker", "speakers": ("ann", "", "bob")}, "m.csv row 1: no 'speaker'"),
+        ({"cluster_column": "speaker", "speakers": ("ann", "", "bob")}, "m.csv row 1: speaker is '', not a text"),
         (
             {"cluster_column": "speaker", "speakers": ("ann",) * 3},
             "metadata.cluster_column: speaker: all 3 clips are in",
@@ -67,7 +67,7 @@ def test_without_a_rule_no_doc_and_no_digest_has_clusters(own_cache, tmp_path):
         ),
         ({"cluster_pattern": r"^(\d+)_(\d+)"}, "has 2 groups"),
         ({"cluster_pattern": "(["}, "metadata.cluster_pattern: ([: "),
-        ({"cluster_pattern": "(x)"}, "metadata.cluster_pattern: (x): finds no cluster in the id '443_1'"),
+        ({"cluster_pattern": "(x)"}, "m.csv row 0: metadata.cluster_pattern: (x) finds no cluster in the id '443_1'"),
         ({"cluster_pattern": "^(443)"}, "finds no cluster in the id '447_1'"),
         (
             {"cluster_pattern": "(a|aa)+$", "ids": ("a" * 60 + "b", "b", "c")},

@@ -53,7 +53,7 @@ def test_a_clip_has_the_groups_of_its_columns(own_cache, tmp_path, columns, fiel
     [
         ("gendre", GENDERS, "m.csv: no column 'gendre'; it has audio, text, gender, room; did you mean gender?"),
         ("gender", ("male",) * 4, "m.csv, gender: all 4 clips have the group 'male'; name a column with several"),
-        ("gender", ("male", "", "female", "male"), "m.csv row 1, gender: no group; write one in every row"),
+        ("gender", ("male", "", "female", "male"), "m.csv row 1: gender is ''; write one in every row"),
         ("text", GENDERS, "metadata.group_columns: 'text' is a field of every doc; choose another name"),
         ("cluster", GENDERS, "no column 'cluster'"),
         ({"cluster": "gender"}, GENDERS, "'cluster' is a field of every doc"),
