@@ -150,17 +150,17 @@ def _lines_of(grid: Grid, column: Column) -> list[str]:
 
 
 def _widen(widths: Sequence[int], wanted: Sequence[int], room: int) -> list[int]:
-    """Return widths that are wider by `room` together, the column that lacks most first, and none wider than wanted.
+    """Return widths that are wider by `room` together, the narrowest column first, and none wider than wanted.
 
     >>> _widen([4, 6], [9, 7], 4)
     [8, 6]
     """
     widened = list(widths)
     for _ in range(room):
-        lacking = [want - width for want, width in zip(wanted, widened, strict=True)]
-        if max(lacking) <= 0:
+        missing = [want - width for want, width in zip(wanted, widened, strict=True)]
+        if max(missing) <= 0:
             break
-        widened[lacking.index(max(lacking))] += 1
+        widened[missing.index(max(missing))] += 1
     return widened
 
 

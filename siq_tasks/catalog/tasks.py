@@ -118,7 +118,7 @@ def find_tasks(name: str) -> list[TaskInfo]:
 
 
 def search_tasks(word: str) -> list[TaskInfo]:
-    """Return the tasks with a word in their names, level, source, needs or language, whatever its case.
+    """Return the tasks with a word in their names, level, source, needs or language, in any case.
 
     >>> {task.set_name for task in search_tasks("Belebele")}
     {'siq_belebele'}
