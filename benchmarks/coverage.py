@@ -7,8 +7,9 @@ Sets of clips are drawn from populations whose true scores are known: the statis
 populations imitate published systems: word error rates with a long tail and sometimes above 1, similarities near 1,
 three questions per clip, one difficulty per clip for all systems. The first two systems are equal, so that `siq
 compare` should find a difference in 5 % of the sets. `close` populations are nine systems with an SIQ from 95 to 107 on
-50 fixed clips, from which sets are drawn with replacement. `--runs` adds populations made of real runs: each clip is
-interpolated between two of theirs. The old interval, plain percentiles of the same draws, is shown for comparison.
+50 fixed clips, from which sets are drawn with replacement; three further kinds come with any clip and with 50 fixed
+ones. `--runs` adds the clips of real runs, drawn with replacement. The old interval, plain percentiles of the same
+draws, is shown for comparison. The last tables are those of the docs.
 
 `--clusters` prints the coverage for 400 clips in so many clusters instead, by the share of the variance that is between
 clusters (ICC), of 3 and of 10 systems.
@@ -22,24 +23,40 @@ from pathlib import Path
 
 import numpy as np
 from measure import write
-from populations import LIKE, SYSTEMS, Population, as_pool, close, published, recorded, truth
+from populations import (
+    LIKE,
+    SYSTEMS,
+    Population,
+    as_pool,
+    broken,
+    close,
+    crossing,
+    limited,
+    published,
+    recorded,
+    tailed,
+    truth,
+)
 from tqdm import tqdm
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, Scores, calibrate, read_systems
 from speechiq.reducer.scores.bootstrap import resample
 from speechiq.reducer.scores.draws import draw
-from speechiq.reducer.scores.scale import DEFAULT_RULE, flat
-from speechiq.reducer.studies.coupled import draw_gap, draw_pair
+from speechiq.reducer.scores.scale import flat
+from speechiq.reducer.studies.coupled import draw_gap
 
 TAILS = (2.5, 97.5)
+TABLES = ("siq", "siq old", "siq on norms", "difference", "equal siq")
 #: Of the grid of clusters: clips of a set, tail and systems of its populations, and the intervals of its columns.
 CLIPS, TAIL = 400, 0.4
 POOLS = [[0, 6, 9], [*range(9), 11]]
 KINDS = [*(f"mean {level}" for level in LEVELS), "SIQ", "SIQ on norms", "difference of means", "difference in SIQ"]
 
 
-def measure(population: Population, known: Scores, clips: int, sets: int, draws: int) -> dict[str, list[float]]:
+def measure(
+    population: Population, known: Scores, clips: int, sets: int, draws: int, own: bool
+) -> dict[str, list[float]]:
     """Return score -> share of intervals that contain the truth, its standard error, worst system, mean width.
 
     Sets that cannot be scored, because all systems tie on a level, are left out.
@@ -50,6 +67,7 @@ def measure(population: Population, known: Scores, clips: int, sets: int, draws:
         clips: Number of clips per set.
         sets: Number of sets.
         draws: Number of draws of the bootstrap.
+        own: Whether to measure only SIQ on the systems' own scale.
     """
     true_siq, systems = known.siq.copy(), len(known.siq)
     if population.equal:
@@ -68,9 +86,11 @@ def measure(population: Population, known: Scores, clips: int, sets: int, draws:
         except SpeechIQError:
             continue
         note("siq old", *np.percentile(drawn.siq, TAILS, axis=0), true_siq)
-        note("siq", *drawn.siq_cloud.interval, true_siq)
+        note("siq", *drawn.siq_interval, true_siq)
+        if own:
+            continue
         for level, of in known.levels.items():
-            note(f"z {level}", *drawn.z_clouds[level].interval, of.z)
+            note(f"z {level}", *drawn.z_intervals[level], of.z)
             note(f"raw {level}", *drawn.raw_clouds[level].interval, of.raw)
         scale = calibrate(pool)
         fixed = 100 + 15 * sum(
@@ -78,13 +98,13 @@ def measure(population: Population, known: Scores, clips: int, sets: int, draws:
         )
         frozen = draw(pool, scale=scale, draws=draws, seed=trial)
         note("siq on norms old", *np.percentile(frozen.siq, TAILS, axis=0), fixed)
-        note("siq on norms", *frozen.siq_cloud.interval, fixed)
-        pair = draw_pair(pool, DEFAULT_RULE, draws, trial).siq_cloud
-        note("difference", *pair.difference(0, systems - 1).interval, true_siq[0] - true_siq[-1])
+        note("siq on norms", *frozen.siq_interval, fixed)
+        pair = draw(pool, draws=draws, seed=trial, pair=(0, systems - 1))
+        note("difference", *pair.siq_interval, true_siq[0] - true_siq[-1])
         if population.equal:
             note("equal siq old", *np.percentile(drawn.siq[:, 0] - drawn.siq[:, 1], TAILS), 0.0)
-            note("equal siq", *pair.difference(0, 1).interval, 0.0)
-            on_norms = draw_gap(pool, 0, 1, scale, draws, trial).siq_cloud.interval
+            note("equal siq", *draw(pool, draws=draws, seed=trial, pair=(0, 1)).siq_interval, 0.0)
+            on_norms = draw_gap(pool, 0, 1, scale, draws, trial).siq_interval
             note("equal siq on norms", *on_norms, 100.0)
             for level, cloud in draw_gap(pool, 0, 1, flat(pool), draws, trial).raw_clouds.items():
                 note(f"equal raw {level}", *cloud.interval, 0.0)
@@ -119,8 +139,8 @@ def measure_clusters(rows: list[int], known: Scores, clusters: int, icc: float, 
         note("SIQ on norms", *resample(pool, scale=scale, draws=draws, seed=trial).siq, fixed)
         for level, cloud in draw_gap(pool, 0, last, flat(pool), draws, trial).raw_clouds.items():
             note("difference of means", *cloud.interval, known.levels[level].raw[0] - known.levels[level].raw[last])
-        pair = draw_pair(pool, DEFAULT_RULE, draws, trial).siq_cloud.difference(0, last)
-        note("difference in SIQ", *pair.interval, known.siq[0] - known.siq[last])
+        pair = draw(pool, draws=draws, seed=trial, pair=(0, last))
+        note("difference in SIQ", *pair.siq_interval, known.siq[0] - known.siq[last])
     return [100 * float(np.mean(np.concatenate(parts))) for parts in contained.values()]
 
 
@@ -137,6 +157,25 @@ def print_clusters(clusters: list[int], shares: list[float], sets: int, draws: i
     write(name, {"sets": sets, "draws": draws, "clips": CLIPS, "cells": measured})
 
 
+def print_table(what: str, measured: dict[str, dict[int, dict[str, list[float]]]]) -> None:
+    """Print the coverage of one interval by population and number of clips: the mean and the worst system."""
+    sizes = next(iter(measured.values()))
+    shown = {name: rows for name, rows in measured.items() if all(what in row for row in rows.values())}
+    if not shown:
+        return
+    errors = [rows[clips][what][1] for rows in shown.values() for clips in sizes]
+    print(f"\n{what}: Monte Carlo error {100 * min(errors):.1f} to {100 * max(errors):.1f}")
+    print(
+        "| population | " + " | ".join(f"{clips} clips" for clips in sizes) + " |\n" + "|---" * (1 + len(sizes)) + "|"
+    )
+    for name, rows in shown.items():
+        cells = (f"{100 * rows[clips][what][0]:.1f} ({100 * rows[clips][what][2]:.0f})" for clips in sizes)
+        print(f"| {name} | {' | '.join(cells)} |")
+    for label, part in (("mean", 0), ("worst system", 2)):
+        lowest = (f"{100 * min(rows[clips][what][part] for rows in shown.values()):.0f}" for clips in sizes)
+        print(f"| lowest {label} | {' | '.join(lowest)} |")
+
+
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -144,6 +183,7 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=200, help="sets of clips per population and number of clips")
     parser.add_argument("--draws", type=int, default=400)
     parser.add_argument("--runs", type=Path, help="a folder of runs, such as those of `make demo`")
+    parser.add_argument("--own", action="store_true", help="measure only SIQ on the systems' own scale")
     parser.add_argument("--populations", nargs="+", help="only these")
     parser.add_argument("--name", default="coverage", help="name of the JSON file")
     parser.add_argument("--clusters", type=int, nargs="+", help="numbers of clusters; measures these alone")
@@ -154,24 +194,29 @@ def main() -> None:
     every = list(range(len(SYSTEMS)))
     populations = {
         "unlike": published(every, 0.5),
-        "weakest removed": published(every[:-1], 0.5),
         "like": published(LIKE, 0.35),
         "like, longer tail": published(LIKE, 0.5),
         "close": close(558),
         "close, one level flat": close(172, flat_level=True),
         "close, one clip decides": close(1060),
+        "crossing": crossing(71),
+        "crossing, 50 clips": limited(crossing(72), 50, 72),
+        "broken clips": broken(73),
+        "broken, 50 clips": limited(broken(74), 50, 74),
+        "long tails": tailed(75),
+        "long tails, 50 clips": limited(tailed(76), 50, 76),
     }
     if args.runs:
         systems = read_systems([args.runs])
         populations |= {
-            "recorded": recorded(systems),
-            "recorded, no controls": recorded([of for of in systems if not of.control]),
+            "demo": recorded(systems),
+            "demo, no controls": recorded([of for of in systems if not of.control]),
         }
     measured: dict[str, dict[int, dict[str, list[float]]]] = {}
     for name in args.populations or populations:
         known = truth(populations[name])
         measured[name] = {
-            clips: measure(populations[name], known, clips, args.sets, args.draws)
+            clips: measure(populations[name], known, clips, args.sets, args.draws, args.own)
             for clips in tqdm(args.clips, desc=name)
         }
         print(f"\n{name}: percent of intervals that contain the truth +- standard error, (worst system), mean width")
@@ -180,6 +225,8 @@ def main() -> None:
             cells = (measured[name][clips][what] for clips in args.clips)
             shown = (f"{100 * a:.1f} +- {100 * b:.1f} ({100 * c:.0f}) {width:.3g}" for a, b, c, width in cells)
             print(f"{what:24}" + "".join(f"{cell:>28}" for cell in shown), flush=True)
+    for what in TABLES:
+        print_table(what, measured)
     parts = ("covered", "standard_error", "worst_system", "mean_width")
     plain = {
         name: {

@@ -101,26 +101,84 @@ def close(seed: int, *, flat_level: bool = False) -> Population:
     lost = 0.2 * np.exp(-gap * understand + 0.3 * difficulty + vague * (0.6 * own + 0.8 * other))
     ease = 2.6 + 1.6 * apply - 0.4 * difficulty + 2.5 * generator.normal(size=(3, 1, CLOSE_CLIPS))
     answers = (generator.random((3, CLOSE, CLOSE_CLIPS)) < 1 / (1 + np.exp(-ease))).mean(axis=0)
-    raw = {"remember": -errors, "understand": 1 - np.minimum(lost, 0.9), "apply": answers}
+    return resampled({"remember": -errors, "understand": 1 - np.minimum(lost, 0.9), "apply": answers})
+
+
+def tailed(seed: int, systems: int = 9) -> Population:
+    """Return a population of near systems whose WER has the tails of Student's t with 3 degrees of freedom.
+
+    A transcript may repeat a phrase, and the difficulty of clips is skewed.
+    """
+    skill = np.random.default_rng(seed)
+    wer, loss = 0.12 * np.exp(0.15 * skill.normal(size=(2, systems, 1)))
+    ease, loops = 2 + 0.2 * skill.normal(size=(systems, 1)), 0.04 * skill.random((systems, 1))
 
     def sample(clips: int, generator: np.random.Generator) -> dict[str, np.ndarray]:
-        chosen = generator.integers(CLOSE_CLIPS, size=clips)
-        return {level: values[:, chosen] for level, values in raw.items()}
+        difficulty, own = generator.exponential(size=clips) - 1, generator.standard_t(3, (systems, clips))
+        words = generator.integers(8, 80, clips)
+        errors = np.round(np.minimum(wer * np.exp(0.5 * difficulty + 0.35 * own), 8) * words) / words
+        errors += (generator.random(own.shape) < loops) * generator.gamma(1.5, 0.8, own.shape)
+        lost = 0.7 * loss * np.exp(0.35 * difficulty + 0.1 * own + 0.3 * generator.normal(size=own.shape))
+        answers = answer(ease - 0.7 * difficulty - 0.15 * own, generator)
+        return {"remember": -errors, "understand": 1 - np.minimum(lost, 0.9), "apply": answers}
 
     return Population(sample, False)
 
 
-def recorded(systems: list[System]) -> Population:
-    """Return a population of clips interpolated between two clips of real runs, each question from one of the two."""
-    pool = align(systems)
+def crossing(seed: int, systems: int = 8, kinds: int = 4) -> Population:
+    """Return a population of clips of some kinds, each of which other systems are good at, on all levels alike."""
+    strengths = np.random.default_rng(seed).normal(size=(systems, kinds)) * 0.35
 
     def sample(clips: int, generator: np.random.Generator) -> dict[str, np.ndarray]:
-        ids = pool.clips["remember"]
-        first, second = generator.integers(len(ids), size=(2, clips))
-        share = generator.random(clips) / 2
-        scores = {level: raw[:, first] * (1 - share) + raw[:, second] * share for level, raw in pool.raw.items()}
-        answers = pool.raw["apply"]
-        return scores | {"apply": np.where(generator.random(clips) < 0.5, answers[:, first], answers[:, second])}
+        strength = strengths[:, generator.integers(kinds, size=clips)]
+        difficulty, own, other = 0.6 * generator.normal(size=clips), *generator.normal(size=(2, systems, clips))
+        words = generator.integers(10, 120, clips)
+        errors = np.round(0.15 * np.exp(difficulty - strength + 0.5 * own) * words) / words
+        lost = 0.1 * np.exp(0.5 * difficulty - 0.6 * strength + 0.3 * own + 0.3 * other)
+        answers = answer(2 + 1.5 * strength - 0.8 * difficulty - 0.5 * own, generator)
+        return {"remember": -errors, "understand": 1 - np.minimum(lost, 0.9), "apply": answers}
+
+    return Population(sample, False)
+
+
+def broken(seed: int, systems: int = 6) -> Population:
+    """Return a population in which one clip in twelve is so noisy that a system may lose most of it."""
+    ease = 2.5 + 0.4 * np.random.default_rng(seed).normal(size=(systems, 1))
+
+    def sample(clips: int, generator: np.random.Generator) -> dict[str, np.ndarray]:
+        failed = (generator.random(clips) < 1 / 12) & (generator.random((systems, clips)) < 1 / (1 + np.exp(ease - 2)))
+        words = generator.integers(5, 40, clips)
+        chance = np.where(failed, generator.beta(4, 2, failed.shape), generator.beta(1, 1 + 3 * ease, failed.shape))
+        errors = generator.binomial(words, chance) / words
+        lost = np.minimum(0.02 + 0.4 * errors * generator.random(errors.shape) + 0.3 * failed, 0.9)
+        answers = answer(ease - 4 * chance, generator)
+        return {"remember": -errors, "understand": 1 - lost, "apply": answers}
+
+    return Population(sample, False)
+
+
+def answer(ease: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """Return the accuracies of three questions per clip, each with a difficulty for all systems."""
+    questions = 1.3 * generator.normal(size=(3, 1, ease.shape[1]))
+    return (generator.random((3, *ease.shape)) < 1 / (1 + np.exp(-ease - questions))).mean(axis=0)
+
+
+def limited(population: Population, clips: int, seed: int) -> Population:
+    """Return a population of some clips of another, drawn with replacement."""
+    return resampled(population.sample(clips, np.random.default_rng(seed)))
+
+
+def recorded(systems: list[System]) -> Population:
+    """Return a population of the clips of real runs, drawn with replacement."""
+    return resampled(align(systems).raw)
+
+
+def resampled(raw: dict[str, np.ndarray]) -> Population:
+    """Return a population of clips with these raw scores, drawn with replacement."""
+
+    def sample(clips: int, generator: np.random.Generator) -> dict[str, np.ndarray]:
+        chosen = generator.integers(raw["apply"].shape[1], size=clips)
+        return {level: values[:, chosen] for level, values in raw.items()}
 
     return Population(sample, False)
 

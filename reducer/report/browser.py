@@ -9,9 +9,8 @@ import numpy as np
 from speechiq.reducer.report import figures
 from speechiq.reducer.report.leaderboard import Row
 from speechiq.reducer.report.study import Study
-from speechiq.reducer.scores.draws import POINTS
 from speechiq.reducer.scores.remarks import has_scale, title
-from speechiq.reducer.scores.scale import flat
+from speechiq.reducer.scores.scale import POINTS, flat
 from speechiq.reducer.stats.grid import Column, Grid
 from speechiq.reducer.studies import coupled
 from speechiq.reducer.studies.comparison import Comparison

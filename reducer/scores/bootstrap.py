@@ -1,9 +1,9 @@
 """Compute error bars: how much scores change with other clips, or clusters of clips, from the same source.
 
 The draws themselves give standard errors and the probability of each rank. Intervals need more, since eq. 4's weights
-are heavy tailed: the heaviest clip counts more often than once, for clips like it that are not in the set. On a fixed
-scale a draw's distance from the pool is also divided by the draw's own standard error (the studentized bootstrap). On
-the pool's own scale it is used in both directions, and the loss of Z to noise is undone (`interval.shrinkage`).
+are heavy tailed. On a fixed scale a draw's distance from the pool is divided by the draw's own standard error (the
+studentized bootstrap), and the heaviest clip counts more often than once, for clips like it that are not in the set.
+On the pool's own scale they are those of `own_scale`.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def resample(
         seed=seed,
         intervals=_intervals_of_raw(pool, drawn),
         std=_std_of_raw(pool, drawn),
-        z={level: cloud.interval for level, cloud in drawn.z_clouds.items()},
-        siq=drawn.siq_cloud.interval,
+        z=drawn.z_intervals,
+        siq=drawn.siq_interval,
         siq_std=drawn.siq.std(axis=0, ddof=1) * Clips.of(pool).stretch,
         ranks=rank_probabilities(drawn.siq),
         siq_draws=drawn.siq,

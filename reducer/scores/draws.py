@@ -11,13 +11,14 @@ left out of every number and counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.scores import own_scale
+from speechiq.reducer.scores.own_scale import PerLevel, Total
 from speechiq.reducer.scores.scale import (
     DEFAULT_RULE,
     ROUNDING,
@@ -30,16 +31,11 @@ from speechiq.reducer.scores.scale import (
 )
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.bootstrap import check_draws, count_clusters, number_clusters, sum_clusters
-from speechiq.reducer.stats.estimate import StudentizedDraws, shrinkage
+from speechiq.reducer.stats.estimate import Interval, StudentizedDraws
 
 DRAWS = 1000
-TAIL_ALLOWANCE, TAIL_ALLOWANCE_ON_NORMS = 2.0, 3.0
-MEAN, POINTS = 100, 15
+TAIL_ALLOWANCE = 3.0
 LARGEST_STRETCH = 4.0
-
-PerLevel = dict[str, np.ndarray]
-#: Takes values of a level's clips and returns their sums over clusters.
-Total = Callable[[np.ndarray], np.ndarray]
 
 
 class Clips(NamedTuple):
@@ -88,7 +84,9 @@ class Draws(NamedTuple):
         raw: Level -> mean raw score, shape (draws, systems).
         z: Level -> Z_j, shape (draws, systems).
         siq: SIQ, shape (draws, systems).
-        raw_clouds, z_clouds, siq_cloud: The draws for the intervals of these.
+        raw_clouds: Level -> the draws for the intervals of mean raw scores.
+        z_intervals: Level -> interval of Z_j.
+        siq_interval: Interval of SIQ.
     """
 
     raw: PerLevel
@@ -96,8 +94,8 @@ class Draws(NamedTuple):
     siq: np.ndarray
     left_out: int
     raw_clouds: dict[str, StudentizedDraws]
-    z_clouds: dict[str, StudentizedDraws]
-    siq_cloud: StudentizedDraws
+    z_intervals: dict[str, Interval]
+    siq_interval: Interval
 
 
 def draw(
@@ -107,14 +105,15 @@ def draw(
     rule: str = DEFAULT_RULE,
     draws: int = DRAWS,
     seed: int = 0,
-    tail_allowance: float | None = None,
+    tail_allowance: float = TAIL_ALLOWANCE,
+    pair: tuple[int, int] | None = None,
 ) -> Draws:
     """Score a pool on draws of its clips; differences between systems are coupled, since all share each draw.
 
     Args:
-        tail_allowance: Intervals of X_j count the variance of the heaviest cluster this many more times, for equally
-            heavy ones that are not in the set; None takes `TAIL_ALLOWANCE`, and `TAIL_ALLOWANCE_ON_NORMS` on a fixed
-            scale. Differences between two systems use less (`comparison.compare`).
+        tail_allowance: On a fixed scale, intervals of X_j count the variance of the heaviest cluster this many more
+            times, for equally heavy ones that are not in the set. Differences between two systems use less.
+        pair: Rows of two systems whose differences in Z and SIQ have the intervals, on the pool's own scale.
     """
     check_draws(draws)
     clips = Clips.of(pool)
@@ -124,8 +123,6 @@ def draw(
             f"a single {unit} has no error bar", "run more clips, or leave error bars out (--bootstrap 0)"
         )
     base = scale or calibrate(pool, rule)
-    if tail_allowance is None:
-        tail_allowance = TAIL_ALLOWANCE_ON_NORMS if scale else TAIL_ALLOWANCE
     totals = {level: partial(clips.sum, level) for level in pool.raw}
     parts = {level: _list_rows(raw, base.levels[level], scale, totals[level]) for level, raw in pool.raw.items()}
     counts = count_clusters(clips.cluster_count, draws, seed)
@@ -155,35 +152,28 @@ def draw(
         for level, level_sums in found.items()
     }
     siq = combine(z, shares)
-    z_clouds = {
-        level: _fixed_cloud(level_sums, pool.raw[level], scale.levels[level], tail_allowance, totals[level])
-        if scale
-        else _own_cloud(level_sums, pool.raw[level], base.levels[level], tail_allowance, totals[level])
-        for level, level_sums in found.items()
-    }
-    center = combine(
-        {level: part.center for level, part in z_clouds.items()}, {level: part[0] for level, part in shares.items()}
-    )
-    sides = 1 if scale else 2
-    both = {level: np.concatenate([part[1:]] * sides) for level, part in shares.items()}
-    span = np.inf if scale else POINTS * np.sqrt(len(pool.systems) - 1)
+    if scale:
+        clouds = {
+            level: _fixed_cloud(level_sums, pool.raw[level], scale.levels[level], tail_allowance, totals[level])
+            for level, level_sums in found.items()
+        }
+        z_intervals = {level: cloud.interval for level, cloud in clouds.items()}
+        fixed_shares = {level: level_scale.weight for level, level_scale in scale.levels.items()}
+        siq_draws = combine({level: cloud.draws for level, cloud in clouds.items()}, fixed_shares)
+        siq_interval = StudentizedDraws(siq[0], siq_draws).interval
+    else:
+        z_intervals, siq_interval = own_scale.bound(pool.raw, totals, rule=rule, draws=draws, seed=seed, pair=pair)
     return Draws(
         {level: level_sums.raw[1:] for level, level_sums in found.items()},
         {level: part[1:] for level, part in z.items()},
         siq[1:],
         int((~kept).sum()),
         {
-            level: StudentizedDraws(each.raw[0], each.raw[0], each.raw[0] + _noise(each.raw, each.raw_error))
+            level: StudentizedDraws(each.raw[0], each.raw[0] + _noise(each.raw, each.raw_error))
             for level, each in found.items()
         },
-        z_clouds,
-        StudentizedDraws(
-            siq[0],
-            center,
-            combine({level: cloud.draws for level, cloud in z_clouds.items()}, both),
-            MEAN - span,
-            MEAN + span,
-        ),
+        z_intervals,
+        siq_interval,
     )
 
 
@@ -193,25 +183,7 @@ def _fixed_cloud(
     """Return the draws of Z_j on a fixed scale."""
     score = sums.ability[0] / level_scale.std
     widen = _widen(*_variances(raw, level_scale, total), tail_allowance)
-    return StudentizedDraws(score, score, score + widen * _noise(sums.ability, sums.error) / level_scale.std)
-
-
-def _own_cloud(
-    sums: Sums, raw: np.ndarray, level_scale: LevelScale, tail_allowance: float, total: Total
-) -> StudentizedDraws:
-    """Return the draws of Z_j on both sides of the pool's, with a scale of each draw's own.
-
-    One factor widens the distances of all systems, so that differences between them keep their meaning.
-    """
-    heaviest, variance = _variances(raw - raw.mean(axis=0), level_scale, total)
-    far = _widen(heaviest.sum(), variance.sum(), tail_allowance) * (sums.ability[1:] - sums.ability[0])
-    score = sums.ability[0] / sums.ability[0].std()
-    ability = np.concatenate([sums.ability[0] + far, sums.ability[0] - far])
-    deviation = np.broadcast_to(ability.std(axis=1, keepdims=True), ability.shape)
-    draws = np.divide(ability, deviation, out=np.zeros_like(ability), where=deviation > 0)
-    of_pool, of_draws = shrinkage(score, draws)
-    span = np.sqrt(len(score) - 1)
-    return StudentizedDraws(score, score / of_pool, draws / of_draws, -span, span)
+    return StudentizedDraws(score, score + widen * _noise(sums.ability, sums.error) / level_scale.std)
 
 
 def _variances(raw: np.ndarray, level_scale: LevelScale, total: Total) -> tuple[np.ndarray, np.ndarray]:

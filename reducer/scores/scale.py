@@ -16,6 +16,8 @@ from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 
+#: Of SIQ: its mean over systems, and points for a standard deviation.
+MEAN, POINTS = 100, 15
 EPSILON = 1e-6
 ROUNDING = 1e-12
 #: The rule of a scale that changes nothing.
@@ -169,7 +171,7 @@ def combine(z: Mapping[str, np.ndarray], weights: Mapping[str, float | np.ndarra
     >>> combine({"remember": np.array([-1.0, 1.0])}, {"remember": 1.0}).tolist()
     [85.0, 115.0]
     """
-    return np.asarray(100 + 15 * sum(weights[level] * z[level] for level in z))
+    return np.asarray(MEAN + POINTS * sum(weights[level] * z[level] for level in z))
 
 
 def competition_ranks(siq: np.ndarray) -> np.ndarray:

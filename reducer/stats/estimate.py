@@ -131,53 +131,26 @@ class Interval(NamedTuple):
 
 
 class StudentizedDraws(NamedTuple):
-    """Hold draws around a center.
+    """Hold draws around a score.
 
     Attributes:
         score: The reported score, shape (systems,).
-        center: Middle of the interval, shape (systems,); the score with the loss of `shrinkage` undone.
         draws: Shape (draws, systems).
         lowest, highest: Limits of the score.
     """
 
     score: np.ndarray
-    center: np.ndarray
     draws: np.ndarray
     lowest: float = -np.inf
     highest: float = np.inf
 
     @property
     def interval(self) -> Interval:
-        """Return the interval around the center that includes 95 % of the draws, widened to include the score.
+        """Return the interval around the score that includes 95 % of the draws, within its limits.
 
-        >>> StudentizedDraws(np.array([0.0]), np.array([0.0]), np.linspace(-1, 1, 201)[:, None]).interval
+        >>> StudentizedDraws(np.array([0.0]), np.linspace(-1, 1, 201)[:, None]).interval
         Interval(low=array([-0.95]), high=array([0.95]))
         """
-        half = np.percentile(np.abs(self.draws - self.center), 100 * CONFIDENCE, axis=0)
-        low, high = (np.clip(end, self.lowest, self.highest) for end in (self.center - half, self.center + half))
+        half = np.percentile(np.abs(self.draws - self.score), 100 * CONFIDENCE, axis=0)
+        low, high = (np.clip(end, self.lowest, self.highest) for end in (self.score - half, self.score + half))
         return Interval(np.minimum(low, self.score), np.maximum(high, self.score))
-
-    def difference(self, one: int, other: int) -> StudentizedDraws:
-        """Return the cloud of one system's score minus another's, as that of a single system."""
-        parts = (self.score, self.center, self.draws)
-        score, center, draws = (values[..., [one]] - values[..., [other]] for values in parts)
-        return StudentizedDraws(score, center, draws, self.lowest - self.highest, self.highest - self.lowest)
-
-
-def shrinkage(score: np.ndarray, draws: np.ndarray) -> tuple[float, float]:
-    """Return how much chance pulls Z towards 0, in the pool and in draws from it: two factors above 0 and at most 1.
-
-    The standard deviation that eq. 5 divides by includes the noise of the clips, so that Z of few clips is nearer
-    to 0 than Z of many. Draws show how much: with r the mean product of a draw's Z and the pool's, noise is
-    1 / r^2 - 1 of the pool's variance between systems, and the pool itself keeps the root of 1 minus that.
-
-    Args:
-        score: Z of the pool, shape (systems,).
-        draws: Z of each draw, shape (draws, systems).
-
-    >>> shrinkage(np.array([-1.0, 1.0]), np.array([[-1.0, 1.0], [-1.0, 1.0]]))
-    (1.0, 1.0)
-    """
-    kept = max(float((draws @ score).mean()) / len(score), 0.1)
-    pool = float(np.sqrt(max(2 - 1 / kept**2, 0.2)))
-    return min(pool, 1.0), min(pool * kept, 1.0)

@@ -15,15 +15,14 @@ import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
-from speechiq.reducer.scores.draws import DRAWS, MEAN, POINTS, Clips, Draws, draw
+from speechiq.reducer.scores.draws import DRAWS, Clips, Draws, draw
 from speechiq.reducer.scores.remarks import explain_missing
-from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale, calibrate, flat, score
+from speechiq.reducer.scores.scale import DEFAULT_RULE, MEAN, POINTS, Scale, calibrate, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.estimate import DECIMALS, Difference, Interval
 from speechiq.reducer.stats.paired import permute
 from speechiq.reducer.studies.comparison import SIQ, Comparison, Share
 
-TAIL_ALLOWANCE_OF_PAIR = 1.0
 NO_SCALE = (
     "two systems alone always have Z +1 and -1, so that SIQ needs a scale; "
     "add --norms demo, --norms FILE, or further runs"
@@ -60,7 +59,7 @@ def compare(
     row_a, row_b = pool.systems.index(a), pool.systems.index(b)
 
     drawn = draw_gap(pool, row_a, row_b, fixed or flat(pool), draws, seed) if draws else None
-    own_draws = draw_pair(pool, rule, draws, seed) if draws and not fixed else None
+    own_draws = draw(pool, rule=rule, draws=draws, seed=seed, pair=(row_a, row_b)) if draws and not fixed else None
     clips = Clips.of(pool)
     gaps = {level: clips.spread(level, raw[row_a] - raw[row_b]) for level, raw in pool.raw.items()}
     of_raw = [gap / len(pool.clips[level]) for level, gap in gaps.items()]
@@ -77,7 +76,7 @@ def compare(
     levels = scores.levels.values()
     values = [*(level_scores.raw for level_scores in levels), *(level_scores.z for level_scores in levels), scores.siq]
     unknown = Interval(np.array([math.nan]), np.array([math.nan]))
-    intervals = _intervals(drawn, own_draws, row_a, row_b) if drawn else [unknown] * len(values)
+    intervals = _intervals(drawn, own_draws) if drawn else [unknown] * len(values)
     differences = [
         Difference(float(value[row_a]), float(value[row_b]), *_ends(interval), chance)
         for value, interval, chance in zip(values, intervals, p.tolist(), strict=True)
@@ -121,23 +120,13 @@ def draw_gap(pool: ScoreMatrix, a: int, b: int, scale: Scale, draws: int, seed: 
     return draw(gap, scale=scale._replace(levels=levels), draws=draws, seed=seed, tail_allowance=0)
 
 
-def draw_pair(pool: ScoreMatrix, rule: str, draws: int, seed: int) -> Draws:
-    """Return the draws of a pool on its own scale, for the difference between two of its systems.
-
-    Heavy clips that are not in the set count less than in the interval of one system, so that equal systems differ in
-    about 5 % of the sets.
-    """
-    return draw(pool, rule=rule, draws=draws, seed=seed, tail_allowance=TAIL_ALLOWANCE_OF_PAIR)
-
-
-def _intervals(drawn: Draws, own_draws: Draws | None, a: int, b: int) -> list[Interval]:
+def _intervals(drawn: Draws, own_draws: Draws | None) -> list[Interval]:
     """Return the intervals of the raw differences, of Z, and of SIQ."""
     raw = [cloud.interval for cloud in drawn.raw_clouds.values()]
     if own_draws:
-        clouds = (*own_draws.z_clouds.values(), own_draws.siq_cloud)
-        return raw + [cloud.difference(a, b).interval for cloud in clouds]
-    low, high = drawn.siq_cloud.interval
-    return [*raw, *(cloud.interval for cloud in drawn.z_clouds.values()), Interval(low - MEAN, high - MEAN)]
+        return [*raw, *own_draws.z_intervals.values(), own_draws.siq_interval]
+    low, high = drawn.siq_interval
+    return [*raw, *drawn.z_intervals.values(), Interval(low - MEAN, high - MEAN)]
 
 
 def _ends(interval: Interval) -> tuple[float, float]:

@@ -13,9 +13,9 @@ from speechiq.reducer.runs.conditions import summarize
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.comparability import intersect
-from speechiq.reducer.scores.draws import POINTS, Clips
+from speechiq.reducer.scores.draws import Clips
 from speechiq.reducer.scores.remarks import explain_missing, title
-from speechiq.reducer.scores.scale import Scale
+from speechiq.reducer.scores.scale import POINTS, Scale
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples

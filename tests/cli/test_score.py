@@ -349,9 +349,9 @@ def test_small_sets_are_marked_in_every_output(two_runs):
     options = [part for path in files.values() for part in ("-o", path)]
     runs = [two_runs / name for name in ("good", "middle", "bad")]
     done = siq(*runs, *options, "-o", out / "harness", "--explain")
-    marked = "95 % intervals of SIQ covered"
+    marked = "95 % intervals of SIQ of 5 clips contained the truth"
     assert done.exit_code == 0 and marked in done.stdout
-    assert "Small test set (4 clips): the intervals are approximate." in siq(*runs).stdout
+    assert f"Small test set (4 clips): {marked}" in siq(*runs).stdout
     assert marked in json.loads(files["json"].read_text())["bootstrap"]["caution"]
     assert marked in files["csv"].read_text().splitlines()[1]
     assert marked in files["md"].read_text()
@@ -360,7 +360,7 @@ def test_small_sets_are_marked_in_every_output(two_runs):
     assert marked in json.loads(results.read_text())["configs"]["siq_apply"]["metadata"]["interval_caution"]
     assert marked not in siq(*runs, "--bootstrap", "0", "--explain").stdout
     many = [
-        write_run(two_runs / f"many-{skill}", levels(skill, clips=50), system=f"{skill}") for skill in (0.2, 0.5, 0.9)
+        write_run(two_runs / f"many-{skill}", levels(skill, clips=100), system=f"{skill}") for skill in (0.2, 0.5, 0.9)
     ]
     assert "intervals of SIQ" not in (shown := siq(*many, "--explain").stdout) and "Small test set" not in shown
 

@@ -12,12 +12,13 @@ from scipy.stats import permutation_test
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, ScoreMatrix, calibrate
-from speechiq.reducer.scores.scale import DEFAULT_RULE, flat
+from speechiq.reducer.scores.draws import draw
+from speechiq.reducer.scores.scale import flat
 from speechiq.reducer.stats import paired
 from speechiq.reducer.stats.estimate import Difference, plain
 from speechiq.reducer.stats.paired import permute
 from speechiq.reducer.studies.comparison import as_json
-from speechiq.reducer.studies.coupled import compare, draw_gap, draw_pair
+from speechiq.reducer.studies.coupled import compare, draw_gap
 from speechiq.reducer.studies.pair_comparison import Compared
 from speechiq.reducer.tables.side_by_side import as_grid
 from tests.reducer.scores.test_bootstrap import make_pool
@@ -44,18 +45,14 @@ def oracle_shares(pool: ScoreMatrix, one: int, other: int, rule: str) -> dict[st
 
 
 @pytest.mark.parametrize("rule", ["inverse-std", "inverse-variance"])
-def test_differences_are_the_systems_and_intervals_those_of_the_clouds(rule):
+def test_differences_are_the_systems_and_intervals_those_of_the_draws(rule):
     pool = make_pool()
     found = compare(pool, "s1", "s3", rule=rule, draws=80, seed=2)
     siq, z, _ = oracle({level: raw.tolist() for level, raw in pool.raw.items()}, rule)
-    drawn = draw_pair(pool, rule, 80, 2)
+    drawn = draw(pool, rule=rule, draws=80, seed=2, pair=(1, 3))
     assert (found.a, found.b, found.draws, found.seed, found.left_out) == ("s1", "s3", 80, 2, drawn.left_out)
     assert found.siq.value == pytest.approx(siq[1] - siq[3], abs=1e-8)
-    cloud = drawn.siq_cloud
-    center = cloud.center[1] - cloud.center[3]
-    half = np.percentile(np.abs(cloud.draws[:, 1] - cloud.draws[:, 3] - center), 95)
-    ends = np.clip([center - half, center + half], -60, 60)
-    assert (found.siq.low, found.siq.high) == pytest.approx(tuple(ends), abs=1e-7)
+    assert (found.siq.low, found.siq.high) == pytest.approx(tuple(np.ravel(drawn.siq_interval)), abs=1e-7)
     for level, raw in pool.raw.items():
         assert found.raw[level].value == pytest.approx(raw[1].mean() - raw[3].mean(), abs=1e-8)
         assert found.z[level].value == pytest.approx(z[level][1] - z[level][3], abs=1e-8)
@@ -206,7 +203,7 @@ def test_a_frozen_scale_is_read_off():
     assert found.siq.value == compare(whole, "s1", "s3", draws=60).siq.value
     alone = compare(part(whole, ("s1", "s3", "s4")), "s1", "s3", scale=scale, draws=60)
     assert alone.siq == pytest.approx(found.siq, abs=1e-8), "nobody else counts"
-    gap = draw_gap(whole, 1, 3, scale, 60, 0).siq_cloud.interval
+    gap = draw_gap(whole, 1, 3, scale, 60, 0).siq_interval
     assert (found.siq.low, found.siq.high) == pytest.approx((gap.low[0] - 100, gap.high[0] - 100), abs=1e-8)
 
 
@@ -225,15 +222,15 @@ def test_equal_systems_are_rarely_told_apart():
         raw = {level: np.clip(hard + generator.normal(size=(3, 50)) / 5, 0, 1) for level in LEVELS}
         pool = ScoreMatrix(("a", "b", "c"), {level: tuple(map(str, range(10, 60))) for level in LEVELS}, raw)
         clouds = draw_gap(pool, 0, 1, flat(pool), 200, trial).raw_clouds
-        pair = draw_pair(pool, DEFAULT_RULE, 200, trial).siq_cloud.difference(0, 1)
-        held.append([low < 0 < high for low, high in (clouds["remember"].interval, pair.interval)])
+        pair = draw(pool, draws=200, seed=trial, pair=(0, 1)).siq_interval
+        held.append([low < 0 < high for low, high in (clouds["remember"].interval, pair)])
     share = np.mean(held, axis=0)
     assert (share > 0.90).all() and (share < 0.99).all()
     assert np.mean(~np.array(held).any(axis=1)) < 0.05
 
 
 def test_json_is_plain():
-    pool = make_pool(clips=60)._replace(levels=LEVELS)
+    pool = make_pool(clips=100)._replace(levels=LEVELS)
     data = plain(as_json(compare(pool, "s0", "s4", draws=60)))
     assert data["better"] == "s4" and data["siq"]["difference"] < 0
     remember = data["scores"]["remember"]
