@@ -5,8 +5,8 @@ The truth that an interval should contain is SIQ on all clips of this kind, with
 
 Eq. 4's weights are heavy tailed: the clips that decide a score are in few sets, and a set without them also seems to
 vary little. So the bootstrap is studentized (a draw's distance is divided by the draw's own standard error), a draw
-takes half of the clusters (halves lack of the set what the set lacks of its kind), and the set's standard error counts
-its heaviest cluster twice, for one like it that the set lacks.
+takes half of the clusters (halves miss clips of the set as the set misses clips of its kind), and the set's standard
+error counts its heaviest cluster twice, for one like it that is not in the set.
 
 Eq. 5 divides by the spread of X_j, which includes the noise of the clips. So the noise of draws is added to abilities
 whose spread is free of it.

@@ -142,6 +142,7 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
     levels, bars, scale = scoreboard.levels, scoreboard.bars, scoreboard.scale
     systems = count_of(len(scoreboard.systems), "system")
     yield from _name_norms(scoreboard)
+    yield from caution_lines(scoreboard.caution)
     yield from _join_names(_judge_lines(scoreboard))
     yield from scoreboard.remarks.readings()
     if scale:
@@ -168,7 +169,6 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
             which = "of the norms, which stays as it is" if scoreboard.norms else "that each sample sets"
             yield f"intervals of SIQ and Z: on the scale {which}"
         yield f"{describe_samples(bars.draws, bars.seed, scoreboard.pool.units)}{left_out * bool(bars.left_out)}"
-        yield from caution_lines(scoreboard.caution)
     if bars and (exact := [*_known_scores(scoreboard)]):
         yield f"no width: the transcripts of {', '.join(exact)} are known, so their scores on all clips are equal"
     if bars and scoreboard.has_siq and (bars.siq.low == bars.siq.high).any():

@@ -52,13 +52,13 @@ def test_names_in_a_pool(three_runs):
     assert "A is better beyond chance, by the intervals of remember, understand, apply, siq" in lines
     assert "SIQ on the scale of the pool of 3 systems, inverse-std" in lines
     assert "95 % intervals from 60 bootstrap samples of 12 clips, seed 0" in lines
-    assert any(line.startswith("Small test set (12 clips): 95 % intervals of SIQ of 5 clips") for line in lines)
+    assert any(line.startswith("Small test set (12 clips): 95 % intervals of SIQ") for line in lines)
     row = next(line for line in lines if "Remember WER %" in line).split()
     assert row[3:6] == ["5.42", "48.75", "-43.33"] and row[-1] == "A", "a lower error rate speaks for A"
     data = json.loads(out.read_text())
     assert (data["a"], data["b"], data["better"]) == ("org/good", "org/bad", "org/good")
     assert data["scale"] == "the pool of 3 systems, inverse-std" and data["mismatches"] == []
-    assert "(12 clips)" in data["caution"] and "in simulation" in data["caution"]
+    assert "(12 clips)" in data["caution"] and "of simulated sets" in data["caution"]
     again = siq_compare("good", "bad", three_runs, "-o", out)
     assert "exists" in str(again.exception)
     assert siq_compare("good", "bad", three_runs, "-o", out, "--force").exit_code == 0

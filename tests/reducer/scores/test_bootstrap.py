@@ -167,7 +167,7 @@ def oracle_own(
 
 @pytest.mark.parametrize("pair", [None, (1, 3)])
 def test_intervals_on_the_own_scale_equal_a_slow_reading_of_their_definition(pair):
-    pool = make_pool(systems=5, clips=16, seed=2)
+    pool = make_pool(systems=5, clips=10, seed=2)
     pool = ScoreMatrix(pool.systems, dict.fromkeys(LEVELS, pool.clips["remember"]), full(pool), LEVELS)
     drawn = draw(pool, rule="1,2,5", draws=40, seed=5, pair=pair)
     shares = dict(zip(LEVELS, (15 / 8, 30 / 8, 75 / 8), strict=True))
