@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.scores.draws import DRAWS, Clips, Draws, PerLevel, draw
+from speechiq.reducer.scores.draws import DRAWS, Clips, Draws, draw
+from speechiq.reducer.scores.own_scale import PerLevel
 from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale, calibrate, competition_ranks, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.bootstrap import Resampled, sum_clusters

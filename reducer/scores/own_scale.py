@@ -61,8 +61,7 @@ class Level(NamedTuple):
         z = self.z[rows, :, None]
         far = self.gaps - self.ability[rows, :, None] * self.weights
         far -= z * (z.swapaxes(1, 2) @ far / z.shape[1])
-        far /= self.divisor[rows, :, None]
-        return far
+        return np.asarray(far / self.divisor[rows, :, None])
 
 
 def bound(
@@ -149,7 +148,7 @@ def _errors(
 
 def _pick(values: np.ndarray, pair: tuple[int, int] | None) -> np.ndarray:
     """Return values of all systems (axis 1), or those of one minus those of another."""
-    return values[:, [pair[0]]] - values[:, [pair[1]]] if pair else values
+    return np.asarray(values[:, [pair[0]]] - values[:, [pair[1]]]) if pair else values
 
 
 def _interval(scores: np.ndarray, errors: np.ndarray, scored: np.ndarray, middle: float, span: float) -> Interval:

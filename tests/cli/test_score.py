@@ -349,7 +349,7 @@ def test_small_sets_are_marked_in_every_output(two_runs):
     options = [part for path in files.values() for part in ("-o", path)]
     runs = [two_runs / name for name in ("good", "middle", "bad")]
     done = siq(*runs, *options, "-o", out / "harness", "--explain")
-    marked = "95 % intervals of SIQ of 5 clips contained the truth"
+    marked = "95 % intervals of SIQ of 14 clips contained the truth"
     assert done.exit_code == 0 and marked in done.stdout
     assert f"Small test set (4 clips): {marked}" in siq(*runs).stdout
     assert marked in json.loads(files["json"].read_text())["bootstrap"]["caution"]

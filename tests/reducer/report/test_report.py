@@ -42,7 +42,7 @@ def test_the_command_writes_a_page_once(study, tmp_path):
     assert isinstance(again.exception, SpeechIQError) and "add --force" in str(again.exception)
     assert siq_report(study, "-o", file, "--bootstrap", 50, "--force").exit_code == 0
     assert "50 bootstrap samples" in file.read_text(encoding="utf-8")
-    assert file.read_text(encoding="utf-8").count("95 % intervals of SIQ of 5 clips contained") == 1
+    assert file.read_text(encoding="utf-8").count("95 % intervals of SIQ of 14 clips contained") == 1
 
 
 def test_a_rule_is_checked_before_any_run_is_read(tmp_path):

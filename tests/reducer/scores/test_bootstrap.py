@@ -277,7 +277,7 @@ def test_small_sets_are_marked():
         f"system {worst} % (on norms {norms} and {worst_on_norms} %)."
     ]
     small, one = caution(2, 2), caution(1, 1)
-    assert "(2 clips): " in small and "of 5 clips contained" in small and "(1 clip): " in one
+    assert "(2 clips): " in small and "of 14 clips contained" in small and "(1 clip): " in one
     assert "of 50 clips contained" in caution(99, 99) and caution_lines(None) == []
 
 
