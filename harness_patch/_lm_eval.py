@@ -187,66 +187,39 @@ def add_help(text: Callable[[], str]) -> None:
     Run.__init__ = init
 
 
-def guard_functions(import_function: Callable[[Path, str, Callable[[], Any]], Any]) -> None:
-    """Let `import_function` decide on each function that a task file names: `_yaml_loader._mk_function_ctor`.
+def guard_code(guard: ModuleType) -> None:
+    """Let a module (`foreign_code`) decide on the code that task files name, before it is imported.
 
-    It gets the task file, the name, and what imports the function.
+    Wraps what `_yaml_loader` makes for `!function`, `load_yaml` of `_factory`, and `get_metric` of `api.task`, which
+    loads an unknown metric as a script; replaces `env` of `utils`, which renders templates, by jinja2's sandbox.
     """
-    from lm_eval.tasks import _yaml_loader
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+    from lm_eval import utils
+    from lm_eval.api import metrics, registry, task  # noqa: F401 (metrics fills the registry)
+    from lm_eval.tasks import _factory, _yaml_loader
 
-    make = _yaml_loader._mk_function_ctor
+    make, load, find, old = _yaml_loader._mk_function_ctor, _factory.load_yaml, task.get_metric, utils.env
 
     def make_guarded(folder: Path, resolve: bool) -> Callable[[Any, Any], Any]:
-        construct = make(folder, resolve)
+        def construct(loader: Any, node: Any) -> Any:
+            import_it = functools.partial(make(folder, resolve), loader, node)
+            return guard.import_function(Path(node.start_mark.name), node.value, import_it) if resolve else import_it()
 
-        def construct_guarded(loader: Any, node: Any) -> Any:
-            if not resolve:
-                return construct(loader, node)
-            return import_function(Path(node.start_mark.name), node.value, lambda: construct(loader, node))
-
-        return construct_guarded
-
-    _yaml_loader._mk_function_ctor = make_guarded
-
-
-def guard_task_files(check: Callable[[Path, Any], None]) -> None:
-    """Check the content of each task file that is used, with its includes: `load_yaml` of `tasks._factory`."""
-    from lm_eval.tasks import _factory
-
-    load = _factory.load_yaml
+        return construct
 
     def load_checked(path: Any, **options: Any) -> Any:
         content = load(path, **options)
-        check(Path(path), content)
+        guard.check_settings(Path(path), content)
         return content
 
-    _factory.load_yaml = load_checked
-
-
-def guard_metrics(refuse: Callable[[str], None]) -> None:
-    """Refuse a metric that is not registered, which `get_metric` of `api.task` loads as a script by `evaluate`."""
-    from lm_eval.api import metrics, registry, task  # noqa: F401 (metrics fills the registry)
-
-    find = task.get_metric
-
     def find_registered(name: str, hf_evaluate_metric: bool = False) -> Any:
-        if hf_evaluate_metric or name not in registry.metric_registry:
-            refuse(name)
-        return find(name)
-
-    task.get_metric = find_registered
-
-
-def guard_templates(refuse: Callable[[str], None]) -> None:
-    """Render the templates of tasks in jinja2's sandbox: `env` of `lm_eval.utils`, which is an open environment."""
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-    from lm_eval import utils
+        return guard.refuse_metric(name) if hf_evaluate_metric or name not in registry.metric_registry else find(name)
 
     class Sandbox(ImmutableSandboxedEnvironment):
         def unsafe_undefined(self, thing: Any, attribute: str) -> Any:
-            refuse(attribute)
+            guard.refuse_attribute(attribute)
 
-    old = utils.env
+    _yaml_loader._mk_function_ctor, _factory.load_yaml, task.get_metric = make_guarded, load_checked, find_registered
     utils.env = Sandbox(loader=old.loader, undefined=old.undefined, keep_trailing_newline=old.keep_trailing_newline)
     utils.env.filters.update(old.filters)
 

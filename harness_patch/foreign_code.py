@@ -4,6 +4,7 @@ A process of `siq` calls `refuse_if_asked`; `lm_eval` itself imports what a task
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,10 +24,7 @@ FIX = "add --allow-code if you trust all files of its folder"
 def refuse_if_asked() -> None:
     """Make lm-eval refuse foreign code in this process if the environment asks for it; after `plugins.install`."""
     if os.environ.get(VARIABLE):
-        _lm_eval.guard_functions(import_function)
-        _lm_eval.guard_task_files(check_settings)
-        _lm_eval.guard_metrics(refuse_metric)
-        _lm_eval.guard_templates(refuse_attribute)
+        _lm_eval.guard_code(sys.modules[__name__])
 
 
 def import_function(file: Path, name: str, import_it: Callable[[], Any]) -> Any:
