@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from speechiq.cli.cluster.plan_file import read_plan
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.foreign_code import VARIABLE, check_settings
 from tests.commands import refusal
@@ -161,9 +162,8 @@ def test_settings_of_engines_are_the_users(tmp_path, metadata, fault):
 
 
 def test_a_plan_records_that_code_is_allowed(tmp_path, monkeypatch):
-    from speechiq.cli.cluster.plan_file import read_plan
-
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
     Path("mine").mkdir()
     Path("plan.yaml").write_text("{systems: [letter:A], tasks: [a], output: out, include_path: mine, allow_code: true}")
     plan = read_plan(Path("plan.yaml"))
