@@ -74,7 +74,7 @@ def read_language(metadata: Mapping[str, Any]) -> str | None:
     base = text.partition("-")[0]
     if _CODE.fullmatch(text) and _is_code(base):
         return base
-    if named := (whisper_language_codes() | _OWN_NAMES).get(text.lower()):
+    if named := {**whisper_language_codes(), **_OWN_NAMES}.get(text.lower()):
         return named
     near = _find_near(text)
     fix = f"did you mean {near}?" if near else "write one such as de"

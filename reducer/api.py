@@ -240,9 +240,12 @@ def _split_runs(runs: Place | System | Iterable[Place | System] | None) -> tuple
     """Return the systems among runs, and the paths among them."""
     if runs is None:
         return [], []
-    listed = [runs] if isinstance(runs, str | PathLike | System) else list(runs)
+    if isinstance(runs, System):
+        return [runs], []
+    listed: list[Place | System] = [runs] if isinstance(runs, str | PathLike) else list(runs)
     systems = [run for run in listed if isinstance(run, System)]
-    return systems, _as_paths(run for run in listed if not isinstance(run, System))
+    places = [run for run in listed if not isinstance(run, System)]
+    return systems, _as_paths(places)
 
 
 def _read_all(runs: Place | System | Iterable[Place | System]) -> list[System]:

@@ -143,7 +143,8 @@ def _errors(
         if start == 0 and not pair:
             variance[:, 0] += [part[0].max(axis=-1) for part in squares]
         found.append(variance)
-    return np.sqrt(np.concatenate(found, axis=1))
+    squared: np.ndarray = np.concatenate(found, axis=1)
+    return np.asarray(np.sqrt(squared))
 
 
 def _pick(values: np.ndarray, pair: tuple[int, int] | None) -> np.ndarray:

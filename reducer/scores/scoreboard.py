@@ -137,7 +137,7 @@ class Scoreboard(NamedTuple):
     @property
     def order(self) -> list[int]:
         """Return the rows of the systems by rank, then those of controls by SIQ; equal ones by name."""
-        names, is_control = np.array(self.pool.systems), [bool(system.control) for system in self.systems]
+        names, is_control = np.array(self.pool.systems), np.array([bool(each.control) for each in self.systems])
         best_first: np.ndarray = -self.siq if self.scale else np.zeros(len(names))
         return [int(row) for row in np.lexsort((names, best_first, self.places, is_control))]
 

@@ -133,8 +133,8 @@ def _print_texts(console: Console, grid: Grid) -> None:
         table = as_table(grid)
         table.padding, table.show_edge = 0, False
         widths = _widen(longest_word, longest_line, room)
-        for column, width in zip(table.columns, widths, strict=True):
-            column.width = width
+        for shown, width in zip(table.columns, widths, strict=True):
+            shown.width = width
         console.print(table)
         return
     first, *others = grid.shown
