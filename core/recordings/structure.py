@@ -7,13 +7,14 @@ import io
 import mmap
 import stat
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from speechiq.core.recordings import mpeg, ogg, wave
-from speechiq.core.recordings.damage import OTHER_KIND, Buffer, Damage, skip_tags
+from speechiq.core.recordings.damage import OTHER_KIND, UNKNOWN_END, Buffer, Damage, skip_tags
 
 Check = Callable[[Buffer], str | None]
 #: Bytes and beginning of an ID3 tag at the end of a FLAC file.
@@ -22,6 +23,8 @@ TAG, TAG_START = 128, b"TAG"
 SEGMENT, CLUSTER = 0x18538067, 0x1F43B675
 #: Names of boxes with which an MP4 file begins, and of the one that lists the samples of all tracks.
 MP4_STARTS, SAMPLE_LIST = (b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot"), b"moov"
+#: Names of boxes of an MP4 file in fragments: a fragment, an index of what follows, and the index at the end.
+FRAGMENT, INDEX, LAST_INDEX = b"moof", b"sidx", b"mfra"
 #: Size and name of a box.
 BOX = struct.Struct(">I4s")
 
@@ -124,25 +127,28 @@ def _read_number(data: Buffer, place: int, *, keep_marker: bool) -> tuple[int, i
     return (number if keep_marker else number & (1 << 7 * size) - 1), place + size
 
 
-def _check_mp4(data: Buffer) -> None:
+def _check_mp4(data: Buffer) -> str | None:
     """Check an MP4, M4A, MOV or 3GP file: boxes that give their lengths (ISO 14496-12); the sound's is used later."""
-    place, lists = 0, 0
+    place, names = 0, Counter[bytes]()
     while place + BOX.size <= len(data) and skip_tags(data, place) < len(data):
         size, name = BOX.unpack_from(data, place)
         if size == 1:
             size = int.from_bytes(data[place + 8 : place + 16])
         elif size == 0:
             size = len(data) - place
-        if size < BOX.size or not name.isascii():
+        if size < BOX.size or not (name.isascii() and name.decode().isprintable()):
             raise Damage(f"damaged: no box begins at byte {place}")
-        lists += name == SAMPLE_LIST
+        names[name] += 1
         place += size
     if place > len(data):
         raise Damage(f"cut off: its last box should end at byte {place}, the file has {len(data)}")
     if skip_tags(data, place) < len(data):
         raise Damage(f"damaged: no box begins at byte {place}")
-    if lists != 1:
+    if (lists := names[SAMPLE_LIST]) != 1:
         raise Damage(f"it has {lists} lists of samples, and one is needed: cut off, or two files in one")
+    # An index before each fragment does not give the number of fragments.
+    has_end = not names[FRAGMENT] or names[LAST_INDEX] or names[INDEX] == 1
+    return None if has_end else UNKNOWN_END
 
 
 #: First bytes of a file -> the check of its kind.

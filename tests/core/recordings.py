@@ -92,6 +92,7 @@ def with_two_rates() -> bytes:
 OPEN_END = {
     "mp3-vbr": with_two_rates,
     "mp3-bare": lambda: by_ffmpeg("mp3", "libmp3lame", write_xing="0"),
+    "mp4-piped": lambda: by_ffmpeg("mp4", "aac", piped=True, movflags="frag_every_frame+empty_moov+skip_trailer"),
     "webm-piped": lambda: by_ffmpeg("webm", "libopus", 48_000, piped=True),
     "wav-piped": lambda: by_sndfile("WAV", "PCM_16").replace(struct.pack("<I", 128_000), b"\xff" * 4, 1),
 }

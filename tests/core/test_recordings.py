@@ -119,6 +119,7 @@ OTHER_SNDFILE = ("W64", "AIFF", "AU", "CAF", "NIST", "VOC")
 OTHER_FFMPEG = (("wv", "wavpack"), ("adts", "aac"), ("asf", "wmav2"), ("tta", "tta"))
 WAV_PIPED = OPEN_END["wav-piped"]()
 M4A = by_ffmpeg("ipod", "aac")
+FRAGMENTS = by_ffmpeg("mp4", "aac", movflags="frag_every_frame+empty_moov")
 MP3 = by_ffmpeg("mp3", "libmp3lame")
 INTEGERS = by_sndfile("WAV", "FLOAT", samples=32_768 * speech_like(16_000))
 
@@ -127,6 +128,12 @@ def float_wav(value: float) -> bytes:
     samples = speech_like(16_000).copy()
     samples[1000] = value
     return by_sndfile("WAV", "FLOAT", samples=samples)
+
+
+def with_zeros(data: bytes, box: bytes) -> bytes:
+    """MP4 whose middle half is zeros, from a box of a name to a fragment."""
+    begin, end = data.index(box, len(data) // 4) - 4, data.index(b"moof", len(data) * 3 // 4) - 4
+    return patched(data, begin, bytes(end - begin))
 
 
 @pytest.mark.parametrize(
@@ -154,6 +161,8 @@ def float_wav(value: float) -> bytes:
         (FLAC + b"\1", "bytes follow its last frame"),
         (WAV_PIPED[:-1], "cut off: its last sample is not complete"),
         (M4A + M4A, "it has 2 lists of samples, and one is needed"),
+        (with_zeros(FRAGMENTS, b"moof"), "damaged: no box begins at byte"),
+        (with_zeros(FRAGMENTS, b"mdat"), "damaged: no box begins at byte"),
         (MP3 + MP3, "longer than its header says"),
         (
             INTEGERS,
