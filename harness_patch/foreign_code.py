@@ -46,15 +46,16 @@ def check_settings(file: Path, task: Any) -> None:
     if _is_installed(file):
         return
     from speechiq.engines.options import list_names
-    from speechiq.metrics.judge.settings import PREFIX, JudgeOptions
+    from speechiq.metrics.judge.settings import ROLES
 
-    own = {PREFIX + name for name in list_names(JudgeOptions)}
+    own = {f"{role}_{name}" for role, options in ROLES.items() for name in list_names(options)}
     for key, value in _list_settings(task):
         if key.endswith("trust_remote_code") and value:
             raise SpeechIQError(file, f"{key}: {value!r:.80} runs code of a model or data set", FIX)
-        if key.startswith(PREFIX) and key not in own:
+        role = key.partition("_")[0]
+        if role in ROLES and role != key and key not in own:
             raise SpeechIQError(
-                file, f"{key}: {value!r:.80} is an option of the judge's engine", f"give it with --metadata, or {FIX}"
+                file, f"{key}: {value!r:.80} is an option of the {role}'s engine", f"give it with --metadata, or {FIX}"
             )
 
 

@@ -12,7 +12,9 @@ from speechiq.core.response import Response, drop_reasoning, response_of, reword
 from speechiq.engines.languages import PROMPT_LANGUAGE, read_language
 from speechiq.metrics import latency
 from speechiq.metrics.columns import columns_of
+from speechiq.metrics.judge import reader
 from speechiq.metrics.judge.free_answers import check_docs
+from speechiq.metrics.judge.settings import READER
 from speechiq.metrics.wording import SPREAD, worded
 from speechiq.metrics.words.identification import warn_other_language
 from speechiq.metrics.words.normalizer import refuse_lost_marks
@@ -73,6 +75,8 @@ class SpeechTask(ConfigurableTask):
             own["doc_to_text"] = write_prompt(own["doc_to_text"], metadata)
         else:
             metadata.pop(PROMPT_LANGUAGE, None)  # of a run, for the tasks of Apply in it
+        if _has_reader(metadata):
+            metrics = [*metrics, *(column.metric for column in reader.COLUMNS)]
         self.is_timed = _is_timed(metadata)
         self._responses: dict[tuple[Any, ...], Response] = {}
         if self.is_timed:
@@ -161,6 +165,12 @@ def _is_timed(metadata: Mapping[str, Any]) -> bool:
     check_timing(metadata[TIMING])
     task_type = TASK_TYPES.get(str(name_task_type(metadata)))
     return task_type is not None and task_type.asks_question
+
+
+def _has_reader(metadata: Mapping[str, Any]) -> bool:
+    """Return whether a model reads the letters of a task that the rules leave unread."""
+    task_type = TASK_TYPES.get(str(name_task_type(metadata)))
+    return task_type is not None and READER in task_type.keys & metadata.keys()
 
 
 def _own_condition(config: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from speechiq.engines.languages import PROMPT_LANGUAGE
 from speechiq.metrics.distance.embedder import OPTIONS, read_embedding
 from speechiq.metrics.distance.semantic import KEYS as DISTANCE_KEYS
 from speechiq.metrics.distance.semantic import read_distance
+from speechiq.metrics.judge import reader
 from speechiq.metrics.judge.settings import KEYS, read_judging, read_settings
 from speechiq.metrics.letters.options import ALPHABET
 from speechiq.metrics.reply import scores as reply
@@ -40,11 +41,16 @@ def _read_right_wrong(metadata: Mapping[str, Any]) -> Settings:
     return read_judging(metadata, "right_wrong").record()
 
 
+def _read_letter(metadata: Mapping[str, Any]) -> Settings:
+    """Return the settings of a judge beside the letter, and those of the reader of answers without one."""
+    return _read_right_wrong(metadata) | reader.read_settings(metadata)
+
+
 def _read_spoken_choice(metadata: Mapping[str, Any]) -> Settings:
     count = metadata.get("spoken_options", 4)
     if type(count) is not int or not 2 <= count <= len(ALPHABET):
         raise SpeechIQError("metadata.spoken_options", f"{count!r:.80} is not a number from 2 to 26", "correct it")
-    return _read_right_wrong(metadata)
+    return _read_letter(metadata)
 
 
 def _read_labels(metadata: Mapping[str, Any]) -> Settings:
@@ -92,6 +98,7 @@ class TaskType(NamedTuple):
 
 
 _ASKED = KEYS | {"instruction"}
+_LETTER = _ASKED | reader.KEYS
 _ANSWER = frozenset({"answer_column"})
 _QUESTION = frozenset({"question_column"})
 _CHOICE = _ANSWER | {"question_column", "choices_column"}
@@ -101,8 +108,8 @@ TASK_TYPES: dict[str, TaskType] = {
     "understand": TaskType(frozenset({"embedder", *OPTIONS}), read_embedding),
     "apply": TaskType(frozenset({PROMPT_LANGUAGE}), read_prompt_language, has_questions=True),
     "distance": TaskType(DISTANCE_KEYS, read_distance, check=check_entities),
-    "choice": TaskType(_ASKED, _read_right_wrong, columns=_CHOICE, read_row=read_choice),
-    "spoken_choice": TaskType(_ASKED, _read_spoken_choice, columns=_QUESTION | _ANSWER, read_row=read_spoken_choice),
+    "choice": TaskType(_LETTER, _read_letter, columns=_CHOICE, read_row=read_choice),
+    "spoken_choice": TaskType(_LETTER, _read_spoken_choice, columns=_QUESTION | _ANSWER, read_row=read_spoken_choice),
     "labels": TaskType(_ASKED, _read_labels, columns=_ANSWER, read_row=read_label),
     "judged": TaskType(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
     "open": TaskType(_ASKED, read_settings, columns=_QUESTION, read_row=read_query),

@@ -106,6 +106,13 @@ METADATA = {
     "judge_top_p": ("number", "Probability mass to sample from."),
     "judge_top_k": ("number", "Number of tokens to sample from."),
     "judge_max_gen_toks": (f"number; default {REPLY}", "Most tokens of a reply of the judge."),
+    "reader": (
+        "`ENGINE:MODEL` with any text engine; without it none",
+        "Language model that reads the answers to options from which no letter can be read "
+        "([a reader](../how-to/audiobench.md#a-model-that-reads-what-the-rules-leave-unread)).",
+    ),
+    "reader_max_gen_toks": (f"number; default {REPLY}", "Most tokens of a reply of the reader."),
+    "reader_*": ("value", "Any option of the reader's engine, such as `reader_base_url`."),
     "reply_asr": (
         "`[ENGINE:]MODEL` of any recognizer; default openai/whisper-large-v3",
         "Recognizer that transcribes spoken replies ([spoken replies](../how-to/spoken_replies.md)).",

@@ -27,7 +27,7 @@ AudioFormat = Annotated[
     Literal["wav", "flac", "mp3", "opus"], Meta(description="Format of the audio that the endpoint sends.")
 ]
 #: Prefix of a stage -> its own option for the most tokens of an answer.
-LENGTHS = {"ger_": "ger_max_gen_toks", "judge_": "judge_max_gen_toks"}
+LENGTHS = {"ger_": "ger_max_gen_toks", "judge_": "judge_max_gen_toks", "reader_": "reader_max_gen_toks"}
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -8,6 +8,7 @@ from typing import Any
 
 from speechiq.metrics.columns import higher, lower, mean, returns
 from speechiq.metrics.judge import free_answers as judge
+from speechiq.metrics.judge.reader import score_reading
 from speechiq.metrics.letters.labels import parse_label
 from speechiq.metrics.letters.options import UNPARSED
 from speechiq.metrics.letters.reading import parse_letter
@@ -45,7 +46,8 @@ def score_key(found: str, doc: Mapping[str, Any], choices: int) -> dict[str, flo
 def score_letter(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
     """Score the one answer to a question with any number of options; the `process_results` of `_choice`.
 
-    The doc has `options`, to which none is added, the letters `gold`, `majority`, and what `judge.score` reads.
+    The doc has `options`, to which none is added, the letters `gold`, `majority`, and what `judge.score` reads. If a
+    reader read the answer too (`read`), its letter counts where the rules read none; see `score_reading`.
 
     >>> doc = {"options": ["today", "never", "Monday"], "answer": "(C) Monday", "gold": ["C"], "majority": "A"}
     >>> item = {"answer": "(C) Monday", "scores": [1.0], "texts": [""], "coverage": 1.0}
@@ -53,8 +55,11 @@ def score_letter(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
     >>> row["acc"], row["floor"], row["judge"]
     (1.0, 0.0, 1.0)
     """
-    found = parse_letter(results[0]["answer"], doc["options"])
-    return judge.score(doc, results) | score_key(found, doc, len(doc["options"]))
+    ruled = parse_letter(results[0]["answer"], doc["options"])
+    read = results[0].get("read")
+    found = ruled if read is None or ruled != UNPARSED else read
+    reading = {} if read is None else score_reading(ruled, read)
+    return judge.score(doc, results) | score_key(found, doc, len(doc["options"])) | reading
 
 
 @returns(KEY, judge.COLUMNS, judge.WORDED)

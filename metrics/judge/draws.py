@@ -50,6 +50,7 @@ class _Asked(NamedTuple):
 class Draw(NamedTuple):
     """Hold one judgment: a score on the scale of the rubric, or NaN and the reason why it is unjudged.
 
+    A rubric that asks for a letter has no scale: a reply to it has neither a score nor a reason.
     The text is the raw reply, or what failed in brackets; of a likelihood judge the probability of each grade, in JSON.
     """
 
@@ -60,7 +61,7 @@ class Draw(NamedTuple):
 
 def draw(questions: Sequence[JudgeQuestion], judging: Judging) -> list[list[Draw]]:
     """Return the draws of each question; equal questions are asked once."""
-    engine = open_judge(judging.judge, judging.engine_options)
+    engine = open_judge(judging.judge, judging.engine_options, judging.role)
     return _Work(judging, engine).draw(questions)
 
 
@@ -77,7 +78,7 @@ class _Work:
         """Return the draws of each question, after one line that says how much there is to do."""
         asked = [_Asked(question, seed) for question in questions for seed in _seeds(question, self.judging)]
         different = len({tuple(question.key) for question in questions})
-        line = f"judge {self.judging.judge}: {count_of(different, 'different answer')}"
+        line = f"{self.judging.role} {self.judging.judge}: {count_of(different, 'different answer')}"
         if self.judging.draws > 1:
             line += f", {self.judging.draws} draws each"
         announced: list[str] = []
@@ -143,6 +144,8 @@ class _Work:
         if row is None:
             failure = self._failures[asked.name]
             return Draw(f"[{failure}]", math.nan, _reason(failure))
+        if self.judging.rubric.kind == "letter":
+            return Draw(row, math.nan)
         if not self.by_likelihood:
             return Draw(row, *read_reply(row, self.judging.rubric))
         verdict = _expect(row, list(self.judging.rubric.labels.values()))

@@ -20,6 +20,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import drop_reasoning, response_of
 from speechiq.metrics.columns import higher, lower, mean, returns
 from speechiq.metrics.judge.judging import Case, Judgment, check_cases, judge_cases
+from speechiq.metrics.judge.reader import IDENTITY, read_letters
 from speechiq.metrics.judge.settings import judging_of, read_judging
 from speechiq.metrics.rules.exact_match import contains_answer, exact_match, f1
 from speechiq.metrics.rules.refusal import is_refusal
@@ -106,17 +107,24 @@ class Judge(Filter):
     """Turn each answer into its judgment, as a filter of lm-eval; all docs of a task name the same judge."""
 
     def apply(self, resps: Iterable[str], docs: Sequence[Mapping[str, Any]]) -> list[JudgedItem]:
-        """Return `{"answer", "scores", "texts", "coverage"}` per answer; the score of an unjudged draw is None."""
+        """Return `{"answer", "scores", "texts", "coverage"}` per answer; the score of an unjudged draw is None.
+
+        If the docs name a reader, also `read`: the letter that it reads.
+        """
         answers = list(resps)
         if not answers:
             return []
         judging = judging_of(docs[0])
         cases = [case_of(doc, answer) for doc, answer in zip(docs, answers, strict=True)]
         judgments = judge_cases(cases, judging)
-        return [
+        items = [
             item_of(answer, judgment, response_of(answer).coverage)
             for answer, judgment in zip(answers, judgments, strict=True)
         ]
+        if IDENTITY in docs[0]:
+            for item, letter in zip(items, read_letters(docs, answers), strict=True):
+                item["read"] = letter
+        return items
 
 
 def item_of(answer: str, judgment: Judgment, coverage: float) -> JudgedItem:
@@ -155,7 +163,8 @@ def stored_cases(doc: Mapping[str, Any], item: Mapping[str, Any]) -> list[Case]:
 def renew(item: Mapping[str, Any], judgments: Sequence[Judgment]) -> JudgedItem:
     """Return a stored item of `Judge` with the judgment of its case in `stored_cases`."""
     coverage = item.get("coverage")
-    return item_of(str(item["answer"]), judgments[0], math.nan if coverage is None else float(coverage))
+    renewed = item_of(str(item["answer"]), judgments[0], math.nan if coverage is None else float(coverage))
+    return JudgedItem({**item, **renewed})
 
 
 @returns(COLUMNS, WORDED)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.judge.draws import Draw, JudgeQuestion, draw, say_first
-from speechiq.metrics.judge.settings import EXACT_MATCH, Judging
+from speechiq.metrics.judge.settings import EXACT_MATCH, READER, Judging
 from speechiq.metrics.rules.exact_match import count_keywords, exact_match
 
 #: From how many different answers on a judge with one score for all of them is announced.
@@ -104,7 +104,7 @@ def judge_cases(cases: Sequence[Case], judging: Judging) -> list[Judgment]:
     check_cases(cases, judging)
     if rest:
         drawn = draw([_ask(cases[i], judging) for i in rest], judging)
-        _report(drawn, judging)
+        report(drawn, judging)
         _warn_of_one_score([cases[i] for i in rest], drawn, judging)
         found |= {i: Judgment(*_columns(row)) for i, row in zip(rest, drawn, strict=True)}
     return [found[i] for i in range(len(cases))]
@@ -132,7 +132,7 @@ def judge_pairs(cases: Sequence[PairCase], judging: Judging) -> list[PairJudgmen
     swapped = [case._replace(first=case.second, second=case.first) for case in rest]
     questions = [_ask(case, judging) for case in (*rest, *swapped)]
     drawn = draw(questions, judging) if questions else []
-    _report(drawn, judging)
+    report(drawn, judging)
     rows = iter(zip(drawn[: len(rest)], drawn[len(rest) :], strict=True))
     zeros, empty = (0.0,) * judging.draws, ("",) * judging.draws
     same_answer = PairJudgment(zeros, zeros, zeros, empty * 2, empty * 2)
@@ -166,13 +166,14 @@ def _match(case: Case, judging: Judging) -> Judgment:
     return Judgment((lowest + matched * (highest - lowest),), (text,), ("",))
 
 
-def _report(drawn: Sequence[Sequence[Draw]], judging: Judging) -> None:
-    """Print in one line how many draws are unjudged, and why."""
+def report(drawn: Sequence[Sequence[Draw]], judging: Judging) -> None:
+    """Print in one line how many draws are unjudged, or unread by a reader, and why."""
     reasons = Counter(draw.reason for row in drawn for draw in row if draw.reason)
     if reasons:
         total = sum(map(len, drawn))
         counts = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
-        say_first(f"judge {judging.judge}: {reasons.total()} of {total} draws are unjudged: {counts}")
+        word = "unread" if judging.role == READER else "unjudged"
+        say_first(f"{judging.role} {judging.judge}: {reasons.total()} of {total} draws are {word}: {counts}")
 
 
 def _warn_of_one_score(cases: Sequence[Case], drawn: Sequence[Sequence[Draw]], judging: Judging) -> None:

@@ -1,8 +1,8 @@
 """Read rubrics: files that say what a judge is asked and on which scale it answers.
 
-A rubric is a YAML file with `name`, `version`, `kind` (`score` or `pairwise`), for scores `scale` ([lowest, highest])
-and `grades` (number -> what it means), and `prompt`. The prompt contains the names of what is judged in braces;
-`{grades}` is the list of grades. Files of users have the same form. See docs/concepts/judges.md.
+A rubric is a YAML file with `name`, `version`, `kind` (`score`, `pairwise` or `letter`), for scores `scale` ([lowest,
+highest]) and `grades` (number -> what it means), and `prompt`. The prompt contains the names of what is judged in
+braces; `{grades}` is the list of grades. Files of users have the same form. See docs/concepts/judges.md.
 """
 
 import re
@@ -27,6 +27,7 @@ LARGEST = 2**16
 PLACEHOLDERS = {
     "score": (("answer",), ("question", "reference", "checklist", "grades")),
     "pairwise": (("first", "second"), ("question", "reference")),
+    "letter": (("answer", "options"), ("question",)),
 }
 #: Score of each verdict of a pairwise rubric.
 VERDICTS = {"first": 1, "equal": 0, "second": -1}
@@ -39,7 +40,7 @@ class Rubric(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Describe what a judge is asked, and the scale of its answer.
 
     Attributes:
-        kind: `score` (one answer is graded) or `pairwise` (two answers are compared).
+        kind: `score` (one answer is graded), `pairwise` (two answers are compared) or `letter` (an option is named).
         scale: Lowest and highest score; of a pairwise rubric -1 (the second is better) and 1 (the first is better).
         grades: Number -> what it means; need not have all numbers of the scale.
         prompt: The message to the judge, with placeholders in braces.
@@ -47,7 +48,7 @@ class Rubric(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     name: Annotated[str, Meta(min_length=1)]
     version: Annotated[int, Meta(ge=1)]
-    kind: Literal["score", "pairwise"]
+    kind: Literal["score", "pairwise", "letter"]
     prompt: str
     scale: tuple[int, int] = (0, 0)
     grades: dict[int, str] = {}
@@ -84,7 +85,7 @@ def shipped_rubrics() -> list[str]:
     """Return the names of the rubrics of speechiq, sorted.
 
     >>> shipped_rubrics()
-    ['grade_0_5', 'pairwise', 'points_1_10', 'points_1_5', 'right_wrong', 'same_task']
+    ['grade_0_5', 'letter', 'pairwise', 'points_1_10', 'points_1_5', 'right_wrong', 'same_task']
     """
     return sorted(file.stem for file in HERE.glob("*.yaml"))
 
@@ -130,12 +131,12 @@ def _read(file: Path, called: str) -> Rubric:
 
 
 def _check(rubric: Rubric, content: Mapping[str, Any], called: str) -> None:
-    if rubric.kind == "pairwise" and (given := {"scale", "grades"} & content.keys()):
-        raise SpeechIQError(called, f"{min(given)}: a pairwise rubric has none", "remove it")
+    if rubric.kind != "score" and (given := {"scale", "grades"} & content.keys()):
+        raise SpeechIQError(called, f"{min(given)}: a {rubric.kind} rubric has none", "remove it")
     if rubric.kind == "score" and "scale" not in content:
         raise SpeechIQError(called, "no scale", "add a line such as `scale: [0, 5]`")
     lowest, highest = rubric.scale
-    if not lowest < highest < lowest + MOST_GRADES:
+    if rubric.kind == "score" and not lowest < highest < lowest + MOST_GRADES:
         raise SpeechIQError(
             called,
             f"scale: [{lowest}, {highest}]: not the lowest and the highest of at most {MOST_GRADES} whole numbers",

@@ -20,6 +20,8 @@ from speechiq.metrics.models import open_engine
 from speechiq.metrics.rules import exact_match
 
 JUDGE, PREFIX = "judge", "judge_"
+#: The role of a model that reads letters (`reader.py`); like a judge it has a key of metadata and a prefix.
+READER = "reader"
 #: The judge that is a rule.
 EXACT_MATCH = "exact_match"
 GENERATE, LIKELIHOOD = "generate", "likelihood"
@@ -52,6 +54,14 @@ class JudgeOptions(OpenOptions, frozen=True, kw_only=True):
     max_gen_toks: Annotated[Count, Meta(description="Most tokens of a reply.")] = REPLY
 
 
+class ReaderOptions(OpenOptions, frozen=True, kw_only=True):
+    """Define the options of every reader; all others are options of its engine."""
+
+    max_gen_toks: Annotated[Count, Meta(description="Most tokens of a reply.")] = REPLY
+
+
+#: Role of a model -> the options that it has besides those of its engine.
+ROLES: dict[str, type[OpenOptions]] = {JUDGE: JudgeOptions, READER: ReaderOptions}
 #: Options that change how replies are sampled.
 SAMPLING = ("temperature", "top_p", "top_k")
 GENERATION = (*SAMPLING, "max_gen_toks")
@@ -71,6 +81,7 @@ class Judging(Struct, frozen=True, kw_only=True):
         engine_options: Options of the engine, by their names without `judge_`, as they were given.
         generation: Options about the replies (`temperature`, ...), as they were given.
         identity: Digest of everything that judgments depend on in addition to the rubric, the draws and the seed.
+        role: `judge`, or `reader` for a model that reads letters.
     """
 
     judge: str
@@ -83,6 +94,7 @@ class Judging(Struct, frozen=True, kw_only=True):
     engine_options: dict[str, Any] = {}
     generation: dict[str, Any] = {}
     identity: str = ""
+    role: str = JUDGE
 
     def record(self) -> dict[str, Any]:
         """Return what docs and results record: one field per setting, and `judging` with the scale and the options."""
@@ -116,7 +128,7 @@ def read_judging(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5")
     if not isinstance(judge, str) or not judge:
         raise SpeechIQError(f"judge={judge!r:.80}", "not a judge", "write openai:MODEL, hf:MODEL or exact_match")
     values = {key.removeprefix(PREFIX): value for key, value in given.items()}
-    _refuse_similar(values.keys() - list_names(JudgeOptions))
+    refuse_similar(values.keys() - list_names(JudgeOptions), list_names(JudgeOptions), JUDGE)
     options = read_options(JudgeOptions, values, engine=JUDGE, prefix=PREFIX)
     rubric, wanted = read_rubric(options.rubric), read_rubric(default_rubric).kind
     if rubric.kind != wanted:
@@ -159,12 +171,11 @@ def judging_of(doc: Mapping[str, Any]) -> Judging:
     return judging
 
 
-def _refuse_similar(names: Collection[str]) -> None:
-    """Refuse an option that is similar to one of the judge, which an engine of lm-eval would take for its own."""
-    known = sorted(list_names(JudgeOptions))
+def refuse_similar(names: Collection[str], known: Collection[str], role: str) -> None:
+    """Refuse an option that is similar to one of a role, which an engine of lm-eval would take for its own."""
     for name in sorted(names):
-        if near := find_nearest(name, known, SIMILAR):
-            raise SpeechIQError(f"{PREFIX}{name}", "no such option of a judge", f"did you mean {PREFIX}{near}?")
+        if near := find_nearest(name, sorted(known), SIMILAR):
+            raise SpeechIQError(f"{role}_{name}", f"no such option of a {role}", f"did you mean {role}_{near}?")
 
 
 def _list_given(options: JudgeOptions, names: Collection[str]) -> dict[str, Any]:
@@ -218,21 +229,22 @@ def _settle(engine: CachedEngine, options: JudgeOptions) -> dict[str, Any]:
     return settings
 
 
-def open_judge(judge: str, options: Mapping[str, Any]) -> CachedEngine:
+def open_judge(judge: str, options: Mapping[str, Any], role: str = JUDGE) -> CachedEngine:
     """Return the model of a judge, `ENGINE:MODEL`, without its weights; the same object for the same settings."""
+    rules = [EXACT_MATCH] if role == JUDGE else []
     name, colon, model = judge.partition(":")
     if not (name and colon and model):
         raise SpeechIQError(
-            f"judge={judge}",
+            f"{role}={judge:.80}",
             "not of the form ENGINE:MODEL",
-            f"{did_you_mean(judge, [EXACT_MATCH])}write openai:MODEL, hf:MODEL or exact_match",
+            f"{did_you_mean(judge, rules)}write openai:MODEL{', hf:MODEL or exact_match' if rules else ' or hf:MODEL'}",
         )
     text = list_backends("text")
     if name not in text:
-        _refuse_other_kinds(judge, name, text)
+        _refuse_other_kinds(judge, name, text, role)
     options = IMPLIED.get(name, {}) | dict(options)
-    known = list_names(JudgeOptions)
-    return open_engine("text", name, model, options, prefix=PREFIX, stage="judge", also=known)
+    known = list_names(ROLES[role])
+    return open_engine("text", name, model, options, prefix=f"{role}_", stage=JUDGE, also=known)
 
 
 def _require(engine: CachedEngine, ability: str, settings: Mapping[str, Any], check: Callable[[], None]) -> None:
@@ -246,14 +258,14 @@ def _require(engine: CachedEngine, ability: str, settings: Mapping[str, Any], ch
     cached(engine.cache, [[ability, settings]], list, compute, bool)
 
 
-def _refuse_other_kinds(judge: str, name: str, text: Collection[str]) -> None:
+def _refuse_other_kinds(judge: str, name: str, text: Collection[str], role: str) -> None:
     """Refuse an engine for speech, and a mistyped text engine; other names are model types of lm-eval."""
     for kind in KINDS:
         if name in list_backends(kind):
             raise SpeechIQError(
-                f"judge={judge}",
-                f"{name} is an engine for speech ({kind}), a judge reads text",
+                f"{role}={judge}",
+                f"{name} is an engine for speech ({kind}), a {role} reads text",
                 f"use {' or '.join(sorted(text))}, or a text model type of lm-eval",
             )
     if near := find_nearest(name, text):
-        raise SpeechIQError(f"judge={judge}", "unknown engine", f"did you mean {near}?")
+        raise SpeechIQError(f"{role}={judge}", "unknown engine", f"did you mean {near}?")

@@ -22,7 +22,7 @@ NORMALIZER = "normalizer"
 EMBEDDER = "embedder"
 #: Further metadata on which a suite's scores depend.
 SETTINGS = "settings"
-JUDGE = "judge"
+JUDGE, READER = "judge", "reader"
 ASPECTS = (CLIPS, TASKS, NORMALIZER, EMBEDDER)
 FIELDS = {
     "content_sha256": CLIPS,
@@ -44,7 +44,7 @@ _OWN = "\0"
 #: Ending of a field with the sha256 of what the field without the ending names.
 DIGEST = "_sha256"
 #: Field that is not in the conditions of most tasks -> what it is there, in words.
-USUAL = {CONDITION: "none", LISTEN: "none", PROMPT_LANGUAGE: "en"}
+USUAL = {CONDITION: "none", LISTEN: "none", PROMPT_LANGUAGE: "en", READER: "none"}
 FIX = "run the same tasks"
 ONE_SET = f"{FIX}, or score the runs of one data set alone"
 #: Aspect -> what the user can do, if it is something else.
@@ -79,6 +79,8 @@ def read_conditions(task: TaskRun) -> dict[str, Scalar]:
     under = {
         key: _as_scalar(task.metadata[key]) for key in (CONDITION, LISTEN, "language", "unit") if task.metadata.get(key)
     }
+    if identity := task.metadata.get("reader_identity"):
+        under[READER] = f"{task.metadata.get(READER)}, {identity}"
     if task.metadata.get(PROMPT_LANGUAGE) == OWN:
         under[PROMPT_LANGUAGE] = f"{OWN}, version {task.metadata.get(f'{PROMPT_LANGUAGE}_version')}"
     return {"task": printable(task.task), **recorded, **under}

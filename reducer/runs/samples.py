@@ -22,6 +22,8 @@ SHARE = 0.0, 1.0
 FLAGS = ("audio_coverage", "repetition", "wrong_language", "unparsed", "none_of_the_above")
 #: Optional column with the score of a system that gives the same answer to all items of a data set.
 FLOOR = "floor"
+#: Optional columns of rows whose answers a language model read too (`--metadata reader=MODEL`).
+READINGS = READ_BY_MODEL, READER_AGREES = "read_by_model", "reader_agrees"
 #: Optional field of a doc: what its clip shares with other clips, such as a call or a speaker.
 CLUSTER = "cluster"
 #: Value of a column in a row without it, while a file is read.
@@ -67,7 +69,8 @@ def read_table(
 ) -> SampleTable:
     """Read the numbers of a task line by line; of a row, only the item, its groups, its cluster and the columns.
 
-    The columns are the score, flags, the floor and those that the category shows beside its score, and `columns`.
+    The columns are the score, flags, the floor, readings, those that the category shows beside its score, and
+    `columns`.
 
     Args:
         category: Its category with the column that scores it; None means that of the task.
@@ -75,7 +78,8 @@ def read_table(
     """
     path, category, known = task.samples, category or task.category, {} if known is None else known
     measure, size, by = category.measure, len(category.item), task.category.group_by
-    bounds = dict.fromkeys((*FLAGS, FLOOR), SHARE) | {beside.column: beside.bounds for beside in category.extra_columns}
+    bounds = dict.fromkeys((*FLAGS, FLOOR, *READINGS), SHARE)
+    bounds |= {beside.column: beside.bounds for beside in category.extra_columns}
     bounds |= {measure.column: measure.bounds}
     names = list(dict.fromkeys((measure.column, *bounds, *columns)))
     decoder = _decoder((*category.item, *by), tuple(names), measure.may_be_undefined)

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Iterable, Iterator
 
-from speechiq.core.console import count_of
+from speechiq.core.console import count_of, printable
 from speechiq.core.files.checksummed import shorten
 from speechiq.reducer.runs.conditions import ASPECTS, summarize
 from speechiq.reducer.runs.judged import name_judges
 from speechiq.reducer.runs.measure import Measure, others_than_usual
+from speechiq.reducer.runs.samples import READ_BY_MODEL, READER_AGREES
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import describe_samples
@@ -144,6 +145,7 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
     yield from _name_norms(scoreboard)
     yield from caution_lines(scoreboard.caution)
     yield from _join_names(_judge_lines(scoreboard))
+    yield from _reader_lines(scoreboard)
     yield from scoreboard.remarks.readings()
     if scale:
         weights = ", ".join(f"{level.title()} {of.weight:.3f}" for level, of in scale.levels.items())
@@ -259,6 +261,27 @@ def _judge_lines(scoreboard: Scoreboard) -> Iterator[tuple[str, str]]:
         if shown:
             line = "; ".join(shown)
             yield title(category), Important(line) if len(shown) > 1 else line
+
+
+def _reader_lines(scoreboard: Scoreboard) -> Iterator[str]:
+    """Yield for each category that a model read too how many letters are its own, and how often it agrees by rule."""
+    for category in scoreboard.pool.levels:
+        names: set[str] = set()
+        by_model, agrees = list[float](), list[float]()
+        for system in scoreboard.systems:
+            kept = system.scores[category]
+            for table in system.tables:
+                if table.level == category and READER_AGREES in table.columns:
+                    names.add(printable(str(table.task.metadata.get("reader", "not recorded"))))
+                    by_model += [value for item, value in table.column(READ_BY_MODEL).items() if item in kept]
+                    agrees += [value for item, value in table.column(READER_AGREES).items() if item in kept]
+        if names:
+            both = [value for value in agrees if not math.isnan(value)]
+            yield (
+                f"{title(category)}: reader {', '.join(sorted(names))} agrees with the rules on {sum(both):.0f} of "
+                f"{count_of(len(both), 'answer')} that both read; {sum(by_model):.0f} of {len(by_model)} letters are "
+                "its own, where the rules read none"
+            )
 
 
 def _undefined_lines(scoreboard: Scoreboard) -> Iterator[str]:

@@ -153,12 +153,15 @@ def test_commands_that_read_a_folder_import_nothing(folder, tmp_path, command):
         ({"judge_trust_remote_code": True}, "judge_trust_remote_code: True runs code of a model or data set"),
         ({"dataset_kwargs": {"trust_remote_code": True}}, "runs code of a model or data set"),
         ({"judge_base_url": "http://elsewhere"}, "an option of the judge's engine; give it with --metadata, or add"),
+        ({"reader_base_url": "http://elsewhere"}, "an option of the reader's engine; give it with --metadata, or add"),
     ],
 )
 def test_settings_of_engines_are_the_users(tmp_path, metadata, fault):
     with pytest.raises(SpeechIQError, match=fault):
         check_settings(tmp_path / "mine.yaml", {"task": "theirs", "metadata": metadata})
-    check_settings(tmp_path / "mine.yaml", {"metadata": {"judge": "demo:a", "judge_draws": 3}})
+    check_settings(
+        tmp_path / "mine.yaml", {"metadata": {"judge": "demo:a", "judge_draws": 3, "reader_max_gen_toks": 9}}
+    )
 
 
 def test_a_plan_records_that_code_is_allowed(tmp_path, monkeypatch):

@@ -1,0 +1,116 @@
+"""Let a language model read the answers from which no rule reads a letter: `reader=ENGINE:MODEL`, off by default.
+
+The model reads every answer that is not empty, so that its readings are compared with those of the rules; a letter that
+the rules read stays. Its replies are in the response cache beside those of judges.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.checksummed import content_sha256, shorten
+from speechiq.core.response import drop_reasoning
+from speechiq.engines.options import list_names, read_options
+from speechiq.metrics.columns import higher, lower, mean
+from speechiq.metrics.judge.draws import Draw, JudgeQuestion, draw
+from speechiq.metrics.judge.judging import report
+from speechiq.metrics.judge.rubric import read_rubric
+from speechiq.metrics.judge.settings import GENERATE, READER, Judging, ReaderOptions, open_judge, refuse_similar
+from speechiq.metrics.letters.options import ALPHABET, UNPARSED
+from speechiq.metrics.letters.reading import parse_letter
+
+PREFIX = f"{READER}_"
+#: Keys of metadata that tasks with a letter read; `reader_*` are also the options of the reader's engine.
+KEYS = frozenset({READER, *(PREFIX + name for name in list_names(ReaderOptions)), f"{PREFIX}*"})
+#: Fields of docs and results that are computed, not given.
+IDENTITY, READING = "reader_identity", "reading"
+#: The columns of `score_reading`.
+COLUMNS = (*lower("read_by_model"), *higher("reader_agrees", aggregation=mean))
+_NONE = re.compile(r"\bnone\W*$", re.IGNORECASE)
+
+
+def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what docs and results record about a reader, nothing without one; refuse readers that cannot work.
+
+    >>> read_settings({"judge": "exact_match"})
+    {}
+    """
+    given = {key: value for key, value in metadata.items() if key.startswith(PREFIX) and key != IDENTITY}
+    if READER not in metadata:
+        for key, value in given.items():
+            raise SpeechIQError(
+                f"{key}={value}",
+                "an option of a reader, and none is named",
+                f"add {READER}=openai:MODEL, or leave it out",
+            )
+        return {}
+    judging = _open_reader(metadata[READER], {key.removeprefix(PREFIX): value for key, value in given.items()})
+    options = judging.engine_options | judging.generation
+    return {READER: judging.judge, IDENTITY: judging.identity} | ({READING: {"options": options}} if options else {})
+
+
+def _open_reader(reader: Any, given: Mapping[str, Any]) -> Judging:
+    """Return a reader as a judge that replies once per answer."""
+    known = list_names(ReaderOptions)
+    refuse_similar(given.keys() - known, known, READER)
+    options = read_options(ReaderOptions, given, engine=READER, prefix=PREFIX)
+    engine = open_judge(str(reader), options.others, READER)
+    settings = {"until": [], "do_sample": False, "max_gen_toks": options.max_gen_toks}
+    engine.sampling(settings)
+    rubric = read_rubric("letter")
+    identity = {"engine": engine.identity(), "settings": engine.effective(settings), "rubric": rubric.sha256}
+    return Judging(
+        judge=str(reader),
+        rubric_name=rubric.name,
+        rubric=rubric,
+        draws=1,
+        seed=1,
+        by=GENERATE,
+        settings=settings,
+        engine_options=options.others,
+        generation={key: value for key, value in given.items() if key in known},
+        identity=shorten(content_sha256(identity)),
+        role=READER,
+    )
+
+
+def read_letters(docs: Sequence[Mapping[str, Any]], answers: Sequence[str]) -> list[str]:
+    """Return the letter that the reader of some docs reads from each answer, `?` for none."""
+    judging = _open_reader(docs[0][READER], (docs[0].get(READING) or {}).get("options") or {})
+    asked = [place for place, answer in enumerate(answers) if answer.strip()]
+    questions = [_ask(docs[place], str(answers[place]), judging) for place in asked]
+    drawn = draw(questions, judging) if questions else []
+    report(drawn, judging)
+    found = {place: _read(reply, docs[place]["options"]) for place, (reply,) in zip(asked, drawn, strict=True)}
+    return [found.get(place, UNPARSED) for place in range(len(answers))]
+
+
+def _ask(doc: Mapping[str, Any], answer: str, judging: Judging) -> JudgeQuestion:
+    options = "\n".join(f"({letter}) {text}" for letter, text in zip(ALPHABET, doc["options"], strict=False))
+    shown = {"question": doc["question"], "options": options, "answer": answer}
+    return JudgeQuestion(judging.rubric.fill(shown), list(shown.values()), str(doc.get("id", "")))
+
+
+def _read(reply: Draw, options: Sequence[str]) -> str:
+    """Return the letter that a reply states; neither an option's words nor what a final none takes back."""
+    if reply.reason or _NONE.search(drop_reasoning(reply.text)):
+        return UNPARSED
+    return parse_letter(reply.text, list(ALPHABET[: len(options)]))
+
+
+def score_reading(ruled: str, read: str) -> dict[str, float]:
+    """Return what the reader of an answer did, by the letter of the rules and its own.
+
+    They are `read_by_model` (the letter is that of the model) and `reader_agrees` (both read the same letter; NaN if
+    one of them read none).
+
+    >>> score_reading("?", "B"), score_reading("A", "A")
+    ({'read_by_model': 1.0, 'reader_agrees': nan}, {'read_by_model': 0.0, 'reader_agrees': 1.0})
+    """
+    both = UNPARSED not in (ruled, read)
+    return {
+        "read_by_model": float(ruled == UNPARSED != read),
+        "reader_agrees": float(ruled == read) if both else math.nan,
+    }
