@@ -242,9 +242,11 @@ def _split_runs(runs: Place | System | Iterable[Place | System] | None) -> tuple
         return [], []
     if isinstance(runs, System):
         return [runs], []
-    listed: list[Place | System] = [runs] if isinstance(runs, str | PathLike) else list(runs)
+    if isinstance(runs, str | PathLike):
+        return [], _as_paths(runs)
+    listed = list(runs)
     systems = [run for run in listed if isinstance(run, System)]
-    places = [run for run in listed if not isinstance(run, System)]
+    places = [run for run in listed if isinstance(run, str | PathLike)]
     return systems, _as_paths(places)
 
 
