@@ -64,7 +64,7 @@ test-upstream:  ## what we need of lm-eval and transformers, against the newest 
 test-fast: $(WORKSHOP)  ## what needs no model, process, browser, download or accelerator
 	$(TEST) -n 2 -m 'not slow and not network and not gpu'
 
-fuzz: export FUZZ_SECONDS ?= 40
+fuzz: export FUZZ_SECONDS ?= 35
 fuzz: $(WORKSHOP)  ## damaged input of every kind, for ten minutes, and many examples of what holds for all input
 	$(BIN)/python -m pytest tests/fuzz -s
 	$(BIN)/python -m pytest -m hypothesis

@@ -9,6 +9,7 @@ from pathlib import Path
 from speechiq.core.cache.clip_folder import CLIPS
 from speechiq.core.cache.folder import cache_dir
 from tests.fuzz.mutations import displace, mutate, rearrange, retype
+from tests.fuzz.targets.archives import ARCHIVES
 from tests.fuzz.targets.audio import AUDIO
 from tests.fuzz.targets.checkpoints import HEARER, RECOGNISER, WRITER
 from tests.fuzz.targets.checksummed import NORMS, SETS
@@ -16,6 +17,7 @@ from tests.fuzz.targets.clip_sets import METADATA, TABLES, TASKS
 from tests.fuzz.targets.published_rows import PUBLISHED_ROWS
 from tests.fuzz.targets.questions import QUESTIONS
 from tests.fuzz.targets.replies import REPLIES
+from tests.fuzz.targets.results import RESULTS
 from tests.fuzz.targets.runs import RUNS
 from tests.fuzz.targets.studies import CONDITIONS, JUDGED, LABELS
 
@@ -31,6 +33,8 @@ TARGETS = {
     "task-folder": TASKS,
     "metadata": METADATA,
     "rows of published sets": PUBLISHED_ROWS,
+    "results": RESULTS,
+    "archives": ARCHIVES,
     "audio": AUDIO,
     "replies": REPLIES,
     "recognizer": RECOGNISER,
