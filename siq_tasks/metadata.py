@@ -78,7 +78,8 @@ def refuse(metadata: Mapping[str, Any], known: Collection[str]) -> None:
     for key in sorted(key for key in metadata if not any(fnmatchcase(key, name) for name in known)):
         if key == TIMING:
             raise SpeechIQError(f"--metadata {key}={metadata[key]}", "no task of this run can be timed", TIMED_TASKS)
-        near = find_nearest(key, set(known).union(*(task_type.keys for task_type in TASK_TYPES.values())), SIMILAR)
+        every = set(known).union(*(task_type.keys for task_type in TASK_TYPES.values()))
+        near = None if key in every else find_nearest(key, every, SIMILAR)
         names = ", ".join(sorted(name for name in known if "." not in name)) or "none"
         fix = f"did you mean {near}?" if near else f"leave it out (known: {names})"
         raise SpeechIQError(f"--metadata {key}={metadata[key]}", "no task of this run reads it", fix)

@@ -3,7 +3,7 @@
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.metadata import expand_sets, for_dataset
+from speechiq.siq_tasks.metadata import expand_sets, for_dataset, refuse
 
 
 def test_a_file_lists_the_keys_of_several_sets(tmp_path):
@@ -31,3 +31,8 @@ def test_a_file_that_cannot_be_used_is_one_line(tmp_path, text, message):
     with pytest.raises(SpeechIQError, match=message) as refused:
         expand_sets({"sets": str(file)})
     assert "\n" not in str(refused.value) and "--metadata sets=" in str(refused.value)
+
+
+def test_a_key_of_other_tasks_is_to_be_left_out():
+    with pytest.raises(SpeechIQError, match=r"no task of this run reads it; leave it out \(known: subset\)"):
+        refuse({"reader": "hf:m"}, ["subset"])
