@@ -106,7 +106,7 @@ def check(
     Write a page to score answers on, or read the scores (--scores). In the place of RUNS, a table (.csv, .tsv, .jsonl)
     with the columns question, answer, judge, score and, for several, person is enough.
     """
-    if is_table(runs[0]):
+    if is_table(runs[0]) and runs[0].suffix.lower() != ".json":
         outputs = list_outputs(output, FORMATS, force)
         records = compare_ratings(read_ratings([*runs, *(scores or [])]), bootstrap)
         publication = Publication("speechiq-judge-check", [as_grid(records)], {"raters": records}, records)

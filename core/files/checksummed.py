@@ -69,8 +69,11 @@ def _decode(text: bytes) -> Any:
 
 def _find_kind(path: Path) -> str:
     """Describe a file that is not one JSON text but begins with a line that is one; empty for any other file."""
+    first, _, more = read_plain(path).partition(b"\n")
     try:
-        _decode(read_plain(path).partition(b"\n")[0])
+        decode_edited(first)
     except ValueError:
+        return ""
+    if not more.strip():
         return ""
     return "has a JSON text per line, as sample rows and files to review have"

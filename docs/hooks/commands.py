@@ -166,6 +166,7 @@ METADATA = {
     "question_column": ("column", "Column of the questions, for tasks that ask rows."),
     "choices_column": ("column", "Column of the options: a list, or one text such as `(A) yes (B) no`."),
     "answer_column": ("column", "Column of the reference answers."),
+    "answer_base": ("0, 1", "Number of the first option, if answers are numbers."),
     "checks_column": ("column", "Column of the names of a reply's checks, for tasks such as IFEval."),
     "check_options_column": ("column", "Column of the options of these checks."),
     "accepted_column": ("column", "Column of further right answers, a text or a list."),

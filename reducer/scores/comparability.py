@@ -22,33 +22,38 @@ def intersect(
     systems = drop_empty_levels(systems)
     mismatches = siq_norms.compare(norms, systems) if norms else compare_systems(systems)
     if not allow_mismatch:
-        if mismatches:
-            share(systems, *([norms.items] if norms else []))
-        require_equal(mismatches)
+        require_equal(mismatches, shared=_find_shared(systems, *([norms.items] if norms else [])))
         return list(systems), []
     if norms:
         return share(systems, norms.items), mismatches
     return share(systems), mismatches + compare_items(systems)
 
 
-def require_equal(mismatches: Sequence[Mismatch]) -> None:
-    """Raise a `SpeechIQError` that names mismatches, if there are any."""
+def require_equal(mismatches: Sequence[Mismatch], shared: Mapping[str, Collection[Item]] | None = None) -> None:
+    """Raise a `SpeechIQError` that names mismatches, if there are any.
+
+    `shared` is what could be scored all the same, level -> items; a level without any leaves one fix less.
+    """
     if mismatches:
         fixes = ", or ".join(dict.fromkeys(mismatch.fix for mismatch in mismatches))
-        raise SpeechIQError(summarize(mismatches), fix=f"{fixes}, or add --allow-mismatch to mark the scores")
+        marked = ", or add --allow-mismatch to mark the scores" if shared is None or all(shared.values()) else ""
+        raise SpeechIQError(summarize(mismatches), fix=f"{fixes}{marked}")
 
 
 def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) -> list[System]:
     """Return the systems with only the items that all of them, and `others` (level -> items), have."""
     systems = list(systems)
-    refuse_missing(systems)
-    shared = {}
-    for level in levels_of(systems):
-        sides = (*others, *(system.scores for system in systems))
-        shared[level] = set.intersection(*(set(items[level]) for items in sides))
-        if not shared[level]:
-            raise SpeechIQError(f"level {level}", "the systems share no clip", "run the same tasks")
+    shared = _find_shared(systems, *others)
+    if empty := [level for level, items in shared.items() if not items]:
+        raise SpeechIQError(f"level {empty[0]}", "the systems share no clip", "run the same tasks")
     return [_keep(system, shared) for system in systems]
+
+
+def _find_shared(systems: Sequence[System], *others: Mapping[str, Collection[Item]]) -> dict[str, set[Item]]:
+    """Return level -> the items that all systems, and `others`, have."""
+    refuse_missing(systems)
+    sides = (*others, *(system.scores for system in systems))
+    return {level: set.intersection(*(set(items[level]) for items in sides)) for level in levels_of(systems)}
 
 
 def complete(systems: Sequence[System]) -> list[System]:

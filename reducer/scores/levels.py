@@ -63,9 +63,9 @@ def choose(
     for measure in measures:
         level, equals, column = (part.strip() for part in measure.partition("="))
         if not equals:
-            homes = [name for name, columns in known.items() if level in columns] or list(known)
-            example = f"{homes[0]}={level if level in known[homes[0]] else known[homes[0]][0]}"
-            raise SpeechIQError(f"--metrics {measure}", "names no level", f"write LEVEL=COLUMN, such as {example}")
+            home = next((name for name, columns in known.items() if level in (name, *columns)), named[0])
+            example = level if level in known[home] else known[home][0]
+            raise SpeechIQError(f"--metrics {measure}", "no LEVEL=COLUMN", f"write one such as {home}={example}")
         _refuse_unknown(f"--metrics {measure}: unknown level", level, known)
         _refuse_unknown(f"--metrics {measure}: unknown column", column, known[level])
         if columns.setdefault(level, column) != column:

@@ -175,7 +175,7 @@ class Scoreboard(NamedTuple):
     @property
     def caution(self) -> str | None:
         """Return the caution about intervals from few clips or clusters; None for enough, or without intervals."""
-        words = caution if self.scale else caution_of_raw
+        words = caution if self.has_siq else caution_of_raw
         return words(*self.pool.smallest) if self.bars else None
 
     def to_frame(self) -> pd.DataFrame:

@@ -145,13 +145,14 @@ def _notes(
     yield Important(comparison.no_siq) if comparison.no_siq else f"SIQ on the scale of {scale_name}"
     if comparison.siq and remarks.few:
         yield Important(remarks.few)
+    if comparison.draws:
+        yield from caution_lines(caution)
+    yield from describe_undefined(comparison)
     yield from remarks.counted()
     if comparison.draws:
         yield describe_samples(comparison.draws, comparison.seed, comparison.units)
-        yield from caution_lines(caution)
     if comparison.left_out and is_siq(pair.suite):
         yield f"{count_of(comparison.left_out, 'bootstrap sample')} left out, in which no clip separates the systems"
-    yield from describe_undefined(comparison)
     for name in (name for name, category in comparison.levels.items() if category.judged):
         a, b = (name_judges(task for task in system.tasks if task.level == name) for system in pair.both)
         yield f"{title(name)}: {a if a == b else f'A {a}; B {b}'}"

@@ -46,8 +46,8 @@ def as_grid(compared: Compared) -> Grid:
         styles.append("")
     notes = [
         Important(verdict(found)),
-        *_explain_conflicts(found),
         *compared.notes,
+        *_explain_conflicts(found),
         RULE,
         *([MEANINGS] if compared.flags else []),
     ]

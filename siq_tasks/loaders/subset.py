@@ -22,7 +22,7 @@ def check_reference(text: str, normalizer: str) -> None:
     >>> check_reference("Um...", "english")
     Traceback (most recent call last):
     ...
-    speechiq.siq_tasks.loaders.odd_rows.RowError: row: 'Um...' has no word to score
+    speechiq.core.errors.RowError: row: 'Um...' has no word to score
     """
     if text.replace("_", " ").strip().casefold() == NOT_SCORED:
         raise RowError(MARKED)

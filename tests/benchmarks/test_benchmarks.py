@@ -14,6 +14,7 @@ SMALLEST = {
     "coverage": ("--clips", "5", "--sets", "2", "--draws", "20", "--populations", "like"),
     "coverage_clusters": ("--clusters", "3", "--icc", "0.1", "--sets", "2", "--draws", "40"),
     "decoding": ("--clips", "2", "--joined", "2"),
+    "devices": ("--clips", "1", "--rounds", "1", "--devices", "cpu", "cpu"),
     "group_gaps": ("--sets", "1", "--draws", "40"),
     "growth": ("--clips", "1", "--times", "1"),
     "hand_overs": (),
@@ -35,8 +36,8 @@ SMALLEST = {
     "suite_vs_limit": ("--clips", "1", "--rounds", "1"),
     "suite_vs_request_at_a_time": ("--clips", "1"),
 }
-#: What the benchmarks share.
-OTHERS = {"measure", "planted", "populations"}
+#: What the benchmarks share, and one whose file of answers a test of the rule has.
+OTHERS = {"answer_rules", "measure", "planted", "populations"}
 
 
 def script_of(name: str) -> str:

@@ -96,8 +96,8 @@ def test_entities_are_read_from_tables_and_data_sets(spoken, kind):
     ("row", "message"),
     [
         ({"entities": ["Peru"]}, r"oasst/a: its entity 'Peru' is not in its reference; correct the column entities"),
-        ({"entities": [5]}, r"row 0: entities: \[5\] is not a list of texts"),
-        ({"text": ""}, r"none of 1 rows has a reference with words; check text_column"),
+        ({"entities": [5]}, r"no entities 1 \(oasst/a\).* row 0: entities is \[5\], not a list of texts"),
+        ({"text": ""}, r"no text 1 \(oasst/a\).* row 0: text is '', not a text; name other columns"),
     ],
 )
 def test_a_set_that_cannot_be_measured_is_named_before_compute(spoken, row, message):

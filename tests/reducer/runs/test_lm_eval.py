@@ -78,8 +78,8 @@ def test_a_real_run(tmp_path, output):
     for task in results["configs"]:
         tracker.save_results_samples(task_name=task, samples=samples[task])
 
-    (system,), warnings = read_systems([tmp_path / "out"])
-    assert system.name == "org/asr+org/llm" and warnings == []
+    (system,) = runs = read_systems([tmp_path / "out"])
+    assert system.name == "org/asr+org/llm" and runs.warnings == []
     assert system.scores == {
         "remember": {("a",): -0.5},
         "apply": {("a", "q0"): 0.0, ("a", "q1"): 0.5},

@@ -232,8 +232,8 @@ UNFIT = {
     "unknown field": (change("more", value=1), "unknown field `more`"),
     "missing field": (lambda content: content.pop("rule"), "missing required field `rule`"),
     "wrong type": (change("levels", "apply", "mean", value="0.5"), "Expected `float`, got `str`"),
-    "not finite": (change("levels", "apply", "mean", value=math.inf), "not finite"),
-    "a NaN": (change("levels", "apply", "clips", "demo/0", value=math.nan), "not finite"),
+    "not finite": (change("levels", "apply", "mean", value=math.inf), "is not JSON"),
+    "a NaN": (change("levels", "apply", "clips", "demo/0", value=math.nan), "is not JSON"),
     "no spread": (change("levels", "apply", "std", value=0.0), "that are not possible"),
     "negative weight": (change("levels", "apply", "clips", "demo/0", value=-0.5), "that are not possible"),
     "no clips": (change("levels", "remember", "clips", value={}), "that are not possible"),
@@ -309,7 +309,7 @@ def test_frozen_norms_have_an_edition_a_date_and_digests_of_their_population(tmp
     assert [member.date for member in few.population] == ["1970-01-01"] * 3
     again = norms.build(pool, "pool")
     assert again.population == built.population and len({member.sha256 for member in built.population}) == 3
-    many = norms.build([pool[0]._replace(name=f"s{n}") for n in range(9)] + pool[1:2], "many")
+    many = norms.build([*(pool[0]._replace(name=f"s{n}") for n in range(9)), pool[1]], "many")
     assert norms.freeze(many, "many@12").label == "many@12"
 
 
