@@ -68,8 +68,11 @@ def test_answers_with_the_reference_are_far_above_the_floor(metrics):
 
 def test_siq_puts_gold_first_and_silence_last(scores):
     assert set(scores) == set(SYSTEMS)
-    assert scores[GOLD]["rank"] == 1 and scores[SILENCE]["rank"] == len(SYSTEMS)
-    assert scores[SPHINX]["rank"] == 4
+    by_score = sorted(scores, key=lambda system: -scores[system]["siq"])
+    assert by_score[0] == GOLD and by_score[-1] == SILENCE
+    assert {system: row["rank"] for system, row in scores.items()} == {
+        BASE: 1, TINY: 2, SPHINX: 3, GOLD: None, SILENCE: None,
+    }  # fmt: skip
 
 
 def test_each_command_is_printed_and_the_table_ends_the_run(demo_run):
@@ -96,7 +99,7 @@ def test_tables_fit_a_small_terminal(demo_run, monkeypatch):
     (last,) = (number for number, line in enumerate(shown) if "control: silence" in line)
     notes = [line for line in shown[last + 1 :] if line.strip()]
     assert notes[0].startswith("Small test set (14 clips): 95 % intervals of SIQ contained the truth in")
-    assert len(notes) == terminal.MOST_NOTES + 1 and notes[-1].endswith("more: --explain)")
+    assert len(notes) <= terminal.MOST_NOTES + 2 and notes[-1].endswith("--explain)"), "two of them have two lines"
     compared = siq("compare", "whisper-base", "whisper-tiny.en", demo_run[0]).splitlines()
     assert max(map(len, compared)) <= 80 and len(compared) <= 40
 
