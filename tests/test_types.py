@@ -41,7 +41,7 @@ from speechiq.metrics.words.wer import wer
 from speechiq.reducer import as_grid
 
 runs = read_systems(7)  # arg-type
-ranking = rank(["runs"], draws=200)  # list-item
+ranking = rank([7], draws=200)  # list-item
 ranking = rank(runs, draws="many")  # arg-type
 as_grid(runs)  # arg-type
 ranking.winner  # attr-defined
