@@ -45,7 +45,6 @@ SET_COLUMNS = ("Set", "Measures", "Clips", "Languages", "Needs")
 TASK_COLUMNS = ("Task", "Level", "Clips", "Measure (better)", "Needs")
 #: Need of a set in the list of sets -> word in the needs of its tasks.
 NEEDS = {"Hub": "from the Hub", "questions": "question file (missing", "judge": "judge", "speech": "siq data speak"}
-SIQ = "siq"
 #: Most languages that are named, and most data sets that are described at once.
 MOST_NAMES, MOST_SETS = 6, 12
 LEVEL_COLUMNS = ("Level", "Column", "Mean", "Std of systems", "Spread of raw scores", "Weight", "Clips", "Questions")
@@ -188,12 +187,14 @@ def tasks(
 
 def _list_sets(tasks: Iterable[TaskInfo]) -> Iterator[Sequence[object]]:
     """Yield a row per set of tasks: its name, what it measures, its clips, languages and needs."""
+    from speechiq.siq_tasks.catalog.suite import SUITE
+
     sets: dict[str, list[TaskInfo]] = defaultdict(list)
     for task in tasks:
         sets[task.set_name].append(task)
     for name, members in sets.items():
         measured = dict.fromkeys(task.level for task in members)
-        clips = {(task.dataset, task.category if task.suite != SIQ else ""): task.clips for task in members}
+        clips = {(task.dataset, task.category if task.suite != SUITE else ""): task.clips for task in members}
         total = None if None in clips.values() else sum(filter(None, clips.values()))
         languages = dict.fromkeys(task.language for task in members)
         spoken = ", ".join(languages) if len(languages) <= MOST_NAMES else count_of(len(languages), "language")

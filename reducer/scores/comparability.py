@@ -22,7 +22,8 @@ def intersect(
     systems = drop_empty_levels(systems)
     mismatches = siq_norms.compare(norms, systems) if norms else compare_systems(systems)
     if not allow_mismatch:
-        require_equal(mismatches, shared=_find_shared(systems, *([norms.items] if norms else [])))
+        if mismatches:
+            require_equal(mismatches, shared=_find_shared(systems, *([norms.items] if norms else [])))
         return list(systems), []
     if norms:
         return share(systems, norms.items), mismatches
