@@ -119,7 +119,7 @@ def writing(path: Path, fix: str) -> Iterator[None]:
 
 
 def advise(error: OSError, fix: str) -> str:
-    """Return what a user can do about a file that cannot be written: only on a full disk, also to free space."""
+    """Return the advice for a file that cannot be written; on a full disk it begins with freeing space."""
     return f"free disk space, or {fix}" if error.errno in FULL else fix
 
 

@@ -58,7 +58,7 @@ def _read_tag(text: str) -> str | None:
 
 
 def _read_json(text: str) -> str | None:
-    """Return what the last JSON object of a text gives as its choice; None without one."""
+    """Return the choice in the last JSON object of a text; None without one."""
     start, end = text.find("{"), text.rfind("}")
     if start < 0:
         return None

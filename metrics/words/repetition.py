@@ -51,7 +51,7 @@ def _find_runs(words: Sequence[str]) -> Iterator[tuple[Sequence[str], int]]:
 
 
 def _count_repeats(phrase: Sequence[str], words: Sequence[str]) -> int:
-    """Return how many times a phrase occurs after its first time, wherever it begins."""
+    """Count the occurrences of a phrase after its first one, wherever it begins."""
     size = len(phrase)
     double = [*phrase, *phrase]
     phrases = [double[start : start + size] for start in range(size)]

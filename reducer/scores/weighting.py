@@ -87,7 +87,7 @@ def _describe_order(pool: ScoreMatrix, scores: Scores, level: str, reordered: Se
 
 
 def _describe_effect(pool: ScoreMatrix, scores: Scores, level: str) -> str:
-    """Return how Z changes without the heaviest clip, for the system with the largest change."""
+    """Describe the largest change of Z without the heaviest clip: its system, and Z before and after."""
     z, shares = scores.levels[level].z, scores.scale.levels[level].shares
     without = np.delete(pool.raw[level], shares.argmax(), axis=1)
     try:

@@ -65,7 +65,7 @@ class OddRows:
                 self.repaired[reason] += names
 
     def count(self) -> int:
-        """Return how many rows are left out."""
+        """Count the rows that are left out."""
         return sum(map(len, self.left_out.values()))
 
     def check(self) -> None:
@@ -84,7 +84,7 @@ class OddRows:
             )
 
     def record(self) -> dict[str, Any]:
-        """Return what the results record: the number of rows, and reason -> number of rows repaired and left out."""
+        """Return the record for the results: the number of rows, and reason -> number of rows repaired and left out."""
         odd = {"repaired": self.repaired, "left_out": self.left_out}
         return {"rows": self.rows} | {
             fate: {reason: len(names) for reason, names in reasons.items()} for fate, reasons in odd.items()
