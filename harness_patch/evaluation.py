@@ -116,12 +116,6 @@ def _check_tasks(suite: Mapping[str, Any], others: bool, lm: LM, options: Mappin
             f"{next(iter(suite))} cannot be cached so, because the key ignores prompts and metadata",
             "leave it out, requests are built in seconds",
         )
-    if not isinstance(lm, SpeechModel) and not getattr(lm, "MULTIMODAL", False):
-        raise SpeechIQError(
-            f"--tasks {next(iter(suite))}",
-            f"the model type {type(lm).__name__} takes no audio",
-            "run it with --model hf-audio, or --model audio-api for an endpoint",
-        )
     read = [name for name, task in suite.items() if task.config.metadata.get(LISTEN) == TEXT]
     if read and not isinstance(lm, SpeechModel):
         raise SpeechIQError(
@@ -135,6 +129,12 @@ def _check_tasks(suite: Mapping[str, Any], others: bool, lm: LM, options: Mappin
             f"--metadata {TIMING}={STREAM}",
             f"the model type {type(lm).__name__} cannot time {timed[0]}",
             "run it with --model hf-audio or audio-api, or leave it out",
+        )
+    if not isinstance(lm, SpeechModel) and not getattr(lm, "MULTIMODAL", False):
+        raise SpeechIQError(
+            f"--tasks {next(iter(suite))}",
+            f"the model type {type(lm).__name__} takes no audio",
+            "run it with --model hf-audio, or --model audio-api for an endpoint",
         )
     if lm.rank == 0 and options.get("limit"):
         _explain_limit(suite, options["limit"])

@@ -157,7 +157,8 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
         yield Important(f"{MISMATCH} not asked the same, scored on shared items: {summarize(scoreboard.mismatches)}")
     if scoreboard.excluded:
         which = shorten(scoreboard.excluded_set or "")
-        yield f"left out of Apply: {count_of(scoreboard.excluded, 'question')} of the unanswerable set {which}".rstrip()
+        questions = count_of(scoreboard.excluded, "question")
+        yield Important(f"left out of Apply: {questions} of the unanswerable set {which}".rstrip())
     if not scale:
         apart = not any(category.aggregate for category in levels.values())
         yield ORDER + APART * apart if len(levels) > 1 else "in the order of rank"

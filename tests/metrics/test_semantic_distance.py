@@ -253,7 +253,7 @@ def test_a_model_of_another_kind_is_refused_by_its_config(tiny, name, key, messa
         ),
         ({"assistant_template": "odd"}, "assistant_template=odd: unknown; known are plain, chat"),
         ({"assistant_dtype": "int8"}, "assistant_dtype=int8: unknown; known are float32, bfloat16, float16"),
-        ({"semdist_text": "odd"}, "semdist_text=odd: unknown; known are raw, english, basic, multilingual"),
+        ({"semdist_text": "odd"}, "semdist_text=odd: unknown; known are raw, english, whisper, basic, multilingual"),
         ({"assistant": 5}, "assistant=5: not the name of a model; give a hub id"),
         ({"assistant": "./nowhere"}, r"\./nowhere: no folder with a config\.json"),
         ({"normalizer": "odd"}, "normalizer=odd: unknown"),
