@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 #: True to a type checker; defined here because `typing` must not be imported at interpreter start.
@@ -26,6 +27,7 @@ class AfterImport:
         """Find a module of `hooks.HOOKS` and wrap its loader; return None for all others."""
         if not name.startswith("lm_eval."):
             return None
+        let_threads_sleep()
         from speechiq.harness_patch.hooks import HOOKS
 
         if name not in HOOKS:
@@ -46,6 +48,17 @@ class AfterImport:
             function(module)
 
         loader.exec_module = exec_module
+
+
+def let_threads_sleep() -> None:
+    """Let threads that wait for others sleep, unless the user decided otherwise; effective before torch is imported.
+
+    By default the threads of OpenMP spin while they wait, and take the cores from the process that they wait for as
+    soon as anything else runs on the machine (`benchmarks/busy_neighbor.py`). MKL may bring Intel's own threads, which
+    spin for `KMP_BLOCKTIME` milliseconds.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("KMP_BLOCKTIME", "0")
 
 
 def install() -> None:
