@@ -21,9 +21,9 @@ from playwright.sync_api import sync_playwright
 
 from speechiq.reducer import read_systems
 from speechiq.reducer.publishing import folder
-from speechiq.reducer.publishing.declarations import Declaration
+from speechiq.reducer.publishing.folder import Declaration
 from speechiq.reducer.publishing.record import draft
-from speechiq.reducer.publishing.site.build import build, write
+from speechiq.reducer.publishing.site import build, write
 from speechiq.reducer.scores import norms, suites
 from speechiq.reducer.scores.scoring import ScoringOptions
 

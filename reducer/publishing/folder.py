@@ -1,9 +1,10 @@
-"""Write results into a folder, and read them: `SYSTEM/DATE/result.json`, its rows, and the norms."""
+"""Write results into a folder, and read them: `SYSTEM/DATE/result.json`, its rows, the norms, what is declared."""
 
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,15 +13,23 @@ import msgspec
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import add_checksum, read_checksummed
 from speechiq.core.files.plain import OWN_FILE, exists, is_folder, is_of_desktop, read_plain, write_whole
-from speechiq.reducer.publishing.record import Draft
-from speechiq.reducer.publishing.rows import ENDING
-from speechiq.reducer.publishing.schema import FILE, NORMS, ROWS, SCHEMA, VERSION, Result
+from speechiq.core.files.yaml_text import load_yaml
+from speechiq.core.suggestions import did_you_mean
+from speechiq.reducer.publishing.record import ENDING, Draft
+from speechiq.reducer.publishing.schema import FILE, NORMS, ROWS, SCHEMA, VERSION, Declaration, Result
 from speechiq.reducer.scores import norms as siq_norms
 from speechiq.reducer.scores.norms import Norms
 
 AGAIN = "publish the runs again with `siq publish runs`"
 #: Characters of a system's name in the name of its folder.
-LONGEST = 80
+LONGEST_NAME = 80
+#: Name of the file of what is declared, and the bytes of the largest one.
+DECLARATION, LARGEST_DECLARATION = "declaration.yaml", 2**20
+#: What a result needs before a registry takes it.
+NEEDED = ("contamination", "interests")
+TEMPLATES = Path(__file__).with_name("templates")
+#: Template -> its place in a repository of results.
+PLACES = {"check.yml": ".github/workflows/check.yml", DECLARATION: DECLARATION, "SUBMIT.md": "SUBMIT.md"}
 
 
 class Published(NamedTuple):
@@ -36,7 +45,7 @@ def name_system(system: str) -> str:
     >>> name_system("demo:whisper-base+demo:SmolLM2")
     'demo_whisper-base+demo_SmolLM2-b1153eb0'
     """
-    plain = re.sub("[^A-Za-z0-9.+-]+", "_", system)[:LONGEST].strip("._-+") or "system"
+    plain = re.sub("[^A-Za-z0-9.+-]+", "_", system)[:LONGEST_NAME].strip("._-+") or "system"
     return f"{plain}-{hashlib.sha256(system.encode()).hexdigest()[:8]}"
 
 
@@ -152,3 +161,78 @@ def list_below(folder: Path) -> Iterator[Path]:
             yield from list_below(path)
         else:
             yield path
+
+
+class _DeclarationFile(msgspec.Struct, forbid_unknown_fields=True):
+    """Hold what applies to all systems, and what applies to each."""
+
+    all: dict[str, object] = {}
+    systems: dict[str, dict[str, object]] = {}
+
+
+def read_declarations(given: Path | None, folder: Path, systems: Collection[str]) -> dict[str, Declaration]:
+    """Return system -> its declaration, from a file that is given or from the one in a folder.
+
+    Raises:
+        SpeechIQError: Something that is needed is not declared; if the folder has no file, one to fill in is written.
+    """
+    path = given or folder / DECLARATION
+    fix = "fill it in, and give the same command again"
+    if given is None and not exists(path):
+        names = "".join(f"  {json.dumps(system)}: {{}}\n" for system in systems)
+        content = (
+            TEMPLATES.joinpath(DECLARATION).read_text(encoding="utf-8").replace("systems: {}\n", f"systems:\n{names}")
+        )
+        write_whole(path, content.encode(), OWN_FILE, make_folders=True)
+        raise SpeechIQError(f"{str(path)!r}", "was missing and is written now", fix)
+    declared = read_declaration(path, systems)
+    for system, declaration in declared.items():
+        if missing := find_missing(declaration):
+            raise SpeechIQError(f"{str(path)!r}", f"{' and '.join(missing)} not declared for {system}", fix)
+    return declared
+
+
+def read_declaration(path: Path, systems: Collection[str]) -> dict[str, Declaration]:
+    """Return system -> its declaration.
+
+    Raises:
+        SpeechIQError: The file cannot be read, has an unknown key or a value that is not allowed, or names a system
+            that is not published.
+    """
+    fix = "write it like the file of `siq publish init`"
+    try:
+        content = msgspec.convert(load_yaml(read_plain(path, LARGEST_DECLARATION)) or {}, _DeclarationFile)
+        if unknown := sorted(content.systems.keys() - set(systems)):
+            near = did_you_mean(unknown[0], systems)
+            raise SpeechIQError(f"{str(path)!r}", f"no system {unknown[0]!r} in these runs", f"{near}{fix}")
+        return {
+            system: msgspec.convert(content.all | content.systems.get(system, {}), Declaration) for system in systems
+        }
+    except OSError as error:
+        raise SpeechIQError(f"{str(path)!r} cannot be read", error.strerror, "make it readable") from error
+    except ValueError as error:
+        raise SpeechIQError(f"{str(path)!r}", f"not a declaration ({error})", fix) from error
+
+
+def find_missing(declaration: Declaration) -> list[str]:
+    """Return what a registry needs and is not declared.
+
+    >>> find_missing(Declaration(contamination="none known"))
+    ['interests']
+    """
+    return [field for field in NEEDED if not (getattr(declaration, field) or "").strip()]
+
+
+def write_repository(folder: Path) -> list[Path]:
+    """Write the files into a folder, and return them.
+
+    Raises:
+        SpeechIQError: One of them exists, and then nothing is written, or the folder is not the user's.
+    """
+    files = {folder / place: TEMPLATES.joinpath(template).read_text() for template, place in PLACES.items()}
+    if present := next(filter(exists, files), None):
+        raise SpeechIQError(f"{str(present)!r}", "exists", "name a new folder, or move it away")
+    for path, text in files.items():
+        content = text.replace("{version}", version("speechiq"))
+        write_whole(path, content.encode(), OWN_FILE, make_folders=True)
+    return list(files)

@@ -12,7 +12,7 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import is_folder
 from speechiq.reducer.publishing.check import LARGEST_FILE, Checked, check
-from speechiq.reducer.publishing.folder import AGAIN, Published
+from speechiq.reducer.publishing.folder import AGAIN
 from speechiq.reducer.publishing.schema import NORMS
 from speechiq.reducer.runs.conditions import compare_items, compare_systems
 from speechiq.reducer.runs.measure import differences
@@ -47,11 +47,6 @@ class Registry(NamedTuple):
         """Return what is wrong, a line each."""
         lines = [f"{each.folder.parent.name}/{each.folder.name}: {each.fault}" for each in self.results if each.fault]
         return [*map(str, self.strays), *lines]
-
-    @property
-    def published(self) -> list[Published]:
-        """Return the results that have the right form."""
-        return [Published(each.folder, each.result) for each in self.results if each.result]
 
     @property
     def grids(self) -> list[Grid]:

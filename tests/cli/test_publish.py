@@ -11,7 +11,9 @@ import yaml
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
-from speechiq.reducer.publishing.declarations import read
+from speechiq.reducer.publishing.check import restore
+from speechiq.reducer.publishing.folder import read_declaration, read_folder
+from speechiq.reducer.publishing.record import ENDING, unpack_rows
 from speechiq.reducer.scores import norms
 from tests.commands import refusal, siq
 from tests.reducer.conftest import levels, write_run
@@ -56,13 +58,18 @@ def test_a_registry_is_checked_by_its_workflow(tmp_path):
     commands = [step["run"] for step in site["steps"] if "run" in step]
     assert commands == [install, "siq publish site results --output site"]
     assert site["if"] == "github.event_name == 'push'" and site["needs"] == "check"
-    assert read(tmp_path / "board" / "declaration.yaml", ["a"])["a"].contamination is None
+    assert read_declaration(tmp_path / "board" / "declaration.yaml", ["a"])["a"].contamination is None
     assert "exists" in refusal("publish", "init", tmp_path / "board")
 
 
 def test_the_commands_of_the_readme_publish_the_demo(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    siq("publish", "export", REGISTRY / "results", "--format", "lm-eval", "-o", "runs/demo")
+    for number, published in enumerate(read_folder(REGISTRY / "results")):
+        run = tmp_path / "runs" / "demo" / str(number)
+        run.mkdir(parents=True)
+        rows = published.folder / "rows"
+        tasks = published.result.tasks
+        restore(published.result, {of.task: unpack_rows(rows / f"{of.task}{ENDING}", of.rows) for of in tasks}, run)
     block = next(block for kind, block in BLOCK.findall((ROOT / "README.md").read_text()) if "siq publish" in block)
     publish, *others = (line.split()[1:] for line in block.splitlines())
     fill_in = "was missing and is written now; fill it in, and give the same command again"

@@ -40,7 +40,6 @@ def use(folder: Path, rng: random.Random) -> str | None:
     commands = (
         ["check", results, "-o", folder / "out.json"],
         ["site", results, "-o", out],
-        ["export", results, "--format", "every-eval-ever", "-o", out],
     )
     if rng.random() < 0.5:
         return judge(lambda: _check_faults(results))

@@ -16,10 +16,9 @@ import pytest
 
 from speechiq.core.files.checksummed import add_checksum
 from speechiq.reducer.publishing import registry
-from speechiq.reducer.publishing.declarations import Declaration
-from speechiq.reducer.publishing.folder import list_below, name_system, read_folder, read_result, write
+from speechiq.reducer.publishing.check import restore
+from speechiq.reducer.publishing.folder import Declaration, list_below, name_system, read_folder, read_result, write
 from speechiq.reducer.publishing.record import draft
-from speechiq.reducer.publishing.restore import restore
 from speechiq.reducer.scores import norms, suites
 from speechiq.reducer.scores.scoring import ScoringOptions
 from tests.test_docs import REGISTRY

@@ -13,7 +13,7 @@ import pytest
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.publishing import folder, schema
 from speechiq.reducer.publishing.folder import list_below, read_folder, read_result
-from speechiq.reducer.publishing.rows import unpack_rows
+from speechiq.reducer.publishing.record import unpack_rows
 from tests.commands import refusal, siq
 from tests.reducer.conftest import levels, write_run
 

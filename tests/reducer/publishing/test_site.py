@@ -15,11 +15,11 @@ import msgspec
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from speechiq.reducer.publishing.check import restore
 from speechiq.reducer.publishing.folder import name_system, read_result, write
 from speechiq.reducer.publishing.record import draft
-from speechiq.reducer.publishing.restore import restore
 from speechiq.reducer.publishing.schema import Declaration, Result
-from speechiq.reducer.publishing.site.build import build
+from speechiq.reducer.publishing.site import build
 from speechiq.reducer.scores import norms, suites
 from speechiq.reducer.scores.scoring import ScoringOptions
 from tests.commands import refusal, siq

@@ -1,7 +1,7 @@
 """Build the pages of a site from a folder of results, and write them."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -13,15 +13,93 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import content_sha256, shorten
 from speechiq.core.files.plain import OWN_FILE, is_folder, is_of_desktop, refuse_to_overwrite, write_whole
+from speechiq.reducer.publishing.boards import SYSTEMS, Board, Entry, list_boards, list_languages, pack_boards
 from speechiq.reducer.publishing.folder import name_system
 from speechiq.reducer.publishing.registry import Registry, read_sound
-from speechiq.reducer.publishing.site.boards import SYSTEMS, Board, Entry, list_boards, list_languages
-from speechiq.reducer.publishing.site.items import pack_boards
-from speechiq.reducer.publishing.site.systems import describe
+from speechiq.reducer.report import figures
 from speechiq.reducer.report.page import breakable, render, share
-from speechiq.reducer.report.systems import task_table
+from speechiq.reducer.report.systems import flatten_settings, task_table
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.stats.grid import Column, Grid
+from speechiq.reducer.scores.remarks import title
+from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
+from speechiq.reducer.tables.scoreboard_table import FLAGS
+
+SCORES = (
+    Column("score", "Score"),
+    Column("value", f"Value\n{INTERVAL}", ".2f", ".1f"),
+    Column("z", f"Z\n{INTERVAL}", "+.2f"),
+    Column("clips", "Clips", "d"),
+    Column("clusters", "Clusters", "d"),
+    Column("items", "Items", "d"),
+    Column("undefined", "Without score", "d"),
+)
+
+
+def describe(name: str, boards: Sequence[Board]) -> dict[str, Any]:
+    """Return the values of the page of a system that is on at least one board."""
+    own = [board for board in boards if name in board.results]
+    entry = max((board.results[name][0] for board in own), key=lambda entry: entry.result.date)
+    tasks = task_table(entry.systems.values())
+    charts = {f"history-{number}": _draw_history(board, name) for number, board in enumerate(own)}
+    return {
+        "entry": entry,
+        "boards": own,
+        "scores": [_list_scores(board, name) for board in own],
+        "flags": dict(_list_flags(entry)),
+        "versions": sorted(
+            {f"{package} {each}" for task in entry.result.tasks for package, each in task.versions.items()}
+        ),
+        "settings": dict(flatten_settings(entry.result.description)),
+        "tasks": tasks._replace(columns=[column for column in tasks.columns if column.name != "systems"]),
+        "history": [_list_history(board, name) for board in own],
+        "charts": {place: chart for place, chart in charts.items() if chart},
+    }
+
+
+def _list_flags(entry: Entry) -> Iterator[tuple[str, str]]:
+    for suite, scores in entry.result.suites.items():
+        for flag, value in scores.flags.items():
+            if value is not None and flag in FLAGS:
+                name, meaning = FLAGS[flag]
+                yield f"{name} ({suite})", f"{100 * value:.1f} %: share of {meaning}"
+
+
+def _list_scores(board: Board, name: str) -> Grid:
+    """Return the newest scores of a system on a board, as people read them, a row per score."""
+    entry = board.results[name][0]
+    suite, cells = entry.result.suites[board.suite], board.list_scores(entry)
+    rows: list[dict[str, Cell]] = [{"score": "Speech IQ", "value": cells.get("siq")}] if board.norms else []
+    for column, record in {**suite.categories, **suite.further}.items():
+        cell = cells[column]
+        shown = cell.map(100 if record.unit.endswith("%") else 1) if isinstance(cell, Estimate) else cell
+        z = entry.show(board.suite, record.z, column) if record.z and isinstance(cell, Estimate) else ""
+        sizes = {key: getattr(record, key) for key in ("clips", "clusters", "items", "undefined")}
+        rows.append({"score": f"{title(column)}\n{record.unit}", "value": shown, "z": z, **sizes})
+    used = [column for column in SCORES if any(row.get(column.name, "") not in ("", 0) for row in rows)]
+    return Grid(board.title, used, rows)
+
+
+def _list_history(board: Board, name: str) -> Grid:
+    rows: list[Mapping[str, Cell]] = [
+        {**board.list_scores(entry), "date": entry.date, "version": entry.result.speechiq}
+        for entry in board.results[name]
+    ]
+    columns = [Column("date", "Date\nUTC", kind="date"), *board.list_columns(), Column("version", "speechiq")]
+    return Grid(f"History: {board.title}", columns, rows)
+
+
+def _draw_history(board: Board, name: str) -> Any:
+    """Return the chart of the first score by date, oldest lowest; None without two dates with that score."""
+    column = board.list_columns()[0]
+    cells = {entry.date: board.list_scores(entry).get(column.name) for entry in reversed(board.results[name])}
+    known = {date: cell.map(column.factor) for date, cell in cells.items() if isinstance(cell, Estimate)}
+    if len(known) < 2:
+        return None
+    values, ends = [cell.value for cell in known.values()], [cell.ends for cell in known.values()]
+    heading = ", ".join((column.heading or "").splitlines())
+    return figures.as_json(figures.scores([*known], values, ends, [False] * len(known), heading))
+
 
 SCRIPTS = ("base", "address", "theme", "downloads", "tables", "charts", "site", "print", "start")
 #: Folder of what pages share: style, scripts and data.
@@ -47,7 +125,7 @@ def build(root: Path) -> dict[str, str]:
     digest = shorten(content_sha256([version("speechiq"), *(msgspec.to_builtins(entry.result) for entry in entries)]))
     pages = {name: describe(name, boards) for name in sorted({entry.name for entry in entries})}
     files = share(digest, pack_boards(boards), SCRIPTS, plots=any(page["charts"] for page in pages.values()))
-    draw = partial(_draw, digest)
+    draw = partial(_draw_page, digest)
     return {
         **{f"{SHARED}/{name}": content for name, content in files.items()},
         **{
@@ -81,7 +159,7 @@ def write(files: Mapping[str, str], output: Path) -> None:
             path.unlink()
 
 
-def _draw(digest: str, page: str, title: str, heading: str = "", *, root: str = "", **content: Any) -> str:
+def _draw_page(digest: str, page: str, title: str, heading: str = "", *, root: str = "", **content: Any) -> str:
     """Return a page; `root` leads from it to the folder of the site."""
     charts = content.get("charts", {})
     return render(

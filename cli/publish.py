@@ -1,4 +1,4 @@
-"""Define `siq publish runs`, `check`, `export` and `init`: results in a form that others can check."""
+"""Define `siq publish`: results in a form that others can check, their site, and frozen norms."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,15 +9,19 @@ from speechiq.cli.commands import examples
 from speechiq.cli.options import Force, Runs, output_option, say_warnings
 from speechiq.cli.scoring.options import NormsFile, read_norms
 from speechiq.core.console import count_of, say, say_error
-from speechiq.core.files.plain import OWN_FILE, check_output_folder
-from speechiq.reducer.publishing import declarations, folder
-from speechiq.reducer.publishing.exports import formats
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import OWN_FILE, check_output, check_output_folder, exists
+from speechiq.reducer.publishing import folder as results_folder
+from speechiq.reducer.publishing import site as results_site
 from speechiq.reducer.publishing.record import draft
-from speechiq.reducer.publishing.registry import check_folder, read_sound
-from speechiq.reducer.publishing.repository import write_repository
+from speechiq.reducer.publishing.registry import check_folder
+from speechiq.reducer.scores import norms as norms_files
 from speechiq.reducer.scores import suites
+from speechiq.reducer.scores.norms.file import ADVICE_FILE
 from speechiq.reducer.scores.scoring import ScoringOptions
 from speechiq.reducer.tables.publish import Publication, list_outputs, publish
+
+Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder of `siq publish runs`.")]
 
 
 @examples(
@@ -48,23 +52,23 @@ def runs(
     changed declaration, only the declaration of the results is changed.
     """
     check_output_folder(output, OWN_FILE)
-    folder.refuse_other_content(output)
+    results_folder.refuse_other_content(output)
     norms = read_norms(norms_file, None)
     found = suites.find(runs, False, ScoringOptions(norms=norms))
     suites.refuse_options_of_siq(found, norms=norms_file)
     systems = sorted({task.system for tasks in found.tasks.values() for task in tasks})
-    declared = declarations.read_complete(declare, output.parent, systems)
+    declared = results_folder.read_declarations(declare, output.parent, systems)
     say_warnings(found.warnings)
     drafts = list(draft(found, norms, declared, texts=texts))
     if norms is not None:
-        folder.write_norms(norms, output)
-    for written in folder.write(drafts, output):
+        results_folder.write_norms(norms, output)
+    for written in results_folder.write(drafts, output):
         say(f"wrote {written}")
 
 
 @examples("siq publish check results", "siq publish check results --output check.json")
 def check(
-    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder of `siq publish runs`.")],
+    results: Results,
     output: Annotated[
         list[Path] | None, output_option("File to write: the table as .json, .csv or .md. Give it once per file.")
     ] = None,
@@ -86,28 +90,23 @@ def check(
         raise typer.Exit(1)
 
 
-@examples(
-    "siq publish export results --format every-eval-ever --output eee",
-    "siq publish export results --format eval-results --benchmark owner/speechiq --output hub",
-)
-def export(
-    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder of `siq publish runs`.")],
-    format: Annotated[
-        str, typer.Option(help="; ".join(f"{name}: {meaning}" for name, meaning in formats.FORMATS.items()) + ".")
-    ],
-    output: Annotated[Path, output_option("Folder to write into; files in it are never replaced.")],
-    benchmark: Annotated[
-        str | None, typer.Option(help="Data set on the Hub that has the benchmark, OWNER/NAME, for the Hub's formats.")
-    ] = None,
+@examples("siq publish site results --output site")
+def site(
+    results: Results,
+    output: Annotated[Path, output_option("Folder of the site; made if needed.")],
+    force: Force = False,
 ) -> None:
-    """Write published results in the forms of other tools.
+    """Show published results as a static site.
 
-    Results are checked first; if one is refused, nothing is written. Withdrawn scores are left out.
+    It has leaderboards, a page per system, comparisons and clips, opens from a file and from any static host, and
+    loads nothing from elsewhere. Results are checked first; if one is refused, nothing is written.
     """
-    formats.check_format(format, benchmark)
+    results_site.refuse_other_content(output, force=force)
     check_output_folder(output, OWN_FILE)
-    written = list(formats.export(read_sound(results).published, format, output, benchmark))
-    say(f"wrote {count_of(len(written), 'file')} into {output}")
+    files = results_site.build(results)
+    results_site.write(files, output)
+    size = sum(len(content.encode(errors="backslashreplace")) for content in files.values()) / 1e6
+    say(f"wrote {count_of(len(files), 'file')} into {output} ({size:.1f} MB): open {output / 'index.html'}")
 
 
 @examples("siq publish init board")
@@ -118,5 +117,34 @@ def init(
 
     A workflow for GitHub checks every submission; `declaration.yaml` and `SUBMIT.md` are for those who submit.
     """
-    for written in write_repository(folder):
+    for written in results_folder.write_repository(folder):
         say(f"wrote {written}")
+
+
+@examples(
+    "siq publish norms population.json --output reference@1.json",
+    "siq publish norms small.json --output mine@1.json --example",
+)
+def norms(
+    draft: Annotated[str, typer.Argument(metavar="NORMS", help="Norms of `siq score --save-norms`.")],
+    output: Annotated[
+        Path, output_option("File to write, NAME@1.json: its name becomes that of the norms. It is never replaced.")
+    ],
+    example: Annotated[
+        bool,
+        typer.Option(
+            "--example", help="Say that the norms are an example; else they need a population of ten systems."
+        ),
+    ] = False,
+) -> None:
+    """Freeze norms under a name and an edition.
+
+    Results are published on frozen norms alone, so that a further system moves no score. Another population is another
+    edition.
+    """
+    if exists(output):
+        raise SpeechIQError(f"{str(output)!r} exists", "frozen norms are never replaced", "give the next edition")
+    check_output(output, force=False, advice=ADVICE_FILE)
+    frozen = norms_files.freeze(norms_files.read(draft), output.name.removesuffix(".json"), example=example)
+    norms_files.write(frozen, output)
+    say(f"wrote {output}: norms {frozen.title} of {count_of(len(frozen.population), 'system')}")

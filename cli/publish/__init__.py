@@ -1,1 +1,0 @@
-"""Publish results in a form that others can check."""

@@ -1,1 +1,0 @@
-"""Write published results in the forms of other tools."""
