@@ -21,7 +21,7 @@ import numpy as np
 from measure import write
 from tqdm import tqdm
 
-from speechiq.reducer.stats.gaps import compare_groups
+from speechiq.reducer.stats.contrast import compare_groups
 
 #: Number of clusters of each group, and clips per cluster.
 DESIGNS = {

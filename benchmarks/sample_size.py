@@ -17,12 +17,12 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from measure import write
+from measure_spread import write
 from scipy.special import log_ndtr
 from tqdm import tqdm
 
 from speechiq.reducer import ScoreMatrix
-from speechiq.reducer.stats.power import ALPHA, Spread, count_needed, measure, power_of
+from speechiq.reducer.stats.power import ALPHA, Spread, count_needed, measure_spread, power_of
 from speechiq.reducer.studies import coupled
 
 LEVEL, CLUSTER = "level", 20
@@ -71,7 +71,7 @@ def sample(design: Design, clips: int, generator: np.random.Generator) -> np.nda
 
 def spread_of(differences: np.ndarray, size: int, draws: int = 0, seed: int = 0) -> Spread:
     """Return how differences on clips in clusters of a size vary."""
-    return measure(differences, np.arange(len(differences)) // size, draws=draws, seed=seed)
+    return measure_spread(differences, np.arange(len(differences)) // size, draws=draws, seed=seed)
 
 
 def compare(differences: np.ndarray, size: int, seed: int) -> tuple[bool, bool]:

@@ -25,7 +25,7 @@ from speechiq.reducer.publishing.folder import Declaration
 from speechiq.reducer.publishing.record import draft
 from speechiq.reducer.publishing.site import build, write
 from speechiq.reducer.scores import norms, suites
-from speechiq.reducer.scores.scoring import ScoringOptions
+from speechiq.reducer.scores.suites import ScoringOptions
 
 
 def publish(root: Path, systems: int, clips: int) -> None:
@@ -37,7 +37,7 @@ def publish(root: Path, systems: int, clips: int) -> None:
         content["n-samples"] = {task: {"original": count, "effective": count} for task, count in counts.items()}
         file.write_text(json.dumps(content))
     population = read_systems([root / "runs" / str(number) for number in range(min(systems, 10))])
-    scale = norms.freeze(norms.build(population, "noise"), "noise@1", example=True)
+    scale = norms.freeze_norms(norms.build_norms(population, "noise"), "noise@1", example=True)
     found = suites.find([root / "runs"], False, ScoringOptions(norms=scale))
     declared = Declaration(contamination="none known", interests="none", openness="weights", parameters=7.0)
     declarations = {task.system: declared for tasks in found.tasks.values() for task in tasks}

@@ -26,7 +26,7 @@ from speechiq.reducer.runs.judged import JudgedRow, find_judged, read_judged
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
-from speechiq.reducer.scores.scoring import ScoringOptions
+from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.studies.judges import inter_judge
 from speechiq.reducer.studies.judges.check import FEWEST, as_grids
 from speechiq.reducer.studies.judges.check import check as compare

@@ -219,9 +219,9 @@ def norms(
 
     With NAME, show its population, its levels and the conditions of its tasks.
     """
-    from speechiq.reducer.scores.norms import SHIPPED, read
+    from speechiq.reducer.scores.norms import SHIPPED, read_norms
 
-    summaries = [_summarize(read(shown)) for shown in ([name] if name else SHIPPED)]
+    summaries = [_summarize(read_norms(shown)) for shown in ([name] if name else SHIPPED)]
     if json:
         return print_json(summaries[0] if name else summaries)
     if name is None:

@@ -17,8 +17,8 @@ from speechiq.reducer.publishing.record import draft
 from speechiq.reducer.publishing.registry import check_folder
 from speechiq.reducer.scores import norms as norms_files
 from speechiq.reducer.scores import suites
-from speechiq.reducer.scores.norms.file import ADVICE_FILE
-from speechiq.reducer.scores.scoring import ScoringOptions
+from speechiq.reducer.scores.norms import ADVICE_FILE
+from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 
 Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder of `siq publish runs`.")]
@@ -145,6 +145,6 @@ def norms(
     if exists(output):
         raise SpeechIQError(f"{str(output)!r} exists", "frozen norms are never replaced", "give the next edition")
     check_output(output, force=False, advice=ADVICE_FILE)
-    frozen = norms_files.freeze(norms_files.read(draft), output.name.removesuffix(".json"), example=example)
-    norms_files.write(frozen, output)
+    frozen = norms_files.freeze_norms(norms_files.read_norms(draft), output.name.removesuffix(".json"), example=example)
+    norms_files.write_norms(frozen, output)
     say(f"wrote {output}: norms {frozen.title} of {count_of(len(frozen.population), 'system')}")

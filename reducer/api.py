@@ -13,8 +13,7 @@ from speechiq.reducer.scores.levels import SUITE, choose_levels
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scale import DEFAULT_RULE, check_rule
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.scores.scoring import ScoringOptions
-from speechiq.reducer.scores.suites import Found
+from speechiq.reducer.scores.suites import Found, ScoringOptions
 from speechiq.reducer.scores.suites import read_systems as read_siq_systems
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.comparison import Comparison
@@ -215,7 +214,7 @@ def _options(
 ) -> ScoringOptions:
     """Return the options of a ranking or comparison; files are read."""
     check_rule(weights or DEFAULT_RULE)
-    scale = norms if norms is None or isinstance(norms, Norms) else norms_files.read(str(norms))
+    scale = norms if norms is None or isinstance(norms, Norms) else norms_files.read_norms(str(norms))
     if scale and weights is not None and weights != scale.rule:
         raise SpeechIQError(
             f"weights {weights!r} and norms {scale.name!r}",

@@ -24,7 +24,7 @@ from speechiq.core.files.plain import exists
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import LEVELS
-from speechiq.reducer.scores.scoring import ScoringOptions
+from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.stats.grid import Grid
 from speechiq.reducer.studies.comparison import SIQ
 from speechiq.reducer.studies.metric_comparison import METRICS, compare_metrics

@@ -54,7 +54,7 @@ def read_norms(norms_file: str | None, weights: str | None) -> Norms | None:
     siq.check_rule(weights or siq.DEFAULT_RULE)
     if norms_file is None:
         return None
-    scale = norms.read(norms_file)
+    scale = norms.read_norms(norms_file)
     if weights is not None and weights != scale.rule:
         raise SpeechIQError(
             f"--weights {weights} and --norms {norms_file}",

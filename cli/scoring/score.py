@@ -19,9 +19,8 @@ from speechiq.reducer.runs.run_record import read_cut_replies, read_speeds
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.levels import SUITE
-from speechiq.reducer.scores.norms import build, write
-from speechiq.reducer.scores.norms.file import ADVICE_FILE
-from speechiq.reducer.scores.scoring import ScoringOptions
+from speechiq.reducer.scores.norms import ADVICE_FILE, build_norms, write_norms
+from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.stats.bootstrap import check_draws
 from speechiq.reducer.stats.grid import Important
 from speechiq.reducer.studies import unanswerable
@@ -97,7 +96,9 @@ def score(
         found, weights=weights, norms=norms_file, exclude=exclude, **{"save-norms": save_norms}
     )
     systems = {suite: found.read(suite) for suite in found.levels}
-    scale = save_norms and build(unanswerable.leave_out(systems[SUITE], options.exclude), save_norms.stem, options.rule)
+    scale = save_norms and build_norms(
+        unanswerable.leave_out(systems[SUITE], options.exclude), save_norms.stem, options.rule
+    )
     scored, options, no_bars = _score_suites(systems, options)
     warnings = [*found.warnings, *chain.from_iterable(each.warnings for each in scored.values())]
     page = Page("")
@@ -137,7 +138,7 @@ def score(
     publication = Publication("speechiq-scores", grids, content, rows, page=lambda: page, write_folder=write_folder)
     publish(publication, outputs, runs, tasks, explain)
     if save_norms and scale:
-        write(scale, save_norms)
+        write_norms(scale, save_norms)
         clips = max(len(level.clips) for level in scale.levels.values())
         size = f"{count_of(len(scale.systems), 'system')} on {count_of(clips, 'clip')}"
         excluded = f", without {count_of(len(options.exclude), 'question')} of set {shorten(scale.excluded or '')}"

@@ -10,9 +10,9 @@ from speechiq.cli.scoring.options import TABLES, Levels, Metrics
 from speechiq.reducer.runs.tasks import warn_of_variants
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
-from speechiq.reducer.scores.scoring import ScoringOptions
+from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples
-from speechiq.reducer.stats.coverage import name_units
+from speechiq.reducer.stats.grid import name_units
 from speechiq.reducer.studies.listening import as_grids, as_records, study
 from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 

@@ -11,7 +11,7 @@ from speechiq.cli.scoring.options import TABLES, Levels, NormsFile, read_norms
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import is_siq
-from speechiq.reducer.scores.scoring import ScoringOptions
+from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.studies.sample_size import Aim, as_grid, check, plan
 from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 

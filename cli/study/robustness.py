@@ -9,7 +9,7 @@ from speechiq.cli.scoring.options import Levels, Metrics, NormsFile, read_norms
 from speechiq.core.files.page import Page
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
-from speechiq.reducer.scores.scoring import ScoringOptions
+from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.studies.robustness.study import as_content, as_grid, as_records, group_curves, lines_of, study
 from speechiq.reducer.tables.publish import Publication, command_line, list_outputs, publish
 

@@ -21,7 +21,7 @@ from speechiq.reducer.report.identity import Identity, identify, short_names
 from speechiq.reducer.report.leaderboard import estimate
 from speechiq.reducer.report.page import breakable, pack, pack_json
 from speechiq.reducer.report.texts import PART
-from speechiq.reducer.runs.rows import Item
+from speechiq.reducer.runs.samples import Item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.remarks import title

@@ -24,7 +24,7 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.scoring import ScoringOptions
+from speechiq.reducer.scores.suites import ScoringOptions
 
 #: Bytes of the largest file of a submission, and of all its rows without compression.
 LARGEST_FILE, LARGEST_ROWS = 2**24, 4 * LARGEST

@@ -113,8 +113,8 @@ def write_norms(norms: Norms, root: Path) -> None:
     path = root / NORMS / f"{norms.label}.json"
     if not exists(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        siq_norms.write(norms, path)
-    elif siq_norms.read(path).sha256 != norms.sha256:
+        siq_norms.write_norms(norms, path)
+    elif siq_norms.read_norms(path).sha256 != norms.sha256:
         raise SpeechIQError(f"{str(path)!r}", f"other norms than {norms.title}", "give them the next edition")
 
 

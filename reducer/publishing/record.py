@@ -26,12 +26,11 @@ from speechiq.reducer.publishing.schema import (
     TaskRecord,
 )
 from speechiq.reducer.runs.conditions import FIELDS
-from speechiq.reducer.runs.description import KEYS
 from speechiq.reducer.runs.judged import read_stored
+from speechiq.reducer.runs.measure import KEYS
 from speechiq.reducer.runs.results_file import CONDITION, TaskRun
-from speechiq.reducer.runs.rows import read_rows
 from speechiq.reducer.runs.run_record import read_record
-from speechiq.reducer.runs.samples import CLUSTER, FLAGS, FLOOR
+from speechiq.reducer.runs.samples import CLUSTER, FLAGS, FLOOR, read_rows
 from speechiq.reducer.runs.systems import System, read_tasks
 from speechiq.reducer.scores.derived import split_groups
 from speechiq.reducer.scores.draws import DRAWS

@@ -103,13 +103,13 @@ def _list_folders(folder: Path, strays: list[SpeechIQError]) -> Iterator[Path]:
 
 def _read_norms(root: Path, strays: list[SpeechIQError]) -> dict[str, Norms]:
     """Return label -> norms: those of the package, and those beside the results."""
-    norms = {label: siq_norms.read(label) for label in SHIPPED}
+    norms = {label: siq_norms.read_norms(label) for label in SHIPPED}
     for path in sorted((root / NORMS).glob("*")):
         place = f"{NORMS}/{path.name}"
         try:
             if path.is_symlink() or path.stat().st_size > LARGEST_FILE:
                 raise SpeechIQError(place, f"a link, or above {LARGEST_FILE} bytes", "remove it")
-            added = siq_norms.read(path)
+            added = siq_norms.read_norms(path)
             if path.name != f"{added.label}.json" or added.edition is None:
                 raise SpeechIQError(place, f"has norms {added.label!r}", "freeze and name them so")
             if norms.setdefault(added.label, added).sha256 != added.sha256:

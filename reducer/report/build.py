@@ -23,8 +23,7 @@ from speechiq.reducer.report.suite import gather as gather_suite
 from speechiq.reducer.runs.measure import others_than_usual
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.remarks import MEANINGS
-from speechiq.reducer.scores.scoring import ScoringOptions
-from speechiq.reducer.scores.suites import Found
+from speechiq.reducer.scores.suites import Found, ScoringOptions
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.tables.scoreboard_records import rows_of
 from speechiq.reducer.tables.scoreboard_table import TITLE, TITLE_WITHOUT

@@ -22,7 +22,7 @@ from speechiq.core.clip import SAMPLING_RATE, file_clip
 from speechiq.core.progress import progress_bar
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.rows import Doc, read_texts
+from speechiq.reducer.runs.samples import Doc, read_text_rows
 from speechiq.reducer.scores.levels import LEVELS
 
 MEDIA_TYPES = {
@@ -108,7 +108,7 @@ def read_clips(tasks: Sequence[TaskRun]) -> list[ClipView]:
     docs: dict[str, Doc] = {}
     written: dict[str, dict[str, TranscriptView]] = {}
     for task in tasks:
-        for row in read_texts(task.samples) if task.level == level else ():
+        for row in read_text_rows(task.samples) if task.level == level else ():
             clip = str(row.doc.id)
             docs.setdefault(clip, row.doc)
             if level == "remember":

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from speechiq.reducer.report.clips import ClipView, Edit, edits
 from speechiq.reducer.report.page import link
-from speechiq.reducer.runs.answers import Answers
+from speechiq.reducer.runs.texts import Answers
 from speechiq.reducer.scores.scale import Scale
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.grid import Cell, Column, Grid

@@ -12,7 +12,7 @@ from speechiq.reducer.report.clips import find_source, number
 from speechiq.reducer.runs.judged import Judged, read_item, read_stored
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.rows import Item, first_of, read_rows, show_item
+from speechiq.reducer.runs.samples import Item, first_of, read_rows, show_item
 
 #: Mark of an answer -> what it is called.
 MARKS = {"unjudged": "unjudged", "refusal": "a refusal", "empty": "empty", "differs": "judge and rule differ"}

@@ -13,8 +13,7 @@ from speechiq.metrics.latency import FIRST_AUDIO, FIRST_TOKEN, TOTAL
 from speechiq.reducer.report import figures, page
 from speechiq.reducer.report.figures import INK, MUTED, STYLE, escape
 from speechiq.reducer.report.identity import short_names
-from speechiq.reducer.scores.scoring import ScoringOptions
-from speechiq.reducer.scores.suites import Found
+from speechiq.reducer.scores.suites import Found, ScoringOptions
 from speechiq.reducer.stats.grid import Column, Grid
 from speechiq.reducer.studies import agreement
 from speechiq.reducer.studies.listening import as_grids

@@ -10,10 +10,10 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.report.clips import ClipView, read_clips
 from speechiq.reducer.report.identity import Identity, identify, short_names
 from speechiq.reducer.report.suite import gather_groups
-from speechiq.reducer.runs.answers import Answers, read_answers
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.systems import read_tasks
+from speechiq.reducer.runs.texts import Answers, read_votes
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import LEVELS, SUITE
@@ -21,8 +21,7 @@ from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.ranking import split
 from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.scores.scoring import ScoringOptions
-from speechiq.reducer.scores.suites import find_levels
+from speechiq.reducer.scores.suites import ScoringOptions, find_levels
 from speechiq.reducer.studies.groups import GroupScores
 from speechiq.reducer.studies.unanswerable import NOTHING, ConfirmedSet
 from speechiq.reducer.tables.suite_scores import SuiteScores, score_datasets, score_suite
@@ -135,7 +134,7 @@ def read_study(
 def _read_answers(tasks: Iterable[TaskRun]) -> Answers:
     """Read all answers; none, with the reason, if a row has another template, since such runs can be scored too."""
     try:
-        return read_answers(task for task in tasks if task.level == "apply")
+        return read_votes(task for task in tasks if task.level == "apply")
     except SpeechIQError as error:
         return NO_ANSWERS._replace(warnings=[f"no questions are shown: {error}"])
 

@@ -16,7 +16,7 @@ from speechiq.reducer.report.controls import set_apart
 from speechiq.reducer.report.identity import short_names
 from speechiq.reducer.report.responses import MARKS, Responses, show_response
 from speechiq.reducer.runs.measure import Category
-from speechiq.reducer.runs.rows import Item, show_item
+from speechiq.reducer.runs.samples import Item, show_item
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.suites import Found

@@ -7,8 +7,8 @@ import msgspec
 
 from speechiq.reducer.report.clips import ClipView
 from speechiq.reducer.report.study import Study
-from speechiq.reducer.runs.answers import Answers
-from speechiq.reducer.runs.rows import Item
+from speechiq.reducer.runs.samples import Item
+from speechiq.reducer.runs.texts import Answers
 
 #: Bytes of JSON from which a part ends: a browser unpacks it in some ten milliseconds.
 PART = 1_000_000

@@ -9,7 +9,7 @@ from speechiq.core.files.checksummed import shorten
 from speechiq.engines.languages import OWN, PROMPT_LANGUAGE
 from speechiq.reducer.runs import judged
 from speechiq.reducer.runs.results_file import CONDITION, TaskRun
-from speechiq.reducer.runs.rows import show_item
+from speechiq.reducer.runs.samples import show_item
 from speechiq.reducer.runs.systems import System
 from speechiq.siq_tasks.conditions.variants import LISTEN
 

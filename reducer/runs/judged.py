@@ -13,7 +13,7 @@ from speechiq.core.files.checksummed import content_sha256, shorten
 from speechiq.core.files.json_text import decode
 from speechiq.metrics.judge.rubric import read_rubric, shipped_rubrics
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.rows import Item, first_of, locate, read_rows
+from speechiq.reducer.runs.samples import Item, first_of, locate, read_rows
 from speechiq.reducer.runs.tasks import find_tasks
 
 #: Keys of metadata that say who judged and how.

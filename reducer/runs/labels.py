@@ -11,7 +11,7 @@ from speechiq.core.files.json_lines import as_lines, read_objects
 from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.core.ids import complete_ids
 from speechiq.core.suggestions import did_you_mean
-from speechiq.reducer.runs.rows import Item, show_item
+from speechiq.reducer.runs.samples import Item, show_item
 
 ADVICE = 'each line is {"id": CLIP, "system": NAME, "success": true or false, "by": WHO}'
 

@@ -1,22 +1,29 @@
-"""Read the sample file of a task into one table: items, numeric columns and groups, in the order of its rows."""
+"""Read lm-eval's sample files (`samples_<task>_<date>.jsonl`): rows in a given form, or one table of all numbers.
+
+A form names the fields that it needs; msgspec skips all others, so that scores are read without decoding texts.
+"""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.json_text import decode
+from speechiq.core.files.json_text import decode, refuse_extremes
+from speechiq.core.files.plain import open_plain
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.rows import Item, Name, locate, read_lines, refusal, show_item
 
+LONGEST_LINE = 64 * 2**20
+
+Name = str | int | float
+Item = tuple[str, ...]
 SHARE = 0.0, 1.0
 #: Columns of failures that the score does not show; they are optional.
 FLAGS = ("audio_coverage", "repetition", "wrong_language", "unparsed", "none_of_the_above")
@@ -28,6 +35,118 @@ READINGS = READ_BY_MODEL, READER_AGREES = "read_by_model", "reader_agrees"
 CLUSTER = "cluster"
 #: Value of a column in a row without it, while a file is read.
 _ABSENT = -math.inf
+
+
+class Doc(msgspec.Struct):
+    """Hold the parts of a doc of any task template that pages and judges show: only `id` has a known type."""
+
+    id: Name
+    question_id: Any = ""
+    question: Any = ""
+    options: Any = None
+    answer: Any = ""
+    text: Any = ""
+    dataset: Any = ""
+    normalizer: Any = None
+    audio: Any = None
+
+
+class TextRow(msgspec.Struct):
+    """Hold a row of any task template, with its texts."""
+
+    doc: Doc
+    filtered_resps: Any = ""
+    audio_coverage: Any = None
+    repetition: Any = None
+
+    @property
+    def response(self) -> Any:
+        """Return the first response."""
+        return first_of(self.filtered_resps)
+
+
+Form = TypeVar("Form")
+
+
+def read_text_rows(path: Path) -> Iterator[TextRow]:
+    """Yield the rows of a sample file with their texts; errors as for `read_rows`."""
+    for _, row in read_rows(path, TextRow, "an object doc with an id"):
+        yield row
+
+
+def first_of(filtered: Any) -> Any:
+    """Return the first response of `filtered_resps`, which filters may have put into lists.
+
+    >>> first_of([["so it goes", "so"]]), first_of([])
+    ('so it goes', '')
+    """
+    while isinstance(filtered, list):
+        filtered = filtered[0] if filtered else ""
+    return filtered
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a sample file, numbered from 1; refuse a missing file and a line that is too long."""
+    try:
+        with open_plain(path) as file:
+            for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
+                if len(line) == LONGEST_LINE:
+                    raise SpeechIQError(
+                        f"{locate(path, number)} is longer than {LONGEST_LINE} bytes, too long for a row of lm-eval",
+                        fix="rerun this task",
+                    )
+                yield number, line
+    except FileNotFoundError as error:
+        raise SpeechIQError(
+            f"no samples {path.name!r} in {str(path.parent)!r}", "rerun lm_eval with --log_samples"
+        ) from error
+    except OSError as error:
+        raise SpeechIQError(
+            f"{str(path)!r} cannot be read", error.strerror, "make it readable or move it away"
+        ) from error
+
+
+def read_rows(path: Path, form: type[Form], needs: str) -> Iterator[tuple[int, Form]]:
+    """Yield number and row, in a given form, of each line of a sample file; refuse one without what it `needs`."""
+    decoder = msgspec.json.Decoder(form)
+    for number, line in read_lines(path):
+        try:
+            row: Form = decode(line, decoder)
+        except ValueError as error:
+            raise refuse_line(path, number, needs, error) from error
+        try:
+            refuse_extremes(_values(row))
+        except ValueError as error:
+            raise SpeechIQError(f"{locate(path, number)} cannot be used", error, "rerun this task") from error
+        yield number, row
+
+
+def refuse_line(path: Path, number: int, needs: str, error: Exception) -> SpeechIQError:
+    """Return the error for a line that `decode` refused."""
+    if isinstance(error, msgspec.ValidationError):
+        return SpeechIQError(f"{locate(path, number)} needs {needs} ({error})", fix="rerun this task")
+    return SpeechIQError(
+        f"{locate(path, number)} is not a whole JSON object (the file may be cut off)", error, "rerun this task"
+    )
+
+
+def locate(path: Path, number: int) -> str:
+    """Return the place of a line in words, for messages."""
+    return f"{str(path)!r} line {number}"
+
+
+def show_item(item: Item) -> str:
+    """Return the name of an item for messages, with unprintable characters escaped.
+
+    >>> show_item(("demo/01", "q2"))
+    "clip 'demo/01' question 'q2'"
+    """
+    return " ".join(f"{kind} {part!r}" for kind, part in zip(("clip", "question"), item, strict=False))
+
+
+def _values(row: Any) -> Any:
+    """Return a row with lists in the place of structs."""
+    return list(map(_values, msgspec.structs.astuple(row))) if isinstance(row, msgspec.Struct) else row
 
 
 class SampleTable(NamedTuple):
@@ -91,7 +210,7 @@ def read_table(
         try:
             doc, *row = msgspec.structs.astuple(decode(line, decoder))
         except ValueError as error:
-            raise refusal(path, number, _needs(category, by), error) from error
+            raise refuse_line(path, number, _needs(category, by), error) from error
         fields = tuple(map(str, msgspec.structs.astuple(doc)))
         item = fields[:size]
         item = known.setdefault(item, item)

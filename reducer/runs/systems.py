@@ -18,8 +18,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.judged import Judged, read_judgments
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.rows import Item, show_item
-from speechiq.reducer.runs.samples import FLAGS, SampleTable, join_clusters, read_table
+from speechiq.reducer.runs.samples import FLAGS, Item, SampleTable, join_clusters, read_table, show_item
 from speechiq.reducer.runs.tasks import name_control
 
 #: A clip of which a system received a smaller share than this counts as incomplete.

@@ -1,22 +1,168 @@
-"""Read texts from sample files: what systems wrote about clips and questions, and the length of references."""
+"""Read from sample files what systems wrote: transcripts, answers and votes, and the length of references."""
 
+import hashlib
+import json
 import re
+import sys
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, NamedTuple
+from functools import cache
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, NamedTuple
 
 import jiwer
+import msgspec
 
+from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.letters.options import LETTERS
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
-from speechiq.reducer.runs import rows
 from speechiq.reducer.runs.judged import read_stored
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.rows import Doc, Item, TextRow
+from speechiq.reducer.runs.samples import Doc, Item, Name, TextRow, locate, read_rows, read_text_rows, show_item
+from speechiq.reducer.runs.tasks import name_control
 
+LETTER_OF_NONE = LETTERS[-1]
+NEEDS = "id, question_id, question, options, answer and text of doc, and filtered_resps [[vote, [letter, ...]]]"
+Letter = Literal["A", "B", "C", "D", "E", "?"]
 NONE_OF_THE_ABOVE = "None of the above"
 #: Error rates by word; those of the suite's rules, and of the basic rules.
 OF_WORDS = re.compile(r"(wer|wer_first|wer_oracle|substitutions|deletions|insertions)")
 OF_BASIC_WORDS, OF_CHARACTERS = "wer_basic", "cer"
+
+
+class _Asked(msgspec.Struct):
+    """Hold the parts of a doc that identify a question."""
+
+    id: Name
+    question_id: Name
+    question: str
+    options: tuple[str, ...]
+    answer: str
+
+
+class _AskedWithClip(_Asked):
+    """Hold a question and its clip's reference text and audio."""
+
+    text: str
+    audio: Any = None
+    cluster: Name | None = None
+
+
+class _AskedRow(msgspec.Struct):
+    """Hold a row with its question."""
+
+    doc: _Asked
+
+
+class _AnswerRow(msgspec.Struct):
+    """Hold a row with its question and answers."""
+
+    doc: _AskedWithClip
+    filtered_resps: Annotated[list[tuple[Letter, list[Letter]]], msgspec.Meta(min_length=1)]
+
+
+class AnsweredQuestion(NamedTuple):
+    """Hold a question of Apply: text, options, right letter, the clip's reference, and its audio's path if known."""
+
+    question: str
+    options: tuple[str, ...]
+    answer: str
+    text: str
+    audio: str | None
+
+    @property
+    def asked(self) -> str:
+        """Return the sha256 of the wording: text, options, and the right letter."""
+        return hashlib.sha256(json.dumps(self[:3]).encode()).hexdigest()
+
+
+class AnswerVote(NamedTuple):
+    """Hold a system's answer: the vote, and the letters it comes from; `?` is an answer without a letter."""
+
+    vote: str
+    letters: str
+
+
+class Answers(NamedTuple):
+    """Hold all systems' answers to the same questions.
+
+    Attributes:
+        questions: (clip, question) -> the question, sorted.
+        votes: System -> (clip, question) -> its answer; names sorted.
+        controls: Name of each control among the systems -> `gold`, `silence` or `letter:X`.
+    """
+
+    questions: dict[Item, AnsweredQuestion]
+    votes: dict[str, dict[Item, AnswerVote]]
+    controls: dict[str, str]
+    warnings: list[str]
+    clusters: Mapping[str, str] = MappingProxyType({})
+
+
+def read_votes(tasks: Iterable[TaskRun]) -> Answers:
+    """Read the answers of every system to the questions of some tasks; refuse rows without a vote."""
+    questions: dict[Item, AnsweredQuestion] = {}
+    votes: dict[str, dict[Item, AnswerVote]] = {}
+    controls: dict[str, str] = {}
+    clusters: dict[str, str] = {}
+    for task in sorted(tasks, key=lambda task: (task.system, task.task)):
+        answered = votes.setdefault(task.system, {})
+        if control := name_control(task.described):
+            controls[task.system] = control
+        for number, row in read_rows(task.samples, _AnswerRow, NEEDS):
+            item, (letter, letters), where = (
+                _item_of_question(row.doc),
+                row.filtered_resps[0],
+                locate(task.samples, number),
+            )
+            question = _question_of(row.doc)._replace(text=row.doc.text, audio=_path(row.doc.audio))
+            if item in answered:
+                raise SpeechIQError(
+                    where,
+                    f"{show_item(item)} was already answered by system {task.system!r}",
+                    "give only one of the two tasks",
+                )
+            if questions.setdefault(item, question)[:3] != question[:3]:
+                raise SpeechIQError(
+                    where,
+                    f"{show_item(item)} differs from another system's run in its wording",
+                    "run all systems on the same question file",
+                )
+            if row.doc.cluster is not None:
+                clusters[item[0]] = str(row.doc.cluster)
+            answered[item] = _vote(letter, "".join(letters))
+    _refuse_gaps(questions, votes)
+    return Answers(dict(sorted(questions.items())), votes, dict(sorted(controls.items())), [], clusters)
+
+
+def read_asked(tasks: Iterable[TaskRun], items: Collection[Item]) -> dict[Item, str]:
+    """Return (clip, question) -> the wording (`AnsweredQuestion.asked`), for those of `items` that some task has."""
+    docs = (row.doc for task in tasks for _, row in read_rows(task.samples, _AskedRow, NEEDS))
+    return {item: _question_of(doc).asked for doc in docs if (item := _item_of_question(doc)) in items}
+
+
+def _item_of_question(doc: _Asked) -> Item:
+    return sys.intern(str(doc.id)), sys.intern(str(doc.question_id))
+
+
+def _path(audio: Any) -> str | None:
+    return str(audio["path"]) if isinstance(audio, Mapping) and "path" in audio else None
+
+
+def _question_of(doc: _Asked) -> AnsweredQuestion:
+    return AnsweredQuestion(doc.question, doc.options, doc.answer, "", None)
+
+
+_vote = cache(AnswerVote)
+
+
+def _refuse_gaps(questions: Mapping[Item, AnsweredQuestion], votes: Mapping[str, Mapping[Item, AnswerVote]]) -> None:
+    for system, answered in votes.items():
+        if missing := sorted(questions.keys() - answered.keys()):
+            raise SpeechIQError(
+                f"system {system!r} did not answer {len(missing)} of {len(questions)} questions, such as "
+                f"{show_item(missing[0])}",
+                fix="run all systems on the same tasks with the same --limit",
+            )
 
 
 class Answer(NamedTuple):
@@ -38,7 +184,7 @@ def read_texts(tasks: Iterable[TaskRun], clips: Collection[str]) -> dict[str, Cl
     """Return clip -> what one system wrote: transcripts by tasks whose items are clips, answers by the other tasks."""
     texts = {clip: ClipTexts("", "", {}) for clip in clips}
     for task in tasks if texts else ():
-        for row in rows.read_texts(task.samples):
+        for row in read_text_rows(task.samples):
             if (clip := str(row.doc.id)) in texts:
                 texts[clip] = _add(texts[clip], row, is_text=len(task.category.item) == 1)
     return texts
@@ -86,7 +232,7 @@ def read_written(tasks: Iterable[TaskRun]) -> dict[tuple[str, Item], Written]:
             str(row.doc.question or row.doc.text), str(row.doc.text), _option(row.doc.answer, row.doc), show_answer(row)
         )
         for task in tasks
-        for row in rows.read_texts(task.samples)
+        for row in read_text_rows(task.samples)
     }
 
 
@@ -111,7 +257,7 @@ def read_lengths(tasks: Iterable[TaskRun], column: str) -> dict[Item, float]:
     """Return clip -> the number of words or characters of its reference that a column counts errors by."""
     lengths: dict[Item, float] = {}
     for task in tasks:
-        for row in rows.read_texts(task.samples) if column in task.signs else ():
+        for row in read_text_rows(task.samples) if column in task.signs else ():
             recorded = row.doc.normalizer or DEFAULT
             text = normalize(str(row.doc.text), "basic" if column == OF_BASIC_WORDS else str(recorded))
             lengths[(str(row.doc.id),)] = float(len(text) if column == OF_CHARACTERS else len(text.split()))

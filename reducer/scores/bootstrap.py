@@ -20,9 +20,8 @@ from speechiq.reducer.scores.draws import DRAWS, Clips, Draws, draw
 from speechiq.reducer.scores.own_scale import PerLevel
 from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale, calibrate, competition_ranks, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
-from speechiq.reducer.stats.bootstrap import Resampled, sum_clusters
+from speechiq.reducer.stats.bootstrap import Resampled, sum_clusters, wilson
 from speechiq.reducer.stats.estimate import Estimate, Interval
-from speechiq.reducer.stats.proportion import wilson
 
 NOTHING = np.empty(0)
 

@@ -1,13 +1,14 @@
-"""Refuse systems that differ in clips, questions or tasks, or narrow them to the items that they share."""
+"""Refuse systems that differ from each other or from norms in clips, questions or tasks, or score what they share."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.conditions import Mismatch, compare_items, compare_systems, summarize
-from speechiq.reducer.runs.rows import Item
+from speechiq.core.files.checksummed import shorten
+from speechiq.reducer.runs.conditions import CLIPS, Mismatch, by_level, compare_items, compare_systems, summarize
+from speechiq.reducer.runs.conditions import compare as compare_conditions
+from speechiq.reducer.runs.samples import Item, show_item
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.scores import norms as siq_norms
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.score_matrix import common_items, levels_of, refuse_missing
 
@@ -20,14 +21,14 @@ def intersect(
     If they may differ, they are scored on the items that all share (with the norms), else on all.
     """
     systems = drop_empty_levels(systems)
-    mismatches = siq_norms.compare(norms, systems) if norms else compare_systems(systems)
+    mismatches = compare_with_norms(norms, systems) if norms else compare_systems(systems)
     if not allow_mismatch:
         if mismatches:
             require_equal(mismatches, shared=_find_shared(systems, *([norms.items] if norms else [])))
         return list(systems), []
     if norms:
-        return share(systems, norms.items), mismatches
-    return share(systems), mismatches + compare_items(systems)
+        return narrow_to_shared(systems, norms.items), mismatches
+    return narrow_to_shared(systems), mismatches + compare_items(systems)
 
 
 def require_equal(mismatches: Sequence[Mismatch], shared: Mapping[str, Collection[Item]] | None = None) -> None:
@@ -41,7 +42,7 @@ def require_equal(mismatches: Sequence[Mismatch], shared: Mapping[str, Collectio
         raise SpeechIQError(summarize(mismatches), fix=f"{fixes}{marked}")
 
 
-def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) -> list[System]:
+def narrow_to_shared(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) -> list[System]:
     """Return the systems with only the items that all of them, and `others` (level -> items), have."""
     systems = list(systems)
     shared = _find_shared(systems, *others)
@@ -85,3 +86,75 @@ def drop_empty_levels(systems: Sequence[System]) -> list[System]:
     kept = [system.restrict(levels) for system in systems]
     refuse_missing(kept, f", or score only what all systems have: --levels {','.join(shared)}" if shared else "")
     return kept
+
+
+def compare_with_norms(norms: Norms, systems: Sequence[System]) -> list[Mismatch]:
+    """Return how systems differ from the norms' pool: in clips, questions and the conditions of their tasks.
+
+    Systems are scored on the items that all of them share with the norms. A system that loses items because another
+    system misses them has a mismatch as well.
+    """
+    refuse_missing(systems)
+    _refuse_other_measures(norms, systems)
+    other = f"norms {norms.label!r}"
+    found = []
+    for system in systems:
+        conditions = by_level(system)
+        if system.excluded != norms.excluded and "apply" in system.levels:
+            found.append(_compare_excluded(system, norms, other))
+        for level in system.levels:
+            level_norms = norms.levels[level]
+            found += _compare_norm_items(system, level, level_norms.items, other)
+            found += compare_conditions(system.name, level, conditions[level], other, level_norms.tasks)
+    for level in levels_of(systems):
+        found += _compare_lost(systems, level, norms.levels[level].items, other)
+    return found
+
+
+def _refuse_other_measures(norms: Norms, systems: Sequence[System]) -> None:
+    for level, category in levels_of(systems).items():
+        if category.column != (theirs := norms.levels[level].metric):
+            raise SpeechIQError(
+                f"norms {norms.label!r} score {level} by {theirs!r} and these runs are scored by {category.column!r}",
+                f"give --metrics {level}={theirs}, or build norms with --metrics {level}={category.column}",
+            )
+
+
+def _compare_excluded(system: System, norms: Norms, other: str) -> Mismatch:
+    ours, theirs = (f"set {shorten(sha256)}" if sha256 else "no set" for sha256 in (system.excluded, norms.excluded))
+    text = f"level apply: --exclude left out {ours} of system {system.name!r} and {theirs} of {other}"
+    here = f"give --exclude with {theirs}" if norms.excluded else "leave --exclude out"
+    there = f"with --exclude {ours}" if system.excluded else "without --exclude"
+    return Mismatch(system.name, "apply", CLIPS, text, f"{here}, or build the norms {there}")
+
+
+def _compare_lost(systems: Sequence[System], level: str, expected: Collection[Item], other: str) -> Iterator[Mismatch]:
+    """Yield the items of the norms that a system has and is not scored on, since another system misses them."""
+    answered = {system.name: expected & system.scores[level].keys() for system in systems}
+    shared = set.intersection(*answered.values())
+    for name, items in answered.items():
+        if lost := items - shared:
+            without = next(system for system, items in answered.items() if lost - items)
+            text = (
+                f"{len(lost)} of {len(expected)} items of {other} do not count for system {name!r}: "
+                f"{without!r} misses them"
+            )
+            yield Mismatch(name, level, CLIPS, f"level {level}: {text}, such as {show_item(min(lost))}")
+
+
+def _compare_norm_items(system: System, level: str, expected: Collection[Item], other: str) -> list[Mismatch]:
+    answered = system.scores[level].keys()
+    return [
+        Mismatch(
+            system.name,
+            level,
+            CLIPS,
+            f"level {level}: {len(items)} of {len(total)} items of {present} are not in {absent}, "
+            f"such as {show_item(min(items))}",
+        )
+        for items, total, present, absent in (
+            (expected - answered, expected, other, f"system {system.name!r}"),
+            (answered - expected, answered, f"system {system.name!r}", other),
+        )
+        if items
+    ]

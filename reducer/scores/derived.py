@@ -8,7 +8,7 @@ import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.measure import Category, Measure
-from speechiq.reducer.runs.rows import Item, show_item
+from speechiq.reducer.runs.samples import Item, show_item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 

@@ -16,8 +16,8 @@ from speechiq.engines.languages import ENGLISH
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import number_clusters, resample
+from speechiq.reducer.stats.contrast import permute
 from speechiq.reducer.stats.estimate import Difference, Estimate
-from speechiq.reducer.stats.paired import permute
 
 #: Settings of categories whose scores are similarities on a scale of the language, so that they have no mean or gap.
 OWN_SCALE = {"embedder", "assistant"}

@@ -7,8 +7,7 @@ from types import MappingProxyType
 import speechiq.siq_tasks
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
-from speechiq.reducer.runs.description import read_category
-from speechiq.reducer.runs.measure import Category
+from speechiq.reducer.runs.measure import Category, read_category
 from speechiq.siq_tasks.catalog.task_files import read_task
 
 SUITE = "siq"

@@ -98,9 +98,10 @@ def bound(
     scored = np.logical_and.reduce([of.scored for of in levels.values()])
     span = math.sqrt(len(next(iter(raw.values()))) - 1) * (2 if pair else 1)
     z = {
-        level: _interval(of, error, scored, 0, span) for (level, of), error in zip(scores.items(), errors, strict=False)
+        level: _interval_of_level(of, error, scored, 0, span)
+        for (level, of), error in zip(scores.items(), errors, strict=False)
     }
-    return z, _interval(siq, errors[-1], scored, 0 if pair else MEAN, POINTS * span)
+    return z, _interval_of_level(siq, errors[-1], scored, 0 if pair else MEAN, POINTS * span)
 
 
 def _draw_level(raw: np.ndarray, total: Total, groups: np.ndarray, counts: np.ndarray, ratio: float) -> Level:
@@ -152,7 +153,9 @@ def _pick(values: np.ndarray, pair: tuple[int, int] | None) -> np.ndarray:
     return np.asarray(values[:, [pair[0]]] - values[:, [pair[1]]]) if pair else values
 
 
-def _interval(scores: np.ndarray, errors: np.ndarray, scored: np.ndarray, middle: float, span: float) -> Interval:
+def _interval_of_level(
+    scores: np.ndarray, errors: np.ndarray, scored: np.ndarray, middle: float, span: float
+) -> Interval:
     """Return the intervals of the scores in row 0, from those in draws.
 
     An interval is as wide as the draws of its system or those of all systems ask for. A draw that cannot be scored

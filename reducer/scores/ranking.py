@@ -17,11 +17,18 @@ from speechiq.reducer.scores.derived import derive_columns
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.remarks import NO_REMARKS, explain_few, explain_no_siq, has_scale, observe
+from speechiq.reducer.scores.remarks import (
+    NO_REMARKS,
+    describe_weights,
+    explain_few,
+    explain_no_siq,
+    has_scale,
+    observe,
+    separates_by_z,
+)
 from speechiq.reducer.scores.scale import DEFAULT_RULE, NoSpread, calibrate, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.scores.weighting import describe_weights, separates_by_z
 from speechiq.reducer.stats.estimate import Interval
 
 MACRO = "macro-average"

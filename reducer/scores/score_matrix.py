@@ -11,7 +11,7 @@ import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.measure import Category, others_than_usual
-from speechiq.reducer.runs.rows import Item, show_item
+from speechiq.reducer.runs.samples import Item, show_item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.stats.bootstrap import number_clusters
 

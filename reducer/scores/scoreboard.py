@@ -19,9 +19,8 @@ from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.remarks import Remarks
 from speechiq.reducer.scores.scale import FLAT, Scale, competition_ranks
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
-from speechiq.reducer.stats.coverage import caution, caution_of_raw
 from speechiq.reducer.stats.estimate import Estimate, Interval
-from speechiq.reducer.stats.grid import INTERVAL
+from speechiq.reducer.stats.grid import INTERVAL, caution, caution_of_raw
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,4 +1,4 @@
-"""Find the suites in runs, with the categories to score, and read the systems and answers of SIQ."""
+"""Find the suites in runs, with the categories to score and the options of scoring, and read systems and answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,16 +10,60 @@ from msgspec.structs import replace
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.languages import KEY
-from speechiq.reducer.runs import answers
-from speechiq.reducer.runs.answers import Answers
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.runs.samples import Item
 from speechiq.reducer.runs.systems import Runs, System, read_tasks
 from speechiq.reducer.runs.tasks import categories_of, find_all, find_tasks, group, part_listening, warn_of_variants
+from speechiq.reducer.runs.texts import Answers, read_votes
+from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import LEVELS, SUITE, choose, is_siq
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.scoring import ScoringOptions
+from speechiq.reducer.scores.scale import DEFAULT_RULE
+
+
+class Confirmed(NamedTuple):
+    """Hold the sha256 of the wording of a question of the unanswerable set, and the verdict of a person."""
+
+    asked: str
+    verdict: str
+
+
+class ConfirmedSet(dict[Item, Confirmed]):
+    """Map (clip, question) -> its wording and verdict, for the questions of an unanswerable set; know its sha256."""
+
+    sha256: str | None = None
+
+
+NOTHING = ConfirmedSet()
+
+
+class ScoringOptions(NamedTuple):
+    """Hold options of the user; a suite without a scale does not use the first three.
+
+    Attributes:
+        weights: Rule of the level weights; None means the default.
+        norms: Norms to score on; None makes the systems their own reference population.
+        allow_mismatch: Whether systems may have been run on different clips, questions or task versions.
+        draws: Number of bootstrap draws; 0 leaves out the error bars.
+        by_dataset: Whether each data set is also scored on its own.
+        group_by: Field by which items have groups, each of which is also scored on its own; None for no groups.
+    """
+
+    weights: str | None = None
+    norms: Norms | None = None
+    exclude: ConfirmedSet = NOTHING
+    allow_mismatch: bool = False
+    draws: int = DRAWS
+    seed: int = 0
+    by_dataset: bool = False
+    group_by: str | None = None
+
+    @property
+    def rule(self) -> str:
+        """Return the rule of the level weights."""
+        return self.weights or DEFAULT_RULE
 
 
 class Found(NamedTuple):
@@ -155,7 +199,7 @@ def read_answers(runs: Iterable[Path], allow_missing: bool = False) -> Answers:
         raise SpeechIQError(
             "no system in these runs has an Apply task", "give runs of siq_apply or of all three levels"
         )
-    return answers.read_answers(apply)._replace(warnings=warnings)
+    return read_votes(apply)._replace(warnings=warnings)
 
 
 def check_levels(tasks: Iterable[TaskRun]) -> None:

@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from speechiq.reducer.stats.bootstrap import NO_CLUSTERS, number_clusters, resample
+from speechiq.reducer.stats.bootstrap import NO_CLUSTERS, number_clusters, resample, wilson
 from speechiq.reducer.stats.estimate import CONFIDENCE, UNDEFINED, Estimate
-from speechiq.reducer.stats.proportion import wilson
 
 #: Numbers that differ by less are equal: means of draws and shares of scales are rounded.
 ROUNDING = 1e-9

@@ -61,7 +61,7 @@ class Spread(NamedTuple):
         return self.unit._replace(value=count_needed(self.likely, difference, power), low=low, high=high)
 
 
-def measure(differences: np.ndarray, clusters: np.ndarray, *, draws: int = 0, seed: int = 0) -> Spread:
+def measure_spread(differences: np.ndarray, clusters: np.ndarray, *, draws: int = 0, seed: int = 0) -> Spread:
     """Return how differences vary, with an interval of the deviation of a cluster from draws of clusters.
 
     The variance of a cluster is that of the sums over clusters, and at least that of as many independent clips. Draws

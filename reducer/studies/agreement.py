@@ -6,11 +6,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from speechiq.reducer.runs.rows import Item
+from speechiq.reducer.runs.samples import Item
 from speechiq.reducer.stats.agreement import compare_raters
 from speechiq.reducer.stats.bootstrap import NO_CLUSTERS
-from speechiq.reducer.stats.coverage import caution_of_estimates
-from speechiq.reducer.stats.grid import INTERVAL, Column, Grid
+from speechiq.reducer.stats.grid import INTERVAL, Column, Grid, caution_of_estimates
 
 Key = TypeVar("Key", str, tuple[str, Item])
 

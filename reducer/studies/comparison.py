@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.scores.remarks import title
-from speechiq.reducer.stats.coverage import caution, count_units
 from speechiq.reducer.stats.estimate import CONFIDENCE, Difference
+from speechiq.reducer.stats.grid import caution, count_units
 
 if TYPE_CHECKING:
     import pandas as pd

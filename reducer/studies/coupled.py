@@ -19,8 +19,8 @@ from speechiq.reducer.scores.draws import DRAWS, Clips, Draws, draw
 from speechiq.reducer.scores.remarks import explain_missing
 from speechiq.reducer.scores.scale import DEFAULT_RULE, MEAN, POINTS, Scale, calibrate, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
+from speechiq.reducer.stats.contrast import permute
 from speechiq.reducer.stats.estimate import DECIMALS, Difference, Interval
-from speechiq.reducer.stats.paired import permute
 from speechiq.reducer.studies.comparison import SIQ, Comparison, Share
 
 NO_SCALE = (

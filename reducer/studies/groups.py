@@ -14,8 +14,8 @@ from speechiq.reducer.scores.ranking import rank_groups
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.scores.scoreboard import Scoreboard
+from speechiq.reducer.stats.contrast import FEWEST_CLUSTERS, GroupPairs, compare_groups
 from speechiq.reducer.stats.estimate import Difference
-from speechiq.reducer.stats.gaps import FEWEST, Pairs, compare_groups
 from speechiq.reducer.stats.grid import Important
 
 #: Difference of the shares of a category or data set in two groups from which on a line says so.
@@ -56,7 +56,7 @@ class GroupScores(NamedTuple):
     scoreboard: Scoreboard
     without: int
     clusters: Mapping[str, int]
-    pairs: tuple[Pairs, ...]
+    pairs: tuple[GroupPairs, ...]
 
     @property
     def heading(self) -> str:
@@ -70,7 +70,7 @@ class GroupScores(NamedTuple):
         means = {
             group: scores[row]
             for group, scores in self.scoreboard.means.items()
-            if self.clusters[group] >= FEWEST and not math.isnan(scores[row])
+            if self.clusters[group] >= FEWEST_CLUSTERS and not math.isnan(scores[row])
         }
         if len(means) < 2:
             return None
@@ -81,7 +81,7 @@ class GroupScores(NamedTuple):
     @property
     def lone(self) -> list[str]:
         """Return the groups with too few clusters for a comparison."""
-        return [group for group, count in self.clusters.items() if count < FEWEST]
+        return [group for group, count in self.clusters.items() if count < FEWEST_CLUSTERS]
 
     def lines(self) -> Iterator[str]:
         """Yield what to know about the comparison, a line each."""
@@ -101,7 +101,7 @@ class GroupScores(NamedTuple):
             yield Important(
                 f"no gap counts {names}: a group of one {units[:-1]} has no error; merge it, or add {units}"
             )
-        compared = [count for count in self.clusters.values() if count >= FEWEST]
+        compared = [count for count in self.clusters.values() if count >= FEWEST_CLUSTERS]
         if board.bars and (ways := count_ways(compared)) < FEWEST_WAYS:
             yield Important(
                 f"no p below {1 / ways:.2g}: there are too few {units} to find a gap; add {units}, or merge groups"
@@ -177,7 +177,7 @@ def _refuse_few(where: str, pool: ScoreMatrix, clusters: Mapping[str, int]) -> N
             f"all {count_of(len(clips), 'clip')} have the group {group!r:.80}, so that there is nothing to compare",
             "run clips of another group as well, or leave it out",
         )
-    if max(clusters.values()) < FEWEST:
+    if max(clusters.values()) < FEWEST_CLUSTERS:
         raise SpeechIQError(
             where,
             f"each of the {len(pool.clips)} groups, such as {next(iter(pool.clips))!r:.80}, has one clip",
@@ -185,7 +185,7 @@ def _refuse_few(where: str, pool: ScoreMatrix, clusters: Mapping[str, int]) -> N
         )
 
 
-def _compare(board: Scoreboard) -> Iterator[Pairs]:
+def _compare(board: Scoreboard) -> Iterator[GroupPairs]:
     """Yield the differences of all pairs of groups of each system, in the unit of the column."""
     pool, (category, *_) = board.pool, board.pool.levels.values()
     low, high = category.measure.raw_range

@@ -18,17 +18,24 @@ from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import name_under
 from speechiq.reducer.runs.systems import System, read_tasks
 from speechiq.reducer.scores.bootstrap import estimate_means
-from speechiq.reducer.scores.comparability import complete, require_equal, share
+from speechiq.reducer.scores.comparability import complete, narrow_to_shared, require_equal
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.suites import Found
-from speechiq.reducer.stats import proportion
-from speechiq.reducer.stats.bootstrap import resample
-from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw, count_units
+from speechiq.reducer.stats.bootstrap import estimate_share, resample
+from speechiq.reducer.stats.contrast import permute
 from speechiq.reducer.stats.estimate import UNDEFINED, Difference, Estimate
-from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important
-from speechiq.reducer.stats.paired import permute
+from speechiq.reducer.stats.grid import (
+    INTERVAL,
+    Cell,
+    Column,
+    Grid,
+    Important,
+    caution_lines,
+    caution_of_raw,
+    count_units,
+)
 from speechiq.siq_tasks.conditions.variants import LISTEN, MUTED, SWAPPED, TEXT
 
 #: The run that gets the audio, beside the variants.
@@ -109,7 +116,7 @@ def compare(system: str, category: Category, runs: Mapping[str, System], draws: 
     """Compare the runs of one system in one category: `audio` and each variant that was run -> the scores."""
     differing = [mismatch for mismatch in compare_systems([*runs.values()]) if mismatch.aspect not in (CLIPS, LISTEN)]
     require_equal(differing)
-    kept = complete(share(run._replace(name=variant) for variant, run in runs.items()))
+    kept = complete(narrow_to_shared(run._replace(name=variant) for variant, run in runs.items()))
     pool, scale = align(kept), category.measure.sign * float(category.measure.show_score(1.0))
     raw = dict(zip(pool.systems, pool.raw[category.name], strict=True))
     pairs = {variant: (TEXT, AUDIO) if variant == TEXT else (AUDIO, variant) for variant in runs if variant != AUDIO}
@@ -154,7 +161,7 @@ def _count_right(runs: list[System], category: Category, clusters: Mapping[str, 
         return UNDEFINED
     best = category.measure.raw_range[1]
     right = np.array([float(all(scores[item] >= best for scores in blind)) for item in blind[0]])
-    return proportion.share(right, np.ones(len(right)), [clip for clip, *_ in blind[0]], clusters).map(100.0)
+    return estimate_share(right, np.ones(len(right)), [clip for clip, *_ in blind[0]], clusters).map(100.0)
 
 
 def needs_audio(listening: Listening) -> bool | None:

@@ -8,15 +8,14 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.conditions import compare_systems
 from speechiq.reducer.runs.measure import Category, Measure
-from speechiq.reducer.runs.rows import Item
-from speechiq.reducer.runs.samples import SampleTable, join_columns, read_table
+from speechiq.reducer.runs.samples import Item, SampleTable, join_columns, read_table
 from speechiq.reducer.runs.texts import can_pool, read_lengths
 from speechiq.reducer.scores import comparability
-from speechiq.reducer.scores.scoring import ScoringOptions
+from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples, number_clusters, resample
-from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw
+from speechiq.reducer.stats.contrast import permute
 from speechiq.reducer.stats.estimate import Difference
-from speechiq.reducer.stats.paired import permute
+from speechiq.reducer.stats.grid import caution_lines, caution_of_raw
 from speechiq.reducer.studies.comparison import Comparison, Undefined, as_json
 from speechiq.reducer.studies.coupled import order_shares, spread_of
 from speechiq.reducer.studies.pair_comparison import PARTS, UNIT, Compared, describe_undefined, list_texts

@@ -14,10 +14,9 @@ from speechiq.reducer.scores.comparability import complete, intersect
 from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.remarks import Remarks, observe, remark, title
 from speechiq.reducer.scores.score_matrix import align
-from speechiq.reducer.scores.scoring import ScoringOptions
+from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples
-from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw
-from speechiq.reducer.stats.grid import Important
+from speechiq.reducer.stats.grid import Important, caution_lines, caution_of_raw
 from speechiq.reducer.studies import coupled, unanswerable
 from speechiq.reducer.studies.comparison import SIQ, Comparison, Undefined, as_json
 from speechiq.reducer.studies.pairs import Pair

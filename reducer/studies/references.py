@@ -20,13 +20,11 @@ from rapidfuzz.distance import Levenshtein
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
-from speechiq.reducer.runs import rows
+from speechiq.reducer.runs.samples import read_text_rows
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.stats.agreement import mean_difference
-from speechiq.reducer.stats.bootstrap import resample
-from speechiq.reducer.stats.coverage import caution_of_estimates
-from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
-from speechiq.reducer.stats.proportion import share
+from speechiq.reducer.stats.bootstrap import estimate_share, resample
+from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, caution_of_estimates
 
 #: The words of a reference and of a transcript.
 Texts = tuple[list[str], list[str]]
@@ -107,7 +105,7 @@ def _measure(
             above = above._replace(low=math.nan, high=math.nan)
     return {
         "places": int(places.sum()),
-        "written": share(written, places, clips, clusters),
+        "written": estimate_share(written, places, clips, clusters),
         "corrected": float(right.sum() / places.sum()),
         "above_clean": above,
     }
@@ -145,7 +143,7 @@ def _read_texts(system: System, level: str) -> dict[str, dict[str, Texts]]:
     """Return set -> clip without its set -> the words of the reference and of the transcript, normalized."""
     texts: dict[str, dict[str, Texts]] = {}
     for task in system.tasks:
-        for row in rows.read_texts(task.samples) if task.level == level else ():
+        for row in read_text_rows(task.samples) if task.level == level else ():
             kind = str(row.doc.normalizer or DEFAULT)
             response = row.response if isinstance(row.response, str) else ""
             reference, transcript = (normalize(str(text), kind).split() for text in (row.doc.text, response))
@@ -159,7 +157,7 @@ def compare_references(systems: Iterable[System], draws: int = 1000) -> list[dic
 
     Clips are joined by their ids without the name of the set, which both versions of a set share. A record has the set
     (`dataset`), the system, the number of `clips` and of those whose score is `changed`, the mean error rates against
-    both references, their `difference`, and that as a `share` of the original rate; NaN if that is 0.
+    both references, their `difference`, and that as a `estimate_share` of the original rate; NaN if that is 0.
     """
     systems = sorted(systems, key=lambda system: system.name)
     rows = [row for system in systems for row in _compare(system, draws)]

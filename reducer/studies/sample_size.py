@@ -17,12 +17,11 @@ from speechiq.reducer.scores.draws import Clips
 from speechiq.reducer.scores.remarks import explain_missing, title
 from speechiq.reducer.scores.scale import POINTS, Scale
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
-from speechiq.reducer.scores.scoring import ScoringOptions
+from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples
-from speechiq.reducer.stats.coverage import ENOUGH
 from speechiq.reducer.stats.estimate import Estimate
-from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important
-from speechiq.reducer.stats.power import ALPHA, Spread, measure
+from speechiq.reducer.stats.grid import ENOUGH, INTERVAL, Cell, Column, Grid, Important
+from speechiq.reducer.stats.power import ALPHA, Spread, measure_spread
 from speechiq.reducer.studies.comparison import SIQ
 from speechiq.reducer.studies.pairs import match_name
 
@@ -212,7 +211,7 @@ def _measure(differences: np.ndarray, clusters: np.ndarray, options: ScoringOpti
     defined = ~np.isnan(differences)
     numbers = clusters if defined.all() else np.unique(clusters[defined], return_inverse=True)[1]
     draws, seed = (options.draws, options.seed) if options else (0, 0)
-    return measure(differences[defined], numbers, draws=draws, seed=seed)
+    return measure_spread(differences[defined], numbers, draws=draws, seed=seed)
 
 
 def _record(spread: Spread, aim: Aim) -> dict[str, Any]:

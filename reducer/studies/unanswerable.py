@@ -23,14 +23,13 @@ from speechiq.core.files.checksummed import add_checksum, content_sha256, read_c
 from speechiq.core.files.json_lines import as_lines, read_objects
 from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.metrics.letters.options import UNPARSED
-from speechiq.reducer.runs.answers import NONE_OF_THE_ABOVE, AnsweredQuestion, Answers, read_asked
-from speechiq.reducer.runs.rows import Item, show_item
+from speechiq.reducer.runs.samples import Item, show_item
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.scores.scoring import NOTHING, Confirmed, ConfirmedSet
-from speechiq.reducer.stats.coverage import caution_of_estimates, name_units
+from speechiq.reducer.runs.texts import LETTER_OF_NONE, AnsweredQuestion, Answers, read_asked
+from speechiq.reducer.scores.suites import NOTHING, Confirmed, ConfirmedSet
+from speechiq.reducer.stats.bootstrap import estimate_share
 from speechiq.reducer.stats.estimate import CONFIDENCE
-from speechiq.reducer.stats.grid import INTERVAL, Column, Grid
-from speechiq.reducer.stats.proportion import share
+from speechiq.reducer.stats.grid import INTERVAL, Column, Grid, caution_of_estimates, name_units
 
 __all__ = ["NOTHING", "Confirmed", "ConfirmedSet", "confirm", "find", "leave_out", "read", "write_review", "write_set"]
 
@@ -66,7 +65,7 @@ class _InSet(msgspec.Struct, forbid_unknown_fields=True):
     verdict: Literal["unanswerable", "wrong_key"]
 
 
-def find(answers: Answers, share: float = 0.5) -> list[dict[str, Any]]:
+def find(answers: Answers, estimate_share: float = 0.5) -> list[dict[str, Any]]:
     """Find the questions that at least a share of the systems fail, most failed first, then by clip and question.
 
     Controls do not count as systems; the answers of those with the reference (`gold`) are shown as well. The result is
@@ -82,7 +81,7 @@ def find(answers: Answers, share: float = 0.5) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for item, question in answers.questions.items():
         failed = sum(answers.votes[system][item].vote != question.answer for system in systems)
-        if failed >= share * len(systems) - 1e-9:
+        if failed >= estimate_share * len(systems) - 1e-9:
             rows.append(
                 dict(zip(("id", "question_id"), item, strict=True))
                 | question._asdict()
@@ -211,16 +210,16 @@ def count_hallucinations(answers: Answers, confirmed: Mapping[Item, Confirmed]) 
     records = []
     for system, answered in answers.votes.items():
         votes = [answered[item].vote for item in items]
-        invented = [vote not in (NONE_OF_THE_ABOVE, UNPARSED) for vote in votes]
+        invented = [vote not in (LETTER_OF_NONE, UNPARSED) for vote in votes]
         records.append(
             {
                 "system": system,
                 "control": answers.controls.get(system, ""),
                 "asked": len(votes),
                 "hallucinated": sum(invented),
-                "none_of_the_above": votes.count(NONE_OF_THE_ABOVE),
+                "none_of_the_above": votes.count(LETTER_OF_NONE),
                 "unparsed": votes.count(UNPARSED),
-                "rate": share(invented, np.ones(len(votes)), [clip for clip, *_ in items], answers.clusters),
+                "rate": estimate_share(invented, np.ones(len(votes)), [clip for clip, *_ in items], answers.clusters),
             }
         )
     return sorted(records, key=lambda record: (record["rate"].value, record["system"]))

@@ -9,9 +9,8 @@ from speechiq.engines.languages import ENGLISH
 from speechiq.reducer.scores.languages import LanguageScores, compare_languages
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw
 from speechiq.reducer.stats.estimate import Estimate
-from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important
+from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important, caution_lines, caution_of_raw
 
 OWN_SCALES = (
     "each language has a scale of its own: SIQ compares the systems in a language, not the languages of a system"

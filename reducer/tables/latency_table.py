@@ -12,8 +12,7 @@ from speechiq.metrics.latency import AT_ONCE, CACHED, FACTOR, FIRST_AUDIO, FIRST
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.samples import join_clusters, read_table
 from speechiq.reducer.stats.bootstrap import Statistic, describe_samples, resample
-from speechiq.reducer.stats.coverage import caution_of_estimates
-from speechiq.reducer.stats.grid import INTERVAL, Column, Grid, Important
+from speechiq.reducer.stats.grid import INTERVAL, Column, Grid, Important, caution_of_estimates
 from speechiq.siq_tasks.conditions.variants import TIMING
 
 #: Column of the rows -> its name in tables.

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import describe_samples
-from speechiq.reducer.stats.coverage import caution_of_clusters
-from speechiq.reducer.stats.grid import Column, Grid, Important
+from speechiq.reducer.stats.grid import Column, Grid, Important, caution_of_clusters
 from speechiq.reducer.studies.judges.reliability import POOLED
 from speechiq.reducer.tables.scoreboard_table import SYSTEM
 from speechiq.reducer.tables.terminal import MISMATCH

@@ -8,8 +8,8 @@ import numpy as np
 from speechiq.core.files.checksummed import shorten
 from speechiq.reducer.runs.conditions import ASPECTS
 from speechiq.reducer.runs.judged import name_judges
+from speechiq.reducer.scores.remarks import find_heaviest
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.scores.weighting import find_heaviest
 from speechiq.reducer.stats.estimate import CONFIDENCE, Interval, plain
 from speechiq.reducer.studies.groups import GroupScores
 from speechiq.reducer.studies.judges.reliability import POOLED

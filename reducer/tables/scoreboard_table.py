@@ -12,9 +12,8 @@ from speechiq.reducer.runs.samples import READ_BY_MODEL, READER_AGREES
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import describe_samples
-from speechiq.reducer.stats.coverage import caution_lines
 from speechiq.reducer.stats.estimate import Estimate
-from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important, by_importance
+from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important, by_importance, caution_lines
 from speechiq.reducer.studies.groups import Gap, GroupScores
 from speechiq.reducer.tables.terminal import CONTROL, MISMATCH
 

@@ -7,7 +7,7 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.ranking import MACRO, macro_average, macro_caption, rank, rank_by_dataset
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.scores.scoring import ScoringOptions
+from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.stats.grid import Grid
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.groups import GroupScores, score_groups

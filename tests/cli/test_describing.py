@@ -94,7 +94,7 @@ def test_no_name_is_broken_at_80_columns(command, monkeypatch):
 
 
 def test_norms_are_listed_and_shown():
-    demo = norms.read("demo")
+    demo = norms.read_norms("demo")
     (listed,) = json.loads(siq("list", "norms", "--json").stdout)
     shown = json.loads(siq("list", "norms", "demo", "--json").stdout)
     assert listed == shown and shown["sha256"] == demo.sha256 and shown["population"] == list(demo.systems)

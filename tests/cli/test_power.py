@@ -108,7 +108,7 @@ def test_siq_is_planned_on_norms_from_what_each_clip_adds(runs, tmp_path):
     power(runs, "--difference", 2, "--norms", scale_file, "--pair", "good", "bad", "-o", tmp_path / "o.json")
     plan = plans(tmp_path / "o.json")[-1]
     pool = align(systems)
-    scale = norms.read(str(scale_file)).scale_of(pool.clips)
+    scale = norms.read_norms(str(scale_file)).scale_of(pool.clips)
     gap = compare(pool, "org/bad", "org/good", scale=scale, draws=0).siq
     assert plan["score"] == "siq" and plan["difference"] == pytest.approx(gap.value)
     bad, good, _ = parts_of_siq(pool, scale).mean(axis=1)

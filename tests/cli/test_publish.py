@@ -32,7 +32,9 @@ def test_norms_are_frozen_once(tmp_path, draft):
     frozen = tmp_path / "mine@1.json"
     assert "a population of 3 systems, fewer than 10" in refusal("publish", "norms", draft, "-o", frozen)
     siq("publish", "norms", draft, "-o", frozen, "--example")
-    assert norms.read(frozen).label == "mine@1" and norms.read(frozen).levels == norms.read(draft).levels
+    assert (
+        norms.read_norms(frozen).label == "mine@1" and norms.read_norms(frozen).levels == norms.read_norms(draft).levels
+    )
     assert "frozen norms are never replaced" in refusal("publish", "norms", draft, "-o", frozen, "--example")
     printed = siq("score", tmp_path / "runs" / "best", "--norms", frozen, "--bootstrap", 0)
     assert "norms: mine@1 (example, " in printed and "of 3 systems" in printed

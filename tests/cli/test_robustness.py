@@ -13,8 +13,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
-from speechiq.reducer.scores.scoring import ScoringOptions
-from speechiq.reducer.scores.suites import find
+from speechiq.reducer.scores.suites import ScoringOptions, find
 from speechiq.reducer.studies.robustness.study import as_grid, group_curves, study
 from speechiq.reducer.tables.terminal import print_grid
 from speechiq.tools.screenshots import CHART_SIZE, take_chart

@@ -9,7 +9,7 @@ import pytest
 
 from speechiq.core.files.checksummed import add_checksum
 from speechiq.metrics.choice import vote
-from speechiq.reducer.runs.answers import AnsweredQuestion
+from speechiq.reducer.runs.texts import AnsweredQuestion
 from speechiq.reducer.studies.unanswerable import SCHEMA, VERSION, write_set
 from tests.records import describe
 

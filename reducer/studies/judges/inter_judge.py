@@ -8,14 +8,13 @@ import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.judged import JUDGE_KEYS, Judged, name_judges
-from speechiq.reducer.runs.rows import show_item
+from speechiq.reducer.runs.samples import show_item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats.agreement import compare_raters
 from speechiq.reducer.stats.bootstrap import describe_samples
-from speechiq.reducer.stats.coverage import name_units
-from speechiq.reducer.stats.grid import Column, Grid
+from speechiq.reducer.stats.grid import Column, Grid, name_units
 from speechiq.reducer.studies.agreement import as_grid as agreement_grid
 
 ALL = "all systems"

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from speechiq.reducer.stats.bootstrap import NO_CLUSTERS
+from speechiq.reducer.stats.bootstrap import NO_CLUSTERS, estimate_share
 from speechiq.reducer.stats.estimate import Estimate
-from speechiq.reducer.stats.proportion import share
 
 if TYPE_CHECKING:
     from speechiq.metrics.judge.judging import PairJudgment
@@ -36,7 +35,7 @@ class PositionBias(NamedTuple):
 def measure(
     pairs: Sequence[PairJudgment], clips: Sequence[str], clusters: Mapping[str, str] = NO_CLUSTERS
 ) -> PositionBias:
-    """Return the position bias of a judge on the pair of each clip; shares have intervals over clips (`share`).
+    """Return the position bias of a judge on the pair of each clip; shares have intervals (`estimate_share`).
 
     >>> from types import SimpleNamespace as Pair
     >>> pairs = [Pair(shown_first=(1.0,), shown_second=(-1.0,)), Pair(shown_first=(1.0,), shown_second=(1.0,))]
@@ -48,7 +47,7 @@ def measure(
     draws, judged, changed, turned, won, first = np.array(rows, float).reshape(len(rows), 6).T
     unjudged = 1 - float(judged.sum()) / float(draws.sum()) if draws.sum() else math.nan
     sums = (changed, judged), (turned, judged), (first, won)
-    shares = (share(*counts, clips, clusters) for counts in sums)
+    shares = (estimate_share(*counts, clips, clusters) for counts in sums)
     return PositionBias(len(rows), unjudged, *shares)
 
 

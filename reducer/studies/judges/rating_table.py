@@ -7,7 +7,7 @@ from typing import Any
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.tables import check_columns, read_field, read_number, read_table
-from speechiq.reducer.runs.rows import Item
+from speechiq.reducer.runs.samples import Item
 from speechiq.reducer.stats.grid import Grid
 from speechiq.reducer.studies import agreement
 from speechiq.reducer.studies.judges.check import FEWEST

@@ -9,7 +9,7 @@ import numpy as np
 
 from speechiq.metrics.columns import mean
 from speechiq.reducer.runs.judged import Judged, name_judges
-from speechiq.reducer.runs.rows import Item
+from speechiq.reducer.runs.samples import Item
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats import agreement
 from speechiq.reducer.stats.bootstrap import NO_CLUSTERS, Statistic, resample

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.results_file import CONDITION
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.scores.comparability import drop_empty_levels, share
+from speechiq.reducer.scores.comparability import drop_empty_levels, narrow_to_shared
 from speechiq.reducer.scores.draws import Clips
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.levels import is_siq
@@ -16,8 +16,7 @@ from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scale import Scale
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.suites import Found
-from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw, count_units
-from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
+from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, caution_lines, caution_of_raw, count_units
 from speechiq.reducer.studies.robustness.curves import Crossing, Curve, draw_curves, find_crossings, measure
 from speechiq.reducer.studies.robustness.series import describe_run, group_series, refuse_other_tasks
 
@@ -51,7 +50,7 @@ def study(found: Found, draws: int, seed: int, norms: Norms | None = None) -> li
 
 
 def _study(suite: str, systems: list[System], draws: int, seed: int, norms: Norms | None) -> Robustness:
-    systems = sorted(share(drop_empty_levels(systems)), key=lambda system: system.name)
+    systems = sorted(narrow_to_shared(drop_empty_levels(systems)), key=lambda system: system.name)
     runs = [describe_run(system) for system in systems]
     series = group_series(runs)
     refuse_other_tasks(systems, runs)

@@ -10,8 +10,8 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.texts import read_written
 from speechiq.reducer.stats.bootstrap import NO_CLUSTERS
-from speechiq.reducer.stats.coverage import caution_of_estimates
 from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.stats.grid import caution_of_estimates
 from speechiq.reducer.studies.judges import position_bias
 from speechiq.reducer.studies.validity.answer_key import Success, find_gold
 from speechiq.reducer.studies.validity.units import Key, Tables, answers

@@ -5,8 +5,17 @@ from typing import Any
 
 from speechiq.core.console import count_of
 from speechiq.reducer.stats.bootstrap import describe_samples
-from speechiq.reducer.stats.coverage import caution_lines, caution_of_raw, count_units, name_units
-from speechiq.reducer.stats.grid import INTERVAL, Column, Grid, Important, flatten
+from speechiq.reducer.stats.grid import (
+    INTERVAL,
+    Column,
+    Grid,
+    Important,
+    caution_lines,
+    caution_of_raw,
+    count_units,
+    flatten,
+    name_units,
+)
 from speechiq.reducer.studies.validity.prediction import Prediction
 from speechiq.reducer.studies.validity.predictors import CAUGHT, Quality
 

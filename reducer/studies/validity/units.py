@@ -11,8 +11,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.conditions import compare_systems, summarize
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.rows import Item, show_item
-from speechiq.reducer.runs.samples import FLAGS, SampleTable, join_clusters, join_columns, read_table
+from speechiq.reducer.runs.samples import FLAGS, Item, SampleTable, join_clusters, join_columns, read_table, show_item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.tasks import categories_of, find_tasks, group, name_control
 from speechiq.reducer.scores.comparability import require_equal

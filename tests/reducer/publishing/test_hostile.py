@@ -20,14 +20,14 @@ from speechiq.reducer.publishing.check import restore
 from speechiq.reducer.publishing.folder import Declaration, list_below, name_system, read_folder, read_result, write
 from speechiq.reducer.publishing.record import draft
 from speechiq.reducer.scores import norms, suites
-from speechiq.reducer.scores.scoring import ScoringOptions
+from speechiq.reducer.scores.suites import ScoringOptions
 from tests.test_docs import REGISTRY
 
 SPHINX = "pocketsphinx_en-us+demo_SmolLM2-135M-Instruct-f88c205a"
 APPLY, REMEMBER, UNDERSTAND = "siq_demo_apply", "siq_demo_remember", "siq_demo_understand"
 Spoil = Callable[[Path], object]
 Content = dict[str, Any]
-DEMO = norms.read("demo")
+DEMO = norms.read_norms("demo")
 
 
 @pytest.fixture

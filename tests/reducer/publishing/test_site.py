@@ -21,7 +21,7 @@ from speechiq.reducer.publishing.record import draft
 from speechiq.reducer.publishing.schema import Declaration, Result
 from speechiq.reducer.publishing.site import build
 from speechiq.reducer.scores import norms, suites
-from speechiq.reducer.scores.scoring import ScoringOptions
+from speechiq.reducer.scores.suites import ScoringOptions
 from tests.commands import refusal, siq
 from tests.reducer.browser import Visit
 from tests.test_docs import REGISTRY
@@ -51,7 +51,7 @@ def publish(results: Path, place: Path, change: Callable[[Result], Result], answ
     runs = results.parent / f"runs of {name_system(changed.system)}"
     runs.mkdir()
     restore(changed, contents, runs)
-    demo = norms.read("demo")
+    demo = norms.read_norms("demo")
     found = suites.find([runs], False, ScoringOptions(norms=demo))
     list(write(list(draft(found, demo, {changed.system: changed.declaration}, texts=True)), results))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.answers import AnswerVote
-from speechiq.reducer.runs.rows import read_texts
+from speechiq.reducer.runs.samples import read_text_rows
+from speechiq.reducer.runs.texts import AnswerVote
 from speechiq.reducer.scores.suites import read_answers
 from tests.reducer.conftest import write_answers
 
@@ -105,5 +105,5 @@ def test_rows_that_nothing_can_use_are_refused_by_line(tmp_path, doc, told):
     change_rows(results, lambda row: row | {"doc": row["doc"] | doc})
     (path,) = tmp_path.glob("samples_*.jsonl")
     with pytest.raises(SpeechIQError) as caught:
-        list(read_texts(path))
+        list(read_text_rows(path))
     assert str(caught.value) == f"{str(path)!r} line 1 {told}; rerun this task"

@@ -9,8 +9,8 @@ from lm_eval.utils import hash_dict_images, sanitize_list
 
 from speechiq.metrics.judge.free_answers import item_of, score
 from speechiq.metrics.judge.judging import Judgment
-from speechiq.reducer.runs.description import read_category
 from speechiq.reducer.runs.judged import read_judgments
+from speechiq.reducer.runs.measure import read_category
 from speechiq.reducer.runs.results_file import TaskRun
 from tests.reducer.judged_runs import METADATA
 

@@ -11,8 +11,7 @@ from lm_eval.tasks._yaml_loader import load_yaml
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.columns import columns_of
 from speechiq.reducer import LEVELS, read_systems
-from speechiq.reducer.runs.description import read_category
-from speechiq.reducer.runs.measure import Category, Measure
+from speechiq.reducer.runs.measure import Category, Measure, read_category
 from speechiq.reducer.runs.systems import read_tasks
 from speechiq.reducer.runs.tasks import categories_of, find_tasks, group
 from tests.reducer.conftest import write_run

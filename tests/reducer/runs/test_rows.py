@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.rows import read_texts
+from speechiq.reducer.runs.samples import read_text_rows
 from tests.reducer.conftest import levels, write_run
 
 SYSTEMS = {"good": 0.9, "fair": 0.6, "bad": 0.3}
@@ -81,7 +81,7 @@ def test_sample_files_are_opened_once(runs, tmp_path, opened, command, files, op
 def test_the_response_is_the_first_text_inside_lists(tmp_path, given, response):
     path = tmp_path / "samples.jsonl"
     path.write_text(json.dumps({"doc": {"id": "a"}, "filtered_resps": given}))
-    (row,) = read_texts(path)
+    (row,) = read_text_rows(path)
     assert row.response == response
 
 
@@ -89,7 +89,7 @@ def test_what_no_reader_asks_for_is_not_decoded(tmp_path):
     """An unused field with a number that nothing can use is no reason to refuse a row."""
     path = tmp_path / "samples.jsonl"
     path.write_text(json.dumps({"doc": {"id": "a", "other": 10**400}, "arguments": [10**400]}))
-    assert [row.doc.id for row in read_texts(path)] == ["a"]
+    assert [row.doc.id for row in read_text_rows(path)] == ["a"]
     path.write_text(json.dumps({"doc": {"id": "a", "audio": 10**400}}))
     with pytest.raises(SpeechIQError, match="line 1 cannot be used: it contains a number of 401 digits"):
-        list(read_texts(path))
+        list(read_text_rows(path))

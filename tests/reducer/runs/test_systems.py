@@ -361,7 +361,7 @@ def test_empty_samples(tmp_path):
 
 
 def test_line_without_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("speechiq.reducer.runs.rows.LONGEST_LINE", 1000)
+    monkeypatch.setattr("speechiq.reducer.runs.samples.LONGEST_LINE", 1000)
     task = write_samples(tmp_path, "remember", sample_row("remember", "a" * 5000, "", 0.0))
     with pytest.raises(SpeechIQError, match="line 1 is longer than 1000 bytes"):
         read_table(task)

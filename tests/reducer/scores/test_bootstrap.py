@@ -17,7 +17,7 @@ from speechiq.reducer.scores import own_scale
 from speechiq.reducer.scores.bootstrap import leave_one_out, resample
 from speechiq.reducer.scores.draws import draw
 from speechiq.reducer.stats import bootstrap
-from speechiq.reducer.stats.coverage import MEASURED, caution, caution_lines
+from speechiq.reducer.stats.grid import MEASURED, caution, caution_lines
 
 RULES = ["inverse-std", "inverse-variance", "equal", "1,2,5"]
 

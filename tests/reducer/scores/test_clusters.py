@@ -15,10 +15,10 @@ from speechiq.reducer.scores.draws import Clips, draw
 from speechiq.reducer.scores.remarks import observe
 from speechiq.reducer.stats import bootstrap
 from speechiq.reducer.stats.agreement import compare_raters, correct
+from speechiq.reducer.stats.bootstrap import estimate_share
 from speechiq.reducer.stats.classifier import auc
-from speechiq.reducer.stats.coverage import caution_of_estimates
-from speechiq.reducer.stats.paired import permute, separates
-from speechiq.reducer.stats.proportion import share
+from speechiq.reducer.stats.contrast import permute, separates
+from speechiq.reducer.stats.grid import caution_of_estimates
 from speechiq.reducer.studies.coupled import compare
 
 SIZES = (3, 1, 6, 2, 4, 5, 2, 3)
@@ -159,7 +159,7 @@ def test_studies_draw_clusters():
         ],
         "bias": [compare_raters(a, shared, clips, of, draws=400).spearman for of in (clusters, {})],
         "auc": [bootstrap.resample(lambda n: auc(a, b > 0, n), clips, of, draws=400).estimate for of in (clusters, {})],
-        "share": [share(b > 0, np.ones(48), clips, of) for of in (clusters, {})],
+        "share": [estimate_share(b > 0, np.ones(48), clips, of) for of in (clusters, {})],
         "corrected": [correct(a, b, clips, clusters=of) for of in (clusters, {})],
     }.items():
         wide, narrow = estimates

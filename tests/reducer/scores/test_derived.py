@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from speechiq.reducer.scores.scoring import ScoringOptions
-from speechiq.reducer.scores.suites import find
+from speechiq.reducer.scores.suites import ScoringOptions, find
 from speechiq.reducer.stats.bootstrap import count_clusters
 from speechiq.reducer.tables.suite_scores import score_suite
 from speechiq.reducer.tables.terminal import print_grid

@@ -81,7 +81,7 @@ def test_chance_is_that_of_the_column(runs):
 def test_norms_keep_to_their_measure(runs):
     file = runs / "norms.json"
     assert siq("score", runs, "--save-norms", file, "--metrics", "remember=cer").exit_code == 0
-    assert norms.read(file).levels["remember"].metric == "cer"
+    assert norms.read_norms(file).levels["remember"].metric == "cer"
     taken = siq("score", runs / "s0", "--norms", file)
     assert taken.exit_code == 0 and "CER %" in taken.stdout
     refused = siq("score", runs / "s0", "--norms", file, "--metrics", "remember=wer")
@@ -90,7 +90,7 @@ def test_norms_keep_to_their_measure(runs):
         "give --metrics remember=cer, or build norms with --metrics remember=wer"
     )
     with pytest.raises(SpeechIQError, match="score remember by 'cer'"):
-        rank(read_systems([runs / "s0"]), norms=norms.read(file), allow_mismatch=True)
+        rank(read_systems([runs / "s0"]), norms=norms.read_norms(file), allow_mismatch=True)
 
 
 @pytest.mark.parametrize(

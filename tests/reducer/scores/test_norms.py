@@ -56,7 +56,7 @@ def pool(tmp_path: Path) -> list[System]:
 
 @pytest.fixture
 def built(pool) -> Norms:
-    return norms.build(pool, "pool")
+    return norms.build_norms(pool, "pool")
 
 
 def new(tmp_path: Path, scores: dict | None = None, **options) -> list[System]:
@@ -87,8 +87,8 @@ def test_norms_reproduce_their_pool_bit_for_bit(systems, rule, tmp_path_factory)
     except SpeechIQError:
         assume(False)
     path = tmp_path_factory.mktemp("norms") / "n.json"
-    norms.write(norms.build(systems, "n", rule), path)
-    read = norms.read(path)
+    norms.write_norms(norms.build_norms(systems, "n", rule), path)
+    read = norms.read_norms(path)
     assert score(lined, read.scale).siq.tolist() == own.siq.tolist()
     together = rank(systems, norms=read)
     assert [together.z[level].tolist() for level in LEVELS] == [own.levels[k].z.tolist() for k in LEVELS]
@@ -98,8 +98,8 @@ def test_norms_reproduce_their_pool_bit_for_bit(systems, rule, tmp_path_factory)
 
 
 def test_a_real_pool_reads_back_with_all_it_hangs_on(tmp_path, pool, built):
-    norms.write(built, tmp_path / "norms.json")
-    read = norms.read(tmp_path / "norms.json")
+    norms.write_norms(built, tmp_path / "norms.json")
+    read = norms.read_norms(tmp_path / "norms.json")
     assert read == built and read.sha256 == built.sha256
     assert read.systems == ["best", "middle", "worst"] and read.rule == "inverse-std"
     assert read.levels["apply"].questions["demo/1"] == ["demo/1#0", "demo/1#1", "demo/1#2"]
@@ -201,7 +201,7 @@ def test_shared_clips_on_which_the_pool_agreed_tell_nothing(tmp_path):
         scores = levels(skill)
         scores["remember"]["demo/0"] = 0.25
         write_run(tmp_path / "pool" / name, scores, system=name)
-    built = norms.build(systems_below(tmp_path / "pool"), "pool")
+    built = norms.build_norms(systems_below(tmp_path / "pool"), "pool")
     scores = levels(0.7) | {"remember": {"demo/0": 0.5}}
     with pytest.raises(SpeechIQError, match="level remember: none of the 1 clips shared with norms 'pool' separates"):
         rank(new(tmp_path, scores), norms=built, allow_mismatch=True)
@@ -212,11 +212,11 @@ def test_norms_are_built_from_equal_terms_alone(tmp_path, pool):
     with pytest.raises(
         SpeechIQError, match=r"equal conditions: level apply.* version is 2 in system 'new' and 1 in system"
     ):
-        norms.build([*pool, *other], "pool")
+        norms.build_norms([*pool, *other], "pool")
     with pytest.raises(SpeechIQError, match="needs at least two"):
-        norms.build(pool[:1], "pool")
+        norms.build_norms(pool[:1], "pool")
     with pytest.raises(SpeechIQError, match="a printable name, not"):
-        norms.build(pool, "\x1b[2J")
+        norms.build_norms(pool, "\x1b[2J")
 
 
 def change(*keys: str | int, value: object) -> Callable[[dict], None]:
@@ -260,7 +260,7 @@ def test_content_that_no_pool_leaves_is_refused_even_with_a_fitting_hash(tmp_pat
     path = tmp_path / "norms.json"
     path.write_text(json.dumps(add_checksum(content["schema"], content["version"], kept)))
     with pytest.raises(SpeechIQError) as refused:
-        norms.read(path)
+        norms.read_norms(path)
     assert message in str(refused.value) and str(path) in str(refused.value) and "\n" not in str(refused.value)
 
 
@@ -277,40 +277,40 @@ def test_content_that_no_pool_leaves_is_refused_even_with_a_fitting_hash(tmp_pat
 )
 def test_files_edited_by_hand_are_refused(tmp_path, built, edit, message):
     path = tmp_path / "norms.json"
-    norms.write(built, path)
+    norms.write_norms(built, path)
     path.write_text(edit(path.read_text()))
     with pytest.raises(SpeechIQError, match=message):
-        norms.read(path)
+        norms.read_norms(path)
 
 
 def test_the_norms_of_the_demo_come_with_the_package(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    demo = norms.read("demo")
+    demo = norms.read_norms("demo")
     assert demo.label == "demo@1" and len(demo.systems) == 5 and demo.example
-    assert norms.read("demo@1").sha256 == demo.sha256
+    assert norms.read_norms("demo@1").sha256 == demo.sha256
     assert {level: len(of.clips) for level, of in demo.levels.items()} == dict.fromkeys(LEVELS, 14)
     assert sum(map(len, demo.levels["apply"].questions.values())) == 42
     for place in ("nowhere.json", "x" * 300):
         with pytest.raises(SpeechIQError, match=rf"no norms '{place}'.*come with speechiq \(demo@1\)"):
-            norms.read(place)
+            norms.read_norms(place)
 
 
 def test_the_rules_weigh_the_norms_systems_not_those_on_the_page(tmp_path, pool, built):
-    norms.write(built, tmp_path / "norms.json")
-    alone = rank(new(tmp_path), norms=norms.read(tmp_path / "norms.json"))
+    norms.write_norms(built, tmp_path / "norms.json")
+    alone = rank(new(tmp_path), norms=norms.read_norms(tmp_path / "norms.json"))
     for rule, weights in weights_by_rule(alone).items():
         assert weights == level_weights(align(pool).raw, rule)
 
 
 def test_frozen_norms_have_an_edition_a_date_and_digests_of_their_population(tmp_path, pool, built):
-    few = norms.freeze(built, "pool@1", example=True)
+    few = norms.freeze_norms(built, "pool@1", example=True)
     assert few.title == f"pool@1 (example, {few.sha256[:12]})" and built.title == f"pool ({built.sha256[:12]})"
     assert few.date and few.levels == built.levels and [member.system for member in few.population] == sorted(SKILLS)
     assert [member.date for member in few.population] == ["1970-01-01"] * 3
-    again = norms.build(pool, "pool")
+    again = norms.build_norms(pool, "pool")
     assert again.population == built.population and len({member.sha256 for member in built.population}) == 3
-    many = norms.build([*(pool[0]._replace(name=f"s{n}") for n in range(9)), pool[1]], "many")
-    assert norms.freeze(many, "many@12").label == "many@12"
+    many = norms.build_norms([*(pool[0]._replace(name=f"s{n}") for n in range(9)), pool[1]], "many")
+    assert norms.freeze_norms(many, "many@12").label == "many@12"
 
 
 @pytest.mark.parametrize(
@@ -322,10 +322,10 @@ def test_frozen_norms_have_an_edition_a_date_and_digests_of_their_population(tmp
 )
 def test_norms_without_an_edition_or_of_few_systems_are_not_frozen(built, label, fault):
     with pytest.raises(SpeechIQError) as refused:
-        norms.freeze(built, label)
+        norms.freeze_norms(built, label)
     assert refused.value.fault == fault
     with pytest.raises(SpeechIQError, match="they are frozen"):
-        norms.freeze(norms.freeze(built, "pool@1", example=True), "pool@2", example=True)
+        norms.freeze_norms(norms.freeze_norms(built, "pool@1", example=True), "pool@2", example=True)
 
 
 def test_norms_that_leave_a_set_out_want_scores_that_do(tmp_path):
@@ -344,7 +344,7 @@ def test_norms_that_leave_a_set_out_want_scores_that_do(tmp_path):
     assert same.exit_code == 0, same.exception
     data = json.loads(out.read_text())
     assert data["excluded"] == 1 and data["mismatches"] == []
-    assert data["excluded_set"] == norms.read(file).excluded == sets.read(left[0]).sha256
+    assert data["excluded_set"] == norms.read_norms(file).excluded == sets.read(left[0]).sha256
     short = data["excluded_set"][:12]
     assert f"left out of Apply: 1 question of the unanswerable set {short}" in " ".join(same.stdout.split())
     for others, left_out in (([], "no set"), (["--exclude", left[1]], f"set {sets.read(left[1]).sha256[:12]}")):

@@ -17,8 +17,8 @@ from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import as_grid, as_json, rank, read_systems
 from speechiq.reducer.scores import norms
+from speechiq.reducer.stats.contrast import separates
 from speechiq.reducer.stats.grid import flatten
-from speechiq.reducer.stats.paired import separates
 from speechiq.reducer.tables.dashboards import as_harness
 from speechiq.reducer.tables.markup import as_latex, as_markdown
 from speechiq.reducer.tables.publish import as_csv
@@ -71,7 +71,7 @@ def test_lm_evals_own_table_shows_what_has_no_siq(tmp_path):
 
 
 def test_two_systems_have_an_siq_on_norms(tmp_path):
-    built = norms.build(pool_of(tmp_path / "pool", 0.9, 0.5, 0.4, 0.3, 0.1), "five")
+    built = norms.build_norms(pool_of(tmp_path / "pool", 0.9, 0.5, 0.4, 0.3, 0.1), "five")
     ranking = rank(pool_of(tmp_path / "two", 0.8, 0.2), norms=built)
     assert ranking.remarks.no_siq is ranking.remarks.few is None
     assert np.isfinite(ranking.siq).all()
@@ -82,7 +82,7 @@ def test_few_systems_are_a_weak_scale(tmp_path, count, weak):
     systems = pool_of(tmp_path, *np.linspace(0.1, 0.9, count))
     lines = list(rank(systems).remarks.lines(systems[0].levels))
     assert (f"only {count} systems: each result depends strongly on which systems they are" in lines[0]) == weak
-    built = norms.build(systems, "few")
+    built = norms.build_norms(systems, "few")
     remarks = rank(systems[:1], norms=built).remarks
     assert bool(remarks.few) == weak and (not weak or remarks.few.startswith(f"norms of only {count} systems"))
     printed = CliRunner().invoke(app, ["score", str(tmp_path), "--save-norms", str(tmp_path / "norms.json")]).stdout

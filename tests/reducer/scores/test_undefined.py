@@ -16,7 +16,7 @@ from speechiq.reducer.runs.measure import Category, Measure
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.bootstrap import resample_raw
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
-from speechiq.reducer.stats.paired import separates
+from speechiq.reducer.stats.contrast import separates
 from tests.commands import refusal, siq
 from tests.reducer.judged_runs import METADATA, graded, write_judged
 

@@ -61,7 +61,7 @@ def test_one_wrong_reference_is_named_with_its_share_and_effect():
 
 
 def test_on_norms_a_heavy_clip_has_no_effect_that_could_be_computed():
-    built = norms.build(make_all(1.8), "four")
+    built = norms.build_norms(make_all(1.8), "four")
     remember, *_ = rank(make_all(1.8), norms=built).remarks.weighting
     assert remember.endswith("clip 'own/07' has 34 % of the weight; check its reference")
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from speechiq.reducer.stats.agreement import correct
-from speechiq.reducer.stats.proportion import share
+from speechiq.reducer.stats.bootstrap import estimate_share
 
 
 def slow(judge, person):
@@ -99,5 +99,5 @@ def test_clusters_that_all_agree_have_the_interval_of_a_share():
     clips, calls = range(20), {str(clip): f"call {clip // 4}" for clip in range(20)}
     for grade in (2.0, 5.0):
         found = correct(np.full(20, grade), np.full(20, grade), clips, (0, 5), calls)
-        equal = share(np.full(20, grade / 5), np.ones(20), clips, calls)
+        equal = estimate_share(np.full(20, grade / 5), np.ones(20), clips, calls)
         assert found[:3] == pytest.approx(equal.map(5.0)[:3]) and (found.clips, found.clusters) == (20, 5)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from speechiq.reducer.stats.gaps import compare_groups
+from speechiq.reducer.stats.contrast import compare_groups
 
 
 def compare(scores, groups, clusters=None, **options):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import nct, t, ttest_1samp
 
-from speechiq.reducer.stats.paired import permute
-from speechiq.reducer.stats.power import FEWEST_PLANNED, count_needed, measure, power_of, shown_by
+from speechiq.reducer.stats.contrast import permute
+from speechiq.reducer.stats.power import FEWEST_PLANNED, count_needed, measure_spread, power_of, shown_by
 
 
 def draw(clusters: int, size: int, icc: float, mean: float, seed: object) -> np.ndarray:
@@ -33,7 +33,7 @@ def test_the_number_is_the_first_with_the_power(effect, power):
 def test_clips_without_clusters_have_the_textbook_numbers():
     # Cohen (1988): a paired effect of 0.5 standard deviations needs 34 pairs for a power of 80 %.
     differences = np.random.default_rng(0).normal(size=500)
-    spread = measure(differences / differences.std(ddof=1), np.arange(500))
+    spread = measure_spread(differences / differences.std(ddof=1), np.arange(500))
     assert spread.needed(0.5, 0.8).value == 34 and spread.icc == 0
     assert spread.needed(spread.smallest(0.8).value, 0.8).value == 500
 
@@ -41,7 +41,7 @@ def test_clips_without_clusters_have_the_textbook_numbers():
 @pytest.mark.parametrize("icc", [0, 0.05, 0.2])
 def test_the_correlation_and_the_design_effect_are_recovered(icc):
     differences = draw(20_000, 10, icc, 0.0, 1).ravel()
-    spread = measure(differences, np.repeat(np.arange(20_000), 10))
+    spread = measure_spread(differences, np.repeat(np.arange(20_000), 10))
     assert spread.icc == pytest.approx(icc, abs=0.005)
     assert 10 * spread.unit.value**2 == pytest.approx(1 + 9 * icc, rel=0.03)
 
@@ -51,7 +51,7 @@ def test_clusters_of_unequal_sizes_share_one_correlation():
     clusters = np.repeat(np.arange(len(sizes)), sizes)
     generator = np.random.default_rng(3)
     differences = 0.4 * generator.normal(size=len(sizes))[clusters] + 0.6 * generator.normal(size=len(clusters))
-    spread = measure(differences, clusters)
+    spread = measure_spread(differences, clusters)
     assert spread.icc == pytest.approx(0.16 / 0.52, abs=0.02)
     by_hand = np.bincount(clusters, differences).var() / sizes.mean() ** 2
     assert spread.unit.value**2 == pytest.approx(by_hand, rel=0.01)
@@ -61,7 +61,7 @@ def test_clusters_of_unequal_sizes_share_one_correlation():
 @pytest.mark.parametrize("icc, size", [(0, 1), (0.05, 20), (0.2, 20)])
 def test_the_recommended_size_finds_a_planted_difference_as_often_as_promised(icc, size):
     pilot = draw(2000, size, icc, 0.0, 4)
-    spread = measure(pilot.ravel(), np.repeat(np.arange(2000), size))
+    spread = measure_spread(pilot.ravel(), np.repeat(np.arange(2000), size))
     clusters = int(spread.needed(0.25, 0.8).value)
     sets = np.array([draw(clusters, size, icc, 0.25, [5, seed]).mean(axis=1) for seed in range(3000)])
     tests = ttest_1samp(sets, 0, axis=1)
@@ -74,7 +74,8 @@ def test_the_recommended_size_finds_a_planted_difference_as_often_as_promised(ic
 def test_the_upper_end_of_a_pilot_run_is_enough_in_most_cases():
     needed = count_needed(np.array([1.0]), 0.5, 0.8)
     pilots = [
-        measure(np.random.default_rng([6, seed]).normal(size=30), np.arange(30), draws=200) for seed in range(200)
+        measure_spread(np.random.default_rng([6, seed]).normal(size=30), np.arange(30), draws=200)
+        for seed in range(200)
     ]
     plans = np.array([pilot.needed(0.5, 0.8)[:3] for pilot in pilots])
     assert np.mean(plans[:, 2] >= needed) > 0.92
@@ -82,16 +83,16 @@ def test_the_upper_end_of_a_pilot_run_is_enough_in_most_cases():
 
 
 def test_a_pilot_run_that_hardly_differs_has_no_safe_number():
-    spread = measure(np.eye(1, 10)[0], np.arange(10), draws=400)
+    spread = measure_spread(np.eye(1, 10)[0], np.arange(10), draws=400)
     needed = spread.needed(0.1, 0.8)
     assert needed.low < needed.value < needed.high == math.inf
     assert count_needed(np.array([1e5]), 1e-9, 0.8) == math.inf
 
 
 def test_no_draws_give_no_interval_and_constants_no_spread():
-    spread = measure(np.full(9, 0.1) + 0.2, np.arange(9))
+    spread = measure_spread(np.full(9, 0.1) + 0.2, np.arange(9))
     assert spread.unit.value == 0 and spread.needed(1.0, 0.8).value == FEWEST_PLANNED
-    needed = measure(np.arange(9.0), np.arange(9)).needed(1.0, 0.8)
+    needed = measure_spread(np.arange(9.0), np.arange(9)).needed(1.0, 0.8)
     assert math.isnan(needed.low) and math.isnan(needed.high)
 
 
@@ -100,6 +101,6 @@ def test_small_skewed_pilot_runs_plan_with_the_promised_power_on_average():
     pilots = [np.random.default_rng([7, seed]).exponential(size=30) for seed in range(150)]
     powers = {}
     for draws in (0, 200):
-        plans = [measure(pilot, np.arange(30), draws=draws).needed(0.35, 0.8).value for pilot in pilots]
+        plans = [measure_spread(pilot, np.arange(30), draws=draws).needed(0.35, 0.8).value for pilot in pilots]
         powers[draws] = np.mean([power_of(np.array([1.0]), 0.35, plan) for plan in plans])
     assert powers[0] < 0.75 < powers[200] < 0.85

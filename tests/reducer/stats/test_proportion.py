@@ -14,7 +14,7 @@ from speechiq.reducer import ScoreMatrix, align
 from speechiq.reducer.runs.measure import Category, Measure
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.bootstrap import resample_alone, resample_raw
-from speechiq.reducer.stats.proportion import share, wilson
+from speechiq.reducer.stats.bootstrap import estimate_share, wilson
 
 CLIPS = st.integers(2, 60)
 SHARES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)).map(sorted), min_size=2, max_size=60)
@@ -54,7 +54,7 @@ def interval(scores: list[float], control: bool = False, **of) -> tuple[float, f
 def test_one_answer_per_clip_has_wilsons_interval(right, asked):
     right = min(right, asked)
     expected = stats.binomtest(right, asked).proportion_ci(method="wilson")
-    found = share([1] * right + [0] * (asked - right), [1] * asked, range(asked))
+    found = estimate_share([1] * right + [0] * (asked - right), [1] * asked, range(asked))
     assert found[:3] == pytest.approx((right / asked, expected.low, expected.high), abs=1e-9)
 
 
@@ -65,12 +65,12 @@ def test_an_accuracy_has_the_interval_of_a_slow_formula(scores):
 
 @given(counts=SHARES)
 def test_a_share_never_has_zero_width_and_is_in_its_interval(counts):
-    found = share(*zip(*counts, strict=True), range(len(counts)))
+    found = estimate_share(*zip(*counts, strict=True), range(len(counts)))
     if not sum(size for _, size in counts):
         assert all(map(math.isnan, found[:3]))
         return
     assert 0 <= found.low <= found.value <= found.high <= 1 and found.high - found.low > 1e-3
-    mirrored = share([size - part for part, size in counts], [size for _, size in counts], range(len(counts)))
+    mirrored = estimate_share([size - part for part, size in counts], [size for _, size in counts], range(len(counts)))
     assert (1 - mirrored.high, 1 - mirrored.low) == pytest.approx((found.low, found.high), abs=1e-9)
 
 
@@ -109,13 +109,13 @@ def test_questions_that_agree_within_clips_count_less():
 
 def test_a_larger_clip_counts_more():
     """Clips with many questions decide; that a small one differs is worth little."""
-    large, small = share([0, 0, 30], [30, 30, 30], "abc"), share([0, 0, 1], [30, 30, 1], "abc")
+    large, small = estimate_share([0, 0, 30], [30, 30, 30], "abc"), estimate_share([0, 0, 1], [30, 30, 1], "abc")
     assert large.value == pytest.approx(1 / 3) and small.value == pytest.approx(1 / 61)
     assert small.high < large.high and small.low < large.low
 
 
 def test_items_of_a_clip_are_one_unit():
-    found = share([1, 1, 1, 0, 0, 0], [1] * 6, "aaabbb")
+    found = estimate_share([1, 1, 1, 0, 0, 0], [1] * 6, "aaabbb")
     assert found[:3] == pytest.approx((0.5, *stats.binomtest(1, 2).proportion_ci(method="wilson")))
 
 

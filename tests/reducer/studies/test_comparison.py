@@ -14,9 +14,9 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, ScoreMatrix, calibrate
 from speechiq.reducer.scores.draws import draw
 from speechiq.reducer.scores.scale import flat
-from speechiq.reducer.stats import paired
+from speechiq.reducer.stats import contrast
+from speechiq.reducer.stats.contrast import permute
 from speechiq.reducer.stats.estimate import Difference, plain
-from speechiq.reducer.stats.paired import permute
 from speechiq.reducer.studies.comparison import as_json
 from speechiq.reducer.studies.coupled import compare, draw_gap
 from speechiq.reducer.studies.pair_comparison import Compared
@@ -123,14 +123,14 @@ def test_permutation_is_scipys_where_it_cannot(monkeypatch):
     parts = np.random.default_rng(1).normal(size=(2, 40)) + 0.2
     options = {
         "permutation_type": "samples",
-        "n_resamples": paired.FLIPS,
+        "n_resamples": contrast.FLIPS,
         "vectorized": True,
         "axis": -1,
         "rng": 4,
     }
     expected = [permutation_test((row,), lambda of, axis: of.sum(axis=axis), **options).pvalue for row in parts]
     assert permute(parts, 4) == pytest.approx(expected, abs=1e-12)
-    monkeypatch.setattr(paired, "CHUNK_CELLS", 400)
+    monkeypatch.setattr(contrast, "PATTERN_CELLS", 400)
     assert permute(parts, 4) == pytest.approx(expected, abs=0.03), "memory is bounded, draws are as good"
 
 

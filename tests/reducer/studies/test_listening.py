@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 from benchmarks.planted import CATEGORY, LEVEL, PLANTED, plant
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.scores.scoring import ScoringOptions
-from speechiq.reducer.scores.suites import find
+from speechiq.reducer.scores.suites import ScoringOptions, find
 from speechiq.reducer.studies.listening import as_grids, compare, needs_audio, study
 from tests.commands import refusal, siq
 from tests.reducer.conftest import levels, write_run

@@ -12,8 +12,7 @@ import pytest
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores import norms
 from speechiq.reducer.scores.levels import LEVELS
-from speechiq.reducer.scores.scoring import ScoringOptions
-from speechiq.reducer.scores.suites import find
+from speechiq.reducer.scores.suites import ScoringOptions, find
 from speechiq.reducer.stats.bootstrap import Resampled
 from speechiq.reducer.stats.estimate import plain
 from speechiq.reducer.studies.robustness.curves import Measured, find_crossings, find_zeros
@@ -100,7 +99,7 @@ def test_two_systems_have_no_siq_without_norms(tmp_path):
 
 def test_norms_of_other_clips_are_refused(tmp_path):
     with pytest.raises(SpeechIQError, match="do not have clip 'demo/0'"):
-        read(write_study(tmp_path), norms=norms.read("demo"))
+        read(write_study(tmp_path), norms=norms.read_norms("demo"))
 
 
 def test_without_draws_there_are_no_intervals(tmp_path):

@@ -1,23 +1,30 @@
-"""Build norms from a pool of systems: its scale, and all that the scale depends on."""
+"""Store a pool of systems as a scale for other systems, so that adding a system changes no other score.
+
+Norms are the pool's scale and all that the scale depends on. The schema of the file is in docs/concepts/norms.md.
+"""
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.checksummed import add_checksum, content_sha256, shorten
+from speechiq.core.files.checksummed import add_checksum, content_sha256, read_checksummed, shorten
+from speechiq.core.files.plain import exists, write_whole
 from speechiq.core.ids import PLAIN
+from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.conditions import Scalar, by_level, compare_systems, summarize
-from speechiq.reducer.runs.rows import Item
+from speechiq.reducer.runs.samples import Item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.levels import LEVELS
-from speechiq.reducer.scores.scale import DEFAULT_RULE, LevelScale, Scale, calibrate
+from speechiq.reducer.scores.scale import DEFAULT_RULE, ROUNDING, LevelScale, Scale, calibrate, share_out
 from speechiq.reducer.scores.score_matrix import align, levels_of
 
 SCHEMA = "speechiq-norms"
@@ -25,6 +32,11 @@ VERSION = 1
 #: Systems below which a frozen population is an example: each system moves the scale a lot.
 FEWEST_FROZEN = 10
 EDITION = re.compile("[1-9][0-9]{0,5}")
+SHIPPED = {path.stem: path for path in sorted(Path(__file__).parent.glob("*@*.json"))}
+ADVICE_FILE = "name a file in a folder that exists and is yours"
+#: Limits of the numbers in norms: squares of scores are the largest; eq. 5 divides by nothing below the smallest.
+LARGEST, SMALLEST = max(abs(end) for of in LEVELS.values() for end in of.measure.bounds) ** 2, 1e-30
+ADVICE_NORMS = "make norms with `siq score --save-norms`"
 
 
 class Member(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,7 +84,7 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """Hold a pool of systems that is stored as a scale.
 
     Attributes:
-        edition: Number from 1 of frozen norms (`freeze`); None for a draft.
+        edition: Number from 1 of frozen norms (`freeze_norms`); None for a draft.
         example: Whether the population is too small for a reference and only shows how norms work.
         date: Day on which they were frozen, UTC; None for a draft.
         rule: Rule of the level weights, as for `scale.share_out`.
@@ -141,7 +153,7 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         return Scale(self.rule, levels)
 
 
-def build(systems: Iterable[System], name: str, rule: str = DEFAULT_RULE) -> Norms:
+def build_norms(systems: Iterable[System], name: str, rule: str = DEFAULT_RULE) -> Norms:
     """Build norms from a pool of systems, with a rule of level weights as for `scale.share_out`."""
     if not (name.strip() and name.isprintable()):
         raise SpeechIQError(f"norms need a printable name, not {name!r}", fix="give the file another name")
@@ -151,7 +163,7 @@ def build(systems: Iterable[System], name: str, rule: str = DEFAULT_RULE) -> Nor
         raise SpeechIQError("norms need equal conditions", summarize(mismatches), "leave one of the two out")
     pool = align(systems)
     scale = calibrate(pool, rule)
-    tasks = _tasks(systems)
+    tasks = _list_conditions(systems)
     levels = {
         level: LevelNorms(
             metric=measured[level].column,
@@ -169,7 +181,7 @@ def build(systems: Iterable[System], name: str, rule: str = DEFAULT_RULE) -> Nor
     return Norms(name, None, False, None, rule, population, systems[0].excluded, levels)
 
 
-def freeze(norms: Norms, label: str, *, example: bool = False) -> Norms:
+def freeze_norms(norms: Norms, label: str, *, example: bool = False) -> Norms:
     """Return norms with a name and an edition, which no later norms may have.
 
     Args:
@@ -203,7 +215,7 @@ def _describe_member(system: System) -> Member:
     return Member(system.name, max(dates, default=None), content_sha256(scores))
 
 
-def _tasks(systems: Iterable[System]) -> dict[str, list[dict[str, Scalar]]]:
+def _list_conditions(systems: Iterable[System]) -> dict[str, list[dict[str, Scalar]]]:
     """Return level -> the conditions of every task, once."""
     tasks: dict[str, dict[tuple[tuple[str, Scalar], ...], dict[str, Scalar]]] = {level: {} for level in LEVELS}
     for system in systems:
@@ -218,3 +230,67 @@ def _questions(items: Iterable[Item]) -> dict[str, list[str]]:
         for name in question:
             questions.setdefault(clip, []).append(name)
     return questions
+
+
+def write_norms(norms: Norms, path: Path) -> None:
+    """Write norms to a file, completely or not at all."""
+    text = json.dumps(norms.content, indent=1, allow_nan=False) + "\n"
+    write_whole(path, text.encode(), ADVICE_FILE)
+
+
+def read_norms(place: str | Path) -> Norms:
+    """Read norms from a file, or those that come with the package by their name (`SHIPPED`)."""
+    path = _find_shipped(str(place)) or Path(place)
+    if not exists(path):
+        raise SpeechIQError(
+            f"no norms {str(place)!r}",
+            f"{did_you_mean(str(place), SHIPPED)}give a file of "
+            f"`siq score --save-norms`, or the name of norms that come with speechiq ({', '.join(SHIPPED)})",
+        )
+    content = read_checksummed(path, SCHEMA, VERSION, ADVICE_NORMS)
+    try:
+        norms = msgspec.convert({key: content[key] for key in content if key not in ("schema", "version")}, Norms)
+    except msgspec.ValidationError as error:
+        raise SpeechIQError(f"{str(path)!r} has no valid norms ({error})", fix=ADVICE_NORMS) from error
+    if fault := _find_fault(norms, content_sha256(content)):
+        raise SpeechIQError(f"{str(path)!r} has no valid norms ({fault})", fix=ADVICE_NORMS)
+    return norms
+
+
+def _find_shipped(label: str) -> Path | None:
+    """Return the file of norms of the package; without an edition, the newest."""
+    editions = [shipped for shipped in SHIPPED if label in (shipped, shipped.rpartition("@")[0])]
+    return SHIPPED[max(editions, key=lambda shipped: int(shipped.rpartition("@")[2]))] if editions else None
+
+
+def _find_fault(norms: Norms, recorded: str) -> str | None:
+    texts = (norms.name, norms.date or "", norms.rule, norms.excluded or "", *norms.systems)
+    if not all(map(str.isprintable, texts)):
+        return "it has a name that does not print"
+    if norms.edition is not None and len(norms.population) < FEWEST_FROZEN and not norms.example:
+        return f"frozen norms of fewer than {FEWEST_FROZEN} systems that are not an example"
+    if list(norms.levels) != list(LEVELS):
+        return f"its levels are {', '.join(norms.levels) or 'none'}, not {', '.join(LEVELS)}"
+    for level, level_norms in norms.levels.items():
+        columns, weights = LEVELS[level].measure.columns, level_norms.clips.values()
+        if level_norms.metric not in columns:
+            return f"{level} is scored by {level_norms.metric!r}, not by one of {', '.join(columns)}"
+        deviations = level_norms.std, level_norms.spread
+        numbers = (level_norms.mean, *deviations, level_norms.weight, *weights)
+        if not all(abs(number) <= LARGEST for number in numbers):
+            return f"{level} has a number that is not finite or above {LARGEST:g}"
+        if not (min(deviations) > SMALLEST and level_norms.weight >= 0 and any(weights) and min(weights) >= 0):
+            return f"{level} has a std or weights that are not possible"
+        questions = level_norms.questions
+        if bool(questions) != (len(LEVELS[level].item) > 1) or questions.keys() - level_norms.clips.keys():
+            return f"the questions of {level} do not fit its clips"
+    try:
+        expected = share_out({level: level_norms.spread for level, level_norms in norms.levels.items()}, norms.rule)
+    except SpeechIQError as error:
+        return str(error)
+    given = {level: level_norms.weight for level, level_norms in norms.levels.items()}
+    if not all(math.isclose(given[level], expected[level], abs_tol=ROUNDING) for level in given):
+        return "the level weights do not follow from its rule and spreads"
+    if content_sha256({key: norms.content[key] for key in norms.content if key != "sha256"}) != recorded:
+        return "its numbers are not in the form that speechiq writes"
+    return None
