@@ -22,7 +22,7 @@ import measure
 import numpy as np
 import soundfile
 
-from speechiq.core.cache.folder import cache_dir
+from speechiq.core.files.folders import cache_dir
 from speechiq.siq_tasks.loaders.bundled import DEMO, list_clips
 
 NAME = "growth"

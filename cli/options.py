@@ -118,8 +118,8 @@ def complete_system(incomplete: str) -> list[str]:
 
     Models of further stages are completed after each `+`.
     """
-    from speechiq.core.cache.folder import cache_dir
     from speechiq.core.checkpoints.names import DEMO
+    from speechiq.core.files.folders import cache_dir
     from speechiq.engines.registry import STAGES, list_backends
 
     before, plus, last = incomplete.rpartition("+")

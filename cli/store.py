@@ -11,11 +11,11 @@ from rich.filesize import decimal
 from speechiq.cli.commands import examples
 from speechiq.cli.options import Force, Yes
 from speechiq.core.cache import exchange
-from speechiq.core.cache.folder import store_folder
 from speechiq.core.cache.stage_cache import STAGE
 from speechiq.core.cache.stages import find_drafts, list_stages, prune
 from speechiq.core.console import count_of, say, show
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.folders import store_folder
 from speechiq.core.files.plain import OWN_FILE, check_output
 from speechiq.reducer.stats.grid import Column, Grid
 from speechiq.reducer.tables.terminal import print_grid

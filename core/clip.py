@@ -13,10 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.recordings.audio_file import AudioFile, decode
-from speechiq.core.recordings.damage import Damage
+from speechiq.core.recordings.audio_file import RATE, AudioFile, decode
 from speechiq.core.recordings.inspection import LOUD, TOO_LOUD, inspect, measure_peak, warn_once
-from speechiq.core.transforms.base import RATE, Transform
+from speechiq.core.recordings.readers import Damage
+from speechiq.core.transforms.base import Transform
 from speechiq.core.transforms.chain import read_transforms
 
 SAMPLING_RATE = RATE

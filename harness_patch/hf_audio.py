@@ -15,12 +15,12 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
 from tqdm.contrib.logging import logging_redirect_tqdm
 
-from speechiq.core.cache.folder import store_folder, use_store
 from speechiq.core.cache.stage_count import end_count
 from speechiq.core.cache.stage_limits import limited_to
 from speechiq.core.clip import Clip
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.folders import store_folder, use_store
 from speechiq.core.prompt import Scored
 from speechiq.core.response import Response
 from speechiq.core.usage import Work, since, snapshot, total

@@ -6,8 +6,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from speechiq.core.cache.folder import store_folder
 from speechiq.core.cache.stage_cache import StageCache
+from speechiq.core.files.folders import store_folder
 from speechiq.engines.base import Setup
 from speechiq.engines.cached import CachedEngine
 from speechiq.engines.registry import build

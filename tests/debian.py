@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from speechiq.core.cache.folder import cache_dir
+from speechiq.core.files.folders import cache_dir
 
 
 def fetch_package(name: str, version: str, sha256: str) -> Path:

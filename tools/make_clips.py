@@ -31,7 +31,6 @@ from tqdm import tqdm
 
 from speechiq.core.errors import SpeechIQError, print_in_one_line
 from speechiq.core.files.plain import check_output_folder, hash_file, write_whole
-from speechiq.core.recordings.ogg import checksum_of, read_pages
 
 DEMO = Path(__file__).resolve().parents[1] / "siq_tasks" / "demo"
 RATE = 16_000
@@ -60,6 +59,8 @@ PACKAGES = {
     "festival": "Debian package festival",
     "espeak-ng": "Debian package espeak-ng",
 }
+#: Every byte with its bits in the other order.
+MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 run = partial(subprocess.run, capture_output=True, text=True, check=False)
 FESTIVAL_VOICES = ("festival", "--batch", "(print (voice.list))")
 
@@ -99,13 +100,23 @@ def encode(samples: np.ndarray, serial: int = 0, compression: float = COMPRESSIO
 
 def _with_serial(ogg: bytes, serial: int) -> bytes:
     """Set the serial number of an Ogg stream, which libsndfile takes from the clock, and each page's checksum."""
-    pages = []
-    for page in read_pages(ogg):
-        content = bytearray(page.content)
-        struct.pack_into("<I4x", content, 14, serial)  # All page numbers are 0, as in the files of the package.
-        struct.pack_into("<I", content, 22, checksum_of(bytes(content)))
-        pages.append(bytes(content))
+    pages, start = [], 0
+    while start < len(ogg):
+        lengths = ogg[start + 27 : start + 27 + ogg[start + 26]]
+        end = start + 27 + len(lengths) + sum(lengths)
+        page = bytearray(ogg[start:end])
+        # All page numbers are 0, as in the files of the package, and so is the checksum while it is computed.
+        struct.pack_into("<I8x", page, 14, serial)
+        struct.pack_into("<I", page, 22, _checksum(page))
+        pages.append(bytes(page))
+        start = end
     return b"".join(pages)
+
+
+def _checksum(page: bytes) -> int:
+    """Return Ogg's checksum of a page: zlib's with the bits in the other order and without its two inversions."""
+    crc = zlib.crc32(page.translate(MIRRORED), 0xFFFFFFFF) ^ 0xFFFFFFFF
+    return int(f"{crc:032b}"[::-1], 2)
 
 
 class Sources(NamedTuple):

@@ -63,7 +63,7 @@ def speak(
 
 def _open_voices(names: Sequence[str], options: Sequence[str], device: str) -> dict[str, Any]:
     """Return the cached engine of each voice, after every check that needs no speech."""
-    from speechiq.core.cache.folder import store_folder
+    from speechiq.core.files.folders import store_folder
     from speechiq.engines.base import Setup
     from speechiq.engines.cached import CachedEngine
     from speechiq.engines.registry import build

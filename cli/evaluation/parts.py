@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 from speechiq.cli.evaluation.record import FIX, describe
-from speechiq.core.cache.folder import store_folder
 from speechiq.core.cache.stage_count import StageCount
 from speechiq.core.cache.stage_limits import STAGES, name_stage
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import content_sha256
+from speechiq.core.files.folders import store_folder
 from speechiq.core.files.json_text import read_record, write_record
 from speechiq.core.suggestions import did_you_mean
 from speechiq.harness_patch.inventory import Inventory

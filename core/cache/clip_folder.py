@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from speechiq.core.cache.folder import cache_dir
 from speechiq.core.clip import SAMPLING_RATE
+from speechiq.core.files.folders import cache_dir
 from speechiq.core.files.plain import hash_file, write_whole
 from speechiq.core.recordings.inspection import inspect
 

@@ -8,10 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from speechiq.core.cache.folder import cache_dir
 from speechiq.core.cache.row_files import ROWS, is_intact
 from speechiq.core.cache.stage_cache import FORMAT, STAGE, StageCache, read_stage
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.folders import cache_dir
 from speechiq.core.files.plain import left_over, open_plain
 
 DAY = 86_400

@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from speechiq.core.cache.folder import cache_dir
 from speechiq.core.checkpoints.hub import notice_offline
 from speechiq.core.checkpoints.opening import TRUSTING, opening
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.folders import cache_dir
 from speechiq.core.files.plain import expand, is_file, is_folder
 from speechiq.core.suggestions import did_you_mean
 

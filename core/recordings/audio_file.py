@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from speechiq.core.cache.folder import cache_dir
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.folders import cache_dir
 from speechiq.core.files.plain import hash_file
-from speechiq.core.recordings.damage import Damage
 from speechiq.core.recordings.inspection import measure, measure_peak
-from speechiq.core.recordings.readers import open_reader
-from speechiq.core.transforms.base import RATE
+from speechiq.core.recordings.readers import Damage, open_reader
 
+#: Sampling rate of all clips, Hz; `speechiq.core.clip` has it as `SAMPLING_RATE`.
+RATE = 16_000
 #: Seconds by which a listed clip may end after its file, as lengths are rounded in lists.
 TOLERANCE_S = 0.1
 PACKAGE = Path(__file__).parents[2] / "siq_tasks"

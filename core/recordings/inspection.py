@@ -10,9 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from speechiq.core.errors import RowError, SpeechIQError
-from speechiq.core.recordings.damage import Damage
-from speechiq.core.recordings.readers import Reader, open_reader
-from speechiq.core.recordings.structure import check_structure
+from speechiq.core.recordings.readers import Damage, Reader, open_reader
 
 log = logging.getLogger(__name__)
 #: By which the rows of data sets that have such audio are counted.
@@ -21,6 +19,8 @@ FIX = "replace the file or leave the clip out"
 #: Full scale is 1. Lossy codings exceed it a little; what exceeds the second was an integer before it became a float.
 LOUD, LOUDEST = 1.5, 8.0
 TOO_LOUD = f"its peak is above {LOUD} times full scale, so endpoints get clipped samples"
+#: Seconds by which a file may be shorter than its header promises: a few frames of padding.
+PADDING_S = 0.25
 RATES = (1_000, 1_000_000)
 SHORTEST_S = 0.1
 #: Half a step of 16 bits; a lower peak is digital silence.
@@ -49,7 +49,7 @@ class Inspected(NamedTuple):
 
 def inspect(source: Path | bytes, name: str) -> Inspected:
     """Read an audio file to its end, block by block, or refuse it; `name` is that of the file or row, for errors."""
-    with _refusing(name), open_reader(source, check_structure(source)) as reader:
+    with _refusing(name), open_reader(source) as reader:
         return _read_to_the_end(reader)
 
 
@@ -88,8 +88,9 @@ def _read_to_the_end(reader: Reader) -> Inspected:
         frames += len(block)
     if not frames:
         raise Damage("it has no samples")
-    reader.finish(frames)
     seconds = frames / reader.rate
+    if seconds + PADDING_S < (promised := max(reader.promised or 0.0, reader.spanned)):
+        raise Damage(f"cut off or damaged: it promises {promised:.2f} s, and {seconds:.2f} s can be decoded")
     is_short = seconds < SHORTEST_S
     is_constant = total**2 > CONSTANT * mean_energy * frames and not is_short
     is_clipped = at_peak >= CLIPPED * frames and peak >= HALF_LOUD and not is_short
@@ -103,7 +104,9 @@ def _read_to_the_end(reader: Reader) -> Inspected:
         "its channels cancel each other in their mean, which is what systems receive": mean_energy < LEFT_OVER * energy,
     }
     found = [warning for warning, applies in warnings.items() if applies]
-    return Inspected(reader.kind, seconds, [*filter(None, [reader.warning]), *found])
+    if reader.warning:
+        found.insert(0, reader.warning)
+    return Inspected(reader.kind, seconds, found)
 
 
 def measure_peak(samples: np.ndarray) -> float:

@@ -3,9 +3,6 @@
 import msgspec
 import numpy as np
 
-#: Sampling rate of all clips, Hz; `speechiq.core.clip` has it as `SAMPLING_RATE`.
-RATE = 16_000
-
 
 class Transform(msgspec.Struct, frozen=True, tag_field="kind", tag=str.lower):
     """Hold a change of the decoded sound, such as added noise: a frozen, hashable record."""

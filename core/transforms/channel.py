@@ -5,7 +5,8 @@ from typing import Literal, cast
 
 import numpy as np
 
-from speechiq.core.transforms.base import RATE, Transform, as_ratio, measure_rms
+from speechiq.core.recordings.audio_file import RATE
+from speechiq.core.transforms.base import Transform, as_ratio, measure_rms
 
 TELEPHONE_RATE = 8_000
 FILTER_ORDER = 8

@@ -5,8 +5,8 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from speechiq.core.recordings.audio_file import AudioFile, decode
-from speechiq.core.transforms.base import RATE, Transform, as_ratio, measure_rms
+from speechiq.core.recordings.audio_file import RATE, AudioFile, decode
+from speechiq.core.transforms.base import Transform, as_ratio, measure_rms
 
 MAINS_HZ, HARMONICS = 50.0, 20
 #: Pink noise has no energy below this frequency, so that its loudness does not depend on the length of the clip.

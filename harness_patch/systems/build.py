@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, cast
 
-from speechiq.core.cache.folder import store_folder
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.folders import store_folder
 from speechiq.engines.asr.controls import Gold
 from speechiq.engines.base import ASREngine, AudioEngine, BatchSize, Engine, Setup, TextEngine
 from speechiq.engines.cached import with_cache

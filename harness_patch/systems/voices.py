@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from speechiq.core.cache.folder import store_folder
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.folders import store_folder
 from speechiq.core.response import Response
 from speechiq.engines.base import AudioEngine, BatchSize, ReplyEngine, Setup, SpeechEngine
 from speechiq.engines.cached import with_cache

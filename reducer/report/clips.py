@@ -17,8 +17,8 @@ import jiwer
 import msgspec
 import numpy as np
 
-from speechiq.core.cache.folder import cache_dir
 from speechiq.core.clip import SAMPLING_RATE, file_clip
+from speechiq.core.files.folders import cache_dir
 from speechiq.core.progress import progress_bar
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
 from speechiq.reducer.runs.results_file import TaskRun

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from tqdm import tqdm
 
 from speechiq.core.cache.clip_folder import ADVICE, CLIPS, save_audio
-from speechiq.core.cache.folder import cache_dir
 from speechiq.core.errors import RowError, SpeechIQError
+from speechiq.core.files.folders import cache_dir
 from speechiq.core.files.plain import write_whole
 from speechiq.core.files.tables import is_table, read_field, read_id, read_number, read_texts
 from speechiq.core.ids import check_plain, complete_ids, shorten

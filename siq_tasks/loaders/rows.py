@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from speechiq.core.cache.folder import working_folder
 from speechiq.core.checkpoints.hub import notice_offline
 from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.checksummed import shorten
+from speechiq.core.files.folders import working_folder
 from speechiq.core.files.plain import exists, expand, is_file
 from speechiq.core.files.tables import check_columns, is_table, read_field, read_table
 from speechiq.core.recordings.audio_file import PACKAGE

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speechiq.core.cache import stage_cache as module
-from speechiq.core.cache.folder import store_folder
 from speechiq.core.cache.row_files import seal
 from speechiq.core.cache.stage_cache import StageCache, cached
 from speechiq.core.cache.stages import list_stages, prune
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import content_sha256
+from speechiq.core.files.folders import store_folder
 from tests.conftest import full_disk
 from tests.core.stage_rows import STAGE, square, stored
 

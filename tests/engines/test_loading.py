@@ -11,10 +11,10 @@ import torch
 from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, AutoModelForMultimodalLM, AutoProcessor, LlamaConfig, LlamaForCausalLM
 
-from speechiq.core.cache.folder import cache_dir
 from speechiq.core.checkpoints.identity import identity
 from speechiq.core.checkpoints.names import resolve
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.folders import cache_dir
 from speechiq.core.prompt import Prompt, TextPrompt
 from speechiq.engines._shared import loading
 from speechiq.engines._shared.checkpoint import Checkpoint

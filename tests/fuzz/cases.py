@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from speechiq.core.cache.clip_folder import CLIPS
-from speechiq.core.cache.folder import cache_dir
+from speechiq.core.files.folders import cache_dir
 from tests.fuzz.mutations import displace, mutate, rearrange, retype
 from tests.fuzz.targets.archives import ARCHIVES
 from tests.fuzz.targets.audio import AUDIO

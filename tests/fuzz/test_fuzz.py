@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from speechiq.core.cache.folder import cache_dir
+from speechiq.core.files.folders import cache_dir
 from tests.fuzz.cases import TARGETS, damage, prepare, run_case
 from tests.fuzz.judge import REFUSED
 

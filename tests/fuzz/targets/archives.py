@@ -13,9 +13,9 @@ import numpy as np
 
 from speechiq.core.cache.clip_folder import save_samples
 from speechiq.core.cache.exchange import ROW_FILE
-from speechiq.core.cache.folder import use_store
 from speechiq.core.cache.row_files import TEXT
 from speechiq.core.cache.stage_cache import STAGE, StageCache
+from speechiq.core.files.folders import use_store
 from tests.fuzz.judge import run_siq
 from tests.fuzz.targets.target import Target
 

@@ -128,7 +128,7 @@ WRITTEN = {"writer": "hand", "checkers": [], "prompt_version": 1}
             r"row 3: '\.\./x\.wav' is not below --audio .*mine; name a folder",
         ),
         ("harbour", "/x.wav,hello\n", r"row 3: '/x\.wav' is not below --audio"),
-        ("harbour", "cut.wav,hello\n", r"row 3, cut\.wav: cut off: its header promises"),
+        ("harbour", "cut.wav,hello\n", r"row 3, cut\.wav: cut off or damaged: it promises"),
         ("x" * 300, "", "not a name for a data set; use at most 64"),
         ("harbour", "text.txt,hello\n", r"row 3, text\.txt: not readable as audio"),
     ],
@@ -136,7 +136,7 @@ WRITTEN = {"writer": "hand", "checkers": [], "prompt_version": 1}
 def test_what_cannot_become_a_task_is_named_and_nothing_is_written(mine, tmp_path, name, line, message):
     audio, text = mine
     audio.joinpath("text.txt").write_text("no audio at all")
-    audio.joinpath("cut.wav").write_bytes(encode(1.0)[:-1])
+    audio.joinpath("cut.wav").write_bytes(encode(1.0)[:-10_000])
     text.write_text(text.read_text() + line)
     with pytest.raises(SpeechIQError, match=message):
         create(name, audio, text, tmp_path / "out", EMBEDDER)
