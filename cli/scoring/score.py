@@ -24,9 +24,10 @@ from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.stats.bootstrap import check_draws
 from speechiq.reducer.stats.grid import Important
 from speechiq.reducer.studies import unanswerable
-from speechiq.reducer.tables import dashboards, language_grid, latency_table, speed_table
+from speechiq.reducer.tables.harness import write_harness
 from speechiq.reducer.tables.publish import HARNESS, Publication, command_line, list_outputs, publish
 from speechiq.reducer.tables.scoreboard_records import join
+from speechiq.reducer.tables.side_tables import language_grids, latency_grid, read_latencies, speed_grid
 from speechiq.reducer.tables.suite_scores import SuiteScores, score_suite
 
 FORMATS = ("json", "csv", "markdown", "latex", "page", HARNESS)
@@ -110,7 +111,7 @@ def score(
     say_warnings(warnings)
     content = join({suite: each.content for suite, each in scored.items()}, SUITE)
     grids = [grid for each in scored.values() for grid in each.grids]
-    by_language = language_grid.list_grids(found.languages, {suite: each.scoreboard for suite, each in scored.items()})
+    by_language = language_grids(found.languages, {suite: each.scoreboard for suite, each in scored.items()})
     grids += by_language
     if by_language:
         content["languages"] = {grid.title: grid.records() for grid in by_language}
@@ -122,10 +123,10 @@ def score(
     grids[0] = grids[0]._replace(notes=[*first, *grids[0].notes])
     if speed:
         speeds = read_speeds(tasks)
-        grids.append(speed_table.as_grid(speeds))
+        grids.append(speed_grid(speeds))
         content["speeds"] = speeds
-    if latencies := latency_table.read_latencies(tasks):
-        grids.append(latency_table.as_grid(latencies, options.draws))
+    if latencies := read_latencies(tasks):
+        grids.append(latency_grid(latencies, options.draws))
         content["latencies"] = grids[-1].records()
     rows = [
         ({} if [*scored] == [SUITE] else {"suite": suite}) | row for suite, each in scored.items() for row in each.rows
@@ -133,7 +134,7 @@ def score(
 
     def write_folder(folder: Path) -> None:
         for each in scored.values():
-            dashboards.write_harness(each.scoreboard, folder)
+            write_harness(each.scoreboard, folder)
 
     publication = Publication("speechiq-scores", grids, content, rows, page=lambda: page, write_folder=write_folder)
     publish(publication, outputs, runs, tasks, explain)

@@ -45,7 +45,7 @@ TOPICS = {
             "speechiq.reducer.studies.validity.prediction": ["Prediction"],
             "speechiq.reducer.studies.judges.position_bias": ["measure", "PositionBias"],
             "speechiq.reducer.tables.terminal": ["print_grid"],
-            "speechiq.reducer.tables.dashboards": ["write_harness"],
+            "speechiq.reducer.tables.harness": ["write_harness"],
             "speechiq.reducer.publishing": None,
             "speechiq.reducer.report.study": ["Study", "gather"],
             "speechiq.reducer.report.build": ["build", "compose", "render", "write"],

@@ -18,7 +18,6 @@ from speechiq.reducer.publishing.record import ENDING, unpack_rows
 from speechiq.reducer.publishing.schema import ROWS, CategoryRecord, Result, ScoreRecord, SuiteRecord
 from speechiq.reducer.report.controls import APART
 from speechiq.reducer.report.identity import Identity, identify, short_names
-from speechiq.reducer.report.leaderboard import estimate
 from speechiq.reducer.report.page import breakable, pack, pack_json
 from speechiq.reducer.report.texts import PART
 from speechiq.reducer.runs.samples import Item
@@ -28,6 +27,8 @@ from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scale import competition_ranks
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
+from speechiq.reducer.tables.scoreboard_records import read_estimate
+from speechiq.reducer.tables.scoreboard_table import score_column
 
 #: Folder of the pages of systems.
 SYSTEMS = "systems"
@@ -71,7 +72,7 @@ class Entry(NamedTuple):
         if reason := self.find_withdrawal(suite, category):
             return Markup('<span class="unknown">withdrawn</span><small>{}</small>').format(reason)
         ends = None if score.low is None or score.high is None else (score.low, score.high)
-        return estimate(score.value, ends)
+        return read_estimate(score.value, ends)
 
 
 class Part(NamedTuple):
@@ -227,9 +228,7 @@ def link(entry: Entry) -> Markup:
 
 def make_column(name: str, heading: str, record: CategoryRecord) -> Column:
     """Return the column of a score like another."""
-    factor = 100.0 if record.unit.endswith("%") else 1.0
-    lines = f"{heading}\n{record.unit}\n{INTERVAL}"
-    return Column(name, lines, ".2f", ".1f", factor, kind="level", lower=record.direction == "lower")
+    return score_column(name, heading, record.unit, record.direction)
 
 
 def make_tables(parts: Iterable[Part]) -> list[Grid]:

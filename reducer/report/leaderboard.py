@@ -1,6 +1,5 @@
 """Make the tables of systems: the leaderboard, scores on each data set, profiles of levels, stability of ranks."""
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,9 +13,8 @@ from speechiq.reducer.report.study import Study, ranks_by_rule, weights_by_rule
 from speechiq.reducer.scores.ranking import macro_average
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
-from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import Cell, Column, Grid
-from speechiq.reducer.tables.scoreboard_records import rows_of
+from speechiq.reducer.tables.scoreboard_records import read_estimate, rows_of
 from speechiq.reducer.tables.scoreboard_table import SYSTEM, as_grid
 
 TAILS = (0.025, 0.975)
@@ -90,17 +88,11 @@ def _head(name: str, pool: ScoreMatrix) -> str:
 
 def _cells(study: Study, row: Row) -> Iterator[tuple[str, Cell, Cell]]:
     """Yield the name of a score, its number with its interval, and Z."""
-    yield "siq", estimate(row["siq"], row["siq_interval"]), ""
+    yield "siq", read_estimate(row["siq"], row["siq_interval"]), ""
     for level, category in row["categories"].items():
         show = study.scoreboard.pool.levels[level].measure.show_score
         ends = category["interval"] and [show(end) for end in category["interval"]]
-        yield level, estimate(show(category["score"]), ends), category["z"] if study.has_z else ""
-
-
-def estimate(value: float | None, ends: Sequence[float] | None = None) -> Estimate:
-    """Return a number of a record with the ends of its interval; undefined without it."""
-    low, high = ends or (math.nan, math.nan)
-    return Estimate(math.nan if value is None else value, low, high)
+        yield level, read_estimate(show(category["score"]), ends), category["z"] if study.has_z else ""
 
 
 def score_names(study: Study) -> dict[str, str]:

@@ -24,7 +24,7 @@ from speechiq.reducer.studies.robustness.series import CLEAN
 from speechiq.reducer.studies.robustness.study import Robustness
 from speechiq.reducer.studies.validity import published
 from speechiq.reducer.studies.validity.prediction import Prediction
-from speechiq.reducer.tables import language_grid, latency_table
+from speechiq.reducer.tables.side_tables import TIME_NAMES, Latencies, language_grids, latency_grid, read_latencies
 from speechiq.reducer.tables.suite_scores import SuiteScores
 
 #: Colors that differ for people with any color vision, in both themes (Okabe and Ito).
@@ -78,13 +78,13 @@ def list_listening(found: Found, options: ScoringOptions) -> list[Section]:
 
 def list_languages(found: Found, scored: Mapping[str, SuiteScores]) -> list[Section]:
     """Return the sections with the scores of systems by language; none for runs in one language."""
-    grids = language_grid.list_grids(found.languages, {suite: each.scoreboard for suite, each in scored.items()})
+    grids = language_grids(found.languages, {suite: each.scoreboard for suite, each in scored.items()})
     return [Section(f"languages-{n}", grid.title, grid=grid, notes=grid.notes) for n, grid in enumerate(grids)]
 
 
 def list_latencies(found: Found, draws: int) -> list[Section]:
     """Return the section with the times of answers, a chart for each kind of time; none if no run timed them."""
-    latencies = latency_table.read_latencies(task for tasks in found.tasks.values() for task in tasks)
+    latencies = read_latencies(task for tasks in found.tasks.values() for task in tasks)
     if not latencies:
         return []
     curves = {
@@ -92,12 +92,12 @@ def list_latencies(found: Found, draws: int) -> list[Section]:
         for name in (FIRST_TOKEN, FIRST_AUDIO, TOTAL)
     }
     charts = {name: _times_chart(timed, name) for name, timed in curves.items() if timed}
-    captions = {name: f"Share of the answers by {latency_table.NAMES[name]}" for name in charts}
-    grid = latency_table.as_grid(latencies, draws)
+    captions = {name: f"Share of the answers by {TIME_NAMES[name]}" for name in charts}
+    grid = latency_grid(latencies, draws)
     return [Section("latency", grid.title, "", captions, grid, grid.notes, charts)]
 
 
-def _times_chart(latencies: Sequence[latency_table.Latencies], name: str) -> go.Figure:
+def _times_chart(latencies: Sequence[Latencies], name: str) -> go.Figure:
     """Return the empirical distribution of a time: a curve per system and type of task."""
     labels = short_names([f"{latency.system}, {latency.task_type}" for latency in latencies])
     figure = go.Figure()
@@ -114,7 +114,7 @@ def _times_chart(latencies: Sequence[latency_table.Latencies], name: str) -> go.
             )
         )
     figure.update_layout(template=STYLE, height=HEIGHT, showlegend=True, legend=LEGEND)
-    figure.update_xaxes(title_text=escape(latency_table.NAMES[name]), rangemode="tozero")
+    figure.update_xaxes(title_text=escape(TIME_NAMES[name]), rangemode="tozero")
     figure.update_yaxes(title_text="Share of answers", range=[0, 1.02], tickformat=".0%")
     return figure
 

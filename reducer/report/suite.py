@@ -23,9 +23,9 @@ from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.reducer.studies.groups import GroupScores, score_groups
 from speechiq.reducer.studies.judges.reliability import part_most
-from speechiq.reducer.tables import reliability_table
 from speechiq.reducer.tables.scoreboard_records import rows_of
 from speechiq.reducer.tables.scoreboard_table import as_grid, group_grid
+from speechiq.reducer.tables.side_tables import reliability_grid
 from speechiq.reducer.tables.suite_scores import SuiteScores
 
 #: Answers in the table of those on which judge and rule differ most.
@@ -64,7 +64,7 @@ class SuitePage:
         grids = {f"{self.id}-standings": set_apart(as_grid(self.scoreboard), self.scoreboard)}
         grids |= group_grids(self.id, self.groups)
         if self.scoreboard.reliability:
-            grids[f"{self.id}-judge"] = reliability_table.as_grid(self.scoreboard)
+            grids[f"{self.id}-judge"] = reliability_grid(self.scoreboard)
         return grids
 
     def heading(self, category: str) -> str:

@@ -1,6 +1,7 @@
-"""Write scoreboards as plain data (docs/reference/scores.md)."""
+"""Write scoreboards as plain data (docs/reference/scores.md): one record per system, of which every table is made."""
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from speechiq.reducer.runs.conditions import ASPECTS
 from speechiq.reducer.runs.judged import name_judges
 from speechiq.reducer.scores.remarks import find_heaviest
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.stats.estimate import CONFIDENCE, Interval, plain
+from speechiq.reducer.stats.estimate import CONFIDENCE, Estimate, Interval, plain
 from speechiq.reducer.studies.groups import GroupScores
 from speechiq.reducer.studies.judges.reliability import POOLED
 
@@ -66,6 +67,12 @@ def rows_of(scoreboard: Scoreboard) -> list[dict[str, Any]]:
     """Return one dict per system, best first; unknown values are None."""
     likely = scoreboard.rank_probabilities
     return [plain(_row(scoreboard, row, likely.get(row))) for row in scoreboard.order]
+
+
+def read_estimate(value: float | None, ends: Sequence[float] | None = None) -> Estimate:
+    """Return a number of a record with the ends of its interval; undefined without it."""
+    low, high = ends or (math.nan, math.nan)
+    return Estimate(math.nan if value is None else value, low, high)
 
 
 def csv_rows(scoreboard: Scoreboard, **part: str) -> list[dict[str, Any]]:

@@ -1,7 +1,8 @@
 """Show scoreboards as people read them: a grid with a column per category, with notes below it."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from speechiq.core.console import count_of, printable
 from speechiq.core.files.checksummed import shorten
@@ -12,9 +13,9 @@ from speechiq.reducer.runs.samples import READ_BY_MODEL, READER_AGREES
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import describe_samples
-from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important, by_importance, caution_lines
 from speechiq.reducer.studies.groups import Gap, GroupScores
+from speechiq.reducer.tables.scoreboard_records import read_estimate, rows_of
 from speechiq.reducer.tables.terminal import CONTROL, MISMATCH
 
 #: Failures that scores hide -> heading, meaning.
@@ -47,8 +48,18 @@ def as_grid(scoreboard: Scoreboard, part: str = "", notes: Iterable[str] | None 
     else:
         heading = " ".join(filter(None, [f"Suite {scoreboard.suite}", part]))
     columns = [*_list_columns(scoreboard)]
-    rows = [_row(scoreboard, row) for row in scoreboard.order]
+    records = zip(scoreboard.order, rows_of(scoreboard), strict=True)
+    rows = [_row(scoreboard, row, record) for row, record in records]
     return Grid(heading, columns, rows, by_importance(caption(scoreboard) if notes is None else notes))
+
+
+def score_column(name: str, heading: str, unit: str, direction: str = "higher", *, with_bars: bool = True) -> Column:
+    """Return the column of a score in its unit; one in percent shows a share times 100."""
+    lines = [heading, unit]
+    if with_bars:
+        lines.append(INTERVAL)
+    factor = 100.0 if unit.endswith("%") else 1.0
+    return Column(name, "\n".join(lines), ".2f", ".1f", factor, kind="level", lower=direction == "lower")
 
 
 def group_grid(scores: GroupScores) -> Grid:
@@ -63,12 +74,8 @@ def group_grid(scores: GroupScores) -> Grid:
         notes.append(describe_samples(scoreboard.bars.draws, scoreboard.bars.seed, scoreboard.pool.units))
         notes += caution_lines(scoreboard.caution)
     grid = as_grid(scoreboard, scores.heading, notes)
-    heading = "\n".join(["Best - worst", category.unit, *[INTERVAL] * (scoreboard.bars is not None)])
-    factor = 100.0 if category.measure.in_per_cent else 1.0
-    columns = [
-        Column("gap", heading, "+.2f", "+.1f", factor, kind="level"),
-        Column("gap_groups", "", below="gap"),
-    ]
+    gap = score_column("gap", "Best - worst", category.unit, with_bars=scoreboard.bars is not None)
+    columns = [gap._replace(form="+.2f", ends="+.1f"), Column("gap_groups", "", below="gap")]
     rows = [{**cells, **_gap_cells(scores.gap(row))} for row, cells in zip(scoreboard.order, grid.rows, strict=True)]
     return grid._replace(columns=[*grid.columns, *columns], rows=rows)
 
@@ -99,42 +106,45 @@ def _list_columns(scoreboard: Scoreboard) -> Iterator[Column]:
     elif scoreboard.has_siq:
         yield Column("rank", "Rank", ".0f", kind="rank", lower=True)
     yield Column("system", SYSTEM, kind="setup")
-    with_interval = scoreboard.bars is not None and not scoreboard.has_siq
+    with_bars = scoreboard.bars is not None
     for name, category in scoreboard.columns.items():
-        heading = "\n".join([title(name), category.unit, *[INTERVAL] * with_interval])
-        factor = 100.0 if category.measure.in_per_cent else 1.0
-        lower = category.measure.direction == "lower"
-        yield Column(name, heading, ".2f", ".1f", factor, kind="level", lower=lower)
+        measure = category.measure
+        yield score_column(
+            name, title(name), category.unit, measure.direction, with_bars=with_bars and not scoreboard.has_siq
+        )
         if scoreboard.has_z:
             yield Column(f"{name}_z", "Z", "+.2f", below=name)
         yield Column(f"{name}_undefined", "", below=name)
     if scoreboard.has_siq:
-        heading = "SIQ" + f"\n{INTERVAL}" * (scoreboard.bars is not None)
+        heading = f"SIQ\n{INTERVAL}" if with_bars else "SIQ"
         yield Column("siq", heading, ".2f", ".1f", style="bold", kind="siq")
     for flag in shown_flags(scoreboard):
         name, meaning = FLAGS[flag]
         yield Column(flag, f"{name}\n%", ".1f", factor=100.0, kind="flag", meaning=f"share of {meaning}")
 
 
-def _row(scoreboard: Scoreboard, row: int) -> dict[str, Cell]:
-    system, bars = scoreboard.systems[row], scoreboard.bars
-    mark = f" {MISMATCH}" * bool(scoreboard.list_mismatches(row))
-    name = "\n".join([system.name + mark, *[f"{CONTROL}{system.control}"] * bool(system.control)])
-    cells: dict[str, Cell] = {"system": name, **system.flags._asdict()}
-    for column, category in scoreboard.columns.items():
-        estimate = scoreboard.estimate(column, row)
-        cells[column] = estimate.value if scoreboard.has_siq else estimate
-        holder = scoreboard.holder(column, row)
-        if category.measure.may_be_undefined and (undefined := holder.count_undefined(column)):
-            cells[f"{column}_undefined"] = f"{undefined} of {len(holder.scores[column])} {category.undefined_word}"
-    rank = "" if system.control else float(scoreboard.places[row])
-    if scoreboard.scale is None:
-        return cells | {"rank": rank}
-    cells |= {f"{level}_z": float(z[row]) for level, z in scoreboard.z.items()}
-    siq: Cell = float(scoreboard.siq[row])
-    if bars and scoreboard.has_siq:
-        siq = Estimate(float(scoreboard.siq[row]), float(bars.siq.low[row]), float(bars.siq.high[row]))
-    return cells | {"siq": siq, "rank": rank}
+def _row(scoreboard: Scoreboard, row: int, record: Mapping[str, Any]) -> dict[str, Cell]:
+    """Return the cells of a system, from its record."""
+    system = scoreboard.systems[row]
+    name = system.name
+    if record["mismatches"]:
+        name += f" {MISMATCH}"
+    if system.control:
+        name += f"\n{CONTROL}{system.control}"
+    rank = record["rank" if scoreboard.scale else "mean_rank"]
+    cells: dict[str, Cell] = {"rank": "" if system.control else rank, "system": name, **record["flags"]}
+    for column, cell in {**record["categories"], **record["further"]}.items():
+        # Beside SIQ, which has an interval of its own, categories have none.
+        cells[column] = read_estimate(cell["score"], None if scoreboard.has_siq else cell["interval"])
+        if "z" in cell:
+            cells[f"{column}_z"] = cell["z"]
+        if undefined := cell.get("undefined"):
+            items = len(scoreboard.holder(column, row).scores[column])
+            word = scoreboard.columns[column].undefined_word
+            cells[f"{column}_undefined"] = f"{undefined} of {items} {word}"
+    if scoreboard.scale:
+        cells["siq"] = read_estimate(record["siq"], record["siq_interval"])
+    return cells
 
 
 def caption(scoreboard: Scoreboard) -> Iterator[str]:

@@ -13,9 +13,9 @@ from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.groups import GroupScores, score_groups
 from speechiq.reducer.studies.judges.reliability import add_reliability
 from speechiq.reducer.studies.validity.level_weights import add_predictive
-from speechiq.reducer.tables import reliability_table
 from speechiq.reducer.tables.scoreboard_records import ALL_SETS, as_json, csv_rows, group_json, group_rows, rows_of
 from speechiq.reducer.tables.scoreboard_table import as_grid, group_grid
+from speechiq.reducer.tables.side_tables import reliability_grid
 
 
 class SuiteScores(NamedTuple):
@@ -43,7 +43,7 @@ class SuiteScores(NamedTuple):
         """Return the grids: all items first, then each part."""
         grids = [as_grid(self.scoreboard)]
         if self.scoreboard.reliability:
-            grids.append(reliability_table.as_grid(self.scoreboard))
+            grids.append(reliability_grid(self.scoreboard))
         grids += [as_grid(board, dataset) for dataset, board in self.by_dataset.items()]
         if self.macro:
             notes = macro_caption({dataset: board.pool for dataset, board in self.by_dataset.items()})

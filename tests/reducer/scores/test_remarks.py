@@ -19,10 +19,10 @@ from speechiq.reducer import as_grid, as_json, rank, read_systems
 from speechiq.reducer.scores import norms
 from speechiq.reducer.stats.contrast import separates
 from speechiq.reducer.stats.grid import flatten
-from speechiq.reducer.tables.dashboards import as_harness
+from speechiq.reducer.tables.harness import as_harness
 from speechiq.reducer.tables.markup import as_latex, as_markdown
 from speechiq.reducer.tables.publish import as_csv
-from speechiq.reducer.tables.scoreboard_records import csv_rows
+from speechiq.reducer.tables.scoreboard_records import csv_rows, rows_of
 from tests.reducer.conftest import levels, write_run
 
 TWO = "no SIQ and no Z: of two systems, one always has Z +1 and the other Z -1"
@@ -56,7 +56,7 @@ def test_two_systems_have_levels_alone_in_every_output(tmp_path):
     assert [grid.heading(column)[0] for column in grid.shown][:2] == ["System", "Remember"]
     for text in (as_markdown(grid), as_latex(grid)):
         assert "no SIQ and no Z" in text and "nan" not in text and "level weights" not in text
-    harness = as_harness(ranking, 0)
+    harness = as_harness(ranking, rows_of(ranking)[0])
     assert harness["results"]["siq"]["siq,none"] == harness["results"]["siq_apply"]["z,none"] == "N/A"
     assert harness["configs"]["siq_apply"]["metadata"]["no_siq"].startswith(TWO)
     json.dumps(harness, allow_nan=False)
@@ -65,7 +65,7 @@ def test_two_systems_have_levels_alone_in_every_output(tmp_path):
 def test_lm_evals_own_table_shows_what_has_no_siq(tmp_path):
     lm_eval_utils = pytest.importorskip("lm_eval.utils")
     ranking = rank(pool_of(tmp_path, 0.9, 0.3), draws=60)
-    shown = lm_eval_utils.make_table(as_harness(ranking, 0), "groups")
+    shown = lm_eval_utils.make_table(as_harness(ranking, rows_of(ranking)[0]), "groups")
     (line,) = (line for line in shown.splitlines() if "|siq  " in line.replace("|siq   |", ""))
     assert line.count("N/A") == 2 and "nan" not in shown
 
@@ -108,7 +108,7 @@ def test_a_pool_without_apply_is_scored_on_two_levels(tmp_path):
         assert row["categories"]["remember"]["z_interval"] is not None
     shown = siq(tmp_path).stdout
     assert "Levels, without Speech IQ" in shown and "SIQ" not in shown.split("no SIQ")[0]
-    assert as_harness(ranking, 0)["group_subtasks"] == {"siq": ["siq_remember", "siq_understand"]}
+    assert as_harness(ranking, rows_of(ranking)[0])["group_subtasks"] == {"siq": ["siq_remember", "siq_understand"]}
 
 
 def test_levels_are_chosen(tmp_path):

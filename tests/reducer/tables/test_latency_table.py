@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speechiq.metrics.latency import AT_ONCE, CACHED, FACTOR, FIRST_AUDIO, FIRST_TOKEN, TOTAL, WARM_UP
-from speechiq.reducer.tables.latency_table import quantiles
+from speechiq.reducer.tables.side_tables import quantiles
 from tests.commands import siq
 from tests.reducer.conftest import levels, write_run
 

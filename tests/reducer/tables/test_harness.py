@@ -24,7 +24,7 @@ from speechiq.reducer.scores.ranking import rank
 from speechiq.reducer.scores.scale import calibrate, score
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.suites import read_systems
-from speechiq.reducer.tables.dashboards import folder_names, write_harness
+from speechiq.reducer.tables.harness import folder_names, write_harness
 from tests.reducer.conftest import levels, write_run
 
 TASKS = ["siq_remember", "siq_understand", "siq_apply"]

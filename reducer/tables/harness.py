@@ -11,11 +11,9 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from importlib.metadata import version
-from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +22,8 @@ import numpy as np
 from speechiq.core.files.checksummed import content_sha256
 from speechiq.core.files.plain import write_whole
 from speechiq.reducer.runs.measure import Category
-from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.scores.scoreboard import Scoreboard
+from speechiq.reducer.tables.scoreboard_records import rows_of
 
 VERSION = 1.0
 UNKNOWN = "N/A"
@@ -46,70 +44,76 @@ def write_harness(scoreboard: Scoreboard, folder: Path) -> list[Path]:
     """
     now = time.time()
     stamp = datetime.fromtimestamp(now).isoformat(timespec="microseconds").replace(":", "-")
-    asked, pool = _asked(scoreboard.pool), scoreboard.pool
+    pool = scoreboard.pool
+    asked = {category: _list_asked(clips) for category, clips in pool.clips.items()}
+    records = {record["system"]: record for record in rows_of(scoreboard)}
     written = []
     for j, (system, name) in enumerate(folder_names(pool.systems).items()):
         if _has_another(folder / name, system):
             name = _mark(system, name)
-        results = as_harness(scoreboard, j) | {"date": now, "model_name_sanitized": name}
+        results = as_harness(scoreboard, records[system]) | {"date": now, "model_name_sanitized": name}
         path = folder / name / f"results_{stamp}.json"
         for category, raw in pool.raw.items():
-            scored = ((row, of) for row, of in zip(asked[category], raw[j], strict=True) if not math.isnan(of))
-            rows = starmap(partial(_sample, pool.levels[category]), scored)
+            pairs = zip(asked[category], raw[j].tolist(), strict=True)
+            rows = [_sample(pool.levels[category], row, score) for row, score in pairs if not math.isnan(score)]
             _write(path.with_name(f"samples_{_task(scoreboard, category)}_{stamp}.jsonl"), rows)
         _write(path, [results], indent=2)
         written.append(path)
     return written
 
 
-def as_harness(scoreboard: Scoreboard, j: int) -> dict[str, Any]:
-    """Return the results of system number j in the schema of lm-eval 0.4.13 (`lm_eval.result_schema.EvalResults`).
+def as_harness(scoreboard: Scoreboard, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the results of a system in the schema of lm-eval 0.4.13 (`lm_eval.result_schema.EvalResults`).
+
+    Args:
+        record: The record of the system (`rows_of`).
 
     Returns:
         `results` has per category its column as lm-eval's own tasks have it (`wer,none` falls with ability), with a
         standard error, and for the group SIQ or the mean rank, the further columns, and the shares of failures that
         scores hide (`flags.Flags`). Clips without a score are in no sample file; `n-samples` has them under `original`.
     """
-    pool, group = scoreboard.pool, scoreboard.suite
-    names = {category: _task(scoreboard, category) for category in pool.raw}
-    scored = {category: int((~np.isnan(raw[j])).sum()) for category, raw in pool.raw.items()}
-    of_group = {"name": group, "alias": group, "sample_len": sum(scored.values()), **_of_group(scoreboard, j)}
-    tasks: dict[str, dict[str, Any]] = {}
+    pool, group, system = scoreboard.pool, scoreboard.suite, record["system"]
+    j = pool.systems.index(system)
+    values, direction = _describe_group(scoreboard, record)
+    results: dict[str, dict[str, Any]] = {}
     higher: dict[str, dict[str, bool]] = {}
-    for category, name in names.items():
-        measure = pool.levels[category].measure
-        tasks[name] = {"name": name, "alias": name, "sample_len": scored[category], **_column(scoreboard, category, j)}
-        higher[name] = {measure.column: measure.direction == "higher"}
-        if category in scoreboard.z:
-            tasks[name] |= {"z,none": as_value(scoreboard.z[category][j]), "z_stderr,none": UNKNOWN}
-            higher[name] |= {"z": True}
-        if measure.may_be_undefined:
-            tasks[name] |= {"undefined,none": float(scoreboard.systems[j].count_undefined(category))}
-    higher[group] = {"siq": True} if scoreboard.scale else {"mean_rank": False}
-    higher[group] |= {column: of.measure.direction == "higher" for column, of in scoreboard.further.levels.items()}
-    higher[group] |= dict.fromkeys(FAILURES, False)
+    configs, counts, hashes = {}, {}, {}
+    for category, cell in record["categories"].items():
+        task, measure = _task(scoreboard, category), pool.levels[category].measure
+        scored = int((~np.isnan(pool.raw[category][j])).sum())
+        results[task] = {"name": task, "alias": task, "sample_len": scored, **_score(measure.column, cell)}
+        higher[task] = {measure.column: measure.direction == "higher"}
+        if "z" in cell:
+            results[task] |= {"z,none": as_value(cell["z"]), "z_stderr,none": UNKNOWN}
+            higher[task] |= {"z": True}
+        if "undefined" in cell:
+            results[task] |= {"undefined,none": float(cell["undefined"])}
+        configs[task] = _config(scoreboard, category, record["mismatches"])
+        counts[task] = {"original": len(pool.clips[category]), "effective": scored}
+        hashes[task] = content_sha256(pool.clips[category])
+    higher[group] = direction
+    total = sum(count["effective"] for count in counts.values())
+    of_group = {"name": group, "alias": group, "sample_len": total, **values}
     return {
-        "results": tasks | {group: of_group},
+        "results": results | {group: of_group},
         "groups": {group: of_group},
-        "group_subtasks": {group: list(tasks)},
-        "configs": {name: _config(scoreboard, category, j) for category, name in names.items()},
-        "versions": dict.fromkeys((group, *tasks), VERSION),
-        "n-shot": dict.fromkeys((group, *tasks), 0),
+        "group_subtasks": {group: list(results)},
+        "configs": configs,
+        "versions": dict.fromkeys((group, *results), VERSION),
+        "n-shot": dict.fromkeys((group, *results), 0),
         "higher_is_better": higher,
-        "n-samples": {
-            name: {"original": len(pool.clips[category]), "effective": scored[category]}
-            for category, name in names.items()
-        },
+        "n-samples": counts,
         "config": {
             "model": SOURCE,
-            "model_args": {"pretrained": pool.systems[j]},
+            "model_args": {"pretrained": system},
             "bootstrap_iters": scoreboard.bars.draws if scoreboard.bars else 0,
             "limit": None,
         },
         "lm_eval_version": version("lm_eval"),
-        "task_hashes": {name: content_sha256(pool.clips[category]) for category, name in names.items()},
+        "task_hashes": hashes,
         "model_source": SOURCE,
-        "model_name": pool.systems[j],
+        "model_name": system,
     }
 
 
@@ -117,26 +121,25 @@ def _task(scoreboard: Scoreboard, category: str) -> str:
     return f"{scoreboard.suite}_{category}"
 
 
-def _of_group(scoreboard: Scoreboard, j: int) -> dict[str, float | str]:
-    """Return SIQ or the mean rank of a system, its further columns, and its failures."""
-    values: dict[str, float | str] = {"mean_rank,none": as_value(scoreboard.places[j])}
+def _describe_group(
+    scoreboard: Scoreboard, record: Mapping[str, Any]
+) -> tuple[dict[str, float | str], dict[str, bool]]:
+    """Return SIQ or the mean rank of a system, its further columns and failures, and whether higher is better."""
     if scoreboard.scale:
-        siq, bars = scoreboard.siq[j], scoreboard.bars
-        error = bars.siq_std[j] if bars and not math.isnan(siq) else None
-        values = {"siq,none": as_value(siq), "siq_stderr,none": as_value(error)}
-    for column in scoreboard.further.levels:
-        values |= _column(scoreboard, column, j, column)
-    return values | {f"{flag},none": as_value(of) for flag, of in scoreboard.systems[j].flags._asdict().items()}
+        values = {"siq,none": as_value(record["siq"]), "siq_stderr,none": as_value(record["siq_std"])}
+        higher = {"siq": True}
+    else:
+        values, higher = {"mean_rank,none": as_value(record["mean_rank"])}, {"mean_rank": False}
+    for column, cell in record["further"].items():
+        values |= _score(column, cell)
+        higher[column] = cell["direction"] == "higher"
+    values |= {f"{flag},none": as_value(share) for flag, share in record["flags"].items()}
+    return values, higher | dict.fromkeys(FAILURES, False)
 
 
-def _column(scoreboard: Scoreboard, column: str, j: int, name: str = "") -> dict[str, float | str]:
-    """Return the mean of a system in a column and its standard error, under a name or that of the rows' column."""
-    category = scoreboard.columns[column]
-    name = name or category.column
-    return {
-        f"{name},none": as_value(_shown(category, scoreboard.means[column][j])),
-        f"{name}_stderr,none": as_value(scoreboard.bars.std[column][j] if scoreboard.bars else None),
-    }
+def _score(name: str, cell: Mapping[str, Any]) -> dict[str, float | str]:
+    """Return the score of a system in a column and its standard error, as lm-eval names both."""
+    return {f"{name},none": as_value(cell["score"]), f"{name}_stderr,none": as_value(cell["std"])}
 
 
 def folder_names(systems: Iterable[str]) -> dict[str, str]:
@@ -179,13 +182,13 @@ def as_value(number: Any) -> float | str:
     return UNKNOWN if number is None or math.isnan(number) else float(number)
 
 
-def _config(scoreboard: Scoreboard, category: str, j: int) -> dict[str, Any]:
+def _config(scoreboard: Scoreboard, category: str, mismatches: list[str]) -> dict[str, Any]:
     """Return the task's config; its metadata name what the score depends on, and no key of a run's task."""
     measure, scale, norms = scoreboard.levels[category].measure, scoreboard.scale, scoreboard.norms
     metric = {"metric": measure.column, "aggregation": "mean", "higher_is_better": measure.direction == "higher"}
     depends: dict[str, Any] = {
         "systems": list(scoreboard.pool.systems),
-        "mismatches": scoreboard.list_mismatches(j),
+        "mismatches": mismatches,
         "interval_caution": scoreboard.caution,
     }
     if scale:
@@ -211,34 +214,27 @@ def _config(scoreboard: Scoreboard, category: str, j: int) -> dict[str, Any]:
     }
 
 
-def _asked(pool: ScoreMatrix) -> dict[str, list[dict[str, Any]]]:
-    """Return level -> the part of the sample rows that is the same for all systems, clip by clip."""
-    return {
-        level: [
-            {
-                "doc_id": number,
-                "doc": {"id": clip},
-                "target": "",
-                "arguments": {"gen_args_0": {"arg_0": clip, "arg_1": {}}},
-                "doc_hash": content_sha256({"id": clip}),
-                "prompt_hash": content_sha256(clip),
-                "target_hash": content_sha256(""),
-            }
-            for number, clip in enumerate(pool.clips[level])
-        ]
-        for level in pool.clips
-    }
+def _list_asked(clips: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the part of the sample rows that is the same for all systems, clip by clip."""
+    return [
+        {
+            "doc_id": number,
+            "doc": {"id": clip},
+            "target": "",
+            "arguments": {"gen_args_0": {"arg_0": clip, "arg_1": {}}},
+            "doc_hash": content_sha256({"id": clip}),
+            "prompt_hash": content_sha256(clip),
+            "target_hash": content_sha256(""),
+        }
+        for number, clip in enumerate(clips)
+    ]
 
 
 def _sample(category: Category, asked: dict[str, Any], raw: float) -> dict[str, Any]:
-    metric, value = category.column, _shown(category, raw)
+    """Return the sample row of a clip; the score is as its column has it: a word error rate falls with ability."""
+    value = category.measure.sign * raw + 0.0
     response = {"resps": [[str(value)]], "filtered_resps": [str(value)], "filter": "none"}
-    return asked | response | {"metrics": [metric], metric: value}
-
-
-def _shown(category: Category, raw: float) -> float:
-    """Return the raw score as the category's column has it: a word error rate falls with ability."""
-    return category.measure.sign * float(raw) + 0.0
+    return asked | response | {"metrics": [category.column], category.column: value}
 
 
 def _write(path: Path, objects: Iterable[Mapping[str, Any]], indent: int | None = None) -> None:
