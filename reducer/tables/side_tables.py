@@ -1,4 +1,4 @@
-"""Show what stands beside a scoreboard: scores by language, times of answers, speed, and the reliability of a judge."""
+"""Show the tables beside a scoreboard: scores by language, times of answers, speed, and the reliability of a judge."""
 
 from __future__ import annotations
 
