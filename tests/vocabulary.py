@@ -1,4 +1,4 @@
-"""Refuse words that docs/glossary.md replaces, in code, documentation and messages, for `make lint`.
+"""Refuse second names of one thing (docs/glossary.md) in code, documentation and messages, for `make lint`.
 
 Give beginnings of paths to check these alone: `python tests/vocabulary.py reducer/ docs/`.
 """
@@ -13,25 +13,6 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 GLOSSARY = ROOT / "docs" / "glossary.md"
 READ = {".py", ".md", ".yaml", ".yml", ".toml", ".cfg", ".j2", ".js", ".html", ".css", ".txt"}
-#: Texts of prompts and lists of English words are data: another wording would be another test.
-DATA = {
-    "harness_patch/systems/correction.py",
-    "metrics/letters/mentions.py",
-    "metrics/letters/reading.py",
-    "metrics/letters/words.yaml",
-    "metrics/letters/labels.py",
-    "metrics/rules/refusal.py",
-    "metrics/rules/refusal.yaml",
-    "siq_tasks/questions/_prompts.yaml",
-    "siq_tasks/demo/README.md",
-    "tools/make_clips.py",
-}
-#: Names that are not ours to choose.
-ALLOWED = (
-    r"doc_to_text: .*|whisper_spelling|Format not recognised|"
-    r"[Ll]ooking-?forward|weight\w*|LookupError|line-through"
-)
-
 
 def banned_words() -> list[str]:
     """Return the words in the right column of the glossary's table."""
@@ -45,7 +26,7 @@ BANNED = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, banned_words()))})
 
 def find_banned(text: str) -> list[str]:
     """Return each line with a banned word, as `number: word: line`."""
-    lines = re.sub(ALLOWED, "", text).splitlines()
+    lines = text.splitlines()
     matches = ((number, BANNED.search(line), line.strip()) for number, line in enumerate(lines, 1))
     return [f"{number}: {match[0]}: {line}" for number, match, line in matches if match]
 
@@ -58,7 +39,7 @@ def list_files() -> list[str]:
         for name in listed.splitlines()
         if Path(name).suffix in READ
         and not name.startswith("tests/")
-        and name not in DATA | {"docs/glossary.md", "constraints.txt", "CHANGELOG.md"}
+        and name not in {"docs/glossary.md", "constraints.txt", "CHANGELOG.md"}
     ]
 
 
