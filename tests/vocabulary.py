@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent.parent
 GLOSSARY = ROOT / "docs" / "glossary.md"
 READ = {".py", ".md", ".yaml", ".yml", ".toml", ".cfg", ".j2", ".js", ".html", ".css", ".txt"}
 
+
 def banned_words() -> list[str]:
     """Return the words in the right column of the glossary's table."""
     table = GLOSSARY.read_text(encoding="utf-8").partition("## Words to use")[2]
