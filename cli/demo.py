@@ -12,7 +12,8 @@ from speechiq.core.checkpoints.names import DEMO, DEMO_MODELS, choose_source
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import check_output_folder, refuse_to_overwrite
-from speechiq.harness_patch.processes import Settings, lm_eval_command, run_in_view
+from speechiq.harness_patch.plan import Plan, lm_eval_command
+from speechiq.harness_patch.processes import run_in_view
 
 LLM = "demo:SmolLM2-135M-Instruct"
 #: Two recognizers of one family, a classic one, and two controls.
@@ -77,7 +78,7 @@ def run_all(output: Path) -> None:
     # The tasks name the language model as their embedder.
     metadata = (f"embedder={names[LLM]}",) * (names[LLM] != LLM)
     for system in systems:
-        given = f"{system},{OPTIONS}", Settings(output, TASKS, metadata=metadata)
+        given = f"{system},{OPTIONS}", Plan((), TASKS, str(output), metadata=metadata)
         print(f"\n$ {shlex.join(lm_eval_command(*given))}", flush=True)
         if code := run_in_view(*given):
             raise SpeechIQError(

@@ -26,8 +26,16 @@ from speechiq.core.response import Response
 from speechiq.core.usage import Work, since, snapshot, total
 from speechiq.engines.base import BatchSize
 from speechiq.harness_patch.evaluation import SpeechModel
-from speechiq.harness_patch.jobs import CarryingText, Job, first_clip, group_languages, group_questions
-from speechiq.harness_patch.ranks import AtMost, in_doc_order, share
+from speechiq.harness_patch.jobs import (
+    AtMost,
+    CarryingText,
+    Job,
+    first_clip,
+    group_languages,
+    group_questions,
+    in_doc_order,
+    share,
+)
 from speechiq.harness_patch.systems.answering import TRANSCRIBE, Likelihood
 from speechiq.harness_patch.systems.build import build_system, name_system
 from speechiq.harness_patch.systems.spec import REFERENCE

@@ -30,7 +30,7 @@ def _own_model_types() -> list[str]:
 
 
 def _check_outputs(module: ModuleType) -> None:
-    from speechiq.harness_patch.outputs import check_results, check_samples
+    from speechiq.harness_patch.evaluation import check_results, check_samples
 
     _lm_eval.check_outputs(module, check_results, check_samples)
 

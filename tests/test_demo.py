@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from speechiq.cli.demo import LLM, OPTIONS, SYSTEMS, TASKS
-from speechiq.harness_patch.processes import Settings, lm_eval_command
+from speechiq.harness_patch.plan import Plan, lm_eval_command
 from speechiq.reducer.tables import terminal
 from tests.commands import siq
 from tests.conftest import run
@@ -78,7 +78,7 @@ def test_siq_puts_gold_first_and_silence_last(scores):
 def test_each_command_is_printed_and_the_table_ends_the_run(demo_run):
     output, printed = demo_run
     for system in SYSTEMS:
-        assert f"$ {shlex.join(lm_eval_command(f'{system},{OPTIONS}', Settings(output, TASKS)))}\n" in printed
+        assert f"$ {shlex.join(lm_eval_command(f'{system},{OPTIONS}', Plan((), TASKS, str(output))))}\n" in printed
     assert "siq: next:" not in printed, "the demo shows the table itself"
     table = printed[printed.index("Speech IQ") :]
     assert all(f" {system.partition('+')[0]} " in table for system in SYSTEMS) and f"+{LLM})" in table

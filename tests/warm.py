@@ -44,16 +44,9 @@ def siq_run() -> None:
     main(sys.argv[1:])
 
 
-def siq_check() -> None:
-    """Enter the check of systems and tasks, as `siq eval` does before it runs them."""
-    from speechiq.harness_patch.inventory import main
-
-    main()
-
-
-def siq_shard() -> None:
-    """Enter a shard, as `siq eval --shard` does for each system."""
-    from speechiq.harness_patch.shard import main
+def siq_work() -> None:
+    """Enter the check of systems and tasks of `siq eval` before it runs them, or a shard."""
+    from speechiq.harness_patch.work import main
 
     main()
 

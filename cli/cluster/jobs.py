@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 
-from speechiq.cli.cluster.plan_file import Plan
 from speechiq.cli.evaluation.command import STOPPED
 from speechiq.core.console import ERROR, NOTE
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.files.json_text import read_record, write_record
 from speechiq.core.files.plain import exists
+from speechiq.harness_patch.plan import PlanFile
 
 FOLDER, RECORD = "jobs", "jobs.json"
 FIX = "choose another output"
@@ -33,7 +33,7 @@ TAIL = 4096
 class Jobs(msgspec.Struct):
     """Record what was launched: the plan, by which executor, and the job of each shard, from number 1 on."""
 
-    plan: Plan
+    plan: PlanFile
     on: str
     ids: dict[int, str] = {}
 
@@ -41,7 +41,7 @@ class Jobs(msgspec.Struct):
 class ShardJob:
     """Run one shard; submitit pickles it, and calls `checkpoint` before the machine is taken away or time is over."""
 
-    def __init__(self, plan: Plan, devices: Mapping[int, str]) -> None:
+    def __init__(self, plan: PlanFile, devices: Mapping[int, str]) -> None:
         self.plan, self.devices = plan, devices
         self._pid: int | None = None
 
@@ -109,7 +109,7 @@ def read_jobs(output: Path) -> Jobs | None:
 
 def submit(jobs: Jobs, numbers: list[int]) -> None:
     """Submit shards, on Slurm as one array, and record their jobs."""
-    folder = Path(jobs.plan.output) / FOLDER
+    folder = jobs.plan.folder / FOLDER
     executor = import_submitit().AutoExecutor(folder, cluster=jobs.on)
     try:
         if jobs.on == "slurm":
@@ -157,7 +157,7 @@ def read_state(jobs: Jobs, number: int) -> ShardState:
     submitit keeps the outcome as a pickle, so the folder of the jobs is one that only trusted people can write to.
     """
     submitit = import_submitit()
-    paths = submitit.core.utils.JobPaths(Path(jobs.plan.output) / FOLDER, job_id=jobs.ids[number], task_id=0)
+    paths = submitit.core.utils.JobPaths(jobs.plan.folder / FOLDER, job_id=jobs.ids[number], task_id=0)
     line = _last_line(paths.stderr)
     if paths.result_pickle.exists():
         outcome, result = submitit.core.utils.pickle_load(paths.result_pickle)

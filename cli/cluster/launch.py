@@ -3,7 +3,6 @@
 import shlex
 import shutil
 from collections import Counter
-from pathlib import Path
 from time import sleep
 from typing import Annotated, Literal
 
@@ -14,10 +13,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from speechiq.cli.cluster.jobs import FOLDER, Jobs, ShardState, import_submitit, read_jobs, read_state, submit
-from speechiq.cli.cluster.plan import PlanFile
-from speechiq.cli.cluster.plan_file import read_plan
+from speechiq.cli.cluster.plan import PlanArgument, read_plan
 from speechiq.cli.commands import examples, stop_in_one_line
-from speechiq.cli.evaluation.parts import describe_options, record_options
+from speechiq.cli.evaluation.record import describe_shards, record_shards
 from speechiq.core.console import count_of, printable, say, show
 from speechiq.core.errors import SpeechIQError
 
@@ -27,7 +25,7 @@ PERIOD_S = 2.0
 
 @examples("siq launch plan.yaml --on slurm", "siq launch plan.yaml --on local")
 def launch(
-    file: PlanFile,
+    file: PlanArgument,
     on: Annotated[Literal["local", "slurm"], typer.Option(help="Where: a job array of Slurm, or processes here.")],
 ) -> None:
     """Run the shards of a plan as jobs, and show how far each is.
@@ -43,7 +41,7 @@ def launch(
             "Slurm is not installed here (no sbatch, no srun)",
             "call it on a login node, or give --on local",
         )
-    jobs = read_jobs(Path(plan.output)) or Jobs(plan, on)
+    jobs = read_jobs(plan.folder) or Jobs(plan, on)
     states = {number: read_state(jobs, number) for number in jobs.ids}
     running = [number for number, shard in states.items() if shard.state == "running"]
     if (jobs.plan, jobs.on) != (plan, on):
@@ -55,12 +53,11 @@ def launch(
             )
         jobs, states = Jobs(plan, on), {}
     if not jobs.ids:
-        options = describe_options(plan.systems, plan.settings(plan.conditions[0]))
-        record_options(options, Path(plan.output), force=True)
+        record_shards(describe_shards(plan.under(plan.conditions[0])), plan.folder, force=True)
     done = [number for number, shard in states.items() if shard.state in ("running", "finished")]
     if new := [number for number in range(1, plan.shards + 1) if number not in done]:
         submit(jobs, new)
-    say(f"{count_of(len(new), 'shard')} started, {plan.shards - len(new)} known; logs: {Path(plan.output) / FOLDER}")
+    say(f"{count_of(len(new), 'shard')} started, {plan.shards - len(new)} known; logs: {plan.folder / FOLDER}")
     again = f"siq launch {shlex.quote(str(file))} --on {on}"
     with stop_in_one_line(f"the jobs go on: `{again}` shows them again; {_ending(jobs, list(jobs.ids))} ends them"):
         states = _watch(jobs)

@@ -1,4 +1,4 @@
-"""Check an evaluation before it starts, and show its work."""
+"""Check the plan of an evaluation before it starts, and show its work."""
 
 import re
 import shlex
@@ -6,14 +6,18 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
-from speechiq.cli.evaluation.record import FIX, Record, is_finished
+from speechiq.cli.evaluation.record import FIX, Record, describe_shards, find_difference, is_finished
+from speechiq.core.cache.folder import store_folder
+from speechiq.core.cache.stage_count import StageCount
+from speechiq.core.cache.stage_limits import STAGES, name_stage
 from speechiq.core.console import count_of, say
 from speechiq.core.endpoint.addresses import refuse_secrets
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import check_output_folder, exists, expand, is_folder
+from speechiq.core.suggestions import did_you_mean
 from speechiq.harness_patch import processes
-from speechiq.harness_patch.inventory import Inventory, SystemWork
-from speechiq.harness_patch.processes import Settings
+from speechiq.harness_patch.plan import Plan
+from speechiq.harness_patch.work import SystemWork, Work
 from speechiq.reducer.runs.results_file import CONDITION
 from speechiq.reducer.scores.norms import Norms
 from speechiq.siq_tasks.catalog.suite import SUITE
@@ -25,6 +29,38 @@ from speechiq.siq_tasks.conditions.variants import LISTEN, parse_listen
 #: Characters with a meaning in a system, which a path in it may therefore not have.
 ODD = {"+", ",", "="}
 KEY_FIX = "set the environment variable OPENAI_API_KEY, or name one by key_variable"
+
+
+def read_shard(shard: str | None, stages: str | None) -> tuple[int, int] | None:
+    """Return number and count of a shard; stages alone are those of the only one.
+
+    >>> print(read_shard(None, None))
+    None
+    """
+    if shard is None and stages is None:
+        return None
+    option = f"--stages {stages}" if shard is None else f"--shard {shard}"
+    numbers = re.fullmatch(r"([1-9]\d{0,5})/([1-9]\d{0,5})", shard or "1/1")
+    if numbers is None or int(numbers[1]) > int(numbers[2]):
+        raise SpeechIQError(option, "not I/N", "write the number of the shard, from 1, and their count, such as 2/4")
+    if store_folder() is None:
+        raise SpeechIQError(option, "the response cache is off", "set SIQ_STORE to a folder, or leave it unset")
+    return int(numbers[1]), int(numbers[2])
+
+
+def read_stages(stages: str | None) -> tuple[str, ...]:
+    """Return the stages in their order; empty for all.
+
+    >>> read_stages("judge,asr"), read_stages(None)
+    (('asr', 'judge'), ())
+    """
+    names = [] if stages is None else [name.strip() for name in stages.split(",")]
+    if unknown := [name for name in names if name not in STAGES]:
+        advice = did_you_mean(unknown[0], list(STAGES))
+        raise SpeechIQError(
+            f"--stages {stages}", f"{unknown[0]!r} is not a stage", f"{advice}known are {', '.join(STAGES)}"
+        )
+    return tuple(name for name in STAGES if name in names)
 
 
 def check_form(systems: Sequence[str]) -> None:
@@ -56,24 +92,24 @@ def find_odd_path(system: str) -> Path | None:
     return next((expand(text) for text in texts if ODD & {*text} and exists(expand(text))), None)
 
 
-def check_settings(settings: Settings, norms_file: str | None, allow_mismatch: bool) -> None:
+def check_plan(plan: Plan, norms_file: str | None, allow_mismatch: bool) -> None:
     """Refuse what can be refused without reading anything; the error names the option."""
-    refuse_secrets({"--metadata": list(settings.metadata)}, "siq eval:", KEY_FIX)
-    if not settings.tasks:
+    refuse_secrets({"--metadata": list(plan.metadata)}, "siq eval:", KEY_FIX)
+    if not plan.tasks:
         raise SpeechIQError("--tasks", "no name given", "give one such as siq_demo, `siq list tasks` lists them")
-    _check_metadata(settings.metadata, settings.tasks)
-    _check_pairs("--gen_kwargs", settings.gen_kwargs)
-    if not re.fullmatch(r"auto(:\d+)?|[1-9]\d*", settings.batch_size):
-        raise SpeechIQError(f"--batch-size {settings.batch_size}", "give a whole number above 0, or auto")
-    if settings.include_path is not None and not is_folder(settings.include_path):
-        raise SpeechIQError(f"--include-path {settings.include_path}", "no such folder", "give one that has YAML tasks")
-    if settings.limit and norms_file and not allow_mismatch:
+    _check_metadata(plan.metadata, plan.tasks)
+    _check_pairs("--gen_kwargs", plan.gen_kwargs)
+    if not re.fullmatch(r"auto(:\d+)?|[1-9]\d*", str(plan.batch_size)):
+        raise SpeechIQError(f"--batch-size {plan.batch_size}", "give a whole number above 0, or auto")
+    if plan.include_path is not None and not is_folder(Path(plan.include_path)):
+        raise SpeechIQError(f"--include-path {plan.include_path}", "no such folder", "give one that has YAML tasks")
+    if plan.limit and norms_file and not allow_mismatch:
         raise SpeechIQError(
-            f"--limit {settings.limit} and --norms {norms_file}",
+            f"--limit {plan.limit} and --norms {norms_file}",
             "norms were built on all clips",
             "leave one of the two out, or add --allow-mismatch, which marks the scores",
         )
-    check_output_folder(settings.output, FIX)
+    check_output_folder(plan.folder, FIX)
 
 
 def _check_metadata(items: Sequence[str], tasks: Sequence[str]) -> None:
@@ -110,41 +146,39 @@ def _check_preset(name: str, tasks: Sequence[str]) -> list[str]:
     return describe_preset(name, dict.fromkeys(task.category for task in known))
 
 
-def check_systems(
-    systems: Sequence[str], settings: Settings, record: Record, force: bool
-) -> tuple[dict[str, str], Inventory | None]:
+def check_systems(plan: Plan, record: Record, force: bool) -> tuple[dict[str, str], Work | None]:
     """Return the name of each system in results and the work, None if all are finished; no check needs a model."""
-    inventory = None
-    known = {run.system: run.name for run in record.runs if is_finished(run, settings)}
+    work, systems = None, plan.systems
+    known = {run.system: run.name for run in record.runs if is_finished(run, plan)}
     if force or not known.keys() >= set(systems):
         say(f"checking {len(systems)} systems" if len(systems) > 1 else f"checking {systems[0]}")
-        inventory = processes.check(systems, settings)
-        known = {work.system: work.name for work in inventory.systems}
+        work = processes.check(plan)
+        known = {each.system: each.name for each in work.systems}
     names = [known[system] for system in systems]
-    runs = {run.name: run for run in record.with_settings(settings)}
+    runs = {run.name: run for run in record.with_settings(plan)}
     for system, name in zip(systems, names, strict=True):
         if names.count(name) > 1:
             raise SpeechIQError(system, f"{names.count(name)} of the systems are called {name} in results", "leave one")
         if name in runs and runs[name].system != system and not force:
             raise SpeechIQError(
                 system,
-                f"{settings.output} has a run of {runs[name].system}, and results call both {name}",
+                f"{plan.output} has a run of {runs[name].system}, and results call both {name}",
                 f"{FIX}, or replace the run with --force",
             )
-    return dict(zip(systems, names, strict=True)), inventory
+    return dict(zip(systems, names, strict=True)), work
 
 
-def describe_work(inventory: Inventory) -> Iterator[str]:
+def describe_work(work: Work) -> Iterator[str]:
     """Yield the work in words, a line each; each begins with `#`, so that the output with its commands is a script."""
-    systems, tasks = len(inventory.systems), len(inventory.tasks)
+    systems, tasks = len(work.systems), len(work.tasks)
     yield (
-        f"# {count_of(systems, 'system')} x {count_of(tasks, 'task')}: {count_of(inventory.clips, 'clip')}, "
-        f"{inventory.seconds / 3600:.2f} h of audio"
+        f"# {count_of(systems, 'system')} x {count_of(tasks, 'task')}: {count_of(work.clips, 'clip')}, "
+        f"{work.seconds / 3600:.2f} h of audio"
     )
-    for task in inventory.tasks:
+    for task in work.tasks:
         sizes = f"{count_of(task.docs, 'doc')}, {count_of(task.clips, 'clip')}, {task.seconds / 3600:.2f} h"
         yield f"# {task.task}: {sizes}"
-    for system in inventory.systems:
+    for system in work.systems:
         yield f"# {system.system}: {_describe_cache(system)}"
 
 
@@ -155,9 +189,9 @@ def _describe_cache(system: SystemWork) -> str:
     return f"cached: {cached}" + "; later rows are not counted yet" * (not system.complete)
 
 
-def refuse_norms(inventory: Inventory, norms_file: str | None, norms: Norms | None, allow_mismatch: bool) -> None:
+def refuse_norms(work: Work, norms_file: str | None, norms: Norms | None, allow_mismatch: bool) -> None:
     """Refuse norms if no task of the run is one of SIQ, or if the tasks on which they were built do not run."""
-    suites = {task.suite for task in inventory.tasks} - {""}
+    suites = {task.suite for task in work.tasks} - {""}
     if norms_file and suites and SUITE not in suites:
         raise SpeechIQError(
             f"--norms {norms_file}",
@@ -167,9 +201,33 @@ def refuse_norms(inventory: Inventory, norms_file: str | None, norms: Norms | No
     if norms is None or allow_mismatch:
         return
     needed = {str(task["task"]) for level in norms.levels.values() for task in level.tasks}
-    if missing := sorted(needed - {task.task for task in inventory.tasks}):
+    if missing := sorted(needed - {task.task for task in work.tasks}):
         raise SpeechIQError(
             f"--norms {norms_file}",
             f"they were built on {missing[0]}, which this command does not run",
             f"leave --norms out, or run their tasks: --tasks {','.join(sorted(needed))}",
         )
+
+
+def check_cached(work: Work, plan: Plan) -> None:
+    """Say which rows of stages that were begun are missing in the response cache; refuse them if all are required."""
+    reason = ""
+    if difference := find_difference(describe_shards(plan), plan.folder):
+        own, recorded = difference
+        reason = f" ({own}, but shards in {plan.output} have {recorded})"
+    for system in work.systems:
+        for stage in system.stages:
+            missing = stage.rows - stage.cached
+            if missing and plan.require_cached:
+                raise SpeechIQError(
+                    f"--require-cached: {system.system}",
+                    _describe_missing(stage) + reason,
+                    "compute them, by the same command with --shard I/N or without --require-cached",
+                )
+            if missing and stage.cached:
+                say(f"{system.system}: {_describe_missing(stage)}{reason}, and are computed now")
+
+
+def _describe_missing(stage: StageCount) -> str:
+    name = name_stage({"stage": stage.stage})
+    return f"{stage.rows - stage.cached} of {stage.rows} rows of stage {name} are not in the response cache"

@@ -9,16 +9,17 @@ from typing import Annotated
 import typer
 
 from speechiq.cli.commands import examples, stop_in_one_line
-from speechiq.cli.evaluation.checks import check_form, check_settings, check_systems, describe_work, refuse_norms
-from speechiq.cli.evaluation.parts import (
+from speechiq.cli.evaluation.checks import (
     check_cached,
-    check_options,
-    describe_options,
+    check_form,
+    check_plan,
+    check_systems,
+    describe_work,
     read_shard,
     read_stages,
-    record_options,
+    refuse_norms,
 )
-from speechiq.cli.evaluation.record import check_replaceable, read_record
+from speechiq.cli.evaluation.record import check_replaceable, check_shards, describe_shards, read_record, record_shards
 from speechiq.cli.evaluation.runs import run_all
 from speechiq.cli.evaluation.scores import PAGE, SCORES, publish
 from speechiq.cli.options import (
@@ -36,7 +37,7 @@ from speechiq.core.cache.stage_limits import Stopped
 from speechiq.core.console import say, show
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch import processes
-from speechiq.harness_patch.processes import Settings, lm_eval_command
+from speechiq.harness_patch.plan import Plan, lm_eval_command
 from speechiq.siq_tasks.conditions.preset import PRESET
 
 #: What the line of a shard says that SIGTERM ended.
@@ -144,59 +145,60 @@ def evaluate(
     Each SYSTEM runs on the tasks; runs, scores and report are in the output folder. A system that is finished in the
     folder is not run again, and a stopped command goes on where it was.
     """
-    settings = Settings(
-        output,
-        tuple(name for given in tasks for name in given.split(",") if name),
-        batch_size,
-        device,
-        limit,
-        seed,
-        (*(metadata or ()), *([] if preset is None else [f"{PRESET}={preset}"])),
-        include_path,
+    plan = Plan(
+        systems=tuple(systems),
+        tasks=tuple(name for given in tasks for name in given.split(",") if name),
+        output=str(output),
+        batch_size=batch_size,
+        device=device,
+        limit=limit,
+        seed=seed,
+        metadata=(*(metadata or ()), *([] if preset is None else [f"{PRESET}={preset}"])),
+        include_path=None if include_path is None else str(include_path),
+        gen_kwargs=tuple(gen_kwargs or ()),
+        allow_code=allow_code,
         shard=read_shard(shard, stages),
         stages=read_stages(stages),
         require_cached=require_cached,
-        gen_kwargs=tuple(gen_kwargs or ()),
-        allow_code=allow_code,
     )
-    if settings.shard is not None and require_cached:
+    is_shard = plan.shard is not None
+    if is_shard and require_cached:
         raise SpeechIQError("--require-cached", "a shard computes", "leave one of the two out")
     check_form(systems)
-    check_settings(settings, norms_file, allow_mismatch)
+    check_plan(plan, norms_file, allow_mismatch)
     norms = read_norms(norms_file, None)
-    record, options = read_record(output), describe_options(systems, settings)
-    if settings.shard is not None and not force:
-        check_options(options, output)
-    if settings.shard is None:
+    record, options = read_record(output), describe_shards(plan)
+    if is_shard and not force:
+        check_shards(options, output)
+    if not is_shard:
         for path in (output / SCORES, output / PAGE):
             check_replaceable(record, path, force)
-    with stop_in_one_line(GOES_ON.format(output)), _end_after_batch(settings):
-        names, inventory = check_systems(systems, settings, record, force or dry_run or settings.shard is not None)
-        if inventory is not None:
-            settings = settings._replace(samples=inventory.samples)
-            refuse_norms(inventory, norms_file, norms, allow_mismatch)
+    with stop_in_one_line(GOES_ON.format(output)), _end_after_batch(plan):
+        names, work = check_systems(plan, record, force or dry_run or is_shard)
+        if work is not None:
+            plan = plan.change(samples=work.samples)
+            refuse_norms(work, norms_file, norms, allow_mismatch)
             if dry_run:
-                runs = systems if settings.shard is None else ()
-                commands = [shlex.join(lm_eval_command(system, settings)) for system in runs]
-                return show(*describe_work(inventory), *commands)
-            if settings.shard is None:
-                check_cached(inventory, require_cached, options, output)
+                runs = () if is_shard else systems
+                return show(*describe_work(work), *(shlex.join(lm_eval_command(system, plan)) for system in runs))
+            if is_shard:
+                record_shards(options, output, force=force)
             else:
-                record_options(options, output, force=force)
-        run_all(names, settings, record, inventory.systems if inventory is not None else [], force)
-        if settings.shard is None:
-            publish(settings, record, norms_file, allow_mismatch, explain)
+                check_cached(work, plan)
+        run_all(names, plan, record, work.systems if work is not None else [], force)
+        if not is_shard:
+            publish(plan, record, norms_file, allow_mismatch, explain)
 
 
 @contextmanager
-def _end_after_batch(settings: Settings) -> Iterator[None]:
+def _end_after_batch(plan: Plan) -> Iterator[None]:
     """End a shard after the batch in progress when SIGTERM arrives, with exit code 0, since any machine may go on."""
-    if settings.shard is None:
+    if plan.shard is None:
         yield
         return
     try:
         with processes.passing_on_sigterm():
             yield
     except Stopped:
-        number, count = settings.shard
-        say(f"shard {number}/{count} {STOPPED}{GOES_ON.format(settings.output)}")
+        number, count = plan.shard
+        say(f"shard {number}/{count} {STOPPED}{GOES_ON.format(plan.output)}")

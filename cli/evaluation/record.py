@@ -1,4 +1,4 @@
-"""Record the finished systems of an evaluation; the same command then runs only the others."""
+"""Record the finished systems of an evaluation and the options of its shards, so that the same command goes on."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -11,16 +11,19 @@ import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import json_text
+from speechiq.core.files.checksummed import content_sha256
 from speechiq.core.files.plain import exists, expand, hash_file, is_file, refuse_to_overwrite
-from speechiq.harness_patch.processes import Settings
+from speechiq.harness_patch.plan import Plan
 from speechiq.harness_patch.systems.spec import parse
+from speechiq.reducer.runs.results_file import CONDITION
 from speechiq.siq_tasks.catalog.tasks import TaskInfo, list_tasks
+from speechiq.siq_tasks.conditions.variants import LISTEN
 from speechiq.siq_tasks.questions.location import find_question_file
 
-NAME = "eval.json"
+NAME, SHARDS = "eval.json", "shards"
 SCHEMA = "speechiq-evaluation"
 #: Settings that change no score.
-NEUTRAL = ("output", "batch_size", "device", "samples", "shard", "stages", "require_cached", "allow_code")
+NEUTRAL = ("systems", "output", "batch_size", "device", "samples", "shard", "stages", "require_cached", "allow_code")
 #: Endings of the files of a folder of tasks that hold texts; its audio is checked by the tasks themselves.
 TEXTS = (".yaml", ".jsonl", ".csv", ".tsv")
 FIX = "choose another folder with --output"
@@ -48,14 +51,21 @@ class Record(msgspec.Struct):
     runs: list[EvaluationRun] = []
     outputs: dict[str, str] = {}
 
-    def with_settings(self, settings: Settings) -> list[EvaluationRun]:
+    def with_settings(self, plan: Plan) -> list[EvaluationRun]:
         """Return the runs that have these settings."""
-        wanted = describe(settings)
+        wanted = describe(plan)
         return [run for run in self.runs if run.settings == wanted]
 
     def add(self, run: EvaluationRun) -> None:
         """Add a run in the place of an earlier one of the same system and settings."""
         self.runs = [old for old in self.runs if (old.name, old.settings) != (run.name, run.settings)] + [run]
+
+
+class ShardOptions(msgspec.Struct, frozen=True):
+    """Hold the options that all shards in an output folder share: systems, and settings without conditions."""
+
+    systems: tuple[str, ...]
+    settings: dict[str, Any]
 
 
 def read_record(folder: Path) -> Record:
@@ -72,29 +82,24 @@ def write_record(record: Record, folder: Path) -> None:
     json_text.write_record(record, folder / NAME, FIX)
 
 
-def describe(settings: Settings) -> dict[str, Any]:
-    """Return the settings that scores depend on, as they are recorded."""
-    kept: dict[str, Any] = msgspec.json.decode(
-        msgspec.json.encode(
-            {key: value for key, value in settings._asdict().items() if key not in NEUTRAL}, enc_hook=str
-        )
-    )
-    return kept
+def describe(plan: Plan) -> dict[str, Any]:
+    """Return the settings of a plan that scores depend on, as they are recorded."""
+    # In the types of JSON, since they are compared with what was read.
+    settings: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(plan))
+    return {name: value for name, value in settings.items() if name not in NEUTRAL}
 
 
-def describe_run(name: str, system: str, settings: Settings, results: Iterable[Path]) -> EvaluationRun:
+def describe_run(name: str, system: str, plan: Plan, results: Iterable[Path]) -> EvaluationRun:
     """Return what is recorded of a run that has just ended."""
-    files = [os.path.relpath(file, settings.output) for file in results]
-    return EvaluationRun(
-        name, system, describe(settings), version("speechiq"), sorted(files), hash_inputs(system, settings)
-    )
+    files = [os.path.relpath(file, plan.folder) for file in results]
+    return EvaluationRun(name, system, describe(plan), version("speechiq"), sorted(files), hash_inputs(system, plan))
 
 
-def is_finished(run: EvaluationRun, settings: Settings) -> bool:
+def is_finished(run: EvaluationRun, plan: Plan) -> bool:
     """Return whether a recorded run has these settings and inputs, and its files still exist."""
-    same = run.settings == describe(settings) and run.speechiq == version("speechiq")
-    same = same and run.inputs == hash_inputs(run.system, settings)
-    return same and bool(run.results) and all(exists(settings.output / file) for file in run.results)
+    same = run.settings == describe(plan) and run.speechiq == version("speechiq")
+    same = same and run.inputs == hash_inputs(run.system, plan)
+    return same and bool(run.results) and all(exists(plan.folder / file) for file in run.results)
 
 
 def check_replaceable(record: Record, path: Path, force: bool) -> None:
@@ -104,9 +109,9 @@ def check_replaceable(record: Record, path: Path, force: bool) -> None:
     refuse_to_overwrite(path, force)
 
 
-def hash_inputs(system: str, settings: Settings) -> dict[str, str]:
+def hash_inputs(system: str, plan: Plan) -> dict[str, str]:
     """Return path -> sha256 of transcript files, question files, and the texts of `--include-path`."""
-    files = dict.fromkeys([*_transcripts(system), *_questions(settings.tasks), *_texts(settings.include_path)])
+    files = dict.fromkeys([*_transcripts(system), *_questions(plan.tasks), *_texts(plan.include_path)])
     return {str(file): hash_file(file) for file in files if is_file(file)}
 
 
@@ -130,6 +135,56 @@ def _list_apply_tasks() -> list[TaskInfo]:
     return [task for task in list_tasks(check_files=False) if task.level == "apply"]
 
 
-def _texts(folder: Path | None) -> Iterator[Path]:
+def _texts(folder: str | None) -> Iterator[Path]:
     if folder is not None:
-        yield from (file for file in sorted(folder.rglob("*")) if file.suffix.lower() in TEXTS)
+        yield from (file for file in sorted(Path(folder).rglob("*")) if file.suffix.lower() in TEXTS)
+
+
+def describe_shards(plan: Plan) -> ShardOptions:
+    """Return what shards of a plan record; conditions may differ."""
+    kept = [item for item in plan.metadata if item.partition("=")[0].rpartition(".")[2] not in (CONDITION, LISTEN)]
+    return ShardOptions(plan.systems, describe(plan.change(metadata=tuple(kept))))
+
+
+def record_shards(options: ShardOptions, output: Path, *, force: bool) -> None:
+    """Record the options of a shard beside those of others, or in their place (`force`)."""
+    name = content_sha256(msgspec.to_builtins(options))[:16]
+    for file in (output / SHARDS).glob("*.json") if force else ():
+        file.unlink(missing_ok=True)
+    json_text.write_record(options, output / SHARDS / f"{name}.json", FIX)
+
+
+def check_shards(options: ShardOptions, output: Path) -> None:
+    """Refuse a shard with other options than those of the shards in the same folder."""
+    if difference := find_difference(options, output):
+        own, recorded = difference
+        raise SpeechIQError(
+            own,
+            f"shards in {output} have {recorded}",
+            "give the options that they have, name another --output, or begin anew with --force",
+        )
+
+
+def find_difference(options: ShardOptions, output: Path) -> tuple[str, str] | None:
+    """Return the first option that shards in a folder have with another value: as it is here, and as they have it."""
+    for file in sorted((output / SHARDS).glob("*.json")):
+        recorded = json_text.read_record(file, ShardOptions, FIX)
+        for name, value in options.settings.items():
+            if value != recorded.settings.get(name):
+                return _in_words(name, value), _in_words(name, recorded.settings.get(name))
+        for system in set(options.systems) - set(recorded.systems):
+            for other in recorded.systems:
+                if system.partition(",")[0] == other.partition(",")[0]:
+                    return system, other
+    return None
+
+
+def _in_words(name: str, value: Any) -> str:
+    """Return an option as it is typed.
+
+    >>> _in_words("include_path", "mine"), _in_words("tasks", ["a", "b"]), _in_words("limit", None)
+    ('--include-path mine', '--tasks a,b', 'no --limit')
+    """
+    option = f"--{name.replace('_', '-')}"
+    text = ",".join(map(str, value)) if isinstance(value, list) else value
+    return f"no {option}" if text in (None, "") else f"{option} {text}"

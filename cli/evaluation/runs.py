@@ -11,13 +11,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColu
 from rich.progress import Progress as Bars
 
 from speechiq.cli.evaluation.record import Record, describe_run, is_finished, write_record
-from speechiq.cli.evaluation.time_left import TimeLeft
 from speechiq.core.console import printable, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import Progress
 from speechiq.harness_patch import processes
-from speechiq.harness_patch.inventory import SystemWork
-from speechiq.harness_patch.processes import Settings
+from speechiq.harness_patch.plan import Plan
+from speechiq.harness_patch.work import SystemWork
 
 LOGS = "logs"
 SHARD = "shard-{}-of-{}"
@@ -28,38 +27,76 @@ UNKNOWN = "running"
 NOT_IN_FILE_NAMES = r"[^\w.+-]"
 
 
-def run_all(
-    names: Mapping[str, str], settings: Settings, record: Record, work: Sequence[SystemWork], force: bool
-) -> None:
+class TimeLeft:
+    """Estimate the seconds that the systems of an evaluation, in their order, still take; the first of them has begun.
+
+    A system takes the time of its start and of its rows. The first is that of finished systems that had nothing to
+    compute, such as controls; the second is that of the others, in proportion to the share of rows to compute.
+    """
+
+    def __init__(self, work: Sequence[SystemWork]) -> None:
+        self.shares = [_share_to_compute(system) for system in work]
+        self.seconds: list[float] = []
+        self.begun = time.monotonic()
+
+    def end(self, *, failed: bool = False) -> str:
+        """Note that a system has ended, and return its seconds and the estimate in words; a failure shows no time."""
+        seconds = time.monotonic() - self.begun
+        if failed:
+            self.shares.pop(len(self.seconds))
+        else:
+            self.seconds.append(seconds)
+        self.begun = time.monotonic()
+        return "; ".join(filter(None, [f"{seconds:.0f} s", self.describe()]))
+
+    def estimate(self) -> float | None:
+        """Return the seconds to the end; None if no finished system shows how long the others take."""
+        finished, rest = list(zip(self.shares, self.seconds, strict=False)), self.shares[len(self.seconds) :]
+        computed = sum(share for share, _ in finished)
+        if not rest or not finished or (any(rest) and not computed):
+            return None
+        starts = [seconds for share, seconds in finished if not share]
+        start = sum(starts) / len(starts) if starts else 0.0
+        computing = sum(max(seconds - start, 0) for share, seconds in finished if share)
+        times = [start + (computing / computed * share if share else 0) for share in rest]
+        return max(times[0] - (time.monotonic() - self.begun), 0) + sum(times[1:])
+
+    def describe(self) -> str:
+        """Return the estimate in words; empty if there is none."""
+        seconds = self.estimate()
+        return "" if seconds is None else f"about {in_words(seconds)} left"
+
+
+def run_all(names: Mapping[str, str], plan: Plan, record: Record, work: Sequence[SystemWork], force: bool) -> None:
     """Run the systems that are not finished, and record each; of a shard, run all and record none. Report failures.
 
     `names` is system -> its name in results; `work` may be without finished systems.
     """
-    shard = settings.shard
-    finished = {run.name for run in record.runs if names.get(run.system) == run.name and is_finished(run, settings)}
+    shard = plan.shard
+    finished = {run.name for run in record.runs if names.get(run.system) == run.name and is_finished(run, plan)}
     todo = {system: name for system, name in names.items() if force or shard or name not in finished}
     if len(todo) < len(names):
-        say(f"{len(names) - len(todo)} of {len(names)} systems are finished in {settings.output} (--force runs again)")
-    (settings.output / LOGS).mkdir(parents=True, exist_ok=True)
+        say(f"{len(names) - len(todo)} of {len(names)} systems are finished in {plan.folder} (--force runs again)")
+    (plan.folder / LOGS).mkdir(parents=True, exist_ok=True)
     failures: list[str] = []
     known = {each.system: each for each in work}
     left = TimeLeft([known[system] for system in todo])
     with _draw_bars() as bars:
         for number, (system, name) in enumerate(todo.items(), 1):
-            before = _find_results(settings.output)
+            before = _find_results(plan.folder)
             title = f"[{number}/{len(todo)}] {system}"
             say(title)
             try:
-                _run_one(system, settings, bars, left)
+                _run_one(system, plan, bars, left)
             except SpeechIQError as error:
                 failures.append(f"{system}: {error}")
                 say(f"{title}: failed, {left.end(failed=True)}")
                 continue
             if shard is None:
-                record.add(describe_run(name, system, settings, _find_results(settings.output) - before))
-                write_record(record, settings.output)
+                record.add(describe_run(name, system, plan, _find_results(plan.folder) - before))
+                write_record(record, plan.folder)
             say(f"{title}: finished, {left.end()}")
-            for warning in processes.find_warnings(_log_of(system, settings)):
+            for warning in processes.find_warnings(_log_of(system, plan)):
                 say(f"{system}: {warning}")
     if failures:
         for failure in failures[:-1]:
@@ -69,7 +106,7 @@ def run_all(
         )
 
 
-def _run_one(system: str, settings: Settings, bars: Bars, left: TimeLeft) -> None:
+def _run_one(system: str, plan: Plan, bars: Bars, left: TimeLeft) -> None:
     """Run a system with a bar for the stage that works now, after the time that this and all later systems take."""
     bar = bars.add_task(left.describe() or UNKNOWN, total=None, stage="starting")
     printed = time.monotonic()
@@ -84,7 +121,7 @@ def _run_one(system: str, settings: Settings, bars: Bars, left: TimeLeft) -> Non
         bars.update(bar, description=time_left, completed=progress.done, total=progress.total, stage=stage)
 
     try:
-        processes.run_with_log(system, settings, _log_of(system, settings), show)
+        processes.run_with_log(system, plan, _log_of(system, plan), show)
     finally:
         bars.remove_task(bar)
 
@@ -100,10 +137,29 @@ def _draw_bars() -> Bars:
     )
 
 
-def _log_of(system: str, settings: Settings) -> Path:
-    shard = "" if settings.shard is None else f"{SHARD.format(*settings.shard)}."
-    return settings.output / LOGS / f"{shard}{re.sub(NOT_IN_FILE_NAMES, '_', system)[:200]}.log"
+def _log_of(system: str, plan: Plan) -> Path:
+    shard = "" if plan.shard is None else f"{SHARD.format(*plan.shard)}."
+    return plan.folder / LOGS / f"{shard}{re.sub(NOT_IN_FILE_NAMES, '_', system)[:200]}.log"
 
 
 def _find_results(folder: Path) -> set[Path]:
     return set(folder.glob("**/results_*.json"))
+
+
+def in_words(seconds: float) -> str:
+    """Return a time with the digits that an estimate deserves.
+
+    >>> in_words(3), in_words(47), in_words(200), in_words(9000)
+    ('10 s', '50 s', '3 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{max(10 * round(seconds / 10), 10)} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _share_to_compute(work: SystemWork) -> float:
+    """Return which share of its rows a system has to compute; of later stages nothing is known before the first."""
+    if work.complete or not work.stages:
+        return 0.0
+    stage = work.stages[-1]
+    return (stage.rows - stage.cached) / stage.rows

@@ -10,7 +10,7 @@ from speechiq.cli.scoring.score import score
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import hash_file
-from speechiq.harness_patch.processes import Settings
+from speechiq.harness_patch.plan import Plan
 from speechiq.reducer.runs.results_file import CONDITION
 from speechiq.siq_tasks.conditions.variants import LISTEN
 
@@ -21,14 +21,12 @@ FEW = 3
 DEMO_TASKS = ("siq_demo",)
 
 
-def publish(
-    settings: Settings, record: Record, norms_file: str | None, allow_mismatch: bool, explain: bool = False
-) -> None:
+def publish(plan: Plan, record: Record, norms_file: str | None, allow_mismatch: bool, explain: bool = False) -> None:
     """Print the ranking of the runs with these settings, write scores and report, and print a hint.
 
     Runs with other settings stay in the folder.
     """
-    output, runs = settings.output, record.with_settings(settings)
+    output, runs = plan.folder, record.with_settings(plan)
     complete = len(runs) == len(record.runs)
     sources = [output] if complete else [output / file for run in runs for file in run.results]
     scores, page = output / SCORES, output / PAGE
@@ -48,22 +46,20 @@ def publish(
     if not complete:
         others = len(record.runs) - len(runs)
         say(f"scores and report are of these settings; {output} also has {count_of(others, 'run')} with others")
-    if (hint := _advise(settings, runs, sources, norms_file)) is not None:
+    if (hint := _advise(plan, runs, sources, norms_file)) is not None:
         say(f"hint: {hint}")
 
 
-def _advise(
-    settings: Settings, runs: Sequence[EvaluationRun], sources: Sequence[Path], norms_file: str | None
-) -> str | None:
+def _advise(plan: Plan, runs: Sequence[EvaluationRun], sources: Sequence[Path], norms_file: str | None) -> str | None:
     """Return what to do next, with a command; None if the scores are complete."""
-    keys = {item.partition("=")[0].rpartition(".")[2] for item in settings.metadata}
-    place = shlex.quote(str(settings.output))
+    keys = {item.partition("=")[0].rpartition(".")[2] for item in plan.metadata}
+    place = shlex.quote(plan.output)
     if LISTEN in keys:
         return f"siq study listen {place} compares it with the audio, after the same command without {LISTEN}="
     if CONDITION in keys:
         return f"siq study robustness {place} shows what the condition costs, after the same command without it"
-    if norms_file is None and len(runs) < FEW and settings.tasks == DEMO_TASKS and not settings.metadata:
+    if norms_file is None and len(runs) < FEW and plan.tasks == DEMO_TASKS and not plan.metadata:
         places = shlex.join(map(str, sources))
-        more = " --allow-mismatch" * (settings.limit is not None)
+        more = " --allow-mismatch" * (plan.limit is not None)
         return f"siq score {places} --norms demo{more} scores on the demo's scale"
     return None

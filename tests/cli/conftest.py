@@ -6,9 +6,9 @@ import pytest
 from speechiq.core.cache.stage_limits import Stopped
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch import processes
-from speechiq.harness_patch.inventory import Inventory
+from speechiq.harness_patch.work import Work
 from tests.reducer.conftest import two_runs
-from tests.warm import run_warm, siq_check, siq_run, siq_shard
+from tests.warm import run_warm, siq_run, siq_work
 
 __all__ = ["two_runs"]
 
@@ -17,19 +17,15 @@ __all__ = ["two_runs"]
 def warm_processes(monkeypatch):
     """Check and run systems in processes that are forked from a warm one, where `siq eval` starts interpreters."""
 
-    def check(systems, settings):
-        done = run_warm(
-            siq_check,
-            processes._module_command("inventory", systems, settings)[-1],
-            env=processes._environment(settings),
-        )
+    def check(plan):
+        done = run_warm(siq_work, *processes.work_command("count", plan)[3:], env=processes.environment_of(plan))
         if done.returncode:
             raise SpeechIQError(processes._last_error(done.stderr.splitlines()) or done.stderr)
-        return msgspec.json.decode(done.stdout.splitlines()[-1], type=Inventory)
+        return msgspec.json.decode(done.stdout.splitlines()[-1], type=Work)
 
-    def run_with_log(system, settings, log, show):
-        entry = siq_run if settings.shard is None else siq_shard
-        done = run_warm(entry, *processes._here(system, settings)[3:], env=processes._environment(settings))
+    def run_with_log(system, plan, log, show):
+        entry = siq_run if plan.shard is None else siq_work
+        done = run_warm(entry, *processes.run_command(system, plan)[3:], env=processes.environment_of(plan))
         log.write_text(done.stdout + done.stderr)
         if done.returncode == processes.CONTINUE:
             raise Stopped

@@ -17,11 +17,11 @@ import yaml
 from typer.testing import CliRunner
 
 from speechiq.cli.cluster.jobs import Jobs, ShardJob, read_jobs, read_state
-from speechiq.cli.cluster.plan import describe_left
-from speechiq.cli.cluster.plan_file import Plan, read_plan
+from speechiq.cli.cluster.plan import describe_left, read_plan
 from speechiq.cli.main import app
 from speechiq.core.cache.stage_count import StageCount
-from speechiq.harness_patch.inventory import Inventory, SystemWork, TaskWork
+from speechiq.harness_patch.plan import PlanFile, eval_command
+from speechiq.harness_patch.work import SystemWork, TaskWork, Work
 from tests.commands import refusal, siq
 
 PLAN = {"systems": ["letter:B"], "tasks": ["siq_demo_apply"], "shards": 2, "limit": 2, "output": "out"}
@@ -90,14 +90,14 @@ def test_hours_are_those_of_the_missing_rows_at_the_measured_speed():
         TaskWork("apply", 30, 10, 3600.0, "siq", "apply"),
     ]
     system = SystemWork("a+b,x=1", "a+b", [StageCount("asr", 10, 10), StageCount("text", 30, 15)], complete=False)
-    inventory = Inventory(tasks, [system], 10, 3600.0, {})
+    work = Work(tasks, [system], 10, 3600.0, {})
     speeds = {("transcribing", "a"): 10.0, ("answering", "b"): 0.5}
-    asr, llm = describe_left(system, inventory, speeds)
+    asr, llm = describe_left(system, work, speeds)
     assert (asr["rows"], asr["cached"], asr["audio"], asr["hours"]) == (10, 10, 0.0, 0.0)
     assert llm["stage"].startswith("llm") and (llm["audio"], llm["hours"]) == (1.5, 3.0)
-    assert [row["hours"] for row in describe_left(system, inventory, {})] == [0.0, None]
+    assert [row["hours"] for row in describe_left(system, work, {})] == [0.0, None]
     judged = SystemWork("a", "a", [StageCount("judge", 4, 1)], complete=False)
-    assert [(row["audio"], row["hours"]) for row in describe_left(judged, inventory, speeds)] == [(None, None)]
+    assert [(row["audio"], row["hours"]) for row in describe_left(judged, work, speeds)] == [(None, None)]
 
 
 def test_the_work_of_a_plan_is_printed_with_the_commands_that_follow(write, warm_processes):
@@ -252,7 +252,7 @@ def test_a_preempted_job_ends_its_batch_and_is_put_back(write, quick, tmp_path):
     tmp_path.joinpath("hold").touch()
     script = (
         "import signal, sys, time\nfrom pathlib import Path\n"
-        "from speechiq.cli.cluster import jobs\nfrom speechiq.cli.cluster.plan_file import read_plan\n"
+        "from speechiq.cli.cluster import jobs\nfrom speechiq.cli.cluster.plan import read_plan\n"
         "record = jobs.Jobs(read_plan(Path('plan.yaml')), 'local')\njobs.submit(record, [1])\n"
     )
     write(shards=1)
@@ -289,7 +289,7 @@ def test_the_job_files_of_the_docs_are_valid(write, tmp_path):
 
 
 def test_a_job_is_pickled_without_its_process():
-    plan = Plan(("letter:B",), ("siq_demo",), "out")
+    plan = PlanFile(("letter:B",), ("siq_demo",), "out")
     job = pickle.loads(pickle.dumps(ShardJob(plan, {1: "0"})))
     assert job.plan == plan and job.devices == {1: "0"}
-    assert json.loads(json.dumps(job.plan.command("clean")))[0] == "siq"
+    assert json.loads(json.dumps(eval_command(job.plan.under("clean"))))[0] == "siq"

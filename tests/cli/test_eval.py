@@ -22,8 +22,8 @@ from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import VARIABLE, Progress, progress_bar
 from speechiq.harness_patch import processes
-from speechiq.harness_patch.inventory import Inventory, SystemWork, TaskWork
-from speechiq.harness_patch.processes import Settings, lm_eval_command
+from speechiq.harness_patch.plan import Plan, lm_eval_command
+from speechiq.harness_patch.work import SystemWork, TaskWork, Work
 from tests.conftest import run
 from tests.reducer.conftest import levels, write_run
 
@@ -39,24 +39,24 @@ def instant(monkeypatch):
     """Runs that are written and not computed: the list of the systems that ran."""
     ran = []
 
-    def write(system, settings, log, show):
+    def write(system, plan, log, show):
         ran.append(system)
         show(Progress("transcribing", 1, 2, "clip"))
         log.write_text("2026 WARNING  [speechiq.engines.x:1] one clip was cut\n|acc|0.5|\n")
         if "broken" in system:
             raise SpeechIQError("the model is broken")
         skill = {"good": 0.9, "fair": 0.5, "poor": 0.1}[system.partition(",")[0]]
-        write_run(settings.output / f"{system}-{len(ran)}", levels(skill), system=system.partition(",")[0])
+        write_run(plan.folder / f"{system}-{len(ran)}", levels(skill), system=system.partition(",")[0])
 
     monkeypatch.setattr(processes, "run_with_log", write)
     monkeypatch.setattr(processes, "check", take_stock)
     return ran
 
 
-def take_stock(systems, settings):
+def take_stock(plan):
     """Return the work of systems that are named by their specs, on tasks of SIQ."""
-    tasks = [TaskWork(f"{settings.tasks[0]}_{level}", 14, 14, 400.0, "siq", level) for level in levels(0.5)]
-    return Inventory(tasks, [SystemWork(each, each.partition(",")[0], [], True) for each in systems], 14, 400.0, {})
+    tasks = [TaskWork(f"{plan.tasks[0]}_{level}", 14, 14, 400.0, "siq", level) for level in levels(0.5)]
+    return Work(tasks, [SystemWork(each, each.partition(",")[0], [], True) for each in plan.systems], 14, 400.0, {})
 
 
 def test_one_command_runs_scores_and_reports(instant, tmp_path):
@@ -191,9 +191,9 @@ def test_a_record_that_is_not_ours_is_refused(instant, tmp_path):
 
 
 def test_the_record_holds_what_scores_depend_on(tmp_path):
-    settings = Settings(tmp_path, ("siq_demo",), device="cpu", batch_size="4", metadata=("subset=all",))
+    plan = Plan(("x",), ("siq_demo",), str(tmp_path), device="cpu", batch_size="4", metadata=("subset=all",))
     record = read_record(tmp_path)
-    record.add(describe_run("x", "x,llm_answer=argmax", settings, [tmp_path / "a" / "results_1.json"]))
+    record.add(describe_run("x", "x,llm_answer=argmax", plan, [tmp_path / "a" / "results_1.json"]))
     write_record(record, tmp_path)
     (run_of_x,) = read_record(tmp_path).runs
     assert run_of_x.results == ["a/results_1.json"] and run_of_x.settings["metadata"] == ["subset=all"]
@@ -202,8 +202,8 @@ def test_the_record_holds_what_scores_depend_on(tmp_path):
 
 def test_the_command_has_every_option(tmp_path):
     metadata, tokens = ("k=v", "x=[1, 2]"), ("max_gen_toks=9",)
-    settings = Settings(Path("runs"), ("a", "b"), "8", "cpu", 3, 7, metadata, Path("mine"), gen_kwargs=tokens)
-    words = lm_eval_command("demo,llm_answer=argmax", settings)
+    plan = Plan(("demo",), ("a", "b"), "runs", "8", "cpu", 3, 7, metadata, "mine", gen_kwargs=tokens)
+    words = lm_eval_command("demo,llm_answer=argmax", plan)
     for option, value in {
         "--model_args": "pretrained=demo,llm_answer=argmax", "--tasks": "a,b", "--batch_size": "8", "--device": "cpu",
         "--limit": "3", "--seed": "7", "--include_path": "mine", "--output_path": "runs",
@@ -396,7 +396,7 @@ def test_inputs_are_transcripts_questions_and_the_texts_of_a_folder(tmp_path, mo
     for name in ("mine.jsonl", "questions/medasr.jsonl", "questions/voxpopuli.jsonl", "tasks/calls.csv", "tasks/a.wav"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
-    settings = Settings(tmp_path / "out", ("siq_medasr",), include_path=tmp_path / "tasks")
-    found = evaluation_record.hash_inputs(f"transcripts:{tmp_path / 'mine.jsonl'}+org/model,llm_dtype=auto", settings)
+    plan = Plan((), ("siq_medasr",), str(tmp_path / "out"), include_path=str(tmp_path / "tasks"))
+    found = evaluation_record.hash_inputs(f"transcripts:{tmp_path / 'mine.jsonl'}+org/model,llm_dtype=auto", plan)
     assert [Path(file).name for file in found] == ["mine.jsonl", "medasr.jsonl", "calls.csv"]
-    assert evaluation_record.hash_inputs("demo", Settings(tmp_path, ("siq_demo",))) == {}
+    assert evaluation_record.hash_inputs("demo", Plan((), ("siq_demo",), str(tmp_path))) == {}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from speechiq.cli.cluster.plan_file import read_plan
+from speechiq.cli.cluster.plan import read_plan
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.foreign_code import VARIABLE, check_settings
 from tests.commands import refusal

@@ -2,17 +2,17 @@
 
 import pytest
 
-from speechiq.cli.evaluation import time_left
-from speechiq.cli.evaluation.time_left import TimeLeft
+from speechiq.cli.evaluation import runs
+from speechiq.cli.evaluation.runs import TimeLeft
 from speechiq.core.cache.stage_count import StageCount
-from speechiq.harness_patch.inventory import SystemWork
+from speechiq.harness_patch.work import SystemWork
 
 
 @pytest.fixture
 def clock(monkeypatch):
     """Hold a clock that a test sets."""
     times = [0.0]
-    monkeypatch.setattr(time_left.time, "monotonic", lambda: times[0])
+    monkeypatch.setattr(runs.time, "monotonic", lambda: times[0])
     return times
 
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from speechiq.harness_patch.ranks import assign
+from speechiq.harness_patch.jobs import assign
 from tests.conftest import run
 from tests.served import free_port
 from tests.warm import lm_eval, run_warm, run_warm_ranks

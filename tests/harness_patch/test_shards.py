@@ -13,8 +13,8 @@ from speechiq.core.cache.row_files import RowFile
 from speechiq.core.cache.stage_limits import VARIABLE
 from speechiq.core.cache.stages import list_stages
 from speechiq.harness_patch import processes
-from speechiq.harness_patch.processes import Settings
-from tests.warm import run_warm, siq_run, siq_shard
+from speechiq.harness_patch.plan import Plan
+from tests.warm import run_warm, siq_run, siq_work
 
 pytestmark = pytest.mark.slow
 #: Of six clips, these shards have two, three and one.
@@ -39,7 +39,7 @@ def shard_with_signal():
         append(file, lines)
 
     RowFile.append = append_and_signal
-    siq_shard()
+    siq_work()
 
 
 class Run:
@@ -48,19 +48,20 @@ class Run:
     def __init__(self, cascade, folder):
         self.system, self.store = f"{cascade.spec},llm_answer=likelihood", folder / "store"
         metadata = (f"embedder={cascade.llm}",)
-        self.settings = Settings(folder / "runs", ("siq_demo",), "1", "cpu", limit=6, metadata=metadata)
+        tasks, folder = ("siq_demo",), str(folder / "runs")
+        self.plan = Plan((), tasks, folder, batch_size=1, device="cpu", limit=6, metadata=metadata)
 
-    def start(self, entry, settings, **environment):
-        env = processes._environment(settings) | {"SIQ_STORE": str(self.store), "OMP_NUM_THREADS": "1"}
-        return run_warm(entry, *processes._here(self.system, settings)[3:], env=env | environment)
+    def start(self, entry, plan, **environment):
+        env = processes.environment_of(plan) | {"SIQ_STORE": str(self.store), "OMP_NUM_THREADS": "1"}
+        return run_warm(entry, *processes.run_command(self.system, plan)[3:], env=env | environment)
 
     def fill(self, number, *, count=COUNT, stages=(), after=None):
-        settings = self.settings._replace(shard=(number, count), stages=stages)
-        return self.start(shard_with_signal if after else siq_shard, settings, **({SIGNAL: after} if after else {}))
+        plan = self.plan.change(shard=(number, count), stages=stages)
+        return self.start(shard_with_signal if after else siq_work, plan, **({SIGNAL: after} if after else {}))
 
     def collect(self, samples, **environment):
-        done = self.start(siq_run, self.settings._replace(samples=samples), **environment)
-        files = self.settings.output.rglob("samples_*.jsonl")
+        done = self.start(siq_run, self.plan.change(samples=samples), **environment)
+        files = self.plan.folder.rglob("samples_*.jsonl")
         return done, {file.name.partition("_2")[0]: file.read_bytes() for file in files}
 
     def rows(self):
@@ -95,7 +96,7 @@ def test_killed_repeated_and_missing_shards_end_with_the_rows_of_one_process(run
         assert run.fill(number).returncode == 0
     before = run.rows()
     assert run.fill(2).returncode == 0 and run.rows() == before, "a shard that runs again computes nothing"
-    assert not run.settings.output.exists(), "shards write no results"
+    assert not run.plan.folder.exists(), "shards write no results"
     refused, _ = run.collect(SIX, **{VARIABLE: ""})
     assert refused.returncode == 1 and "stage asr: 1 of 6 rows are not in the response cache" in refused.stderr
     done, samples = run.collect(SIX)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from speechiq.core.cache.stage_count import StageCount
-from speechiq.harness_patch.inventory import SystemWork, choose_clips, choose_shard, list_work
+from speechiq.harness_patch.work import SystemWork, choose_clips, choose_shard, list_work
 
 
 def doc(name, dataset="x", seconds=2.0):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from speechiq.harness_patch.processes import needs_index
+from speechiq.harness_patch.plan import needs_index
 from speechiq.siq_tasks.catalog.tasks import list_tasks
 
 OWN = sorted(set().union(*(task.names for task in list_tasks(check_files=False))))

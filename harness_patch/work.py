@@ -1,11 +1,15 @@
-"""Check systems and tasks as a run would, without loading a model: `python -m speechiq.harness_patch.inventory JSON`.
+"""Count the work of a run, or do a share of it: `python -m speechiq.harness_patch.work count|fill PLAN`.
 
-It is a process of its own because the program that starts it must not occupy memory and accelerator during the runs.
-The docs of all tasks are built, and each system gets all requests of a run, which it checks. Where it would compute, it
-counts what the response cache has and ends. The result is the work of the run: tasks, clips, hours of audio, rows.
+To count is to check systems and tasks as a run would, without loading a model. It is a process of its own because the
+program that starts it must not occupy memory and accelerator during the runs. The docs of all tasks are built, and each
+system gets all requests of a run, which it checks. Where it would compute, it counts what the response cache has and
+ends. The result is the work of the run: tasks, clips, hours of audio, rows.
+
+To fill is to compute the rows of a shard into the response cache. A shard needs no other process: rows depend neither
+on the process nor on the batch, so a later run that finds all of them computes nothing and writes what one process
+alone would write.
 """
 
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,15 +20,19 @@ import msgspec
 from msgspec import Struct
 
 from speechiq.core.cache.stage_count import StageCount, counting
+from speechiq.core.cache.stage_limits import EMBED, STAGES, MissingRows, Stopped, limited_to, stop_after_batch
 from speechiq.core.errors import SpeechIQError, print_in_one_line
 from speechiq.core.files.checksummed import content_sha256
 from speechiq.core.suggestions import did_you_mean
 from speechiq.harness_patch import _lm_eval, foreign_code, plugins
+from speechiq.harness_patch.plan import Plan, Samples
 
 #: The seed of torch in `lm_eval` without `--seed`.
 SEED = 1234
-#: Docs to run: task -> their positions in the task.
-Samples = dict[str, list[int]]
+#: Types of tasks that embed texts.
+EMBEDDED = ("understand", "distance")
+#: Exit code of a shard that SIGTERM ended after a batch.
+CONTINUE = 75
 
 
 class TaskWork(Struct, frozen=True):
@@ -50,7 +58,7 @@ class SystemWork(Struct, frozen=True):
     complete: bool
 
 
-class Inventory(Struct, frozen=True):
+class Work(Struct, frozen=True):
     """Describe the work of a run: tasks, systems, clips, their seconds, and the docs of tasks that run in part."""
 
     tasks: list[TaskWork]
@@ -65,8 +73,8 @@ def list_work(
     about: Mapping[str, Mapping[str, Any]],
     systems: Sequence[SystemWork],
     samples: Samples,
-) -> Inventory:
-    """Return the inventory of a run; docs of tasks of other packages may have any form.
+) -> Work:
+    """Return the work of a run; docs of tasks of other packages may have any form.
 
     `about` is the metadata of each task. All docs of a task without `samples` are run.
     """
@@ -77,7 +85,7 @@ def list_work(
         suite, category = (str(about[task].get(key, "")) for key in ("suite", "category"))
         tasks.append(TaskWork(task, len(chosen), len(clips), sum(clips.values()), suite, category))
         all_clips |= clips
-    return Inventory(tasks, list(systems), len(all_clips), sum(all_clips.values()), samples)
+    return Work(tasks, list(systems), len(all_clips), sum(all_clips.values()), samples)
 
 
 def choose_clips(docs: Mapping[str, Sequence[Mapping[str, Any]]], limit: int | None) -> Samples:
@@ -154,15 +162,15 @@ def find_names(manager: Any, names: Sequence[str]) -> list[str]:
     return found
 
 
-def build_system(system: str, given: Mapping[str, Any]) -> Any:
+def build_system(system: str, plan: Plan) -> Any:
     """Build a system without its weights, with the seed of a run."""
     import torch
 
     from speechiq.harness_patch.hf_audio import HFAudio
 
-    torch.manual_seed(SEED if given["seed"] is None else given["seed"])
+    torch.manual_seed(SEED if plan.seed is None else plan.seed)
     options = _lm_eval.parse_arguments(f"pretrained={system}")
-    return HFAudio(device=given["device"], batch_size=given["batch_size"], **options)
+    return HFAudio(device=plan.device, batch_size=str(plan.batch_size), **options)
 
 
 class Evaluation(NamedTuple):
@@ -195,31 +203,28 @@ class Evaluation(NamedTuple):
 
 
 @contextmanager
-def open_evaluation(given: Mapping[str, Any]) -> Iterator[tuple[Evaluation, dict[str, Any]]]:
-    """Build the tasks of a run and its systems, name -> model, without weights; runs are inside the block.
-
-    `given` has `processes.Settings` by name, and `systems`.
-    """
+def open_evaluation(plan: Plan) -> Iterator[tuple[Evaluation, dict[str, Any]]]:
+    """Build the tasks of a plan and its systems, name -> model, without weights; runs are inside the block."""
     from lm_eval.tasks import TaskManager
 
     from speechiq.harness_patch.evaluation import choose_tasks, given_metadata
 
-    metadata = _lm_eval.parse_pairs(given["metadata"])
-    manager = TaskManager(include_path=given["include_path"], metadata=metadata)
-    names = find_names(manager, given["tasks"])
-    systems = {system: build_system(system, given) for system in given["systems"]}
+    metadata = _lm_eval.parse_pairs(plan.metadata)
+    manager = TaskManager(include_path=plan.include_path, metadata=metadata)
+    names = find_names(manager, plan.tasks)
+    systems = {system: build_system(system, plan) for system in plan.systems}
     with given_metadata({"tasks": names, "metadata": metadata}):
         tasks = _lm_eval.find_tasks(manager.load(choose_tasks(names)))
         docs = {name: list(task.eval_docs) for name, task in tasks.items()}
-        samples = choose_clips(docs, given["limit"])
-        if given["shard"] is not None:
-            samples = choose_shard(docs, samples, given["shard"])
-        yield Evaluation(tasks, docs, samples, metadata, _lm_eval.parse_pairs(given["gen_kwargs"])), systems
+        samples = choose_clips(docs, plan.limit)
+        if plan.shard is not None:
+            samples = choose_shard(docs, samples, plan.shard)
+        yield Evaluation(tasks, docs, samples, metadata, _lm_eval.parse_pairs(plan.gen_kwargs)), systems
 
 
-def check(given: Mapping[str, Any]) -> Inventory:
-    """Check the systems on the tasks, and return the work of the run; see `open_evaluation`."""
-    with open_evaluation(given) as (evaluation, built):
+def count(plan: Plan) -> Work:
+    """Check the systems of a plan on its tasks, and return the work."""
+    with open_evaluation(plan) as (evaluation, built):
         systems = [_count(system, lm, evaluation) for system, lm in built.items()]
     about = {name: task.config.metadata or {} for name, task in evaluation.tasks.items()}
     return list_work(evaluation.docs, about, systems, evaluation.samples)
@@ -235,12 +240,69 @@ def _count(system: str, lm: Any, evaluation: Evaluation) -> SystemWork:
     return SystemWork(system, lm.name, counter.counts(), counter.complete)
 
 
+def fill(plan: Plan) -> None:
+    """Compute the rows of a shard of one system.
+
+    With `stages`, tasks run together, which computes most, and then one by one, because the first row that may not be
+    computed ends a run. `MissingRows` are rows of an earlier stage that a stage of the shard needs.
+    """
+    with open_evaluation(plan) as (evaluation, built):
+        (lm,) = built.values()
+        if not plan.stages:
+            evaluation.run(lm)
+            return
+        with limited_to(plan.stages):
+            if _run(evaluation, lm, None) is None:
+                return
+            ends = {name: _run(evaluation, lm, [name]) for name in evaluation.tasks}
+    order = list(STAGES)
+    for name, end in ends.items():
+        if end and set(plan.stages) & _stages_of(evaluation, name) & set(order[order.index(end.stage) + 1 :]):
+            raise end
+
+
+def _run(evaluation: Evaluation, lm: Any, names: list[str] | None) -> MissingRows | None:
+    """Run tasks, all or those named, as far as the stages go; return what ended it."""
+    try:
+        evaluation.run(lm, names)
+    except MissingRows as missing:
+        return missing
+    return None
+
+
+def _stages_of(evaluation: Evaluation, name: str) -> set[str]:
+    """Return the stages of a task after its transcripts; a task of another package has unknown ones."""
+    from speechiq.siq_tasks.task_types import name_task_type, read_task_type
+
+    about, docs = evaluation.tasks[name].config.metadata or {}, evaluation.docs[name]
+    kind = name_task_type(about)
+    try:
+        asks = read_task_type(about).asks_question
+    except SpeechIQError:
+        return set(STAGES)
+    has = {
+        "llm": asks,
+        "judge": any(key in doc for doc in docs[:1] for key in ("judging", "reply")),
+        EMBED: kind in EMBEDDED,
+    }
+    return {stage for stage, needed in has.items() if needed}
+
+
 def main() -> None:
-    """Check what the argument describes, and print the work as JSON."""
+    """Count the work of the plan that the arguments give, and print it as JSON; or fill the cache with that of it."""
+    what, plan = sys.argv[1], msgspec.json.decode(sys.argv[2], type=Plan)
     print_in_one_line()
+    if what == "fill":
+        stop_after_batch()
     plugins.install()
     foreign_code.refuse_if_asked()
-    print(msgspec.json.encode(check(json.loads(sys.argv[1]))).decode())
+    if what == "count":
+        print(msgspec.json.encode(count(plan)).decode())
+        return
+    try:
+        fill(plan)
+    except Stopped:
+        sys.exit(CONTINUE)
 
 
 if __name__ == "__main__":
