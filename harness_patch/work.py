@@ -151,7 +151,9 @@ def find_names(manager: Any, names: Sequence[str]) -> list[str]:
     """Return the names of tasks and groups that match the given names; refuse an unknown one."""
     found: list[str] = []
     for name in names:
-        matched = manager.match_tasks([name]) or [name] * Path(name).is_file()
+        matched = manager.match_tasks([name])
+        if not matched and Path(name).is_file():
+            matched = [name]
         if not matched:
             raise SpeechIQError(
                 f"--tasks {name}",

@@ -186,7 +186,7 @@ def _describe_cache(system: SystemWork) -> str:
     cached = ", ".join(f"{stage.stage} {stage.cached} of {stage.rows} rows" for stage in system.stages)
     if not cached:
         return "runs no model"
-    return f"cached: {cached}" + "; later rows are not counted yet" * (not system.complete)
+    return f"cached: {cached}" if system.complete else f"cached: {cached}; later rows are not counted yet"
 
 
 def refuse_norms(work: Work, norms_file: str | None, norms: Norms | None, allow_mismatch: bool) -> None:

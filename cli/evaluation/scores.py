@@ -60,6 +60,8 @@ def _advise(plan: Plan, runs: Sequence[EvaluationRun], sources: Sequence[Path], 
         return f"siq study robustness {place} shows what the condition costs, after the same command without it"
     if norms_file is None and len(runs) < FEW and plan.tasks == DEMO_TASKS and not plan.metadata:
         places = shlex.join(map(str, sources))
-        more = " --allow-mismatch" * (plan.limit is not None)
-        return f"siq score {places} --norms demo{more} scores on the demo's scale"
+        command = f"siq score {places} --norms demo"
+        if plan.limit is not None:
+            command += " --allow-mismatch"
+        return f"{command} scores on the demo's scale"
     return None
