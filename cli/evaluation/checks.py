@@ -7,12 +7,12 @@ from itertools import product
 from pathlib import Path
 
 from speechiq.cli.evaluation.record import FIX, Record, describe_shards, find_difference, is_finished
-from speechiq.core.cache.folder import store_folder
 from speechiq.core.cache.stage_count import StageCount
 from speechiq.core.cache.stage_limits import STAGES, name_stage
 from speechiq.core.console import count_of, say
 from speechiq.core.endpoint.addresses import refuse_secrets
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.folders import store_folder
 from speechiq.core.files.plain import check_output_folder, exists, expand, is_folder
 from speechiq.core.suggestions import did_you_mean
 from speechiq.harness_patch import processes
