@@ -63,7 +63,7 @@ def test_every_page_is_accessible(open_tab, scheme):
     assert [fault for page in PAGES for fault in find_faults(tab, page)] == []
 
 
-@pytest.mark.parametrize("page", ["index.html", "which_command.html", "concepts/siq.html", "reference/commands.html"])
+@pytest.mark.parametrize("page", ["index.html", "concepts/siq.html", "reference/commands.html"])
 def test_a_page_is_accessible_and_fits_on_a_phone(open_tab, page):
     tab = open_tab(size="phone")
     assert find_faults(tab, SITE / page) == []

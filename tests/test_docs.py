@@ -51,7 +51,7 @@ def read_lines(block: str) -> list[str]:
 
 
 #: Commands in the table of questions.
-CELLS = re.findall(r"\| `(siq [^`]+)`", (ROOT / "docs/which_command.md").read_text(encoding="utf-8"))
+CELLS = re.findall(r"\| `(siq [^`]+)`", (ROOT / "docs/index.md").read_text(encoding="utf-8"))
 COMMANDS = sorted({line for kind, block in BLOCKS if kind == "bash" for line in read_lines(block)} | set(CELLS))
 PYTHON = [block for kind, block in BLOCKS if kind == "python"]
 RUBRICS = [block for kind, block in BLOCKS if kind == "yaml" and "\nkind: " in block]
