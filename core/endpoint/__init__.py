@@ -1,1 +1,1 @@
-"""Call models behind an endpoint: client, transport, calls, addresses and replies."""
+"""Call models behind an endpoint: addresses, calls and their replies."""

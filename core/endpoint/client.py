@@ -8,34 +8,33 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import sys
+import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tqdm import tqdm
 
 from speechiq.core.console import printable, say
 from speechiq.core.endpoint.addresses import check_address
-from speechiq.core.endpoint.advice import UNKNOWN_KEY, Advice
-from speechiq.core.endpoint.calls import find_pause, is_temporary, run
 from speechiq.core.endpoint.replies import (
     CONTENT_FILTER,
     FILTERED,
     Choice,
     NoAnswer,
-    Unusable,
     is_listed,
     list_models,
+    post_streamed,
     read_choices,
     read_json,
 )
-from speechiq.core.endpoint.streams import post_streamed
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
-from speechiq.core.files.json_text import replace_halves
 from speechiq.core.usage import Clock, current_clock, usage
 
 if TYPE_CHECKING:
@@ -48,8 +47,22 @@ OPENAI = "https://api.openai.com/v1"
 ACCOUNT = ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID")
 TIMEOUT, RETRIES = 300.0, 8
 PROBE_TIMEOUT, SHOWN = 10.0, 200
-#: Characters of the shortest key that is removed from answers; a shorter one may be a word of theirs.
-SHORTEST_SECRET = 8
+UNKNOWN_KEY = 401
+#: HTTP status -> what to do about it, by the fields of `Advice` and the environment variable of the key.
+BY_STATUS = {
+    UNKNOWN_KEY: "check {key_variable}",
+    403: "check {key_variable}",
+    404: "check {base_url} and the model's name",
+    413: "try {size}",
+    429: "try {patience}",
+}
+OTHERWISE = "correct what it names"
+#: Status of a call that may succeed later, in addition to those of the server's faults, 500 and more.
+TEMPORARY = (408, 409, 429)
+#: Headers by which a server requests a pause, with their units in seconds.
+PAUSES = {"retry-after-ms": 0.001, "retry-after": 1.0}
+#: Seconds; the last one limits what a server may request.
+SHORTEST_PAUSE, LONGEST_PAUSE, LONGEST_REQUESTED = 0.5, 8.0, 60.0
 #: Codes of an account without money, for which no wait helps.
 NO_QUOTA = ("insufficient_quota",)
 #: Most models of a server that an error names.
@@ -59,6 +72,30 @@ ANNOUNCED = 3.0
 
 Result = TypeVar("Result")
 Send = Callable[[], Awaitable["httpx2.Response"]]
+
+
+class Advice(NamedTuple):
+    """Describe what a user can do about a fault, in terms of the options of the user's command.
+
+    Attributes:
+        base_url: The option that sets the address.
+        patience: What to try if no answer comes in time.
+        size: What to try if a request is too large.
+        length: The option that limits the tokens of an answer.
+    """
+
+    base_url: str
+    patience: str
+    size: str
+    length: str
+
+    def about(self, status: int, key_variable: str) -> str:
+        """Return what to do about an HTTP error.
+
+        >>> Advice("--base-url", "fewer --workers", "a shorter text", "").about(429, "OPENAI_API_KEY")
+        'try fewer --workers'
+        """
+        return BY_STATUS.get(status, OTHERWISE).format(key_variable=key_variable, **self._asdict())
 
 
 class Refusal(SpeechIQError):
@@ -124,21 +161,16 @@ class Endpoint:
                 )
         try:
             from openai import AsyncOpenAI
-
-            from speechiq.core.endpoint.transport import open_transport
         except ImportError as error:
             raise SpeechIQError(self.name, missing("openai")) from error
         try:
-            pool = open_transport()
+            return AsyncOpenAI(api_key=self._key or "none", base_url=self.address, max_retries=0, timeout=None)
         except (OSError, ValueError) as error:
             raise SpeechIQError(
                 self.name,
                 f"{type(error).__name__} from the proxy or the certificates that the environment names",
                 "correct HTTPS_PROXY, HTTP_PROXY, ALL_PROXY or SSL_CERT_FILE",
             ) from None
-        return AsyncOpenAI(
-            api_key=self._key or "none", base_url=self.address, http_client=pool, max_retries=0, timeout=None
-        )
 
     def check(self) -> None:
         """Refuse an endpoint that does not answer, refuses the key, or lists other models; accept any other answer."""
@@ -203,7 +235,7 @@ class Endpoint:
             return self._client.post(path, body=body, files=files, **options)
 
         def parse(reply: httpx2.Response) -> Result:
-            return read(reply.content if raw else read_json(reply, self._clean))
+            return read(reply.content if raw else read_json(reply))
 
         return run(self._call(send, parse, expected, self._timeout, self._max_retries))
 
@@ -230,7 +262,8 @@ class Endpoint:
             except APIStatusError as error:
                 response = error.response
                 fault = self._refuse(error)
-                may_pass = fault.code not in NO_QUOTA and is_temporary(response)
+                is_temporary = fault.status in TEMPORARY or fault.status >= 500
+                may_pass = is_temporary and fault.code not in NO_QUOTA
             except Exception as error:
                 fault, may_pass = self._explain(error, expected)
             if not may_pass or number > retries:
@@ -261,8 +294,6 @@ class Endpoint:
                 return self._fault(symptom, f"{check} and that the endpoint is up"), True
             case openai.APIError(message=message) if type(error) is openai.APIError:
                 return self._fault(f"broke off its reply ({self._quote(message)})", f"try {self.advice.patience}"), True
-            case Unusable():
-                return self._fault(self._quote(error), check), False
             case ValueError() | AttributeError() | LookupError() | TypeError() | RecursionError():
                 reason = f"no {error}" if isinstance(error, KeyError) else str(error)
                 symptom = f"sent no {expected} ({self._quote(reason)})"
@@ -296,14 +327,6 @@ class Endpoint:
             text = text.replace(self._key, "***")
         return printable(" ".join(text.split())[:SHOWN])
 
-    def _clean(self, text: str) -> str:
-        """Return text of a reply as it may be stored: without half surrogate pairs, and without the key.
-
-        A plain word, such as EMPTY for a server without keys, is kept: answers may contain it.
-        """
-        secret = len(self._key) >= SHORTEST_SECRET and not self._key.isalpha()
-        return replace_halves(text.replace(self._key, "***") if secret else text)
-
     def _announce(self, fault: SpeechIQError, pause: float, took: float, number: int, tries: int) -> None:
         """Announce the wait, unless another call has just announced one."""
         now = time.monotonic()
@@ -311,3 +334,39 @@ class Endpoint:
             self._quiet_until = now + pause
             with tqdm.external_write_mode(file=sys.stderr):
                 say(f"{fault.thing}: {fault.fault}; waits {pause:.0f} s, then try {number} of {tries}")
+
+
+def find_pause(tries: int, reply: httpx2.Response | None) -> float:
+    """Return the seconds to wait after some failed `tries`: as the last reply requests, else longer each time."""
+    for header, unit in PAUSES.items():
+        with suppress(ValueError):
+            requested = float(reply.headers.get(header, 0)) * unit if reply is not None else 0.0
+            if requested > 0:
+                return min(requested, LONGEST_REQUESTED)
+    # The random part spreads calls that failed at the same time.
+    return min(SHORTEST_PAUSE * 2.0 ** (tries - 1), LONGEST_PAUSE) * random.uniform(0.75, 1)
+
+
+def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """Return the result of a coroutine that one thread runs for all; Ctrl-C while waiting cancels it."""
+    future = asyncio.run_coroutine_threadsafe(coroutine, _loop())
+    try:
+        return future.result()
+    except KeyboardInterrupt:
+        future.cancel()
+        raise KeyboardInterrupt("stopped by hand while waiting for a server") from None
+
+
+_starting = threading.Lock()
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    with _starting:
+        return _start()
+
+
+@cache
+def _start() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True, name="endpoints").start()
+    return loop

@@ -11,8 +11,7 @@ from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop, run_concurrently
 from speechiq.core.clip import SAMPLING_RATE, Clip
-from speechiq.core.endpoint.advice import Advice
-from speechiq.core.endpoint.client import RETRIES, TIMEOUT, Endpoint
+from speechiq.core.endpoint.client import RETRIES, TIMEOUT, Advice, Endpoint
 from speechiq.core.endpoint.replies import NoAnswer
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import progress_bar

@@ -21,8 +21,7 @@ from speechiq.core.batches import OnResult
 from speechiq.core.cache.stage_cache import StageCache, cached
 from speechiq.core.checkpoints.names import resolve
 from speechiq.core.endpoint.addresses import refuse_secrets
-from speechiq.core.endpoint.advice import Advice
-from speechiq.core.endpoint.client import Endpoint
+from speechiq.core.endpoint.client import Advice, Endpoint
 from speechiq.core.errors import SpeechIQError
 
 if TYPE_CHECKING:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from speechiq.core.endpoint.advice import Advice
-from speechiq.core.endpoint.client import Endpoint
+from speechiq.core.endpoint.client import Advice, Endpoint
 from speechiq.core.errors import SpeechIQError
 from tests.conftest import KEY
 
