@@ -17,9 +17,9 @@ from importlib import import_module
 #: True to a type checker; defined here because `typing` must not be imported at interpreter start (`speechiq.pth`).
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from speechiq import plot
     from speechiq.core.errors import SpeechIQError
     from speechiq.reducer.api import compare, predict, rank, read_systems
+    from speechiq.reducer.report import plot
     from speechiq.reducer.scores.scoreboard import Scoreboard
     from speechiq.reducer.studies.comparison import Comparison
 
@@ -56,7 +56,7 @@ if not TYPE_CHECKING:  # A type checker would take every name for one that exist
 
             value: object = version("speechiq")
         elif name == "plot":
-            value = import_module("speechiq.plot")
+            value = import_module("speechiq.reducer.report.plot")
         elif name in _MODULES:
             value = getattr(import_module(_MODULES[name]), name)
         else:

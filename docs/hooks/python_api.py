@@ -33,7 +33,7 @@ TOPICS = {
         "`import speechiq` has what the commands `siq score`, `siq compare` and `siq study predict` do, and figures.",
         {
             "speechiq": sorted(set(speechiq.__all__) - {"__version__", "plot"}),
-            "speechiq.plot": ["scores", "levels", "compare"],
+            "speechiq.reducer.report.plot": ["scores", "levels", "compare"],
         },
     ),
     "reference/python_tables.md": Topic(

@@ -16,10 +16,8 @@ from speechiq.core.console import count_of
 from speechiq.reducer.publishing.folder import name_system
 from speechiq.reducer.publishing.record import ENDING, unpack_rows
 from speechiq.reducer.publishing.schema import ROWS, CategoryRecord, Result, ScoreRecord, SuiteRecord
-from speechiq.reducer.report.controls import APART
-from speechiq.reducer.report.identity import Identity, identify, short_names
-from speechiq.reducer.report.page import breakable, pack, pack_json
-from speechiq.reducer.report.texts import PART
+from speechiq.reducer.report.identity import APART, Identity, identify, short_names
+from speechiq.reducer.report.page import breakable, pack, pack_parts
 from speechiq.reducer.runs.samples import Item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.levels import is_siq
@@ -306,10 +304,8 @@ def _pack_category(board: Board, name: str, number: str, packed: dict[str, Marku
     items = sorted({item for each in scores for item in each})
     values = [[_round(each.get(item)) for item in items] for each in scores]
     packed[f"rows-{number}"] = pack({"items": [", ".join(item) for item in items], "values": values})
-    starts = [0]
-    for part in _divide_texts(board, name, items):
-        packed[f"texts-{number}-{len(starts) - 1}"] = pack_json(b"[" + b",".join(part) + b"]")
-        starts.append(starts[-1] + len(part))
+    parts, starts = pack_parts(f"texts-{number}", _list_texts(board, name, items))
+    packed |= parts
     factor = 100 if record.unit.endswith("%") else 1
     shown = [_plain(cell.map(factor)) if isinstance(cell, Estimate) else None for cell in cells]
     about = {"name": name, "title": title(name), "unit": record.unit, "lower": record.direction == "lower"}
@@ -322,8 +318,8 @@ def _read_scores(entry: Entry, suite: str, name: str) -> Mapping[Item, float]:
     return {item: system.levels[name].show(raw) for item, raw in system.scores.get(name, {}).items()}
 
 
-def _divide_texts(board: Board, name: str, items: Sequence[Item]) -> Iterator[list[bytes]]:
-    """Yield the texts of the items of each part, as JSON; nothing if no system published any.
+def _list_texts(board: Board, name: str, items: Sequence[Item]) -> Iterator[bytes]:
+    """Yield the texts of each item as JSON; nothing if no system published any.
 
     An item has `asked` (fields of its doc), `given` (the distinct responses) and `by` (number of the response of each
     system, null without one).
@@ -335,7 +331,6 @@ def _divide_texts(board: Board, name: str, items: Sequence[Item]) -> Iterator[li
             item = tuple(str(row.doc.get(field, "")) for field in entry.systems[board.suite].levels[name].item)
             asked.setdefault(item, {field: row.doc[field] for field in ASKED if row.doc.get(field)})
             own[item] = bytes(row.resps)
-    part: list[bytes] = []
     for item in items if asked else ():
         responses = [own.get(item) for own in given]
         numbers = {text: number for number, text in enumerate(dict.fromkeys(filter(None, responses)))}
@@ -344,12 +339,7 @@ def _divide_texts(board: Board, name: str, items: Sequence[Item]) -> Iterator[li
             "given": [*map(msgspec.Raw, numbers)],
             "by": [text and numbers[text] for text in responses],
         }
-        part.append(msgspec.json.encode(texts))
-        if sum(map(len, part)) >= PART:
-            yield part
-            part = []
-    if part:
-        yield part
+        yield msgspec.json.encode(texts)
 
 
 def _read_texts(entry: Entry, suite: str, name: str) -> Iterator[_Row]:

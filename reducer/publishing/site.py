@@ -17,8 +17,8 @@ from speechiq.reducer.publishing.boards import SYSTEMS, Board, Entry, list_board
 from speechiq.reducer.publishing.folder import name_system
 from speechiq.reducer.publishing.registry import Registry, read_sound
 from speechiq.reducer.report import figures
-from speechiq.reducer.report.page import breakable, render, share
-from speechiq.reducer.report.systems import flatten_settings, task_table
+from speechiq.reducer.report.page import Section, breakable, render, share
+from speechiq.reducer.report.tables import flatten_settings, task_table
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.stats.estimate import Estimate
@@ -98,7 +98,7 @@ def _draw_history(board: Board, name: str) -> Any:
         return None
     values, ends = [cell.value for cell in known.values()], [cell.ends for cell in known.values()]
     heading = ", ".join((column.heading or "").splitlines())
-    return figures.as_json(figures.scores([*known], values, ends, [False] * len(known), heading))
+    return figures.scores([*known], values, ends, [False] * len(known), heading)
 
 
 SCRIPTS = ("base", "address", "theme", "downloads", "tables", "charts", "site", "print", "start")
@@ -161,17 +161,20 @@ def write(files: Mapping[str, str], output: Path) -> None:
 
 def _draw_page(digest: str, page: str, title: str, heading: str = "", *, root: str = "", **content: Any) -> str:
     """Return a page; `root` leads from it to the folder of the site."""
-    charts = content.get("charts", {})
+    figures = content.get("charts", {})
+    section = Section("", title, f"site_{page.removesuffix('.html')}", {**content, "root": root}, figures)
     return render(
-        f"site_{page}.j2",
+        [section],
         title=title,
-        data={"charts": charts},
-        links=PAGES,
-        made={},
-        plots=bool(charts),
+        heading=heading,
+        lead=content.get("lead", ""),
+        plots=bool(figures),
         digest=digest,
         home=f"{root}{SHARED}",
-        **content | {"heading": heading or title, "root": root, "here": page},
+        frame="site",
+        links=PAGES,
+        root=root,
+        here=page,
     )
 
 

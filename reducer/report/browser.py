@@ -5,10 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 
 from speechiq.reducer.report import figures
-from speechiq.reducer.report.leaderboard import Row
 from speechiq.reducer.report.study import Study
+from speechiq.reducer.report.tables import Row
 from speechiq.reducer.scores.remarks import has_scale, title
 from speechiq.reducer.scores.scale import POINTS, flat
 from speechiq.reducer.stats.grid import Column, Grid
@@ -25,7 +26,7 @@ MOST_PAIRS = 45
 MOST_WORK = 10_000
 
 
-def charts(study: Study, rows: Sequence[Row]) -> dict[str, Any]:
+def charts(study: Study, rows: Sequence[Row]) -> dict[str, go.Figure]:
     """Return the plotly figures by the id of their place in the page: those that the scored levels allow."""
     labels = [study.labels[study.names.index(row["system"])] for row in rows]
     controls = [bool(row["control"]) for row in rows]
@@ -61,7 +62,7 @@ def charts(study: Study, rows: Sequence[Row]) -> dict[str, Any]:
                 study.scoreboard.pool.levels[level].measure.shown_chance,
             )
         drawn["clips-wer"] = figures.clips_against_wer()
-    return {name: figures.as_json(figure) for name, figure in drawn.items()}
+    return drawn
 
 
 def _shown(study: Study, level: str, row: Row) -> float:
@@ -70,7 +71,7 @@ def _shown(study: Study, level: str, row: Row) -> float:
 
 
 def list_clips(study: Study, rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the systems and all clips without their texts (`texts.divide_texts`); lists follow the systems' ranks.
+    """Return the systems and all clips without their texts (`clips.list_texts`); lists follow the systems' ranks.
 
     Returns:
         `{"systems": [{"name", "label", "control"}], "clips": [...]}`. A clip has `id`, `set`, `seconds`, `wer`, `sim`,

@@ -12,14 +12,14 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import content_sha256, shorten
 from speechiq.core.files.page import Page, write_page
 from speechiq.core.files.plain import refuse_to_overwrite
-from speechiq.reducer.report import browser, figures, items, leaderboard, page, systems, texts
-from speechiq.reducer.report.clips import find_sounds
-from speechiq.reducer.report.leaderboard import scores_by_set
-from speechiq.reducer.report.review import review_questions
-from speechiq.reducer.report.studies import HEIGHT, Section, list_languages, list_latencies, list_listening
+from speechiq.reducer.report import browser, items, page, tables
+from speechiq.reducer.report.clips import find_sounds, list_texts
+from speechiq.reducer.report.page import Section
+from speechiq.reducer.report.review import Review, review_questions
+from speechiq.reducer.report.studies import list_languages, list_latencies, list_listening
 from speechiq.reducer.report.study import Study, gather, read_study
-from speechiq.reducer.report.suite import SuitePage, group_grids
 from speechiq.reducer.report.suite import gather as gather_suite
+from speechiq.reducer.report.suite import group_grids
 from speechiq.reducer.runs.measure import others_than_usual
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.remarks import MEANINGS
@@ -45,6 +45,12 @@ SECTIONS = {
     "review": "Review",
     "clips": "Clips",
     "about": "About",
+}
+#: Section -> the charts in it, as far as the scored levels allow them.
+CHARTS = {
+    "curve": ("bell",),
+    "levels": ("profiles",),
+    "understanding": ("similarity", "accuracy", "clips-wer"),
 }
 #: Sections that most runs do not have, and that a page without them does not name.
 OPTIONAL = ("datasets", "groups")
@@ -75,135 +81,130 @@ def compose(
     Raises:
         SpeechIQError: A sample file cannot be read.
     """
-    others = [gather_suite(found, scored[suite]) for suite in found.others]
+    suites = [gather_suite(found, scored[suite]) for suite in found.others]
+    sections = [suite.section for suite in suites] + list_languages(found, scored)
+    warnings = []
     try:
-        sections, warnings = list_listening(found, options), []
+        sections += list_listening(found, options)
     except SpeechIQError as error:
-        sections, warnings = [], [f"the report does not show whether systems listened: {error}"]
-    sections = [*list_languages(found, scored), *sections, *list_latencies(found, options.draws)]
-    if SIQ not in scored:
-        return render_suites(others, command, sections), warnings
-    study = read_study(found.tasks[SIQ], scored[SIQ], options, found.warnings)
-    return render(study, command, others, sections), [*study.warnings, *warnings]
+        warnings = [f"the report does not show whether systems listened: {error}"]
+    sections += list_latencies(found, options.draws)
+    if SIQ in scored:
+        study = read_study(found.tasks[SIQ], scored[SIQ], options, found.warnings)
+        return render(study, command, sections), [*study.warnings, *warnings]
+    word = "Suite" if len(suites) == 1 else "Suites"
+    title = f"{word} {', '.join(suite.suite for suite in suites)}"
+    tasks = tables.list_tasks(system for suite in suites for system in suite.scoreboard.systems)
+    return Page(page.render(sections, title=title, made=page.describe_origin(tasks, command))), warnings
 
 
-def render(study: Study, command: str = "", suites: Sequence[SuitePage] = (), sections: Sequence[Section] = ()) -> Page:
-    """Return the page of a study.
+def render(study: Study, command: str = "", sections: Sequence[Section] = ()) -> Page:
+    """Return the page of a study; above `page.LARGEST` clips and texts lie beside it, in files that its scripts load.
 
     Args:
         command: The command that makes the page; "" leaves it out.
-        suites: Other suites; each has a section.
-        sections: Further sections, below those of suites.
+        sections: Further sections, below those of SIQ.
     """
+    rows, title = rows_of(study.scoreboard), TITLE if study.has_siq else TITLE_WITHOUT
     clips = Counter(clip.dataset or "unnamed" for clip in study.clips)
-    tasks = systems.list_tasks(study.scoreboard.systems)
-    shown = content(study)
-    made = page.describe_origin(tasks, command, clips)
-    return _render(shown, suites, sections, made, page.SCRIPTS, pack_clips(study, shown))
-
-
-def pack_clips(study: Study, shown: Mapping[str, Any]) -> dict[str, Markup]:
-    """Return what the page reads when it shows clips: `clips`, the comparisons, and parts of texts, `texts-0` ..."""
-    names = [system["name"] for system in shown["clips"]["systems"]]
-    packed, starts = {}, [0]
-    for number, part in enumerate(texts.divide_texts(study, names)):
-        packed[f"texts-{number}"] = page.pack_json(b"[" + b",".join(part) + b"]")
-        starts.append(starts[-1] + len(part))
-    clips = shown["clips"] | {"starts": starts}
-    return {"compare": page.pack(shown["pairs"]), "clips": page.pack(clips), **packed}
-
-
-def render_suites(suites: Sequence[SuitePage], command: str = "", sections: Sequence[Section] = ()) -> Page:
-    """Return the page of suites without SIQ."""
-    names = ", ".join(suite.suite for suite in suites)
-    tasks = systems.list_tasks(system for suite in suites for system in suite.scoreboard.systems)
-    shown = {"title": f"{'Suite' if len(suites) == 1 else 'Suites'} {names}", "sections": {}, "data": {"charts": {}}}
-    return _render(shown, suites, sections, page.describe_origin(tasks, command), page.FEW_SCRIPTS)
-
-
-def _render(
-    shown: Mapping[str, Any],
-    suites: Sequence[SuitePage],
-    sections: Sequence[Section],
-    made: Mapping[str, str],
-    scripts: Sequence[str],
-    packed: Mapping[str, Markup] = {},
-) -> Page:
-    """Return a page; above `texts.LARGEST` what is packed lies beside it, in files that its scripts load."""
-    charts = shown["data"]["charts"] | {id: chart for suite in suites for id, chart in suite.charts().items()}
-    charts |= {id: figures.as_json(figure) for section in sections for id, figure in section.figures.items()}
-    links = shown["sections"] | {suite.id: f"Suite {suite.suite}" for suite in suites}
-    links |= {section.id: section.title for section in sections}
-    beside = packed if sum(map(len, packed.values())) > texts.LARGEST else {}
-    digest = shorten(content_sha256(beside))
-    data = shown["data"] | {"charts": charts} | ({} if beside else packed)
-    values = {
-        **shown,
-        "data": data,
-        "links": links,
-        "made": made,
-        "suites": suites,
-        "studies": sections,
-        "height": HEIGHT,
-    }
-    text = page.render("report.html.j2", scripts, digest=digest if beside else "", **values)
+    packed = pack_clips(study, rows)
+    inside: Mapping[str, Markup] = packed
+    beside: Mapping[str, Markup] = {}
+    digest = ""
+    if sum(map(len, packed.values())) > page.LARGEST:
+        inside, beside = {}, packed
+        digest = shorten(content_sha256(packed))
+    review = review_questions(find_candidates(study))
+    text = page.render(
+        [*list_sections(study, rows, review), *sections],
+        page.SCRIPTS,
+        title=f"{title} of {count_of(len(rows), 'system')}",
+        heading=title,
+        lead=_lead(study),
+        made=page.describe_origin(tables.list_tasks(study.scoreboard.systems), command, clips),
+        data={"sounds": find_sounds({clip.id: clip.audio for clip in study.clips}), "review": review.data, **inside},
+        digest=digest,
+    )
     return Page(text, {f"{digest}-{id}.js": page.write_part(id, coded) for id, coded in beside.items()})
 
 
-def content(study: Study) -> dict[str, Any]:
-    """Return the values of the template's variables; `data`, `clips` and `pairs` are for the scripts."""
-    scoreboard = study.scoreboard
-    rows, scores = rows_of(scoreboard), scores_by_set(study)
+def pack_clips(study: Study, rows: Sequence[tables.Row]) -> dict[str, Markup]:
+    """Return what the page reads when it shows clips: `clips`, the comparisons, and parts of texts, `texts-0` ..."""
+    names = [row["system"] for row in rows]
+    parts, starts = page.pack_parts("texts", list_texts(study.clips, study.answers, names))
+    clips = browser.list_clips(study, rows) | {"starts": starts}
+    pairs = browser.compare_pairs(study, rows) if len(names) > 1 else {}
+    return {"compare": page.pack(pairs), "clips": page.pack(clips), **parts}
+
+
+def find_candidates(study: Study) -> list[dict[str, Any]]:
+    """Return the questions to review; none if only controls answered, or the questions are not in the runs."""
+    has_systems = any(not identity.control for identity in study.identities)
+    return unanswerable.find(study.answers) if study.answers.questions and has_systems else []
+
+
+def list_sections(study: Study, rows: Sequence[tables.Row], review: Review) -> list[Section]:
+    """Return the sections of SIQ that have something to show."""
+    scoreboard, charts = study.scoreboard, browser.charts(study, rows)
+    pool, has_questions = scoreboard.pool, bool(study.answers.questions)
+    scores = tables.scores_by_set(study)
     encoders = {
         name: identity.encoder or name
         for name, identity in zip(study.names, study.identities, strict=True)
         if not identity.control
     }
-    charts = browser.charts(study, rows)
-    sections = {id: title for id, title in SECTIONS.items() if _has(id, study, charts)}
-    candidates = unanswerable.find(study.answers) if study.answers.questions and encoders else []
-    review = review_questions(candidates)
-    title = TITLE if study.has_siq else TITLE_WITHOUT
-    return {
-        "title": f"{title} of {count_of(len(rows), 'system')}",
-        "heading": title,
-        "lead": _lead(study),
-        "data": {
-            "charts": charts,
-            "sounds": find_sounds({clip.id: clip.audio for clip in study.clips}),
-            "review": review.data,
-        },
-        "clips": browser.list_clips(study, rows),
-        "pairs": browser.compare_pairs(study, rows) if "compare" in sections else {},
+    common = {
+        "scoreboard": scoreboard,
         "levels": study.levels,
-        "no_siq": scoreboard.remarks.no_siq,
+        "charts": charts,
         "has_z": study.has_z,
         "has_controls": any(identity.control for identity in study.identities),
-        "sections": sections,
-        "left_out": [title for id, title in SECTIONS.items() if id not in sections and id not in OPTIONAL],
-        "scoreboard": scoreboard,
-        "measures": others_than_usual(scoreboard.levels),
-        "warnings": study.warnings,
-        "charts": charts,
-        "leaderboard": leaderboard.leaderboard(study, rows),
-        "profiles": leaderboard.profiles(study, rows) if "levels" in sections else None,
-        "stability": leaderboard.stability(study) if "firmness" in sections else None,
-        "set_tables": leaderboard.set_tables(study, scores),
-        "set_cautions": _set_cautions(study),
-        "group_tables": group_grids("groups", study.groups),
-        "system_pages": systems.pages(study, rows, scores),
-        "deciding": items.deciding(scoreboard.pool, study.scale if study.has_z else None, study.listening),
-        "rank_gaps": items.rank_gaps(scoreboard.pool, study.listening, study.labels),
-        "disagreements": items.disagreements(study.clips, encoders),
-        "more_errors": items.more_errors_than_words(scoreboard.pool, study.listening, study.labels),
-        "failed": items.failed_with_reference(study.answers, [study.names[row] for row in study.listening]),
-        "has_gold": any(identity.control == "gold" for identity in study.identities),
-        "has_questions": bool(study.answers.questions),
-        "review": review,
-        "clip_count": len(study.clips),
-        "clip_table": browser.clip_table(study),
-        "tasks": systems.task_table(scoreboard.systems),
+        "has_questions": has_questions,
+        "leaderboard": tables.leaderboard_table(study, rows),
     }
+    values: dict[str, dict[str, Any]] = {
+        "leaderboard": {"measures": others_than_usual(scoreboard.levels), "no_siq": scoreboard.remarks.no_siq},
+        "systems": {"system_pages": tables.list_system_pages(study, rows, scores)},
+        "deciding": {"deciding": items.deciding(pool, study.scale if study.has_z else None, study.listening)},
+        "clips": {"clip_count": len(study.clips), "clip_table": browser.clip_table(study)},
+        "about": {"warnings": study.warnings, "tasks": tables.task_table(scoreboard.systems)},
+    }
+    if study.sets:
+        values["datasets"] = {"set_tables": tables.set_tables(study, scores), "set_cautions": _set_cautions(study)}
+    if study.groups:
+        values["groups"] = {"group_tables": group_grids("groups", study.groups)}
+    if "bell" in charts:
+        values["curve"] = {}
+    if "profiles" in charts:
+        values["levels"] = {"profiles": tables.profile_table(study, rows)}
+    if "clips-wer" in charts:
+        values["understanding"] = {"rank_gaps": items.rank_gaps(pool, study.listening, study.labels)}
+    if study.has_siq:
+        values["firmness"] = {"stability": tables.stability_table(study)}
+    if len(study.names) > 1:
+        values["compare"] = {}
+    if not {"remember", "apply"}.isdisjoint(study.levels):
+        values["suspects"] = {
+            "disagreements": items.disagreements(study.clips, encoders),
+            "more_errors": items.more_errors_than_words(pool, study.listening, study.labels),
+            "failed": items.failed_with_reference(study.answers, [study.names[row] for row in study.listening]),
+            "has_gold": any(identity.control == "gold" for identity in study.identities),
+        }
+    if "apply" in study.levels:
+        values["review"] = {"review": review}
+    left_out = [title for id, title in SECTIONS.items() if id not in values and id not in OPTIONAL]
+    values["leaderboard"]["left_out"] = left_out
+    return [
+        Section(
+            id,
+            title,
+            id,
+            common | values[id],
+            {chart: charts[chart] for chart in CHARTS.get(id, ()) if chart in charts},
+        )
+        for id, title in SECTIONS.items()
+        if id in values
+    ]
 
 
 def _set_cautions(study: Study) -> list[str]:
@@ -221,21 +222,6 @@ def _lead(study: Study) -> str:
     norms = study.scoreboard.norms
     mean = f"the norms {norms.title}" if norms else "these systems"
     return f"{counts}: {asked}, on one scale where 100 is the mean of {mean}."
-
-
-def _has(section: str, study: Study, charts: Mapping[str, Any]) -> bool:
-    """Return whether a section has something to show."""
-    return {
-        "datasets": bool(study.sets),
-        "groups": bool(study.groups),
-        "curve": "bell" in charts,
-        "levels": "profiles" in charts,
-        "understanding": "clips-wer" in charts,
-        "firmness": study.has_siq,
-        "compare": len(study.names) > 1,
-        "suspects": not {"remember", "apply"}.isdisjoint(study.levels),
-        "review": "apply" in study.levels,
-    }.get(section, True)
 
 
 def write(report: Page, path: Path, *, force: bool = False) -> None:

@@ -22,7 +22,8 @@ from speechiq.core.files.folders import cache_dir
 from speechiq.core.progress import progress_bar
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.samples import Doc, read_text_rows
+from speechiq.reducer.runs.samples import Doc, Item, read_text_rows
+from speechiq.reducer.runs.texts import Answers
 from speechiq.reducer.scores.levels import LEVELS
 
 MEDIA_TYPES = {
@@ -237,3 +238,44 @@ def _fragment(clip: Mapping[str, Any]) -> str:
     """Return the span of the file that is the clip, as a media fragment; "" for a complete file."""
     start, end = number(clip.get("offset")), number(clip.get("offset")) + number(clip.get("duration"))
     return f"#t={start:g},{end:g}" if start and not math.isnan(end) else ""
+
+
+def list_texts(clips: Sequence[ClipView], answers: Answers, names: Sequence[str]) -> Iterator[bytes]:
+    """Yield the texts and answers of each clip as JSON; the lists in a clip have an entry per system.
+
+    A clip has `text`, `words`, `written` (the distinct transcripts, each with its steps from `words`), `by` (number of
+    the system's transcript, null if it has none), `coverage`, `repetition` and `questions` (`id`, `text`, `options`,
+    `answer`, and `votes`: the vote and then the letters). Systems are in the order of `names`.
+    """
+    items: dict[str, list[Item]] = {}
+    for item in answers.questions:
+        items.setdefault(item[0], []).append(item)
+    for clip in clips:
+        questions = [_describe(answers, item, names) for item in items.get(clip.id, [])]
+        yield msgspec.json.encode(_list_texts(clip, names) | {"questions": questions})
+
+
+def _list_texts(clip: ClipView, names: Sequence[str]) -> dict[str, Any]:
+    transcripts = [clip.transcripts.get(name) for name in names]
+    steps = {transcript.text: msgspec.Raw(transcript.steps) for transcript in transcripts if transcript}
+    numbers = {text: number for number, text in enumerate(steps)}
+    return {
+        "text": clip.text,
+        "words": clip.words,
+        "written": [*steps.items()],
+        "by": [transcript and numbers[transcript.text] for transcript in transcripts],
+        "coverage": [transcript and round(transcript.coverage, 3) for transcript in transcripts],
+        "repetition": [transcript and round(transcript.repetition, 3) for transcript in transcripts],
+    }
+
+
+def _describe(answers: Answers, item: Item, names: Sequence[str]) -> dict[str, Any]:
+    """Return a question with the answers of each system."""
+    question = answers.questions[item]
+    return {
+        "id": item[1],
+        "text": question.question,
+        "options": question.options,
+        "answer": question.answer,
+        "votes": ["".join(answers.votes[name][item]) for name in names],
+    }

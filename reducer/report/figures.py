@@ -184,12 +184,6 @@ def scores(
     return figure
 
 
-def as_json(figure: go.Figure) -> dict[str, Any]:
-    """Return the `data` and `layout` that plotly.js draws."""
-    drawn: dict[str, Any] = figure.to_plotly_json()
-    return drawn
-
-
 def _systems(
     x: np.ndarray, y: np.ndarray, labels: Sequence[str], controls: Sequence[bool], hover: Sequence[str]
 ) -> go.Scatter:

@@ -6,8 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from speechiq.reducer.runs.systems import System
+from speechiq.reducer.scores.scoreboard import Scoreboard
+from speechiq.reducer.stats.grid import Cell, Grid
 
 LONGEST_LABEL = 34
+#: Key of a row's control (`gold`, `silence`, ...), by which pages put the row into a body of its own.
+APART = "apart"
 ENCODERS_OF_CONTROLS = {"gold": "none (reads the reference)", "silence": "none (no audio)"}
 
 
@@ -147,3 +151,15 @@ def _text(part: Mapping[str, Any], key: str) -> str:
 
 def _from_file(asr: Mapping[str, Any]) -> str:
     return f"transcripts of {_text(asr, 'transcripts')}" if _text(asr, "transcripts") else ""
+
+
+def mark_control(scoreboard: Scoreboard, row: int) -> dict[str, Cell]:
+    """Return the cell that sets the row of a control apart; none for a system, or if there are only controls."""
+    control = scoreboard.systems[row].control
+    return {APART: control} if control and row not in scoreboard.listening else {}
+
+
+def set_apart(grid: Grid, scoreboard: Scoreboard) -> Grid:
+    """Return the grid of a scoreboard with the rows of controls set apart."""
+    marks = [mark_control(scoreboard, row) for row in scoreboard.order]
+    return grid._replace(rows=[{**cells, **mark} for cells, mark in zip(grid.rows, marks, strict=True)])

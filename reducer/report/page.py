@@ -11,14 +11,15 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
-from itertools import accumulate
-from typing import Any
+from itertools import accumulate, chain
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
+import plotly.graph_objects as go
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
@@ -41,37 +42,66 @@ READY = 'document.documentElement.dataset.ready = "";\n'
 #: Characters in three lines of notes on a wide screen.
 THREE_LINES = 350
 MINUS = "\N{MINUS SIGN}"
-
-
 #: Scripts of a page without SIQ, which has no browser of clips and no questions to review.
 FEW_SCRIPTS = ("base", "address", "theme", "downloads", "tables", "judged", "charts", "print", "start")
+#: Pixels of a chart of a study.
+HEIGHT = 420
+#: Bytes of JSON from which a part ends: a browser unpacks it in some ten milliseconds.
+PART = 1_000_000
+#: Characters of clips, texts and comparisons above which they lie beside the page, which would have about 50 MB.
+LARGEST = 48_000_000
+
+
+class Section(NamedTuple):
+    """Hold a section of a page.
+
+    Attributes:
+        id: Its place in the address of the page.
+        template: Name of its template; the usual one shows an intro, charts, a table and notes.
+        values: Variables of the template.
+        figures: Id of a chart's place -> its figure.
+        charts: Id of a chart's place -> its caption.
+        notes: Lines below the table.
+    """
+
+    id: str
+    title: str
+    template: str = "section"
+    values: Mapping[str, Any] = {}
+    figures: Mapping[str, go.Figure] = {}
+    intro: str = ""
+    charts: Mapping[str, str] = {}
+    grid: Grid | None = None
+    notes: Sequence[str] = ()
 
 
 def render(
-    template: str,
-    scripts: Sequence[str] = SCRIPTS,
+    sections: Sequence[Section],
+    scripts: Sequence[str] = FEW_SCRIPTS,
     *,
     title: str,
-    data: Mapping[str, Any],
-    links: Mapping[str, str],
-    made: Mapping[str, str],
+    heading: str = "",
+    lead: str = "",
+    made: Mapping[str, str] = {},
+    data: Mapping[str, Any] = {},
     plots: bool = True,
     digest: str = "",
     home: str = "",
-    **content: Any,
+    frame: str = "base",
+    **values: Any,
 ) -> str:
-    """Return a page.
+    """Return a page: its sections one below the other, and links to them.
 
     Args:
-        template: The template, which extends `base.html.j2`.
-        data: Name -> data that the scripts unpack; packed here unless they are (`pack`).
-        links: Id of a section -> its name, in the order of the page.
+        heading: First heading; the title without one.
         made: How the page was made: name -> text.
+        data: Name -> data that the scripts unpack, beside charts and sounds; packed here unless they are (`pack`).
         plots: Whether the page has charts, and so plotly.js.
         digest: Digest of the parts of data that lie beside the page, which their names begin with; "" without any.
         home: Address of the folder with the files that the pages of a site have in common (`share`); "" for a page that
             has all of them inside.
-        **content: Variables of the template.
+        frame: Template of what is around the sections.
+        **values: Further variables of the frame.
     """
     environment = Environment(
         loader=PackageLoader(TEMPLATES),
@@ -82,21 +112,31 @@ def render(
     )
     filters = (minus, breakable, draw, shorten, fold)
     environment.filters |= {filter.__name__: filter for filter in filters}
+    environment.globals |= {"m": environment.get_template("macros.html.j2").module, "height": HEIGHT}
+    bodies = []
+    for section in sections:
+        template = environment.get_template(f"{section.template}.html.j2")
+        bodies.append(Markup(template.render(section.values, section=section)))
+    charts = {id: figure.to_plotly_json() for section in sections for id, figure in section.figures.items()}
+    shown = {"sounds": {}, **data}
+    if plots:
+        shown["charts"] = charts
     script = "" if home else _join(scripts)
     plotly = get_plotlyjs() if plots else ""
-    shown = {"sounds": {}, **data}
-    return environment.get_template(template).render(
-        {"heading": title, "lead": ""} | content,
+    return environment.get_template(f"{frame}.html.j2").render(
+        {"links": {section.id: section.title for section in sections}} | values,
         title=title,
+        heading=heading or title,
+        lead=lead,
+        bodies=bodies,
         data={name: content if isinstance(content, Markup) else pack(content) for name, content in shown.items()},
-        links=links,
         made=made,
         style=Markup("" if home else _read("page.css")),
         script=Markup(script),
         plotly=Markup(_deflate(plotly)) if plots and not home else "",
         folder=home or FOLDER,
         digest=digest,
-        policy=_policy(script, plotly, nonce=digest, styles=" 'self' file:" * bool(home)),
+        policy=_policy(script, plotly, nonce=digest, styles=" 'self' file:" if home else ""),
     )
 
 
@@ -132,6 +172,23 @@ def pack(data: Any) -> Markup:
 def pack_json(text: str | bytes) -> Markup:
     """Return JSON, deflated, in base64."""
     return Markup(_deflate(text))
+
+
+def pack_parts(name: str, texts: Iterable[bytes]) -> tuple[dict[str, Markup], list[int]]:
+    """Return a list of JSON values in packed parts, `NAME-0`, `NAME-1` ..., so that a page reads only what it shows.
+
+    Returns:
+        The parts, and with which value each of them begins and the last one ends.
+    """
+    packed, starts, part = {}, [0], list[bytes]()
+    for text in chain(texts, [None]):
+        if text is not None:
+            part.append(text)
+        if part and (text is None or sum(map(len, part)) >= PART):
+            packed[f"{name}-{len(packed)}"] = pack_json(b"[" + b",".join(part) + b"]")
+            starts.append(starts[-1] + len(part))
+            part = []
+    return packed, starts
 
 
 def minus(text: str) -> str:

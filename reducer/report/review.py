@@ -13,8 +13,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import content_sha256
 from speechiq.metrics.judge.rubric import Rubric
 from speechiq.metrics.letters.options import LETTERS
-from speechiq.reducer.report import page
 from speechiq.reducer.report.clips import find_sounds
+from speechiq.reducer.report.page import Section, render
 from speechiq.reducer.runs.judged import JudgedRow
 from speechiq.reducer.studies.judges.human_scores import JudgeSettings
 from speechiq.reducer.studies.unanswerable import VERDICTS
@@ -133,12 +133,18 @@ def render_exchanges(exchanges: Sequence[Exchange]) -> str:
 
 
 def _render(
-    review: Review, *, made: Mapping[str, str] | None = None, sounds: Mapping[str, str] | None = None, **texts: str
+    review: Review,
+    *,
+    title: str,
+    lead: str,
+    intro: str,
+    command: str,
+    made: Mapping[str, str] | None = None,
+    sounds: Mapping[str, str] | None = None,
 ) -> str:
+    section = Section("review", "Items", "review_page", {"review": review, "intro": intro, "command": command})
     data = {"review": review.data, "sounds": sounds or {}}
-    return page.render(
-        "review_page.html.j2", SCRIPTS, plots=False, data=data, links={}, made=made or {}, review=review, **texts
-    )
+    return render([section], SCRIPTS, title=title, lead=lead, made=made or {}, data=data, plots=False, links={})
 
 
 def review_questions(candidates: Sequence[Mapping[str, Any]]) -> Review:

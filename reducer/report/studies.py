@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from speechiq.metrics.latency import FIRST_AUDIO, FIRST_TOKEN, TOTAL
-from speechiq.reducer.report import figures, page
 from speechiq.reducer.report.figures import INK, MUTED, STYLE, escape
 from speechiq.reducer.report.identity import short_names
+from speechiq.reducer.report.page import HEIGHT, Section, render
 from speechiq.reducer.scores.suites import Found, ScoringOptions
 from speechiq.reducer.stats.grid import Column, Grid
 from speechiq.reducer.studies import agreement
@@ -31,7 +31,6 @@ from speechiq.reducer.tables.suite_scores import SuiteScores
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#7a7a7a")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
 DASHES = ("solid", "dash", "dot")
-HEIGHT = 420
 LEGEND = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"color": INK}}
 #: Distance of two systems at one strength, at most that which keeps all systems within `SPREAD`, and the empty space
 #: beside the first and the last strength; in distances between strengths.
@@ -42,30 +41,20 @@ DIFFERENCES = (
 )
 
 
-class Section(NamedTuple):
-    """Hold a section of a page: charts (id -> caption), a table, notes below it, and the figures of its charts."""
-
-    id: str
-    title: str
-    intro: str = ""
-    charts: Mapping[str, str] = {}
-    grid: Grid | None = None
-    notes: Sequence[str] = ()
-    figures: Mapping[str, go.Figure] = {}
-
-
 def render_robustness(studies: Sequence[Robustness], made: Mapping[str, str]) -> str:
     """Return the page of curves over the strength of conditions; `made` as `page.describe_origin` returns it."""
-    charts, sections = {}, []
+    sections = []
     for study in studies:
         for number, curves in enumerate(robustness.group_curves(study)):
             name, grid = f"robustness-{study.suite}-{number}", robustness.as_grid(study, curves)
-            charts[name] = _curves_chart(curves)
             notes = [*grid.notes, *robustness.lines_of(study)]
-            sections.append(Section(f"{name}-section", grid.title, "", {name: ""}, grid, notes))
+            drawn = {name: _curves_chart(curves)}
+            sections.append(
+                Section(f"{name}-section", grid.title, figures=drawn, charts={name: ""}, grid=grid, notes=notes)
+            )
     title = "Robustness to noise and other conditions"
     lead = "How scores change with the strength of a condition, on the same clips."
-    return _render(sections, charts, made, title=title, lead=lead)
+    return render(sections, title=title, lead=lead, made=made)
 
 
 def list_listening(found: Found, options: ScoringOptions) -> list[Section]:
@@ -94,7 +83,7 @@ def list_latencies(found: Found, draws: int) -> list[Section]:
     charts = {name: _times_chart(timed, name) for name, timed in curves.items() if timed}
     captions = {name: f"Share of the answers by {TIME_NAMES[name]}" for name in charts}
     grid = latency_grid(latencies, draws)
-    return [Section("latency", grid.title, "", captions, grid, grid.notes, charts)]
+    return [Section("latency", grid.title, figures=charts, charts=captions, grid=grid, notes=grid.notes)]
 
 
 def _times_chart(latencies: Sequence[Latencies], name: str) -> go.Figure:
@@ -122,35 +111,19 @@ def _times_chart(latencies: Sequence[Latencies], name: str) -> go.Figure:
 def render_prediction(prediction: Prediction, agreements: Sequence[Mapping[str, Any]], made: Mapping[str, str]) -> str:
     """Return the page of a prediction: which metric predicts failure, with ROC and calibration curves."""
     metrics, *grids = published.as_grids(prediction)
+    drawn = {"roc": _roc(prediction), "calibration": _calibration(prediction)}
     sections = [
         Section(
             "metrics", "Metrics", grid=_add_validated(prediction, metrics), notes=[*published.notes_of(prediction)]
         ),
-        Section("curves", "Curves", charts={"roc": "ROC curves", "calibration": "Calibration"}),
+        Section("curves", "Curves", figures=drawn, charts={"roc": "ROC curves", "calibration": "Calibration"}),
         *(Section(grid.title.split()[0].lower(), grid.title, grid=grid, notes=grid.notes) for grid in grids),
-        Section("differences", "Differences", DIFFERENCES, grid=_differences(prediction)),
+        Section("differences", "Differences", intro=DIFFERENCES, grid=_differences(prediction)),
     ]
     if agreements:
         grid = agreement.as_grid("Agreement of labels", agreements, ["equal", "kappa"])
         sections.append(Section("agreement", grid.title, grid=grid))
-    charts = {"roc": _roc(prediction), "calibration": _calibration(prediction)}
-    return _render(sections, charts, made, title="What predicts failure?", lead=published.verdict(prediction))
-
-
-def _render(
-    sections: Sequence[Section], charts: Mapping[str, go.Figure], made: Mapping[str, str], *, title: str, lead: str
-) -> str:
-    return page.render(
-        "study.html.j2",
-        page.FEW_SCRIPTS,
-        title=title,
-        lead=lead,
-        data={"charts": {id: figures.as_json(figure) for id, figure in charts.items()}},
-        links={section.id: section.title for section in sections},
-        made=made,
-        sections=sections,
-        height=HEIGHT,
-    )
+    return render(sections, title="What predicts failure?", lead=published.verdict(prediction), made=made)
 
 
 def _add_validated(prediction: Prediction, metrics: Grid) -> Grid:

@@ -13,7 +13,8 @@ from axe_playwright_python.sync_playwright import Axe
 
 from speechiq.core.files.page import PART, name_folder
 from speechiq.reducer.report import build as report
-from speechiq.reducer.report import texts
+from speechiq.reducer.report import page as pages
+from speechiq.reducer.report.clips import list_texts
 from speechiq.reducer.report.study import gather
 from speechiq.reducer.tables.scoreboard_records import rows_of
 from tests.commands import refusal
@@ -29,8 +30,8 @@ CLIP = f"#clip/{quote(HOSTILE, safe='')}"
 def patched():
     """Make every clip a part, and put the parts of every report beside its page."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(texts, "PART", 1)
-        patch.setattr(texts, "LARGEST", 0)
+        patch.setattr(pages, "PART", 1)
+        patch.setattr(pages, "LARGEST", 0)
         yield
 
 
@@ -134,7 +135,7 @@ def test_the_command_names_the_folder_and_refuses_one_with_other_files(study, pa
 def test_equal_transcripts_are_there_once(study):
     gathered = gather([study], bootstrap=0)
     names = [row["system"] for row in rows_of(gathered.scoreboard)]
-    clips = [json.loads(clip) for part in texts.divide_texts(gathered, names) for clip in part]
+    clips = [json.loads(clip) for clip in list_texts(gathered.clips, gathered.answers, names)]
     assert len(clips) == len(gathered.clips)
     for clip, view in zip(clips, gathered.clips, strict=True):
         written = [clip["written"][number][0] for number in clip["by"]]

@@ -12,9 +12,10 @@ from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.report import browser, items
 from speechiq.reducer.report import build as report
-from speechiq.reducer.report.build import content
-from speechiq.reducer.report.leaderboard import leaderboard, stability
+from speechiq.reducer.report.build import find_candidates, list_sections
+from speechiq.reducer.report.review import review_questions
 from speechiq.reducer.report.study import gather
+from speechiq.reducer.report.tables import leaderboard_table, stability_table
 from speechiq.reducer.scores.suites import read_answers
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.tables.scoreboard_records import rows_of
@@ -26,6 +27,16 @@ pytestmark = pytest.mark.slow
 
 def siq_report(*arguments: object):
     return CliRunner().invoke(app, ["score", *map(str, arguments)])
+
+
+def review_of(study):
+    return review_questions(find_candidates(study))
+
+
+def shown(study, section: str) -> dict:
+    """What the template of a section gets."""
+    sections = list_sections(study, rows_of(study.scoreboard), review_of(study))
+    return next(each.values for each in sections if each.id == section)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +66,7 @@ def test_verdicts_belong_to_the_wording_of_a_question(gathered):
     item = candidate["id"], candidate["question_id"]
     reworded = questions | {item: questions[item]._replace(question="And whose is it now?")}
     other = gathered._replace(answers=gathered.answers._replace(questions=reworded))
-    kept, new = ([row["key"] for row in content(study)["data"]["review"]["items"]] for study in (gathered, other))
+    kept, new = ([item.key for item in review_of(study).items] for study in (gathered, other))
     assert len(kept) == len(new) >= 2 and len({*kept} & {*new}) == len(kept) - 1
 
 
@@ -93,7 +104,7 @@ def test_what_can_be_scored_can_be_shown(tmp_path):
 
 
 def test_words_that_encoders_agree_on_are_listed_once(gathered):
-    rows = content(gathered)["disagreements"].rows
+    rows = shown(gathered, "suspects")["disagreements"].rows
     assert rows and all("<del>harbor</del> <ins>harvest</ins>" in row["words"] for row in rows)
     assert {row["agree"] for row in rows} == {"3 of 3"}
     same = items.disagreements(gathered.clips, dict.fromkeys(gathered.names, "one encoder"))
@@ -101,7 +112,7 @@ def test_words_that_encoders_agree_on_are_listed_once(gathered):
 
 
 def test_questions_that_gold_fails_too_are_listed(gathered):
-    rows = content(gathered)["failed"].rows
+    rows = shown(gathered, "suspects")["failed"].rows
     shares = [[int(number) for number in row["failed"].split(" of ")] for row in rows]
     assert rows and all(failed >= items.NEARLY_ALL * systems for failed, systems in shares)
     gold = gathered.answers.votes["gold+thinker"]
@@ -121,7 +132,7 @@ def test_weights_of_the_clips_are_all_of_the_siq(gathered):
 def test_flags_are_in_the_rows_and_unknown_ones_are_none(gathered):
     records = rows_of(gathered.scoreboard)
     names = [record["system"] for record in records]
-    rows = dict(zip(names, leaderboard(gathered, records).rows, strict=True))
+    rows = dict(zip(names, leaderboard_table(gathered, records).rows, strict=True))
     assert rows["b/poor+thinker"]["incomplete_audio"] == 1.0
     assert rows[NAME]["incomplete_audio"] is None and rows[NAME]["unparsed"] > 0
     assert rows["gold+thinker"]["kind"] == "Control" and rows[NAME]["kind"] == "End to end"
@@ -142,11 +153,11 @@ def test_only_controls_make_a_page_too(tmp_path):
 
 
 def test_a_control_takes_no_rank_from_a_system(gathered):
-    rows = leaderboard(gathered, rows_of(gathered.scoreboard)).rows
+    rows = leaderboard_table(gathered, rows_of(gathered.scoreboard)).rows
     assert [row["rank"] for row in rows] == [1, 2, 3, ""]
-    best = [row["best"] for row in stability(gathered).rows if "best" in row]
+    best = [row["best"] for row in stability_table(gathered).rows if "best" in row]
     assert len(best) == 3 and sum(best) >= 1 - 1e-9, "some system is first in every draw"
-    facts = [page.facts.get("Rank") for page in content(gathered)["system_pages"]]
+    facts = [page.facts.get("Rank") for page in shown(gathered, "systems")["system_pages"]]
     assert facts == ["1 of 3", "2 of 3", "3 of 3", None]
 
 

@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.reducer.report import build as report
-from speechiq.reducer.report import leaderboard
+from speechiq.reducer.report import tables as page_tables
 from speechiq.reducer.report.page import describe_origin
 from speechiq.reducer.report.study import gather
-from speechiq.reducer.report.systems import list_tasks
+from speechiq.reducer.report.tables import list_tasks
 from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.ranking import macro_average, rank, rank_by_dataset
 from speechiq.reducer.scores.suites import read_systems
@@ -43,8 +43,8 @@ def runs(tmp_path_factory) -> Path:
 
 def test_each_set_and_their_mean_are_on_the_page(runs: Path):
     study = gather([runs], bootstrap=60)
-    scores = leaderboard.scores_by_set(study)
-    tables = leaderboard.set_tables(study, scores)
+    scores = page_tables.scores_by_set(study)
+    tables = page_tables.set_tables(study, scores)
     assert [*tables] == ["siq", "remember", "understand", "apply"]
     sets = ["x\n6 clips", "y\n3 clips", "Macro average\neach set once", "All clips\n9 clips"]
     assert [column.heading for column in tables["siq"].shown] == ["System", *sets]

@@ -11,9 +11,10 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.metrics.words.normalizer import normalize
-from speechiq.reducer.report.browser import charts
-from speechiq.reducer.report.build import SECTIONS, build, content, render
+from speechiq.reducer.report.browser import charts, list_clips
+from speechiq.reducer.report.build import SECTIONS, build, list_sections, render
 from speechiq.reducer.report.clips import read_clips
+from speechiq.reducer.report.review import review_questions
 from speechiq.reducer.report.study import gather
 from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.levels import choose_levels
@@ -31,7 +32,7 @@ def test_two_systems_get_levels_and_the_reason(two_runs: Path):
     study = gather([two_runs], bootstrap=60)
     rows = rows_of(study.scoreboard)
     assert [row["system"] for row in rows] == ["bad", "good"] and all(row["siq"] is None for row in rows)
-    drawn = charts(study, rows)
+    drawn = {name: figure.to_plotly_json() for name, figure in charts(study, rows).items()}
     assert {*drawn} == {"similarity", "accuracy", "clips-wer"} and len(drawn["accuracy"]["data"][-1]["x"]) == 2
     assert "NaN" not in json.dumps(drawn) and not re.search(r'"nan"|:nan', render(study).text)
 
@@ -64,15 +65,16 @@ LEFT_OUT = {
 @pytest.mark.parametrize(("wanted", "left_out"), LEFT_OUT.items(), ids="+".join)
 def test_some_levels_make_a_page_of_their_own(tmp_path: Path, wanted: tuple[str, ...], left_out: list[str]):
     study = gather([write_levels(tmp_path, *wanted)], bootstrap=60)
-    page, shown = render(study).text, content(study)
+    page, rows = render(study).text, rows_of(study.scoreboard)
+    sections = {section.id: section for section in list_sections(study, rows, review_questions([]))}
     assert page.count("no SIQ: it needs") == 1
-    assert [section for section in SECTIONS if section not in shown["sections"]] == ["datasets", "groups", *left_out]
-    assert all((f'id="{section}"' in page) == (section in shown["sections"]) for section in SECTIONS)
-    rows = shown["leaderboard"].rows
+    assert [section for section in SECTIONS if section not in sections] == ["datasets", "groups", *left_out]
+    assert all((f'id="{section}"' in page) == (section in sections) for section in SECTIONS)
+    rows = sections["leaderboard"].values["leaderboard"].rows
     assert len(rows) == 3 and all(
         row[level].low <= row[level].value <= row[level].high for row in rows for level in wanted
     )
-    clips = plain(shown["clips"]["clips"])
+    clips = plain(list_clips(study, rows_of(study.scoreboard))["clips"])
     assert len(clips) == 4 and all(clip["weight"] is None for clip in clips)
 
 

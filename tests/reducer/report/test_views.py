@@ -143,7 +143,8 @@ def test_the_pdf_has_every_chart_and_column(visit, tmp_path):
 
 
 def test_hollow_marks_are_controls_and_the_legend_says_so(visit, study):
-    for chart in charts(found := gather([study], bootstrap=0), rows_of(found.scoreboard)).values():
+    for figure in charts(found := gather([study], bootstrap=0), rows_of(found.scoreboard)).values():
+        chart = figure.to_plotly_json()
         for trace in chart["data"]:
             fills = trace.get("marker", {}).get("color")
             if isinstance(fills, list):

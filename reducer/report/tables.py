@@ -1,23 +1,31 @@
-"""Make the tables of systems: the leaderboard, scores on each data set, profiles of levels, stability of ranks."""
+"""Make the tables of systems: the leaderboard, data sets, profiles, stability, and a page about each system."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from markupsafe import Markup
 
-from speechiq.core.console import count_of
-from speechiq.reducer.report.controls import mark_control, set_apart
+from speechiq.core.console import count_of, printable
+from speechiq.reducer.report.identity import Identity, mark_control, set_apart
 from speechiq.reducer.report.page import link
 from speechiq.reducer.report.study import Study, ranks_by_rule, weights_by_rule
+from speechiq.reducer.runs.conditions import read_conditions
+from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.runs.run_record import RunRecord, read_record
+from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.ranking import macro_average
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.reducer.tables.scoreboard_records import read_estimate, rows_of
-from speechiq.reducer.tables.scoreboard_table import SYSTEM, as_grid
+from speechiq.reducer.tables.scoreboard_table import FLAGS, SYSTEM, as_grid
 
 TAILS = (0.025, 0.975)
+WORST, ROUNDING = 5, 1e-9
 
 #: A system's row (`rows_of`).
 Row = Mapping[str, Any]
@@ -25,7 +33,7 @@ Row = Mapping[str, Any]
 Scores = Mapping[str, Mapping[tuple[str, str], Sequence[Cell]]]
 
 
-def leaderboard(study: Study, rows: Sequence[Row]) -> Grid:
+def leaderboard_table(study: Study, rows: Sequence[Row]) -> Grid:
     """Return the table of all systems, best first: that of the terminal, with what the systems are."""
     grid = set_apart(as_grid(study.scoreboard), study.scoreboard)
     numbers = ("siq", *study.levels)
@@ -60,7 +68,7 @@ def _likely(probabilities: Sequence[float] | None) -> str:
     return f"{low}\N{EN DASH}{min(high, len(probabilities))}" if low < high else ""
 
 
-def label(study: Study, system: str) -> Markup:
+def link_system(study: Study, system: str) -> Markup:
     """Return the short name of a system, which leads to its page, and its control, if it is one."""
     place = study.names.index(system)
     return link("system", system, study.labels[place]) + _control(study.identities[place].control)
@@ -107,7 +115,7 @@ def set_tables(study: Study, scores: Scores) -> dict[str, Grid]:
     systems = [study.names[row] for row in order]
     first = Column("name", SYSTEM)
     tables = {
-        score: _table(heading, first, scores, [(label(study, system), system, score) for system in systems])
+        score: _table(heading, first, scores, [(link_system(study, system), system, score) for system in systems])
         for score, heading in score_names(study).items()
         if study.sets
     }
@@ -137,12 +145,12 @@ def _table(heading: str, first: Column, scores: Scores, lines: Iterable[tuple[st
     return Grid(heading, columns, rows)
 
 
-def profiles(study: Study, rows: Sequence[Row]) -> Grid:
+def profile_table(study: Study, rows: Sequence[Row]) -> Grid:
     """Return the table of each system's Z on each level."""
     columns = [Column("system", SYSTEM), *(Column(level, f"{title(level)}\nZ", "+.2f") for level in study.levels)]
     cells = [
         {
-            "system": label(study, row["system"]),
+            "system": link_system(study, row["system"]),
             **{level: row["categories"][level]["z"] for level in study.levels},
             **mark_control(study.scoreboard, study.names.index(row["system"])),
         }
@@ -151,7 +159,7 @@ def profiles(study: Study, rows: Sequence[Row]) -> Grid:
     return Grid("Level profiles", columns, cells)
 
 
-def stability(study: Study) -> Grid:
+def stability_table(study: Study) -> Grid:
     """Return the ranks of systems by each rule of the level weights, and the largest move when a system leaves."""
     bars, shifts, ranks = study.scoreboard.bars, study.scoreboard.shifts, ranks_by_rule(study.scoreboard)
     columns = [Column("system", SYSTEM)]
@@ -165,7 +173,7 @@ def stability(study: Study) -> Grid:
     rows: list[dict[str, Cell]] = []
     likely = study.scoreboard.rank_probabilities
     for row in study.scoreboard.order if ranks else ():
-        rows.append({"system": label(study, study.names[row]), **mark_control(study.scoreboard, row)})
+        rows.append({"system": link_system(study, study.names[row]), **mark_control(study.scoreboard, row)})
         if row in study.listening:
             place = study.listening.index(row)
             places = {rule: int(of_rule[place]) for rule, of_rule in ranks.items()}
@@ -178,3 +186,129 @@ def stability(study: Study) -> Grid:
             furthest = int(np.nanargmax(np.abs(moves)))
             rows[-1] |= {"shift": float(moves[furthest]), "without": study.labels[furthest]}
     return Grid("Stability", columns, rows)
+
+
+class SystemPage(NamedTuple):
+    """Describe what the page shows of one system.
+
+    Attributes:
+        label: Its short name.
+        facts: Its rank and shares of failures, in words.
+        runs: Its runs, newest first.
+        settings: What the newest run recorded of the system.
+        worst: The clips with the lowest raw scores of each level, worst first, without those at the best score of all.
+    """
+
+    name: str
+    label: str
+    facts: dict[str, str]
+    runs: list[RunRecord]
+    settings: dict[str, str]
+    scores: Grid
+    worst: list[Grid]
+
+
+def list_system_pages(study: Study, rows: Sequence[Row], scores: Scores) -> list[SystemPage]:
+    """Return a page per system, in the order of the leaderboard."""
+    found = []
+    ranked = sum(not identity.control for identity in study.identities)
+    for row in rows:
+        name = row["system"]
+        place = study.names.index(name)
+        system = study.scoreboard.systems[place]
+        rank = "" if row["rank"] is None else f"{row['rank']} of {ranked}"
+        facts = _facts(row, study.identities[place], rank)
+        worst = [_worst(study, level, place) for level in study.levels]
+        settings = dict(flatten_settings(_newest(system.tasks)))
+        table = system_table(study, scores, name)
+        found.append(SystemPage(name, study.labels[place], facts, [*_runs(system)], settings, table, worst))
+    return found
+
+
+def _facts(row: Row, identity: Identity, rank: str) -> dict[str, str]:
+    facts = {"Rank": rank, "Kind": identity.kind, "Audio encoder": identity.encoder, "Control": identity.control}
+    for flag, (label, meaning) in FLAGS.items():
+        if row["flags"][flag] is not None:
+            facts[label] = f"{100 * row['flags'][flag]:.1f} %: share of {meaning}"
+    return {name: text for name, text in facts.items() if text}
+
+
+def list_tasks(systems: Iterable[System]) -> list[TaskRun]:
+    """Return the tasks of some systems."""
+    return [task for system in systems for task in system.tasks]
+
+
+def task_table(systems: Iterable[System]) -> Grid:
+    """Return the table of all tasks and what their scores depend on; a row for each way in which a task was asked."""
+    counts = Counter(_describe_task(task) for task in list_tasks(systems))
+    columns = [
+        Column("task", "Task"),
+        Column("level", "Level"),
+        Column("conditions", "Asked with", kind="words"),
+        Column("systems", "Systems", "d"),
+    ]
+    rows: list[dict[str, Cell]] = [
+        {"task": task, "level": level.title(), "conditions": conditions, "systems": count}
+        for (task, level, conditions), count in sorted(counts.items())
+    ]
+    return Grid("Tasks", columns, rows)
+
+
+def _describe_task(task: TaskRun) -> tuple[str, str, str]:
+    conditions = read_conditions(task)
+    shown = {field: value for field, value in conditions.items() if field != "task" and value is not None}
+    return str(conditions["task"]), task.level, ", ".join(f"{field} {value}" for field, value in shown.items())
+
+
+def _runs(system: System) -> Iterator[RunRecord]:
+    by_file: dict[str, list[TaskRun]] = {}
+    for task in sorted(system.tasks, key=lambda task: (-task.date, task.results)):
+        by_file.setdefault(task.results, []).append(task)
+    for results, tasks in by_file.items():
+        path, names = Path(results), sorted({task.task for task in tasks})
+        record = read_record(path, names)
+        facts = {
+            "Date": f"{datetime.fromtimestamp(tasks[0].date, UTC):%Y-%m-%d %H:%M} UTC",
+            "Tasks": ", ".join(map(printable, names)),
+            **record.facts,
+            "Versions": ", ".join(f"{package} {version}" for package, version in tasks[0].versions.items()),
+            "Results file": printable(str(Path(path.parent.name, path.name))),
+        }
+        yield RunRecord(record.command, {name: text for name, text in facts.items() if text})
+
+
+def _newest(tasks: Sequence[TaskRun]) -> Mapping[str, Any]:
+    return max(tasks, key=lambda task: task.date).described if tasks else {}
+
+
+def flatten_settings(described: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Yield settings with the path that leads to them.
+
+    >>> dict(flatten_settings({"asr": {"model": "w", "languages": ["en"]}}))
+    {'asr, model': 'w', 'asr, languages': 'en'}
+    """
+    match described:
+        case dict():
+            for key, value in described.items():
+                yield from flatten_settings(value, f"{name}, {key}" if name else str(key))
+        case list():
+            yield name, ", ".join(map(str, described))
+        case None:
+            yield name, "none"
+        case bool():
+            yield name, "yes" if described else "no"
+        case _:
+            yield name, str(described)
+
+
+def _worst(study: Study, level: str, row: int) -> Grid:
+    pool = study.scoreboard.pool
+    raw, names, category = pool.raw[level], pool.clips[level], pool.levels[level]
+    mean, best = raw[study.listening].mean(axis=0), raw.max()
+    columns = [Column("clip", "Clip"), Column("value", "this system", ".1f"), Column("mean", "mean", ".1f")]
+    rows = [
+        {"clip": link("clip", names[i]), "value": category.show(raw[row, i]), "mean": category.show(mean[i])}
+        for i in np.argsort(raw[row], kind="stable")[:WORST]
+        if raw[row, i] < best - ROUNDING
+    ]
+    return Grid(f"{level.title()}, {category.unit}", columns, rows)
