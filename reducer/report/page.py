@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -180,14 +180,20 @@ def pack_parts(name: str, texts: Iterable[bytes]) -> tuple[dict[str, Markup], li
     Returns:
         The parts, and with which value each of them begins and the last one ends.
     """
-    packed, starts, part = {}, [0], list[bytes]()
-    for text in chain(texts, [None]):
-        if text is not None:
-            part.append(text)
-        if part and (text is None or sum(map(len, part)) >= PART):
-            packed[f"{name}-{len(packed)}"] = pack_json(b"[" + b",".join(part) + b"]")
-            starts.append(starts[-1] + len(part))
-            part = []
+    packed: dict[str, Markup] = {}
+    starts, part = [0], list[bytes]()
+
+    def close() -> None:
+        packed[f"{name}-{len(packed)}"] = pack_json(b"[" + b",".join(part) + b"]")
+        starts.append(starts[-1] + len(part))
+        part.clear()
+
+    for text in texts:
+        part.append(text)
+        if sum(map(len, part)) >= PART:
+            close()
+    if part:
+        close()
     return packed, starts
 
 

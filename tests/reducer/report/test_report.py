@@ -163,7 +163,7 @@ def test_a_control_takes_no_rank_from_a_system(gathered):
 
 def test_questions_left_out_are_named_with_their_set(study, tmp_path):
     review, frozen, file = (tmp_path / name for name in ("review.jsonl", "set.json", "report.html"))
-    first, *_ = unanswerable.find(read_answers([study]), share=0)
+    first, *_ = unanswerable.find(read_answers([study]), 0)
     unanswerable.write_review([first | {"verdict": "unanswerable"}], review)
     unanswerable.write_set(unanswerable.confirm(review), frozen)
     done = siq_report(study, "-o", file, "--bootstrap", 0, "--exclude", frozen)
