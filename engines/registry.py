@@ -101,9 +101,9 @@ BACKENDS = (
     Backend("audio", "openai", f"{AUDIO}.openai:AudioEndpoint", "gpt-4o-audio-preview", OPENAI, "endpoints"),
     Backend("speech", "hf", f"{SPEECH}.hf:TransformersSpeech", "facebook/mms-tts-eng"),
     Backend("speech", "openai", f"{SPEECH}.openai:OpenAISpeech", "gpt-4o-mini-tts", OPENAI, "endpoints"),
-    Backend("speech", "piper", f"{SPEECH}.program_voices:Piper", "VOICE.onnx", program="piper"),
-    Backend("speech", "espeak-ng", f"{SPEECH}.program_voices:Espeak", "en-us", program="espeak-ng"),
-    Backend("speech", "flite", f"{SPEECH}.program_voices:Flite", "slt", program="flite"),
+    Backend("speech", "piper", f"{SPEECH}.program:Piper", "VOICE.onnx", program="piper"),
+    Backend("speech", "espeak-ng", f"{SPEECH}.program:Espeak", "en-us", program="espeak-ng"),
+    Backend("speech", "flite", f"{SPEECH}.program:Flite", "slt", program="flite"),
     Backend("reply", "hf", f"{REPLY}.hf:OmniReply", "Qwen/Qwen2.5-Omni-7B"),
     Backend("reply", "openai", f"{REPLY}.openai:EndpointReply", "gpt-4o-audio-preview", OPENAI, "endpoints"),
 )

@@ -1,35 +1,104 @@
-"""Share what all voices that are programs have in common: find the program, and run it once per text."""
+"""Speak with programs, such as espeak-ng: `programs.yaml` says how each is called; it is run once per text.
+
+Piper is called as a program because its license (GPL) is not that of this package.
+"""
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
-from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
+import msgspec
 import numpy as np
 import soundfile
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from speechiq.core.batches import OnResult, drop, run_concurrently
 from speechiq.core.clip import Clip
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import PROGRAMS
+from speechiq.core.files.plain import expand, is_file
+from speechiq.core.files.yaml_text import load_yaml
 from speechiq.core.progress import progress_bar
 from speechiq.core.recordings.audio_file import file_sha256
+from speechiq.core.suggestions import did_you_mean
 from speechiq.engines._shared.speech import as_speech, speak_line
 from speechiq.engines.base import Setup, SpeechEngine
-from speechiq.engines.options import Options
+from speechiq.engines.options import UNIT, Options
 
 #: Seconds after which a program that speaks one text is stopped.
 PATIENCE_S = 600.0
 #: The text that a voice speaks before a run, to find out whether it works.
 TRIAL = "one"
 SHOWN, SHOWN_TEXT = 200, 40
+
+
+class Listing(Struct, frozen=True, forbid_unknown_fields=True):
+    """Define how names are found in what a program prints: its arguments, and a pattern whose group is a name."""
+
+    command: list[str]
+    pattern: str
+
+    def read(self, program: str) -> list[str]:
+        """Return the names that a program prints; none if it fails."""
+        done = subprocess.run(
+            [program, *self.command], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"
+        )
+        return sorted(set(re.findall(self.pattern, done.stdout)))
+
+
+class Option(Struct, frozen=True, forbid_unknown_fields=True):
+    """Define an option of a program, a number with its limits."""
+
+    type: Literal["int", "float"]
+    default: int | float
+    description: str
+    ge: int | float
+    le: int | float | None = None
+    unit: str | None = None
+
+    @property
+    def annotation(self) -> Any:
+        """Return the type of a field of a record of options."""
+        extra = {UNIT: self.unit} if self.unit else None
+        meta = Meta(ge=self.ge, le=self.le, description=self.description, extra=extra)
+        return Annotated[int if self.type == "int" else float, meta]
+
+
+class Program(Struct, frozen=True, forbid_unknown_fields=True):
+    """Define a program that speaks, an entry of `programs.yaml`.
+
+    Attributes:
+        summary: What it speaks, and what its voices are.
+        advice: How to find the voices that there are, for the errors.
+        command: Arguments with which it speaks a file of text into a WAV file.
+        options: The options of the engine, which `command` names.
+        voices: Lists the voices that the program contains.
+        must_be_listed: Whether a voice that is not in the list is refused, unless it is a file.
+        variants: Lists what may follow a voice behind `+`.
+        version: Finds its name and version.
+        voice_file: Ending of files that are voices.
+        needs_files: What is added to the voice in the names of the files that it consists of.
+        replace: Replacements in a text before it is spoken.
+    """
+
+    summary: str
+    advice: str
+    command: list[str]
+    options: dict[str, Option]
+    voices: Listing | None = None
+    must_be_listed: bool = False
+    variants: Listing | None = None
+    version: Listing | None = None
+    voice_file: str | None = None
+    needs_files: list[str] = []
+    replace: dict[str, str] = {}
 
 
 class ProgramOptions(Options, frozen=True, kw_only=True):
@@ -42,6 +111,7 @@ class ProgramSpeech(SpeechEngine):
     """Run a program once per text, as many at the same time as there are processors."""
 
     program: ClassVar[str]
+    row: ClassVar[Program]
     record = ProgramOptions
 
     def __init__(self, model: str, options: Any, setup: Setup) -> None:
@@ -49,30 +119,45 @@ class ProgramSpeech(SpeechEngine):
         self.name = f"{self.program}:{model}"
         self.path = find_program(options.program or self.program, self.program, f"{setup.prefix}program")
         if not model:
-            raise SpeechIQError(self.program, "no voice", f"write {self.program}:VOICE, {self.advice}")
-        self.check()
+            raise SpeechIQError(self.program, "no voice", f"write {self.program}:VOICE, {self.row.advice}")
+        self._check()
         self._run(TRIAL)
 
-    @property
-    @abstractmethod
-    def advice(self) -> str:
-        """Return how to find the voices that there are, for the errors."""
+    @classmethod
+    def list_voices(cls) -> list[str]:
+        """Return the voices that the program contains; see `SpeechEngine.list_voices`."""
+        return cls.row.voices.read(cls.program) if cls.row.voices else []
 
-    @abstractmethod
-    def check(self) -> None:
-        """Refuse a voice that the program does not have."""
+    def _check(self) -> None:
+        """Refuse a voice that the program does not have, as far as it tells."""
+        for file in self._list_files():
+            if not is_file(file):
+                raise SpeechIQError(self.name, f"no file {file}", f"write {self.program}:VOICE, {self.row.advice}")
+        if self.row.must_be_listed and self.row.voices and not self._list_files():
+            known = self.row.voices.read(self.path)
+            if self.model not in known:
+                files = f", or give a file {self.row.voice_file}" if self.row.voice_file else ""
+                fix = f"{did_you_mean(self.model, known)}there are {', '.join(known)}{files}"
+                raise SpeechIQError(self.name, "no such voice", fix)
+        _, plus, variant = self.model.partition("+")
+        if plus and self.row.variants:
+            known = self.row.variants.read(self.path)
+            if variant not in known:
+                lists = " ".join([self.program, *self.row.variants.command])
+                fix = f"{did_you_mean(variant, known)}`{lists}` lists them"
+                raise SpeechIQError(self.name, f"no variant {variant!r}", fix)
 
-    @abstractmethod
-    def command(self, text: Path, wav: Path) -> list[str]:
-        """Return the arguments with which the program speaks a file of text into a WAV file."""
+    def _list_files(self) -> list[Path]:
+        """Return the files of the voice, if the model names files."""
+        voice = expand(self.model)
+        if self.row.voice_file and voice.suffix == self.row.voice_file and is_file(voice):
+            return [voice]
+        return [voice.with_name(f"{voice.name}{ending}") for ending in self.row.needs_files]
 
-    def version(self) -> str:
+    def _version(self) -> str:
         """Return the name of the program and its version, if it states one."""
-        return self.program
-
-    def list_files(self) -> list[Path]:
-        """Return the files of the voice, if the model names files; by default none."""
-        return []
+        found = self.row.version.read(self.path) if self.row.version else []
+        return found[0] if found else self.program
 
     def speak(self, texts: Sequence[str], seeds: Sequence[int], on_result: OnResult = drop) -> list[Clip]:
         """Speak each text; see `SpeechEngine.speak`."""
@@ -88,14 +173,18 @@ class ProgramSpeech(SpeechEngine):
     def _run(self, line: str) -> Clip:
         with tempfile.TemporaryDirectory() as folder:
             text, wav = Path(folder, "text.txt"), Path(folder, "speech.wav")
+            for wrong, right in self.row.replace.items():
+                line = line.replace(wrong, right)
             text.write_text(f"{line}\n", encoding="utf-8")
-            fault = run_program([self.path, *self.command(text, wav)], self.name)
+            voice = next(iter(self._list_files()), self.model)
+            values = {**msgspec.structs.asdict(self.options), "voice": voice, "text": text, "wav": wav}
+            fault = run_program([self.path, *(part.format_map(values) for part in self.row.command)], self.name)
             spoken = None if fault else _read_audio(wav)
         if spoken is None:
             raise SpeechIQError(
                 self.name,
                 f"cannot speak {line[:SHOWN_TEXT]!r} ({fault or 'it wrote no audio'})",
-                f"try another voice, {self.advice}",
+                f"try another voice, {self.row.advice}",
             )
         samples, rate = spoken
         return as_speech(samples.T, rate, self.name)
@@ -104,11 +193,11 @@ class ProgramSpeech(SpeechEngine):
         """Return the voice, the program's version and the options that change the speech; see `Engine.describe`."""
         fields = {name: getattr(self.options, name) for name in self.record.__struct_fields__}
         fields.pop("program")
-        return {"model": self.model, "engine": self.version(), **fields}
+        return {"model": self.model, "engine": self._version(), **fields}
 
     def identity(self) -> dict[str, Any]:
         """Return the description and the digest of the voice's files; see `Engine.identity`."""
-        digests = "".join(map(file_sha256, self.list_files()))
+        digests = "".join(map(file_sha256, self._list_files()))
         files = {"files": hashlib.sha256(digests.encode()).hexdigest()} if digests else {}
         return {"stage": "speech", **self.describe(), **files}
 
@@ -146,6 +235,13 @@ def run_program(command: list[str], name: str) -> str | None:
     return printable(lines[-1].strip()[:SHOWN])
 
 
-def read_output(*command: str) -> str:
-    """Return what a program prints, such as the list of its voices; it may fail."""
-    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace").stdout
+def _make_engine(name: str) -> type[ProgramSpeech]:
+    """Return the engine of a program of `programs.yaml`."""
+    row = PROGRAM_TABLE[name]
+    fields = [(option, declared.annotation, declared.default) for option, declared in row.options.items()]
+    record = msgspec.defstruct(f"{name}Options", fields, bases=(ProgramOptions,), frozen=True, kw_only=True)
+    return type(name, (ProgramSpeech,), {"program": name, "row": row, "record": record, "__doc__": row.summary})
+
+
+PROGRAM_TABLE = msgspec.convert(load_yaml(Path(__file__).with_name("programs.yaml").read_bytes()), dict[str, Program])
+Espeak, Flite, Piper = map(_make_engine, ("espeak-ng", "flite", "piper"))

@@ -14,7 +14,7 @@ from speechiq.core.usage import recording, usage
 from speechiq.engines._shared.remote import encode
 from speechiq.engines._shared.speech import SHORTEST_S, as_speech
 from speechiq.engines.reply.openai import EndpointReply
-from speechiq.engines.speech.program_voices import Flite
+from speechiq.engines.speech.program import Flite
 from speechiq.harness_patch.systems.answering import REPLY, Question
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.siq_tasks.loaders.bundled import list_clips

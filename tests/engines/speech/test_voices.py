@@ -16,7 +16,7 @@ from speechiq.core.usage import usage
 from speechiq.engines._shared.speech import LONGEST_S, SHORTEST_S, as_speech
 from speechiq.engines.speech import program
 from speechiq.engines.speech.hf import TransformersSpeech
-from speechiq.engines.speech.program_voices import Espeak, Flite, Piper
+from speechiq.engines.speech.program import Espeak, Flite, Piper
 from tests.engines.opener import open_engine
 from tests.engines.speech.tiny_voice import make_voice
 
