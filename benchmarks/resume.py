@@ -65,7 +65,7 @@ def evaluate(journal: str, *arguments: str) -> None:
 
     from speechiq.engines._shared import checkpoint_writer
     from speechiq.engines.asr import checkpoint as recognizer
-    from speechiq.metrics.distance import text_model
+    from speechiq.metrics import models
 
     with Path(journal).open("a", buffering=1) as lines:
 
@@ -79,7 +79,7 @@ def evaluate(journal: str, *arguments: str) -> None:
 
             return run
 
-        for stage, module in (("recognizer", recognizer), ("answerer", checkpoint_writer), ("embedder", text_model)):
+        for stage, module in (("recognizer", recognizer), ("answerer", checkpoint_writer), ("embedder", models)):
             module.run_in_batches = noting(stage, module.run_in_batches)
         sys.argv = ["lm_eval", *arguments]
         with measure.Clock({"evaluating": (evaluator, "evaluate")}) as clock:

@@ -46,10 +46,8 @@ def work(part: str, clips: str) -> None:
     from speechiq.engines._shared.checkpoint import Checkpoint
     from speechiq.engines.base import Setup
     from speechiq.engines.registry import build
-    from speechiq.metrics.distance import embedder
-    from speechiq.metrics.distance.language_model import LanguageModel
-    from speechiq.metrics.distance.text_model import TextModel
-    from speechiq.metrics.models import load_model
+    from speechiq.metrics.distance import readers
+    from speechiq.metrics.models import TextModel, load_model
     from speechiq.metrics.similarity import PROMPTS
     from speechiq.siq_tasks.loaders.bundled import DEMO, list_clips
 
@@ -82,10 +80,10 @@ def work(part: str, clips: str) -> None:
 
     def embed() -> None:
         texts = [prompt.format(text=clip["text"]) for prompt in PROMPTS.values() for clip in listed.values()]
-        embedder.embed(texts, measure.LLM)
+        readers.embed(texts, measure.LLM)
 
     def together() -> None:
-        load_model(LanguageModel, embedder.ROLE, measure.LLM, "float32").load()
+        load_model(readers.LanguageModel, readers.EMBEDDER, measure.LLM, "float32").load()
         with asr.checkpoint.loaded(), llm.checkpoint.loaded():
             for stage in (transcribe, answer, embed):
                 stage()

@@ -173,7 +173,7 @@ def find_models() -> Iterator[Finding]:
     """Yield the demo's models and the default embedder."""
     from huggingface_hub import try_to_load_from_cache
 
-    from speechiq.metrics.distance.embedder import DEFAULT_EMBEDDER
+    from speechiq.metrics.distance.readers import DEFAULT_EMBEDDER
     from speechiq.siq_tasks.demo.fetch import MODELS, find_fault
 
     for name in MODELS:

@@ -10,21 +10,53 @@ as empty brackets.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 from lm_eval.api.filter import Filter
+from msgspec import Meta
 
 from speechiq.core.response import response_of
+from speechiq.engines.options import Options
 from speechiq.metrics.columns import higher, returns
-from speechiq.metrics.distance.embedder import DEFAULT_EMBEDDER, OPTIONS, embed, read_embedding, warn_unknown_script
-from speechiq.metrics.words.normalizer import prepare
+from speechiq.metrics.distance.readers import DEFAULT_EMBEDDER, EMBEDDER, embed, warn_unknown_script
+from speechiq.metrics.models import check_checkpoint
+from speechiq.metrics.settings import Dtype, Template, Text, read_record, record_of
+from speechiq.metrics.words.normalizer import TextForm, prepare
 from speechiq.metrics.words.pairs import index_texts, pair_texts
 
 PROMPTS = {
     "background": "The background scenario of the speech [{text}] in one word is",
     "summary": "The summary of this speech [{text}] in one word is",
 }
+
+
+class EmbedderSettings(Options, frozen=True, kw_only=True):
+    """Define the settings of the level Understand, which its docs have as fields."""
+
+    embedder: Annotated[
+        Text, Meta(description="Language model whose hidden states are compared: a hub id, a folder or `demo:NAME`.")
+    ] = DEFAULT_EMBEDDER
+    embedder_template: Annotated[
+        Template, Meta(description="`chat` puts the prompt into the chat template of the model, as a user's turn.")
+    ] = "plain"
+    embedder_text: Annotated[
+        TextForm, Meta(description="Normalizer that is applied to both texts first; `raw` applies none.")
+    ] = "raw"
+    embedder_dtype: Annotated[Dtype, Meta(description="Number format in which the embedder computes.")] = "float32"
+
+
+def read_embedding(metadata: Mapping[str, Any]) -> EmbedderSettings:
+    """Return the settings of a task's embedder; refuse a model that cannot be used."""
+    embedding = read_record(EmbedderSettings, metadata)
+    check_checkpoint(EMBEDDER, embedding.embedder)
+    return embedding
+
+
+def describe_embedding(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Return what docs and results of a task of the level Understand record."""
+    return msgspec.structs.asdict(read_embedding(metadata))
 
 
 def similarity(
@@ -66,14 +98,13 @@ def similarity(
 
 
 def compute_cosines(
-    pairs: Sequence[tuple[str, str]], embedding: Mapping[str, str], names: Sequence[str] = ()
+    pairs: Sequence[tuple[str, str]], embedding: EmbedderSettings, names: Sequence[str] = ()
 ) -> np.ndarray:
     """Return the cosines of each reference with its hypothesis: (pairs, prompts), float64, in the order of `PROMPTS`.
 
-    A text that occurs more than once is embedded once. `embedding` is that of `read_embedding`, and `names` has a name
-    per clip for errors, by default its number.
+    A text that occurs more than once is embedded once. `names` has a name per clip for errors, by default its number.
     """
-    name, template, form, dtype = (embedding[option] for option in ("embedder", *OPTIONS))
+    name, form, dtype = embedding.embedder, embedding.embedder_text, embedding.embedder_dtype
     prompted = [
         (prompt.format(text=prepare(reference, form)), prompt.format(text=prepare(hypothesis, form)))
         for prompt in PROMPTS.values()
@@ -82,7 +113,7 @@ def compute_cosines(
     clips = names or [str(number) for number in range(len(pairs))]
     warn_unknown_script([reference for reference, _ in pairs], name, dtype)
     owners, (references, hypotheses) = index_texts(prompted, [*clips] * len(PROMPTS))
-    states = embed(list(owners), name, template, dtype, owners=owners)
+    states = embed(list(owners), name, embedding.embedder_template, dtype, owners=owners)
     return cosine(states[hypotheses], states[references]).reshape(len(PROMPTS), -1).T
 
 
@@ -103,11 +134,10 @@ class Embed(Filter):
     def apply(self, resps: Iterable[str], docs: Sequence[Mapping[str, Any]]) -> list[list[float]]:
         """Return `[cosine, cosine, audio coverage]` per clip."""
         hypotheses = list(resps)
-        options = ("embedder", *OPTIONS)
-        (chosen,) = {tuple(doc[option] for option in options) for doc in docs}
+        (embedding,) = {record_of(EmbedderSettings, doc) for doc in docs}
         pairs = [(doc["text"], hypothesis) for hypothesis, doc in zip(hypotheses, docs, strict=True)]
         names = [str(doc.get("id", number)) for number, doc in enumerate(docs)]
-        cosines = compute_cosines(pairs, dict(zip(options, chosen, strict=True)), names)
+        cosines = compute_cosines(pairs, embedding, names)
         return [
             [*values, response_of(hypothesis).coverage]
             for values, hypothesis in zip(cosines.tolist(), hypotheses, strict=True)

@@ -9,16 +9,13 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import expand, read_plain
 from speechiq.core.files.yaml_text import load_yaml
 from speechiq.core.suggestions import find_nearest
-from speechiq.engines.languages import KEY as LANGUAGE
-from speechiq.siq_tasks.conditions.preset import PRESET
-from speechiq.siq_tasks.conditions.variants import LISTEN, TIMED_TASKS, TIMING
+from speechiq.metrics.settings import Subject
+from speechiq.siq_tasks.conditions.variants import LISTEN, TIMED_TASKS, TIMING, RunSettings
 from speechiq.siq_tasks.task_types import TASK_TYPES
 
 Loader = TypeVar("Loader", bound=Callable[..., Any])
-#: The key that every task reads, as it does `LISTEN` and `PRESET`; see `siq_tasks/conditions/`.
-CONDITION = "condition"
-#: The keys that every task reads.
-COMMON = frozenset({CONDITION, LISTEN, PRESET, LANGUAGE})
+#: The keys that every task reads; see `siq_tasks/conditions/`.
+COMMON = Subject(RunSettings).keys | {LISTEN}
 #: Key that names a YAML file: data set -> key -> value.
 FILE = "sets"
 #: How similar an unknown key must be to a known one to count as a typing error (`difflib` ratio).

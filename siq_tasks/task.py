@@ -11,10 +11,11 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response, drop_reasoning, response_of, reword
 from speechiq.engines.languages import PROMPT_LANGUAGE, read_language
 from speechiq.metrics import latency
-from speechiq.metrics.columns import columns_of
+from speechiq.metrics.columns import Columns, columns_of
 from speechiq.metrics.judge import reader
 from speechiq.metrics.judge.free_answers import check_docs
 from speechiq.metrics.judge.settings import READER
+from speechiq.metrics.settings import read_record
 from speechiq.metrics.wording import SPREAD, worded
 from speechiq.metrics.words.identification import warn_other_language
 from speechiq.metrics.words.normalizer import refuse_lost_marks
@@ -23,13 +24,15 @@ from speechiq.siq_tasks.catalog.task_files import INLINE, join_metadata, resolve
 from speechiq.siq_tasks.conditions.apply import with_condition
 from speechiq.siq_tasks.conditions.listen import check_listen, with_listen
 from speechiq.siq_tasks.conditions.preset import PRESET, with_preset
-from speechiq.siq_tasks.conditions.variants import LISTEN, STREAM, TIMING, check_timing
+from speechiq.siq_tasks.conditions.variants import CONDITION, LISTEN, STREAM, TIMING, QuestionSettings
 from speechiq.siq_tasks.languages.prompts import write_prompt
 from speechiq.siq_tasks.loaders.docs import digest_content
-from speechiq.siq_tasks.metadata import CONDITION, expand_sets, for_dataset, keys_of, user_metadata
-from speechiq.siq_tasks.task_types import TASK_TYPES, name_task_type
+from speechiq.siq_tasks.metadata import expand_sets, for_dataset, keys_of, user_metadata
+from speechiq.siq_tasks.task_types import find_task_type, name_task_type
 
 REMEMBER, APPLY = "remember", "apply"
+#: The configuration of a task, as lm-eval takes it.
+Task = dict[str, Any]
 #: The filters of a task that lists none, as in lm-eval.
 TAKE_FIRST = [{"name": "none", "filter": [{"function": "take_first"}]}]
 
@@ -49,47 +52,16 @@ class DropReasoning(Filter):
 class SpeechTask(ConfigurableTask):
     """Run a task of the suite; `class` of every template. Its `custom_dataset` returns a `Loaded`.
 
-    The metadata of the data set, the description in the template and the `condition` of a task become part of its
-    metadata; lm-eval would replace them by those of the task or of the user. A task that lists no metrics has the
-    columns of its score function (`metrics/columns.py`). The measure of the level Remember is in the unit of the task's
-    language (`metrics/words/units.py`). The first filter of every task drops a model's reasoning.
+    See `resolve` for what becomes of the configuration in its YAML.
     """
 
     def __init__(self, config: dict[str, Any]) -> None:
-        own = {key: value for key, value in join_metadata(config).items() if key not in ("class", CONDITION)}
-        metadata = expand_sets(own["metadata"])
-        metadata = for_dataset(metadata, metadata.get("dataset"))
-        metadata |= _own_condition(config, metadata)
-        if PRESET in metadata:
-            given = for_dataset(expand_sets(user_metadata.get() or {}), metadata.get("dataset"))
-            own = with_preset(own, metadata, given)
-            metadata = own["metadata"]
-        if LISTEN in metadata:
-            check_listen(config.get("task"), metadata)
-        metrics = own.get("metric_list") or [column.metric for column in columns_of(own.get("process_results"))]
-        if name_task_type(metadata) == REMEMBER:
-            measure, columns = describe_measure(metadata)
-            metadata |= measure
-            metrics = [*metrics, *(column.metric for column in columns)]
-        if name_task_type(metadata) == APPLY:
-            own["doc_to_text"] = write_prompt(own["doc_to_text"], metadata)
-        else:
-            metadata.pop(PROMPT_LANGUAGE, None)  # of a run, for the tasks of Apply in it
-        if _has_reader(metadata):
-            metrics = [*metrics, *(column.metric for column in reader.COLUMNS)]
-        self.is_timed = _is_timed(metadata)
-        self._responses: dict[tuple[Any, ...], Response] = {}
-        if self.is_timed:
-            own["generation_kwargs"] = {**own.get("generation_kwargs", {}), TIMING: STREAM}
-            metrics = [*metrics, *(column.metric for column in latency.COLUMNS)]
-        else:
-            metadata.pop(TIMING, None)
-        own["filter_list"] = [
-            pipeline | {"filter": [{"function": DropReasoning}, *pipeline["filter"]]}
-            for pipeline in own.get("filter_list") or TAKE_FIRST
-        ]
+        task = resolve(config)
+        metrics = task["metric_list"]
+        self.is_timed = TIMING in task["metadata"]
         self.has_spread = any(metric["metric"] == SPREAD for metric in metrics)
-        super().__init__(config=own | {"metadata": metadata, "metric_list": _named_metrics(metrics)})
+        self._responses: dict[tuple[Any, ...], Response] = {}
+        super().__init__(config=task | {"metric_list": _named_metrics(metrics)})
 
     @property
     def metadata_keys(self) -> frozenset[str] | None:
@@ -158,31 +130,116 @@ class SpeechTask(ConfigurableTask):
         super().build_all_requests(limit=limit, samples=samples, rank=rank, world_size=world_size, **options)
 
 
-def _is_timed(metadata: Mapping[str, Any]) -> bool:
-    """Return whether the answers of a task are timed: if the user asks for it, and it does not want a transcript."""
-    if TIMING not in metadata:
-        return False
-    check_timing(metadata[TIMING])
-    task_type = TASK_TYPES.get(str(name_task_type(metadata)))
-    return task_type is not None and task_type.asks_question
+def resolve(config: Mapping[str, Any]) -> Task:
+    """Return the whole configuration of a task, from the keys of its YAML and the metadata of the run.
+
+    The metadata of the data set, the description in the template and the `condition` of a task become part of its
+    metadata; lm-eval would replace them by those of the task or of the user. A task that lists no metrics has the
+    columns of its score function (`metrics/columns.py`).
+    """
+    task = join_metadata(config)
+    task.pop("class", None)
+    for step in STEPS:
+        task = step(task)
+    return task
 
 
-def _has_reader(metadata: Mapping[str, Any]) -> bool:
-    """Return whether a model reads the letters of a task that the rules leave unread."""
-    task_type = TASK_TYPES.get(str(name_task_type(metadata)))
-    return task_type is not None and READER in task_type.keys & metadata.keys()
-
-
-def _own_condition(config: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the condition of the task itself as metadata, if it has one; the user may not give another."""
-    own = {CONDITION: config[CONDITION]} if CONDITION in config else {}
-    if own and CONDITION in metadata:
+def _choose_metadata(task: Task) -> Task:
+    """Take the metadata of the task's data set, and the condition of the task itself; the user may not give another."""
+    metadata = expand_sets(task["metadata"])
+    metadata = for_dataset(metadata, metadata.get("dataset"))
+    own = task.pop(CONDITION, None)
+    if own is not None and CONDITION in metadata:
         raise SpeechIQError(
             f"--metadata condition={metadata[CONDITION]}",
-            f"task {config.get('task')} has the condition {config[CONDITION]}",
+            f"task {task.get('task')} has the condition {own}",
             "leave one of the two out",
         )
-    return own
+    if own is not None:
+        metadata[CONDITION] = own
+    return task | {"metadata": metadata}
+
+
+def _apply_preset(task: Task) -> Task:
+    metadata = task["metadata"]
+    if PRESET not in metadata:
+        return task
+    given = for_dataset(expand_sets(user_metadata.get() or {}), metadata.get("dataset"))
+    return with_preset(task, metadata, given)
+
+
+def _check_variant(task: Task) -> Task:
+    if LISTEN in task["metadata"]:
+        check_listen(task.get("task"), task["metadata"])
+    return task
+
+
+def _list_metrics(task: Task) -> Task:
+    metrics = task.get("metric_list") or [column.metric for column in columns_of(task.get("process_results"))]
+    return task | {"metric_list": metrics}
+
+
+def _choose_unit(task: Task) -> Task:
+    """Put the measure of the level Remember into the unit of the task's language (`metrics/words/units.py`)."""
+    if name_task_type(task["metadata"]) != REMEMBER:
+        return task
+    measure, columns = describe_measure(task["metadata"])
+    return _add_columns(task | {"metadata": task["metadata"] | measure}, columns)
+
+
+def _write_prompt(task: Task) -> Task:
+    """Write the prompt of Apply in its language, which is a setting of a run, for the tasks of Apply in it."""
+    metadata = task["metadata"]
+    if name_task_type(metadata) == APPLY:
+        return task | {"doc_to_text": write_prompt(task["doc_to_text"], metadata)}
+    return task | {"metadata": {key: value for key, value in metadata.items() if key != PROMPT_LANGUAGE}}
+
+
+def _add_reader(task: Task) -> Task:
+    """Add the columns of a model that reads the letters which the rules leave unread."""
+    task_type = find_task_type(task["metadata"])
+    has_reader = task_type is not None and READER in task_type.keys & task["metadata"].keys()
+    return _add_columns(task, reader.COLUMNS) if has_reader else task
+
+
+def _time_answers(task: Task) -> Task:
+    """Time the answers if the user asks for it; a task that wants a transcript is not timed."""
+    metadata = task["metadata"]
+    if TIMING not in metadata:
+        return task
+    read_record(QuestionSettings, {TIMING: metadata[TIMING]})
+    task_type = find_task_type(metadata)
+    if task_type is None or not task_type.asks_question:
+        return task | {"metadata": {key: value for key, value in metadata.items() if key != TIMING}}
+    timed = {"generation_kwargs": {**task.get("generation_kwargs", {}), TIMING: STREAM}}
+    return _add_columns(task | timed, latency.COLUMNS)
+
+
+def _drop_reasoning(task: Task) -> Task:
+    """Drop a model's reasoning by the first filter of every task."""
+    pipelines = [
+        pipeline | {"filter": [{"function": DropReasoning}, *pipeline["filter"]]}
+        for pipeline in task.get("filter_list") or TAKE_FIRST
+    ]
+    return task | {"filter_list": pipelines}
+
+
+def _add_columns(task: Task, columns: Columns) -> Task:
+    return task | {"metric_list": [*task["metric_list"], *(column.metric for column in columns)]}
+
+
+#: What makes the configuration of a task whole, in this order.
+STEPS: tuple[Callable[[Task], Task], ...] = (
+    _choose_metadata,
+    _apply_preset,
+    _check_variant,
+    _list_metrics,
+    _choose_unit,
+    _write_prompt,
+    _add_reader,
+    _time_answers,
+    _drop_reasoning,
+)
 
 
 def _named_metrics(metrics: list[dict[str, Any]]) -> list[dict[str, Any]]:

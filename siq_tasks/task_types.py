@@ -4,23 +4,27 @@ The levels of SIQ are task types of the same name. A template names its `task_ty
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from msgspec import Meta
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.engines.languages import PROMPT_LANGUAGE
-from speechiq.metrics.distance.embedder import OPTIONS, read_embedding
-from speechiq.metrics.distance.semantic import KEYS as DISTANCE_KEYS
-from speechiq.metrics.distance.semantic import read_distance
+from speechiq.engines.options import Options
+from speechiq.metrics.distance.semantic import DistanceSettings, read_distance
 from speechiq.metrics.judge import reader
-from speechiq.metrics.judge.settings import KEYS, read_judging, read_settings
+from speechiq.metrics.judge.settings import JUDGED, READ, read_judging, read_settings
 from speechiq.metrics.letters.options import ALPHABET
 from speechiq.metrics.reply import scores as reply
+from speechiq.metrics.settings import Subject, read_record
+from speechiq.metrics.similarity import EmbedderSettings, describe_embedding
 from speechiq.metrics.words.entities import check_entities
-from speechiq.metrics.words.normalizer import read_normalizer
-from speechiq.metrics.words.units import UNIT, read_unit
-from speechiq.siq_tasks.languages.prompts import read_prompt_language
+from speechiq.metrics.words.normalizer import NormalizerSettings, read_normalizer
+from speechiq.metrics.words.units import UnitSettings, read_unit
+from speechiq.metrics.words.word_classes import RareWordSettings
+from speechiq.siq_tasks.languages.prompts import PromptSettings, read_prompt_language
 from speechiq.siq_tasks.loaders.odd_rows import Repairs
 from speechiq.siq_tasks.loaders.question_columns import (
+    WordingSettings,
     read_checks,
     read_choice,
     read_label,
@@ -36,6 +40,12 @@ Settings = dict[str, Any]
 RowReader = Callable[[Mapping[str, Any], Mapping[str, Any], Repairs], dict[str, Any]]
 
 
+class SpokenOptions(Options, frozen=True, kw_only=True):
+    """Define how many options are spoken in a clip."""
+
+    spoken_options: Annotated[int, Meta(ge=2, le=len(ALPHABET))] = 4
+
+
 def _read_right_wrong(metadata: Mapping[str, Any]) -> Settings:
     """Return the settings of a judge beside a rule, which knows only right and wrong."""
     return read_judging(metadata, "right_wrong").record()
@@ -47,9 +57,7 @@ def _read_letter(metadata: Mapping[str, Any]) -> Settings:
 
 
 def _read_spoken_choice(metadata: Mapping[str, Any]) -> Settings:
-    count = metadata.get("spoken_options", 4)
-    if type(count) is not int or not 2 <= count <= len(ALPHABET):
-        raise SpeechIQError("metadata.spoken_options", f"{count!r:.80} is not a number from 2 to 26", "correct it")
+    read_record(SpokenOptions, metadata)
     return _read_letter(metadata)
 
 
@@ -76,7 +84,7 @@ class TaskType(NamedTuple):
     """Describe what the tasks of one task type have in common.
 
     Attributes:
-        keys: Keys of metadata that its tasks read, with any loader; `judge_*` are all keys that begin so.
+        subjects: What the metadata of its tasks set, with any loader.
         read_settings: Returns from metadata the settings that docs contain and results record; refuses values with
             which the task cannot be scored, as `check` refuses docs.
         has_questions: Whether its docs are questions, not clips.
@@ -84,7 +92,7 @@ class TaskType(NamedTuple):
         read_row: Reads what a row asks, for questions in the columns of the data set; None for other task types.
     """
 
-    keys: frozenset[str] = frozenset()
+    subjects: tuple[Subject, ...] = ()
     read_settings: Callable[[Mapping[str, Any]], Settings] = lambda metadata: {}
     has_questions: bool = False
     check: Callable[[Mapping[str, Any]], None] = lambda doc: None
@@ -92,22 +100,30 @@ class TaskType(NamedTuple):
     read_row: RowReader | None = None
 
     @property
+    def keys(self) -> frozenset[str]:
+        """Return the keys of metadata that its tasks read, with any loader; `judge_*` are all keys that begin so."""
+        return frozenset[str]().union(*(subject.keys for subject in self.subjects))
+
+    @property
     def asks_question(self) -> bool:
         """Return whether a doc asks something about its clip; tasks that want a transcript do not."""
         return self.has_questions or self.read_row not in (None, read_nothing)
 
 
-_ASKED = KEYS | {"instruction"}
-_LETTER = _ASKED | reader.KEYS
+_NORMALIZER = Subject(NormalizerSettings)
+_WORDING = Subject(WordingSettings)
+_ASKED = (*JUDGED, _WORDING)
+_LETTER = (*_ASKED, *READ)
+_DISTANCE = (Subject(DistanceSettings), Subject(RareWordSettings), _NORMALIZER)
 _ANSWER = frozenset({"answer_column"})
 _QUESTION = frozenset({"question_column"})
 _CHOICE = _ANSWER | {"question_column", "choices_column"}
 _CHECKS = _QUESTION | {"checks_column", "check_options_column"}
 TASK_TYPES: dict[str, TaskType] = {
-    "remember": TaskType(frozenset({"normalizer", UNIT}), lambda about: read_unit(about) | read_normalizer(about)),
-    "understand": TaskType(frozenset({"embedder", *OPTIONS}), read_embedding),
-    "apply": TaskType(frozenset({PROMPT_LANGUAGE}), read_prompt_language, has_questions=True),
-    "distance": TaskType(DISTANCE_KEYS, read_distance, check=check_entities),
+    "remember": TaskType((_NORMALIZER, Subject(UnitSettings)), lambda about: read_unit(about) | read_normalizer(about)),
+    "understand": TaskType((Subject(EmbedderSettings),), describe_embedding),
+    "apply": TaskType((Subject(PromptSettings),), read_prompt_language, has_questions=True),
+    "distance": TaskType(_DISTANCE, read_distance, check=check_entities),
     "choice": TaskType(_LETTER, _read_letter, columns=_CHOICE, read_row=read_choice),
     "spoken_choice": TaskType(_LETTER, _read_spoken_choice, columns=_QUESTION | _ANSWER, read_row=read_spoken_choice),
     "labels": TaskType(_ASKED, _read_labels, columns=_ANSWER, read_row=read_label),
@@ -116,10 +132,12 @@ TASK_TYPES: dict[str, TaskType] = {
     "refusal": TaskType(columns=_QUESTION, read_row=read_query),
     "checks": TaskType(columns=_CHECKS, read_row=read_checks),
     "choose": TaskType(has_questions=True),
-    "answer": TaskType(KEYS, read_settings, has_questions=True),
+    "answer": TaskType(JUDGED, read_settings, has_questions=True),
     "caption": TaskType(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
-    "transcribe": TaskType(frozenset({"instruction", "normalizer"}), read_normalizer, read_row=read_nothing),
-    "reply": TaskType(reply.KEYS, reply.read_settings, has_questions=True, columns=_QUESTION, read_row=read_query),
+    "transcribe": TaskType((_WORDING, _NORMALIZER), read_normalizer, read_row=read_nothing),
+    "reply": TaskType(
+        (*JUDGED, *reply.REPLIES), reply.read_settings, has_questions=True, columns=_QUESTION, read_row=read_query
+    ),
 }
 
 
@@ -130,6 +148,12 @@ def name_task_type(metadata: Mapping[str, Any]) -> Any:
     ('apply', 'judged')
     """
     return metadata.get("task_type", metadata.get("level"))
+
+
+def find_task_type(metadata: Mapping[str, Any]) -> TaskType | None:
+    """Return the type of a task; None if it names no known type."""
+    name = name_task_type(metadata)
+    return TASK_TYPES.get(name) if isinstance(name, str) else None
 
 
 def read_task_type(metadata: Mapping[str, Any]) -> TaskType:

@@ -50,7 +50,7 @@ def new(
     force: Force = False,
 ) -> None:
     """Make three tasks, one per level, of your own clips and references."""
-    from speechiq.metrics.distance.embedder import DEFAULT_EMBEDDER
+    from speechiq.metrics.distance.readers import DEFAULT_EMBEDDER
     from speechiq.siq_tasks.catalog.new import create, read_set_name
 
     if (dataset := read_set_name(name)) != name:

@@ -20,7 +20,7 @@ from speechiq.core.files.plain import is_file, write_whole
 if TYPE_CHECKING:
     import torch
 
-    from speechiq.metrics.distance.text_model import TextModel
+    from speechiq.metrics.models import TextModel
 
 #: The Gram matrix of a head; None if logits are not a linear function of states, so that they themselves are compared.
 Head = np.ndarray | None

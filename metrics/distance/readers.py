@@ -1,31 +1,48 @@
-"""Read texts for semantic distances: by the language model of an assistant, or by a sentence encoder.
+"""Read texts by language models and sentence encoders: their states, which are cached on disk.
 
-The prompts are those of the paper (Liu et al., "Evaluating Speech Recognition Performance Towards Large Language Model
-Based Voice Assistants", eqs. 4 to 9 and table 1); the encoder is SemDist's (eq. 2). Vectors are cached on disk: each
-text passes a model once for each prompt, and references are read once for all systems.
+Each text passes a model once for each prompt, and references are read once for all systems; the model is loaded only
+for new texts. The prompts of semantic distances are those of the paper (Liu et al., "Evaluating Speech Recognition
+Performance Towards Large Language Model Based Voice Assistants", eqs. 4 to 9 and table 1); the encoder is SemDist's
+(eq. 2).
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from speechiq.core.checkpoints.names import is_encoder, is_language_model
+from speechiq.core.console import say
+from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.distance.gram import Head, read_head
-from speechiq.metrics.distance.language_model import LanguageModel
-from speechiq.metrics.distance.text_model import (
+from speechiq.metrics.models import (
     Role,
     TextModel,
     Tokens,
     as_vectors,
     describe_stage,
+    load_model,
     mean_of_tokens,
+    open_cache,
     read_texts,
 )
-from speechiq.metrics.models import load_model, open_cache
 
+DEFAULT_EMBEDDER = "meta-llama/Llama-3.1-8B-Instruct"
 DEFAULT_ASSISTANT, DEFAULT_ENCODER = "meta-llama/Llama-2-13b-chat-hf", "FacebookAI/roberta-base"
+#: Share of the tokens of references that may be unknown or parts of characters without a warning.
+MOST_PARTS = 0.3
+EMBEDDER = Role(
+    "embedder",
+    "AutoModel",
+    is_language_model,
+    f"a language model; name a causal language model, such as --metadata embedder={DEFAULT_EMBEDDER}",
+    f"name another embedder, such as --metadata embedder=demo:SmolLM2-135M-Instruct (`siq demo fetch`), which needs no "
+    f"hub; {DEFAULT_EMBEDDER} is gated: accept its license on its page and run `hf auth login`",
+    "--metadata embedder_dtype=bfloat16",
+)
 ASSISTANT = Role(
     "assistant",
     "AutoModelForCausalLM",
@@ -59,6 +76,120 @@ PROMPTS = {
 }
 
 
+class LanguageModel(TextModel):
+    """Read the states and logits of a language model; see `TextModel.read`.
+
+    Its readings are `last` or `chat` (the last layer's state at the last token, the state that predicts the next word;
+    of `chat` after the text as a user's turn in the chat template), `raw` (see `_read_raw`), and `logits` (those of the
+    next token, for a role whose loader includes the head).
+    """
+
+    def check_template(self, template: str) -> None:
+        """Refuse a model without a chat template where one is asked for (`chat`)."""
+        if template == "chat" and self.tokenizer.chat_template is None:
+            raise SpeechIQError(self.called, "has no chat template", f"leave {self.role.option}_template plain")
+
+    def tokenize(self, texts: Sequence[str], reading: str) -> Sequence[Any]:
+        """Return the tokens of each text; see `TextModel.tokenize`."""
+        if reading != "chat":
+            return super().tokenize(texts, reading)
+        turns = [[{"role": "user", "content": text}] for text in texts]
+        tokens: list[list[int]] = self.tokenizer.apply_chat_template(
+            turns, add_generation_prompt=True, return_dict=True
+        )["input_ids"]
+        return tokens
+
+    def read_batch(self, batch: Sequence[Tokens], reading: str) -> list[str]:
+        """Return a vector per text, in base64; see `TextModel.read_batch`."""
+        import torch
+
+        if reading == "logits":
+            return self._read_logits(batch)
+        if reading == "raw":
+            return self._read_raw(batch)
+        padded, output = self._states(batch)
+        return self.as_rows(output.last_hidden_state[torch.arange(len(batch)), padded.last])
+
+    def _states(self, batch: Sequence[Tokens], **options: Any) -> tuple[Any, Any]:
+        """Return the padded batch and the output of the model below its head."""
+        padded = self.pad(batch)
+        body = self.load().base_model
+        return padded, body(input_ids=padded.ids, attention_mask=padded.mask, use_cache=False, **options)
+
+    def _read_raw(self, batch: Sequence[Tokens]) -> list[str]:
+        """Return three sentence embeddings, one after the other (Liu et al., table 4).
+
+        They are the last layer's state at the last token; the mean of the first, the middle and the last layer's state
+        at the last token; and the mean of the last layer's states over all tokens. Layer l of L is `hidden_states[l]`,
+        so that the first is not the embedding layer; the middle one is L // 2, the paper's 20th of 40. Only the last
+        layer's state is after the final norm.
+        """
+        import torch
+
+        padded, output = self._states(batch, output_hidden_states=True)
+        rows, layers = torch.arange(len(batch)), output.hidden_states
+        states = output.last_hidden_state
+        last = states[rows, padded.last].float()
+        inner = [layers[layer][rows, padded.last].float() for layer in (1, max(1, (len(layers) - 1) // 2))]
+        tokens = mean_of_tokens(states, padded.mask)
+        return self.as_rows(torch.cat([last, (last + inner[0] + inner[1]) / 3, tokens], dim=1))
+
+    def _read_logits(self, batch: Sequence[Tokens]) -> list[str]:
+        import torch
+
+        ids, mask, last = self.pad(batch)
+        places, column = torch.unique(last, return_inverse=True)
+        output = self.load()(input_ids=ids, attention_mask=mask, use_cache=False, logits_to_keep=places)
+        return self.as_rows(output.logits[torch.arange(len(batch)), column])
+
+
+class Encoder(TextModel):
+    """Embed by a bidirectional encoder, mean-pooled under the mask."""
+
+    limited_by_tokenizer = True  # RoBERTa's config counts two positions that it cannot use.
+
+    def read_batch(self, batch: Sequence[Tokens], reading: str) -> list[str]:
+        """Return the embedding of each text, in base64; see `TextModel.read_batch`."""
+        ids, mask, _ = self.pad(batch)
+        states = self.load()(input_ids=ids, attention_mask=mask).last_hidden_state
+        return self.as_rows(mean_of_tokens(states, mask))
+
+
+def embed(
+    texts: Sequence[str],
+    name: str,
+    template: str = "plain",
+    dtype: str = "float32",
+    owners: Mapping[str, str] | None = None,
+) -> np.ndarray:
+    """Return the state of each text by a language model, (texts, hidden size), float32."""
+    load_model(LanguageModel, EMBEDDER, name, dtype).check_template(template)
+    reading = "chat" if template == "chat" else "last"
+    stage = {"template": template}
+    rows = read_texts(LanguageModel, EMBEDDER, name, texts, owners or {}, dtype=dtype, reading=reading, stage=stage)
+    return as_vectors(rows)
+
+
+def warn_unknown_script(texts: Sequence[str], name: str, dtype: str) -> None:
+    """Say that the vocabulary of an embedder does not have the script of texts, if so.
+
+    More than `MOST_PARTS` of their tokens are unknown then, or parts of a character, such as bytes.
+    """
+    tokenizer = load_model(LanguageModel, EMBEDDER, name, dtype).tokenizer
+    counts = Counter(chain.from_iterable(tokenizer(list(texts), add_special_tokens=False).input_ids))
+    parts = sum(
+        count
+        for token, count in counts.items()
+        if token == tokenizer.unk_token_id or "\N{REPLACEMENT CHARACTER}" in tokenizer.decode([token])
+    )
+    share = parts / (counts.total() or 1)
+    if share > MOST_PARTS:
+        say(
+            f"embedder={name}: {100 * share:.0f} % of the tokens of the references are unknown or parts"
+            " of characters, so its similarities mean little for this script; name an embedder that was trained on it"
+        )
+
+
 def read_vectors(
     reading: str, texts: Sequence[str], settings: Mapping[str, Any], owners: Mapping[str, str]
 ) -> np.ndarray:
@@ -83,18 +214,6 @@ def check_assistant(settings: Mapping[str, Any]) -> None:
     """Refuse an assistant that cannot be used, before any text is read."""
     model = load_model(LanguageModel, ASSISTANT, settings["assistant"], settings["assistant_dtype"])
     model.check_template(settings["assistant_template"])
-
-
-class Encoder(TextModel):
-    """Embed by a bidirectional encoder, mean-pooled under the mask."""
-
-    limited_by_tokenizer = True  # RoBERTa's config counts two positions that it cannot use.
-
-    def read_batch(self, batch: Sequence[Tokens], reading: str) -> list[str]:
-        """Return the embedding of each text, in base64; see `TextModel.read_batch`."""
-        ids, mask, _ = self.pad(batch)
-        states = self.load()(input_ids=ids, attention_mask=mask).last_hidden_state
-        return self.as_rows(mean_of_tokens(states, mask))
 
 
 def encode(texts: Sequence[str], name: str, owners: Mapping[str, str]) -> np.ndarray:

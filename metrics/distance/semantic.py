@@ -8,16 +8,18 @@ what the tasks of lm-eval name.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 from lm_eval.api.filter import Filter
+from msgspec import Meta
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import response_of
+from speechiq.engines.options import Options
 from speechiq.metrics.columns import higher, lower, mean, returns
 from speechiq.metrics.distance.gram import distance
-from speechiq.metrics.distance.language_model import DTYPES, TEMPLATES
 from speechiq.metrics.distance.readers import (
     ASSISTANT,
     DEFAULT_ASSISTANT,
@@ -29,10 +31,11 @@ from speechiq.metrics.distance.readers import (
     find_head,
     read_vectors,
 )
-from speechiq.metrics.distance.text_model import check_checkpoint, read_models
+from speechiq.metrics.models import check_checkpoint
+from speechiq.metrics.settings import Dtype, Template, Text, read_record
 from speechiq.metrics.words.entities import ROLE as TAGGER
 from speechiq.metrics.words.entities import count_entity_errors, find_entities
-from speechiq.metrics.words.normalizer import TEXTS, normalize, prepare, read_normalizer
+from speechiq.metrics.words.normalizer import TextForm, normalize, prepare, read_normalizer
 from speechiq.metrics.words.pairs import index_texts, pair_texts
 from speechiq.metrics.words.repetition import repetition
 from speechiq.metrics.words.wer import ErrorRate, count_errors, pool
@@ -49,12 +52,38 @@ KINDS = {
 }
 #: The kinds that one pass over the bare texts gives, in the order of `LanguageModel._read_raw`.
 RAW = ("raw", "raw_layers", "raw_tokens")
-OPTIONS = {"assistant_template": TEMPLATES, "assistant_dtype": DTYPES, "semdist_text": TEXTS}
-#: Keys of metadata that name a checkpoint -> its role and its default. `off` leaves its columns undefined.
-MODELS = {"assistant": (ASSISTANT, DEFAULT_ASSISTANT), "encoder": (ENCODER, DEFAULT_ENCODER), "ner": (TAGGER, OFF)}
-KEYS = frozenset({*MODELS, *OPTIONS, "rare_words", "normalizer"})
+#: Settings that name a checkpoint -> its role; `off` leaves its columns undefined.
+ROLES = {"assistant": ASSISTANT, "encoder": ENCODER, "ner": TAGGER}
 Settings = Mapping[str, Any]
 Pairs = Sequence[tuple[str, str]]
+
+
+class DistanceSettings(Options, frozen=True, kw_only=True):
+    """Define the models of semantic distances and how they read, which docs have as fields."""
+
+    assistant: Annotated[
+        Text,
+        Meta(
+            description="Language model of the assistant whose semantic distances are measured: a hub id, a folder, "
+            "`demo:NAME` or `off`."
+        ),
+    ] = DEFAULT_ASSISTANT
+    encoder: Annotated[
+        Text, Meta(description="Sentence encoder of `semdist`: a hub id, a folder, `demo:NAME` or `off`.")
+    ] = DEFAULT_ENCODER
+    ner: Annotated[
+        Text,
+        Meta(description="Token-classification model that finds named entities if the data set has no `entities`."),
+    ] = OFF
+    assistant_template: Annotated[
+        Template,
+        Meta(description="How the text of `llm_semdist_prompt` gets into the prompt; `chat` needs a chat template."),
+    ] = "plain"
+    assistant_dtype: Annotated[Dtype, Meta(description="Number format in which the assistant computes.")] = "float32"
+    semdist_text: Annotated[
+        TextForm,
+        Meta(description="Normalizer that is applied to both texts before semantic distances; `raw` applies none."),
+    ] = "raw"
 
 
 def semantic_distance(
@@ -107,8 +136,8 @@ def semantic_distance(
 
 def _read_models(metadata: Mapping[str, Any]) -> dict[str, str]:
     """Return the models of a task and their options; refuse a model that cannot be used for its role."""
-    settings = read_models(metadata, {key: default for key, (_, default) in MODELS.items()}, OPTIONS)
-    for key, (role, _) in MODELS.items():
+    settings = msgspec.structs.asdict(read_record(DistanceSettings, metadata))
+    for key, role in ROLES.items():
         if settings[key] != OFF:
             check_checkpoint(role, settings[key])
     if settings["assistant"] != OFF:
@@ -126,8 +155,8 @@ def measure(
 ) -> dict[str, np.ndarray]:
     """Return the distances of each reference from its hypothesis: kind -> (pairs,), NaN if its model is `off`.
 
-    A text that occurs more than once is read once for each prompt. The settings are those of `read_models`, and `names`
-    has a name per clip for errors, by default its number.
+    A text that occurs more than once is read once for each prompt. The settings are those of `DistanceSettings`, and
+    `names` has a name per clip for errors, by default its number.
     """
     form = settings["semdist_text"]
     clean = [(prepare(reference, form), prepare(hypothesis, form)) for reference, hypothesis in pairs]

@@ -22,8 +22,6 @@ from speechiq.metrics.letters.options import ALPHABET, UNPARSED
 from speechiq.metrics.letters.reading import parse_letter
 
 PREFIX = f"{READER}_"
-#: Keys of metadata that tasks with a letter read; `reader_*` are also the options of the reader's engine.
-KEYS = frozenset({READER, *(PREFIX + name for name in list_names(ReaderOptions)), f"{PREFIX}*"})
 #: Fields of docs and results that are computed, not given.
 IDENTITY, READING = "reader_identity", "reading"
 #: The columns of `score_reading`.

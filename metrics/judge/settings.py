@@ -13,11 +13,12 @@ from speechiq.core.files.checksummed import content_sha256, shorten
 from speechiq.core.suggestions import did_you_mean, find_nearest
 from speechiq.core.usage import counted_as
 from speechiq.engines.cached import CachedEngine
-from speechiq.engines.options import Count, OpenOptions, list_names, read_options
+from speechiq.engines.options import Count, OpenOptions, Options, list_names, read_options
 from speechiq.engines.registry import KINDS, list_backends
 from speechiq.metrics.judge.rubric import Rubric, read_rubric
 from speechiq.metrics.models import open_engine
 from speechiq.metrics.rules import exact_match
+from speechiq.metrics.settings import Subject, Text, read_record
 
 JUDGE, PREFIX = "judge", "judge_"
 #: The role of a model that reads letters (`reader.py`); like a judge it has a key of metadata and a prefix.
@@ -34,6 +35,31 @@ IMPLIED = {"openai": {"seed_per_call": True}}
 
 Temperature = Annotated[float, Meta(ge=0, le=10)]
 Share = Annotated[float, Meta(gt=0, le=1)]
+
+
+class JudgeSettings(Options, frozen=True, kw_only=True):
+    """Define what scores free answers."""
+
+    judge: Annotated[
+        Text,
+        Meta(
+            description="What scores free answers: the rule `exact_match`, or a language model, `ENGINE:MODEL` with "
+            "any text engine ([judges](../concepts/judges.md))."
+        ),
+    ] = "exact_match"
+
+
+class ReaderSettings(Options, frozen=True, kw_only=True):
+    """Define what reads the answers to options from which no rule reads a letter."""
+
+    reader: Annotated[
+        Text | None,
+        Meta(
+            description="Language model, `ENGINE:MODEL` with any text engine, that reads the answers to options from "
+            "which no letter can be read "
+            "([a reader](../how-to/audiobench.md#a-model-that-reads-what-the-rules-leave-unread))."
+        ),
+    ] = None
 
 
 class JudgeOptions(OpenOptions, frozen=True, kw_only=True):
@@ -65,8 +91,9 @@ ROLES: dict[str, type[OpenOptions]] = {JUDGE: JudgeOptions, READER: ReaderOption
 #: Options that change how replies are sampled.
 SAMPLING = ("temperature", "top_p", "top_k")
 GENERATION = (*SAMPLING, "max_gen_toks")
-#: Keys of metadata that every judged task reads; `judge_*` are also the options of the judge's engine.
-KEYS = frozenset({JUDGE, *(PREFIX + name for name in list_names(JudgeOptions)), f"{PREFIX}*"})
+#: What the metadata of judged tasks set; `judge_*` and `reader_*` are also the options of the model's engine.
+JUDGED = (Subject(JudgeSettings), Subject(JudgeOptions, PREFIX))
+READ = (Subject(ReaderSettings), Subject(ReaderOptions, f"{READER}_"))
 #: Fields of `Judging.record` that are computed, not given.
 DERIVED = ("judge_rubric_sha256", "judge_identity")
 #: Settings that are recorded one by one; `judging` has the rest.
@@ -121,13 +148,9 @@ def read_judging(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5")
     >>> read_judging({"judge_rubric": "right_wrong"}).rubric.scale
     (0, 1)
     """
-    defaults = {JUDGE: EXACT_MATCH, f"{PREFIX}rubric": default_rubric}
-    own = {key: value for key, value in metadata.items() if key == JUDGE or key.startswith(PREFIX)}
-    given = {key: value for key, value in (defaults | own).items() if key not in DERIVED}
-    judge = given.pop(JUDGE)
-    if not isinstance(judge, str) or not judge:
-        raise SpeechIQError(f"judge={judge!r:.80}", "not a judge", "write openai:MODEL, hf:MODEL or exact_match")
-    values = {key.removeprefix(PREFIX): value for key, value in given.items()}
+    judge = read_record(JudgeSettings, metadata).judge
+    own = {key: value for key, value in metadata.items() if key.startswith(PREFIX) and key not in DERIVED}
+    values = {"rubric": default_rubric} | {key.removeprefix(PREFIX): value for key, value in own.items()}
     refuse_similar(values.keys() - list_names(JudgeOptions), list_names(JudgeOptions), JUDGE)
     options = read_options(JudgeOptions, values, engine=JUDGE, prefix=PREFIX)
     rubric, wanted = read_rubric(options.rubric), read_rubric(default_rubric).kind

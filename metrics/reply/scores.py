@@ -7,29 +7,53 @@ which measures the cost of speaking. A system that only writes is judged on its 
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from lm_eval.api.filter import Filter
+from msgspec import Meta
 
 from speechiq.core.clip import Clip
 from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.response import Response, response_of
+from speechiq.engines.options import OpenOptions, Options
 from speechiq.metrics.columns import higher, lower, mean, returns
 from speechiq.metrics.judge.free_answers import JudgedItem, as_stored, case_of, score_judgment
 from speechiq.metrics.judge.judging import Case, Judgment, judge_cases
-from speechiq.metrics.judge.settings import KEYS as JUDGE_KEYS
 from speechiq.metrics.judge.settings import judging_of, read_judging
 from speechiq.metrics.reply.rater import DEFAULT, OFF, SHA256, rater_of, read_rater, speech_quality
 from speechiq.metrics.reply.rater import KEY as QUALITY
+from speechiq.metrics.reply.transcript import DEFAULT as DEFAULT_ASR
 from speechiq.metrics.reply.transcript import KEY, PREFIX, find_audible, read_reply_asr, transcribe_replies
 from speechiq.metrics.rules.exact_match import count_keywords
+from speechiq.metrics.settings import Subject, Text, read_record
 from speechiq.metrics.words.identification import FEWEST_WORDS, is_other_language
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.metrics.words.wer import wer
 
 RUBRIC = "points_1_10"
-#: Keys of metadata that tasks with spoken replies read.
-KEYS = JUDGE_KEYS | {KEY, f"{PREFIX}*", QUALITY}
+
+
+class ReplySettings(Options, frozen=True, kw_only=True):
+    """Define what transcribes spoken replies, and what rates how they sound."""
+
+    reply_asr: Annotated[
+        Text,
+        Meta(
+            description="Recognizer that transcribes spoken replies, `[ENGINE:]MODEL` of any recognizer ([spoken "
+            "replies](../how-to/spoken_replies.md))."
+        ),
+    ] = DEFAULT_ASR
+    speech_quality: Annotated[
+        Text,
+        Meta(
+            description="What rates how spoken replies sound: distillmos, `utmos:FILE` or off "
+            "([UTMOS](../how-to/spoken_replies.md#utmos))."
+        ),
+    ] = DEFAULT
+
+
+#: What the metadata of tasks with spoken replies set, in addition to their judge.
+REPLIES = (Subject(ReplySettings), Subject(OpenOptions, PREFIX))
 
 
 def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,9 +61,10 @@ def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
     The metadata are those of `read_judging`, `reply_asr`, `reply_asr_*` and `speech_quality` (see `read_rater`).
     """
-    quality = metadata.get(QUALITY, DEFAULT)
+    settings = read_record(ReplySettings, metadata)
+    recognizer, quality = settings.reply_asr, settings.speech_quality
     rater = read_rater(quality)
-    recognizer, options = read_reply_asr(metadata)
+    options = read_reply_asr(recognizer, metadata)
     reply = {KEY: recognizer, QUALITY: quality} | ({"options": options} if options else {})
     recorded = {KEY: recognizer, **({QUALITY: rater.name, SHA256: rater.sha256} if rater else {QUALITY: OFF})}
     return read_judging(metadata, RUBRIC).record() | recorded | {"reply": reply}

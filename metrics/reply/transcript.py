@@ -35,18 +35,15 @@ class SpokenReply(NamedTuple):
         self.open().keep("transcribe", self.clip, result=Response(transcript))
 
 
-def read_reply_asr(metadata: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the recognizer in metadata, `[ENGINE:]MODEL`, and its options `reply_asr_*`, after checking both."""
-    name = metadata.get(KEY, DEFAULT)
+def read_reply_asr(name: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options `reply_asr_*` of a recognizer, `[ENGINE:]MODEL`, in metadata, after checking both."""
     options = {key.removeprefix(PREFIX): value for key, value in metadata.items() if key.startswith(PREFIX)}
     open_reply_asr(name, options)
-    return name, options
+    return options
 
 
-def open_reply_asr(name: Any, options: Mapping[str, Any]) -> CachedEngine:
+def open_reply_asr(name: str, options: Mapping[str, Any]) -> CachedEngine:
     """Return a recognizer whose model is not yet loaded, the same object for the same settings."""
-    if not isinstance(name, str) or not name:
-        raise SpeechIQError(f"{KEY}={name!r:.80}", "not a recognizer", "write a hub id, demo:NAME or ENGINE:MODEL")
     known = list_backends("asr")
     engine, colon, model = name.partition(":")
     if not colon or name.startswith(DEMO):

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.metrics.distance.text_model import NO_NAMES, Role, TextModel, read_texts
+from speechiq.metrics.models import NO_NAMES, Role, TextModel, read_texts
 from speechiq.metrics.words.normalizer import DEFAULT, ENGLISH_ONLY, normalize
 from speechiq.metrics.words.pairs import pair_texts
 from speechiq.metrics.words.wer import ErrorRate, Errors, pool

@@ -21,12 +21,16 @@ from functools import cache, partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.engines._transformers import whisper_text_rules
 from speechiq.engines.languages import AUTO, ENGLISH, read_language
+from speechiq.engines.options import Options
+from speechiq.metrics.settings import Text, read_record
 from speechiq.metrics.words.characters import DOTTED_I, clean, drop_punctuation, lower_dotted_i
 from speechiq.metrics.words.english import EnglishRules
 
@@ -40,7 +44,7 @@ RULES = {
 DEFAULT = "english"
 ENGLISH_ONLY = ("english", "whisper")
 #: How a language model may read a text: as it is written, or normalized.
-TEXTS = ("raw", *RULES)
+TextForm = Literal["raw", "english", "whisper", "basic", "multilingual"]
 MULTILINGUAL = "multilingual"
 #: The rules of the Open ASR Leaderboard; `-LANGUAGE` is added.
 OPEN_ASR = "openasr"
@@ -53,6 +57,18 @@ _LONG_NUMBER = re.compile(r"(?:\d,?){4000}(?=\d)")
 _BRITISH_TO_AMERICAN = Path(__file__).with_name("whisper_spelling.json")
 
 
+class NormalizerSettings(Options, frozen=True, kw_only=True):
+    """Define how transcript and reference are written in one form."""
+
+    normalizer: Annotated[
+        Text,
+        Meta(
+            description="Rules that write transcript and reference in one form before errors are counted: "
+            f"{', '.join(NAMES[1:])}; auto chooses them by the language ([languages](../how-to/languages.md))."
+        ),
+    ] = AUTO
+
+
 def read_normalizer(metadata: Mapping[str, Any]) -> dict[str, str]:
     """Return `normalizer` and `normalizer_version` of a task, whose metadata may name the first.
 
@@ -61,7 +77,7 @@ def read_normalizer(metadata: Mapping[str, Any]) -> dict[str, str]:
     >>> read_normalizer({"language": "tr"})["normalizer"]
     'multilingual-tr'
     """
-    kind, language = metadata.get("normalizer", AUTO), read_language(metadata) or ENGLISH
+    kind, language = read_record(NormalizerSettings, metadata).normalizer, read_language(metadata) or ENGLISH
     if kind == AUTO:
         kind = DEFAULT if language == ENGLISH else MULTILINGUAL
     if kind not in (*NAMES, name_rules(MULTILINGUAL, language), name_rules(OPEN_ASR, language)):
@@ -177,5 +193,5 @@ def normalize(text: str, kind: str | None = DEFAULT) -> str:
 
 
 def prepare(text: str, form: str) -> str:
-    """Return a text as a language model reads it; `form` is one of `TEXTS`."""
+    """Return a text as a language model reads it."""
     return text.strip() if form == "raw" else normalize(text, form)

@@ -6,19 +6,34 @@ character is a unit, and so is each word of other scripts.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import regex
+from msgspec import Meta
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.languages import AUTO, KEY, UNSPACED, is_unspaced, read_language
+from speechiq.engines.options import Options
 from speechiq.metrics.columns import Columns, lower, mean
+from speechiq.metrics.settings import read_record
 
 UNIT = "unit"
 WORD, CHARACTER, MIXED = UNITS = ("word", "character", "mixed")
 #: Unit -> the column of its error rate, and the heading.
 MEASURES = {WORD: ("wer", "WER %"), CHARACTER: ("cer", "CER %"), MIXED: ("mer", "MER %")}
 _CJK = regex.compile(r"([\p{Han}\p{Hiragana}\p{Katakana}ー])")
+
+
+class UnitSettings(Options, frozen=True, kw_only=True):
+    """Define the unit in which errors are counted."""
+
+    unit: Annotated[
+        Literal["auto", "word", "character", "mixed"],
+        Meta(
+            description="Unit in which errors are counted: words (WER), characters (CER) or both (MER); auto chooses "
+            "it by the language."
+        ),
+    ] = "auto"
 
 
 def read_unit(metadata: Mapping[str, Any]) -> dict[str, str]:
@@ -29,10 +44,8 @@ def read_unit(metadata: Mapping[str, Any]) -> dict[str, str]:
     """
     if not {KEY, UNIT} & metadata.keys():
         return {}
-    language, unit = read_language(metadata), metadata.get(UNIT, AUTO)
+    language, unit = read_language(metadata), read_record(UnitSettings, metadata).unit
     usual = CHARACTER if language in UNSPACED else WORD
-    if unit not in (AUTO, *UNITS):
-        raise SpeechIQError(f"unit={unit}", "unknown", f"known are {', '.join((AUTO, *UNITS))}")
     if unit == WORD != usual:
         raise SpeechIQError(
             f"unit={unit}", f"{language} is written without spaces, so a sentence is one word", "give unit=auto"

@@ -8,13 +8,16 @@ divided by the number of reference words of the class. A clip without such a wor
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from typing import Annotated, Any
 
 import jiwer
+from msgspec import Meta
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.files.plain import expand, hash_file, read_plain
+from speechiq.engines.options import Options
+from speechiq.metrics.settings import Text, read_record
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
 from speechiq.metrics.words.pairs import pair_texts
 from speechiq.metrics.words.wer import ErrorRate, Errors, pool
@@ -129,14 +132,24 @@ def rare_wer(
     return pool(ErrorRate(count_rare(spoken, written, is_rare)) for spoken, written in pairs)
 
 
+class RareWordSettings(Options, frozen=True, kw_only=True):
+    """Define which words are rare."""
+
+    rare_words: Annotated[
+        Text | None,
+        Meta(
+            description="Words that `rare_wer` counts: those of a file, all but those of a file (`common:FILE`), or by "
+            "the package wordfreq (`wordfreq`, the default if it is installed); `off` counts none."
+        ),
+    ] = None
+
+
 def read_rare_words(metadata: Mapping[str, Any]) -> dict[str, str]:
     """Return `rare_words` of a task and, of a file, its sha256.
 
     Without a choice in the metadata it is `wordfreq` if that package is installed, else `off`: `rare_wer` is NaN then.
     """
-    chosen = metadata.get("rare_words", WORDFREQ if find_spec(WORDFREQ) else OFF)
-    if not isinstance(chosen, str) or not chosen:
-        raise SpeechIQError(f"rare_words={chosen!r:.80}", "not a file", f"give a file of words, {WORDFREQ} or {OFF}")
+    chosen = read_record(RareWordSettings, metadata).rare_words or (WORDFREQ if find_spec(WORDFREQ) else OFF)
     find_rare_words(chosen)
     digest = {} if chosen in (OFF, WORDFREQ) else {"rare_words_sha256": hash_file(expand(chosen.removeprefix(COMMON)))}
     return {"rare_words": chosen} | digest

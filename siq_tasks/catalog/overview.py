@@ -5,12 +5,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import asdict
+
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.ids import complete_ids
+from speechiq.metrics.settings import read_record
 from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, list_clips, read_one_task
 from speechiq.siq_tasks.catalog.tasks import RECORDING
-from speechiq.siq_tasks.loaders.question_columns import read_columns
+from speechiq.siq_tasks.loaders.question_columns import Columns
 from speechiq.siq_tasks.loaders.rows import open_rows, read_source
 from speechiq.siq_tasks.loaders.sentences import QUESTIONS
 from speechiq.siq_tasks.questions.file import PER_CLIP, read_questions
@@ -37,15 +40,16 @@ def describe(dataset: str, *, fetch: bool = False) -> Iterator[str]:
                 yield from _describe_clips(dataset, about)
             return
         roles = {"audio": source.audio_column, "text": source.text_column, "id": source.id_column}
+        columns = read_record(Columns, about)
         roles["seconds"] = source.length_column
-        roles |= {role.removesuffix("_column"): name for role, name in read_columns(about)._asdict().items()}
+        roles |= {role.removesuffix("_column"): name for role, name in asdict(columns).items()}
         named = {role: ", ".join(name) if isinstance(name, list) else name for role, name in roles.items() if name}
         yield f"columns read: {', '.join(f'{column} ({role})' for role, column in named.items())}"
         yield f"subset: {about.get('subset')}, {about.get('selection', 'longest-audio')}"
         if source.local is None and not fetch:
             yield f"clips: on the Hub; `siq list tasks {dataset} --fetch` fetches and lists them"
             return
-        with open_rows(source, read_columns(about).names) as rows:
+        with open_rows(source, columns.names) as rows:
             yield f"number of rows: {len(rows)}"
     yield from _describe_clips(dataset, about)
 

@@ -12,7 +12,7 @@ from speechiq.core.transforms.chain import read_transforms, write_transforms
 from speechiq.core.transforms.channel import Mute
 from speechiq.metrics.letters.options import ALPHABET
 from speechiq.siq_tasks.conditions.variants import LISTEN, MUTED, SWAPPED, TEXT, parse_listen
-from speechiq.siq_tasks.task_types import TASK_TYPES, name_task_type
+from speechiq.siq_tasks.task_types import find_task_type
 
 #: Of the order in which clips are swapped.
 SEED = 0
@@ -23,7 +23,7 @@ Row = Mapping[str, Any]
 def check_listen(task: object, metadata: Mapping[str, Any]) -> None:
     """Refuse an unknown variant, and any variant of a task that asks no question about its clips."""
     variant = parse_listen(metadata[LISTEN])
-    task_type = TASK_TYPES.get(str(name_task_type(metadata)))
+    task_type = find_task_type(metadata)
     if task_type is not None and not task_type.asks_question:
         raise SpeechIQError(
             f"--metadata {LISTEN}={variant}",

@@ -3,15 +3,31 @@
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.languages import ENGLISH, KEY, OWN, PROMPT_LANGUAGE, read_language
+from speechiq.engines.options import Options
 from speechiq.metrics.choice import NONE_OPTION
+from speechiq.metrics.settings import read_record
 from speechiq.siq_tasks.catalog.task_files import read_mapping
 
 #: Version of the phrases of all languages, recorded with the prompts that have them.
 VERSION = 1
+
+
+class PromptSettings(Options, frozen=True, kw_only=True):
+    """Define how the level Apply is asked."""
+
+    prompt_language: Annotated[
+        Literal["en", "own"],
+        Meta(
+            description="Language of the prompt of Apply: English, or that of the data set "
+            "([languages](../how-to/languages.md))."
+        ),
+    ] = "en"
 
 
 @cache
@@ -30,9 +46,7 @@ def read_prompt_language(metadata: Mapping[str, Any]) -> dict[str, Any]:
     >>> read_prompt_language({"language": "de"}), read_prompt_language({})
     ({'prompt_language': 'en'}, {})
     """
-    chosen = metadata.get(PROMPT_LANGUAGE, ENGLISH)
-    if chosen not in (ENGLISH, OWN):
-        raise SpeechIQError(f"{PROMPT_LANGUAGE}={chosen}", "unknown", f"known are {ENGLISH}, {OWN}")
+    chosen = read_record(PromptSettings, metadata).prompt_language
     language = read_language(metadata)
     if chosen == ENGLISH or language in (None, ENGLISH):
         return {PROMPT_LANGUAGE: ENGLISH} if {PROMPT_LANGUAGE, KEY} & metadata.keys() else {}

@@ -7,9 +7,13 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+import msgspec
+from msgspec import Meta
+from msgspec.structs import replace
 from tqdm import tqdm
 
 from speechiq.core.cache.clip_folder import ADVICE, CLIPS, save_audio
@@ -20,17 +24,19 @@ from speechiq.core.files.tables import is_table, read_field, read_id, read_numbe
 from speechiq.core.ids import check_plain, complete_ids, shorten
 from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.recordings.inspection import read_length
+from speechiq.engines.options import Options
+from speechiq.metrics.settings import Subject, Text, read_record
 from speechiq.metrics.words.normalizer import read_normalizer
 from speechiq.siq_tasks.catalog.suite import is_published
 from speechiq.siq_tasks.loaders import row_choice
-from speechiq.siq_tasks.loaders.clusters import CLUSTER, COLUMN, PATTERN, ClusterRule, read_cluster_rule
+from speechiq.siq_tasks.loaders.clusters import CLUSTER, ClusterRule, read_cluster_rule
 from speechiq.siq_tasks.loaders.docs import Loaded, build_docs
 from speechiq.siq_tasks.loaders.odd_rows import OddRows, Repairs, describe_odd_rows
-from speechiq.siq_tasks.loaders.question_columns import BASE, Columns, read_columns
+from speechiq.siq_tasks.loaders.question_columns import AnswerSettings, Columns
 from speechiq.siq_tasks.loaders.row_questions import RowQuestions, read_row_questions
 from speechiq.siq_tasks.loaders.rows import Rows, RowSource, open_rows, read_source
 from speechiq.siq_tasks.loaders.sentences import QUESTIONS, SentenceRule, open_passages
-from speechiq.siq_tasks.loaders.subset import SELECTIONS, TIES, check_reference, choose, ids_sha256
+from speechiq.siq_tasks.loaders.subset import check_reference, choose, ids_sha256
 from speechiq.siq_tasks.metadata import takes
 from speechiq.siq_tasks.questions.file import join, read_questions, refuse_unknown_clips
 from speechiq.siq_tasks.questions.location import locate
@@ -38,11 +44,28 @@ from speechiq.siq_tasks.task_types import read_task_type
 
 log = logging.getLogger(__name__)
 ENTITIES = "entities"
-#: Keys by which rows are chosen and sorted into groups and clusters.
-CHOICE = ("leave_out", "where", "group_columns", COLUMN, PATTERN)
 #: Version of the prepared form of a data set; raise it if data sets must be prepared again, as after stricter checks.
 LAYOUT = 6
 OWN_FIX = "correct the row, or leave it out with --metadata leave_out=ID"
+
+
+class QuestionFile(Options, frozen=True, kw_only=True):
+    """Define where the questions of a task are."""
+
+    questions: Annotated[
+        Text | None,
+        Meta(description="File with the questions of Apply; by default the one that `siq data questions` makes."),
+    ] = None
+
+
+#: What the metadata of tasks set that are prepared from rows.
+SUBJECTS = (
+    Subject(RowSource),
+    Subject(Columns),
+    Subject(AnswerSettings),
+    Subject(row_choice.ChoiceSettings),
+    Subject(QuestionFile),
+)
 
 
 class Prepared(NamedTuple):
@@ -85,15 +108,16 @@ class LoadingPlan(NamedTuple):
     clusters: ClusterRule | None
     sentences: SentenceRule | None
     normalizer: str
-    subset: int | str = "all"
-    selection: str = SELECTIONS[0]
-    ties: str = TIES[0]
+    subset: int | str
+    selection: str
+    ties: str
 
     def key(self, dataset: str) -> str:
         """Return a digest of all that decides the clips of a test."""
         asked = self.row_questions and self.row_questions.key
-        own = self._replace(row_questions=None, leave_out=frozenset())
-        content = [LAYOUT, dataset, self.source.state(), asked, sorted(self.leave_out), *own]
+        source = msgspec.structs.astuple(self.source)
+        _, *own = self._replace(row_questions=None, leave_out=frozenset())
+        content = [LAYOUT, dataset, self.source.state(), asked, sorted(self.leave_out), source, *own]
         return hashlib.sha256(json.dumps(content, default=repr).encode()).hexdigest()
 
 
@@ -104,22 +128,22 @@ def list_clips(**metadata: Any) -> list[dict[str, Any]]:
 
 def list_columns(**metadata: Any) -> list[str]:
     """Return the columns that a task reads, that of the audio first; the settings of its score are not read."""
-    source, asked = read_source(metadata), read_columns(metadata).names
-    rule = read_cluster_rule(metadata.get(COLUMN), metadata.get(PATTERN))
-    groups = row_choice.list_columns(row_choice.read_group_columns(metadata.get("group_columns")))
-    more = [*asked, *row_choice.read_where(metadata.get("where")), *groups, *(rule.columns if rule else [])]
+    source, asked = read_source(metadata), read_record(Columns, metadata).names
+    choice = read_record(row_choice.ChoiceSettings, metadata)
+    rule = read_cluster_rule(choice.cluster_column, choice.cluster_pattern)
+    groups = row_choice.list_columns(row_choice.read_group_columns(choice.group_columns))
+    more = [*asked, *row_choice.read_where(choice.where), *groups, *(rule.columns if rule else [])]
     return list(dict.fromkeys([source.audio_column, *source.list_columns(more)]))
 
 
-@takes(*RowSource._fields, *Columns._fields, BASE, *CHOICE, "subset", "selection", "ties", "questions")
+@takes(*chain.from_iterable(subject.keys for subject in SUBJECTS))
 def load(dataset: str | None = None, questions: str | None = None, **metadata: Any) -> Loaded:
     """Load the docs of one task; the `custom_dataset` of every set that is prepared from rows.
 
     `questions` is a question file, by default the file that `siq data questions` makes; for the rest see `prepare`.
     """
     task_type = read_task_type(metadata)
-    if not isinstance(questions, str | None):
-        raise SpeechIQError("metadata.questions", f"{questions!r:.80} is not the name of a file", "correct it")
+    read_record(QuestionFile, {"questions": questions})
     settings = task_type.read_settings(metadata)
     dataset = check_plain(dataset, "metadata.dataset")
     row_questions = read_row_questions(metadata)
@@ -147,24 +171,23 @@ def _questions_for(test: Prepared, dataset: str, file: Path) -> list[dict[str, A
 
 
 def _read_plan(metadata: Mapping[str, Any], sentences: SentenceRule | None) -> LoadingPlan:
-    source, cluster_column = read_source(metadata), metadata.get(COLUMN)
+    source, choice = read_source(metadata), read_record(row_choice.ChoiceSettings, metadata)
+    cluster_column = choice.cluster_column
     if sentences:
-        source, cluster_column = source._replace(id_column="id", length_column="seconds"), "id"
-    plan = LoadingPlan(
+        source, cluster_column = replace(source, id_column="id", length_column="seconds"), "id"
+    return LoadingPlan(
         source,
         read_row_questions(metadata),
-        row_choice.read_ids(metadata.get("leave_out")),
-        row_choice.read_where(metadata.get("where")),
-        row_choice.read_group_columns(metadata.get("group_columns")),
-        read_cluster_rule(cluster_column, metadata.get(PATTERN)),
+        row_choice.read_ids(choice.leave_out),
+        row_choice.read_where(choice.where),
+        row_choice.read_group_columns(choice.group_columns),
+        read_cluster_rule(cluster_column, choice.cluster_pattern),
         sentences,
         read_normalizer(metadata)["normalizer"],
-        **{key: metadata[key] for key in ("subset", "selection", "ties") if key in metadata},
+        choice.subset,
+        choice.selection,
+        choice.ties,
     )
-    for key, value, known in (("selection", plan.selection, SELECTIONS), ("ties", plan.ties, TIES)):
-        if value not in known:
-            raise SpeechIQError(f"{key}={value}", "unknown", f"known are {', '.join(known)}")
-    return plan
 
 
 def prepare(dataset: str | None = None, sentences: SentenceRule | None = None, **metadata: Any) -> Prepared:
@@ -181,7 +204,7 @@ def prepare(dataset: str | None = None, sentences: SentenceRule | None = None, *
     test = _read_manifest(manifest)
     if test is None:
         commit = plan.source.find_commit()
-        source = plan.source if commit is None else plan.source._replace(dataset_revision=commit)
+        source = plan.source if commit is None else replace(plan.source, dataset_revision=commit)
         test = _prepare(dataset, plan._replace(source=source))
         if commit is not None:
             test.record["dataset_commit"] = commit

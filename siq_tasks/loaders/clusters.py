@@ -61,16 +61,13 @@ class ClusterRule(NamedTuple):
         return f"metadata.{COLUMN}: {self.column}" if self.column else f"metadata.{PATTERN}: {self.pattern}"
 
 
-def read_cluster_rule(column: Any, pattern: Any) -> ClusterRule | None:
+def read_cluster_rule(column: str | None, pattern: str | None) -> ClusterRule | None:
     r"""Return the rule that metadata name, None without one or if it is `none`; refuse two rules, and an invalid one.
 
     >>> read_cluster_rule(None, r"^(\d+)_")
     ClusterRule(column=None, pattern='^(\\d+)_')
     """
     column, pattern = (None if value == NONE else value for value in (column, pattern))
-    for key, value in ((COLUMN, column), (PATTERN, pattern)):
-        if value is not None and (not isinstance(value, str) or not value):
-            raise SpeechIQError(f"metadata.{key}", f"{value!r:.80} is not a text", "correct it")
     if column is None and pattern is None:
         return None
     if column is not None and pattern is not None:

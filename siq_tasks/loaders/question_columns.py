@@ -4,17 +4,24 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
 
 from speechiq.core.errors import RowError, SpeechIQError
+from speechiq.engines.options import Options
 from speechiq.metrics.letters.labels import parse_label
 from speechiq.metrics.letters.options import ALPHABET, UNPARSED
 from speechiq.metrics.rules import instructions
+from speechiq.metrics.settings import Text
 from speechiq.siq_tasks.loaders.odd_rows import Repairs
 from speechiq.siq_tasks.questions.file import normalize
 
 #: Key of metadata: the number of the first option, for answers that are numbers.
 BASE = "answer_base"
+#: Value of `instruction`, next to `all` and a number: a wording for each row by a digest of its name.
+BY_DIGEST = "rotate"
 #: The marks before the first option of a text, and how those of the others are written.
 _MARKS = {
     re.compile(r"\s*\(A\)"): r"\({}\)",
@@ -27,32 +34,64 @@ _LETTER = re.compile(r"\s*[\[(]?([A-Z])[\])]?[.:;]?\s*")
 _MARKED = re.compile(r"\s*(?:[\[(]([A-Z])[\])]|([A-Z])[).:])\s*(.*?)\s*", re.DOTALL)
 
 
-class Columns(NamedTuple):
-    """Name the columns of what a row asks; a part of a nested column is `COLUMN.PART`.
+class AnswerSettings(Options, frozen=True, kw_only=True):
+    """Define how answers are written."""
 
-    Attributes:
-        choices_column: The options: a list, its JSON text, or one text such as `(A) yes (B) no`; or the names of
-            several columns with one option each, of which the last ones may be empty in rows with fewer options.
-        answer_column: The reference answer; for options a letter, the text of an option, both, or a number if the
-            metadata have an `answer_base`.
-        accepted_column: Further right answers, a text or a list.
-        checklist_column: What a good reply has; empty for a question without a checklist.
-        checks_column: Names of IFEval's checks of a reply, a list.
-        check_options_column: Options of each check, a list of mappings.
-    """
+    answer_base: Annotated[
+        Literal[0, 1] | None, Meta(description="Number of the first option, if answers are numbers: 0 or 1.")
+    ] = None
 
-    question_column: str | None = None
-    choices_column: str | list[str] | None = None
-    answer_column: str | None = None
-    accepted_column: str | None = None
-    checklist_column: str | None = None
-    checks_column: str | None = None
-    check_options_column: str | None = None
+
+class WordingSettings(Options, frozen=True, kw_only=True):
+    """Define which wordings of an instruction are asked."""
+
+    instruction: Annotated[
+        Any,
+        Meta(
+            description="Wording of the instruction: one for each row by a digest of its id (`rotate`), every one "
+            "(`all`), or one for all rows (its number)."
+        ),
+    ] = BY_DIGEST
+
+
+class Columns(Options, frozen=True, kw_only=True):
+    """Name the columns of what a row asks; a part of a nested column is `COLUMN.PART`."""
+
+    question_column: Annotated[Text | None, Meta(description="Column of the questions, for tasks that ask rows.")] = (
+        None
+    )
+    choices_column: Annotated[
+        str | list[str] | None,  # msgspec 0.22 crashes on a list beside a text with limits.
+        Meta(
+            description="Column of the options: a list, its JSON text, or one text such as `(A) yes (B) no`; in a YAML "
+            "also a list of columns with one option each, of which the last ones may be empty."
+        ),
+    ] = None
+    answer_column: Annotated[
+        Text | None,
+        Meta(
+            description="Column of the reference answers; for options a letter, the text of an option, both, or a "
+            "number if there is an `answer_base`."
+        ),
+    ] = None
+    accepted_column: Annotated[Text | None, Meta(description="Column of further right answers, a text or a list.")] = (
+        None
+    )
+    checklist_column: Annotated[Text | None, Meta(description="Column of what a good reply has.")] = None
+    checks_column: Annotated[
+        Text | None, Meta(description="Column of the names of a reply's checks, for tasks such as IFEval.")
+    ] = None
+    check_options_column: Annotated[Text | None, Meta(description="Column of the options of these checks.")] = None
+
+    def __post_init__(self) -> None:
+        if self.choices_column in ("", []):
+            raise SpeechIQError("choices_column", "names no column", "give the column of the options")
 
     @property
     def names(self) -> list[str]:
         """Return the columns that are named, each once."""
-        named = [[column] if isinstance(column, str) else column or [] for column in self]
+        columns = msgspec.structs.asdict(self).values()
+        named = [[column] if isinstance(column, str) else column or [] for column in columns]
         return list(dict.fromkeys(name for names in named for name in names))
 
     def pick(self, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,7 +103,7 @@ class Columns(NamedTuple):
         {'choices': ['yes', 'no']}
         """
         picked: dict[str, Any] = {}
-        for key, column in self._asdict().items():
+        for key, column in msgspec.structs.asdict(self).items():
             if isinstance(column, str):
                 picked[key.removesuffix("_column")] = row[column]
             elif column is not None:
@@ -73,16 +112,6 @@ class Columns(NamedTuple):
                     values.pop()
                 picked[key.removesuffix("_column")] = values
         return picked
-
-
-def read_columns(metadata: Mapping[str, Any]) -> Columns:
-    """Return the columns that a task's metadata names; a name that is not a text is refused."""
-    columns = {key: metadata[key] for key in Columns._fields if metadata.get(key) is not None}
-    for key, value in columns.items():
-        names = value if key == "choices_column" and isinstance(value, list) else [value]
-        if not names or not all(isinstance(name, str) and name for name in names):
-            raise SpeechIQError(f"metadata.{key}", f"{value!r:.80} is not the name of a column", "correct it")
-    return Columns(**columns)
 
 
 def read_nothing(raw: Mapping[str, Any], settings: Mapping[str, Any], repairs: Repairs) -> dict[str, Any]:

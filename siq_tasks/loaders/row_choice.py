@@ -6,12 +6,15 @@ They are `leave_out`, `where` and `group_columns` of a task's metadata.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.ids import PLAIN
+from speechiq.engines.options import Options
+from speechiq.metrics.settings import Text
 from speechiq.siq_tasks.loaders.odd_rows import Repairs
 from speechiq.siq_tasks.loaders.rows import Rows
 
@@ -23,6 +26,53 @@ GROUPS = "groups"
 #: Group of a row that names none.
 UNKNOWN = "unknown"
 FORM = "list columns, such as [gender, accent], or write FIELD: {column: COLUMN, values: [VALUE], otherwise: GROUP}"
+
+
+class ChoiceSettings(Options, frozen=True, kw_only=True):
+    """Define which rows are taken, and how they are sorted into groups and clusters."""
+
+    subset: Annotated[Any, Meta(description="Number of clips of the test, or all.")] = "all"
+    selection: Annotated[
+        Literal["longest-audio", "longest-text"],
+        Meta(
+            description="Which clips a subset takes: by seconds, as the paper writes, or by characters of the "
+            "reference, as in the released numbers."
+        ),
+    ] = "longest-audio"
+    ties: Annotated[
+        Literal["id", "order"], Meta(description="Order of clips of one length: by id, or that of the data set.")
+    ] = "id"
+    leave_out: Annotated[Any, Meta(description="Ids of rows to leave out, separated by `;`, or in a YAML a list.")] = (
+        None
+    )
+    where: Annotated[
+        Any,
+        Meta(
+            description="Rows to take, {column: [value, ...]} in a YAML or as JSON: those whose columns match one of "
+            "the values; `*` is any text."
+        ),
+    ] = None
+    group_columns: Annotated[
+        Any,
+        Meta(
+            description="Groups of rows, such as the gender of speakers, for `siq score --group-by FIELD`: columns "
+            "with `;` between them; in a YAML also {field: {column: COLUMN, values: [VALUE, ...], otherwise: GROUP}}."
+        ),
+    ] = None
+    cluster_column: Annotated[
+        Text | None,
+        Meta(
+            description="Column with what clips share, such as a speaker "
+            "([clusters](../concepts/error_bars.md#clusters)), or none."
+        ),
+    ] = None
+    cluster_pattern: Annotated[
+        Text | None,
+        Meta(
+            description="Regular expression whose one group finds the cluster of a clip in its id, such as the number "
+            "of a call, or none."
+        ),
+    ] = None
 
 
 def read_where(where: Any) -> Where:

@@ -11,19 +11,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+import msgspec
+
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import PACKAGE
+from speechiq.metrics.settings import read_record
 from speechiq.metrics.wording import OWN
 from speechiq.siq_tasks.loaders.odd_rows import Repairs
-from speechiq.siq_tasks.loaders.question_columns import BASE, Columns, read_columns
-from speechiq.siq_tasks.task_types import TASK_TYPES, RowReader, name_task_type
+from speechiq.siq_tasks.loaders.question_columns import BASE, BY_DIGEST, AnswerSettings, Columns, WordingSettings
+from speechiq.siq_tasks.task_types import RowReader, find_task_type, name_task_type
 
 log = logging.getLogger(__name__)
 FOLDER = PACKAGE / "audiobench" / "instructions"
 #: Settings by which rows are read, besides their columns.
 READ_BY = (BASE, "answer_after", "labels", "spoken_options")
-#: Values of `instruction`, next to a number: a wording for each row by a digest of its name, or every wording.
-BY_DIGEST, ALL = "rotate", "all"
+ALL = "all"
 
 
 class RowQuestions(NamedTuple):
@@ -43,7 +45,11 @@ class RowQuestions(NamedTuple):
     @property
     def key(self) -> list[Any]:
         """Return what decides which rows can be asked."""
-        return [self.columns, name_task_type(self.metadata), *(self.metadata.get(name) for name in READ_BY)]
+        return [
+            [*msgspec.structs.asdict(self.columns).values()],
+            name_task_type(self.metadata),
+            *(self.metadata.get(name) for name in READ_BY),
+        ]
 
     def read(self, row: Mapping[str, Any], repairs: Repairs) -> dict[str, Any]:
         """Return what a row (value by column) asks; see `question_columns.read_open`."""
@@ -113,16 +119,14 @@ class RowQuestions(NamedTuple):
 
 def read_row_questions(metadata: Mapping[str, Any]) -> RowQuestions | None:
     """Return how the rows of a task are asked, None if its questions are not in columns; refuse invalid settings."""
-    name = name_task_type(metadata)
-    task_type = TASK_TYPES.get(name) if isinstance(name, str) else None
+    name, task_type = name_task_type(metadata), find_task_type(metadata)
     if task_type is None or task_type.read_row is None:
         return None
-    columns = read_columns(metadata)
-    for key, column in columns._asdict().items():
-        if column is None and key in task_type.columns:
+    columns = read_record(Columns, metadata)
+    for key in Columns.__struct_fields__:
+        if key in task_type.columns and getattr(columns, key) is None:
             raise SpeechIQError(f"metadata.{key}", f"missing, and tasks of the type {name} need it", "name the column")
-    if metadata.get(BASE) not in (None, 0, 1):
-        raise SpeechIQError(f"metadata.{BASE}", f"{metadata[BASE]!r:.80} is neither 0 nor 1", "correct it")
+    read_record(AnswerSettings, metadata)
     wordings, chosen = _read_wordings(metadata)
     if not wordings and columns.question_column is None:
         raise SpeechIQError(
@@ -136,7 +140,7 @@ def read_row_questions(metadata: Mapping[str, Any]) -> RowQuestions | None:
 
 def _read_wordings(metadata: Mapping[str, Any]) -> tuple[Sequence[str], str | int]:
     """Return the wordings in the file that `instructions` names, and which of them `instruction` chooses."""
-    name, chosen = metadata.get("instructions"), metadata.get("instruction", BY_DIGEST)
+    name, chosen = metadata.get("instructions"), read_record(WordingSettings, metadata).instruction
     texts = _read_file(name) if isinstance(name, str) else ()
     number = chosen if type(chosen) is int else None
     if chosen not in (BY_DIGEST, ALL) and (number is None or (texts and not 0 <= number < len(texts))):

@@ -9,7 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+
+import msgspec
+from msgspec import Meta
 
 from speechiq.core.checkpoints.hub import notice_offline
 from speechiq.core.errors import RowError, SpeechIQError
@@ -18,6 +21,8 @@ from speechiq.core.files.folders import working_folder
 from speechiq.core.files.plain import exists, expand, is_file
 from speechiq.core.files.tables import check_columns, is_table, read_field, read_table
 from speechiq.core.recordings.audio_file import PACKAGE
+from speechiq.engines.options import Options
+from speechiq.metrics.settings import Text, read_record
 from speechiq.siq_tasks.catalog.task_files import PACKAGED
 from speechiq.siq_tasks.loaders import hub_sets
 from speechiq.siq_tasks.loaders.local_sets import check_folder, load_saved
@@ -29,26 +34,32 @@ if TYPE_CHECKING:
 OPTIONAL = ("entities",)
 
 
-class RowSource(NamedTuple):
-    """Describe the source of rows in a task's metadata.
+class RowSource(Options, frozen=True, kw_only=True):
+    """Define the source of rows in a task's metadata."""
 
-    Attributes:
-        dataset_path: Hub id, a folder that `datasets` loads, or a `.jsonl`, `.csv` or `.tsv` file with a column of
-            audio files (relative to that file); `package:FILE` is inside `siq_tasks/`.
-        dataset_name: This, `split` and `dataset_revision` are as in `datasets.load_dataset`; not used with a table.
-        text_column: Column of references; None for a set without transcripts.
-        id_column: If None, ids are the positions of rows, `00000` and so on.
-        length_column: Column with the seconds of audio; if None, they are read from each file's header.
-    """
-
-    dataset_path: str
-    dataset_name: str | None = None
-    split: str = "test"
-    dataset_revision: str | None = None
-    audio_column: str = "audio"
-    text_column: str | None = "text"
-    id_column: str | None = None
-    length_column: str | None = None
+    dataset_path: Annotated[
+        Text,
+        Meta(
+            description="Source of the rows: a Hub id, a folder, or a `.jsonl`, `.csv` or `.tsv` file with a column of "
+            "audio files (relative to it); `folder:FILE` is beside the task file, `package:FILE` in the package."
+        ),
+    ]
+    dataset_name: Annotated[Text | None, Meta(description="Configuration of the data set on the Hub.")] = None
+    split: Annotated[Text, Meta(description="Split of the data set.")] = "test"
+    dataset_revision: Annotated[
+        Text | None, Meta(description="Revision of the data set on the Hub: a branch, a tag or a commit.")
+    ] = None
+    audio_column: Annotated[Text, Meta(description="Column of the audio.")] = "audio"
+    text_column: Annotated[
+        Text | None, Meta(description="Column of the reference; null in a YAML for a set without transcripts.")
+    ] = "text"
+    id_column: Annotated[
+        Text | None,
+        Meta(description="Column of the ids; without it, rows are named by their number."),
+    ] = None
+    length_column: Annotated[
+        Text | None, Meta(description="Column with the seconds of audio; without it, they are read from the files.")
+    ] = None
 
     @property
     def local(self) -> Path | None:
@@ -108,16 +119,13 @@ def read_source(about: Mapping[str, Any]) -> RowSource:
 
     `text_column: null` names a set without transcripts; other keys may be null for their default.
     """
-    fields = {name: about[name] for name in RowSource._fields if about.get(name) is not None}
-    for name, value in fields.items():
-        if type(value) is int:  # lm-eval reads `--metadata split=2022` as a number.
-            fields[name] = str(value)
-        elif not isinstance(value, str) or not value or "\0" in value:
-            raise SpeechIQError(f"metadata.{name}", f"{value!r:.80} is not a text", "correct it")
-    if "dataset_path" not in fields:
+    if about.get("dataset_path") is None:
         raise SpeechIQError("metadata.dataset_path", "missing", "give a Hub id, a folder or a table")
-    without_text = "text_column" in about and about["text_column"] is None
-    return RowSource(**fields | ({"text_column": None} if without_text else {}))
+    # lm-eval reads `--metadata split=2022` as a number.
+    texts = {key: str(value) if type(value) is int else value for key, value in about.items()}
+    source = read_record(RowSource, texts)
+    has_no_text = "text_column" in about and about["text_column"] is None
+    return msgspec.structs.replace(source, text_column=None) if has_no_text else source
 
 
 class AudioSource(Protocol):

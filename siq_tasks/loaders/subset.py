@@ -8,9 +8,6 @@ from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.siq_tasks.loaders.odd_rows import MARKED
 
-SELECTIONS = ("longest-audio", "longest-text")
-#: Order of clips of one length: by id, or that of the data set, as in the released numbers.
-TIES = ("id", "order")
 NOT_SCORED = "ignore time segment in scoring"
 
 
@@ -30,11 +27,12 @@ def check_reference(text: str, normalizer: str) -> None:
         raise RowError("no word to score", f"{text!r:.80} has no word to score")
 
 
-def choose(lengths: Mapping[str, float], size: int | str, ties: str = TIES[0]) -> list[str]:
+def choose(lengths: Mapping[str, float], size: int | str, ties: str = "id") -> list[str]:
     """Return the ids of the `size` longest, longest first.
 
     `lengths` has the seconds of audio or the characters of the reference of all clips that can be scored, in the order
-    of the data set; `ties` is the order of clips of one length, one of `TIES`.
+    of the data set; `ties` is the order of clips of one length: by `id`, or `order`, that of the data set, as in the
+    released numbers.
 
     >>> choose({"b": 2.0, "a": 2.0, "c": 9.0}, 2)
     ['c', 'a']

@@ -16,9 +16,9 @@ from speechiq.core.clip import as_clip
 from speechiq.core.errors import SpeechIQError, print_in_one_line
 from speechiq.core.prompt import Prompt, TextPrompt
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.metrics.distance.embedder import ROLE
-from speechiq.metrics.distance.language_model import LanguageModel
-from speechiq.metrics.distance.text_model import check_checkpoint
+from speechiq.metrics.distance.readers import EMBEDDER as ROLE
+from speechiq.metrics.distance.readers import LanguageModel
+from speechiq.metrics.models import check_checkpoint
 from tests.engines import tiny
 from tests.engines import tiny_recognizers as tiny_recognizers
 from tests.warm import run_warm

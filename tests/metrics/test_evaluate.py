@@ -11,11 +11,10 @@ import evaluate
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.metrics.distance.embedder import read_embedding
 from speechiq.metrics.evaluate import MODULES, path
 from speechiq.metrics.evaluate.module import CITATION
 from speechiq.metrics.rules.meteor import meteor
-from speechiq.metrics.similarity import compute_cosines, similarity
+from speechiq.metrics.similarity import compute_cosines, read_embedding, similarity
 from speechiq.metrics.words.wer import score, wer
 
 REFERENCES = ["So it goes, for two thousand years.", "yes", "we are very glad"]

@@ -193,7 +193,7 @@ def test_pairs_are_judged_in_both_orders(store):
     [
         ({"judge": "exact_mtch"}, "judge=exact_mtch: not of the form ENGINE:MODEL; did you mean exact_match"),
         ({"judge": "openai:"}, "judge=openai:: not of the form ENGINE:MODEL"),
-        ({"judge": 3}, "judge=3: not a judge"),
+        ({"judge": 3}, "judge=3: not a text; give one"),
         ({"judge": "opnai:gpt-4o"}, "judge=opnai:gpt-4o: unknown engine; did you mean openai"),
         ({"judge": "quartz:gpt"}, "quartz:gpt: .*no model for this name found"),
         ({"judge": "faster-whisper:large-v3"}, r"faster-whisper is an engine for speech \(asr\), a judge reads text"),

@@ -151,10 +151,9 @@ def test_rates_follow_the_normalizer_of_the_doc():
     assert basic["wer_corpus"] == basic["wer"] and basic["substitutions"] + basic["deletions"] > 0
 
 
-@pytest.mark.parametrize("name", ["German", "", 3, ["english"]])
-def test_an_unknown_normalizer_is_refused_with_the_known_ones(name):
+def test_an_unknown_normalizer_is_refused_with_the_known_ones():
     with pytest.raises(SpeechIQError, match="unknown; known are auto, english, whisper, basic, multilingual, openasr"):
-        read_normalizer({"normalizer": name})
+        read_normalizer({"normalizer": "German"})
 
 
 def test_the_version_of_the_rules_is_recorded():

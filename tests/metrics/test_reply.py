@@ -141,7 +141,7 @@ def test_no_reply_is_no_item():
 BAD = {
     "an engine": ({"reply_asr": "sphinx:en"}, "reply_asr=sphinx:en: no recognizer engine 'sphinx'; known are "),
     "a model": ({"reply_asr": "demo:no-such"}, "demo:no-such: no such demo model"),
-    "no name": ({"reply_asr": ""}, "reply_asr='': not a recognizer"),
+    "no name": ({"reply_asr": ""}, "reply_asr=: not a text"),
     "references": ({"reply_asr": "gold:"}, "reply_asr=gold:: does not listen to audio"),
     "a rater": ({"speech_quality": "utmso:a.pt"}, "utmso:a.pt: unknown; did you mean utmos? known are distillmos, utm"),
     "no weights": ({"speech_quality": "utmos"}, "names no weights; download utmos22_strong_step7459_v1.pt from https:"),

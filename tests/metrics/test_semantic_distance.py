@@ -10,11 +10,9 @@ import transformers as tf
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import usage
 from speechiq.metrics.distance import gram, readers
-from speechiq.metrics.distance.language_model import LanguageModel
-from speechiq.metrics.distance.readers import PROMPTS, find_head, read_vectors
+from speechiq.metrics.distance.readers import PROMPTS, LanguageModel, find_head, read_vectors
 from speechiq.metrics.distance.semantic import KINDS, Distances, measure, read_distance, semantic_distance
-from speechiq.metrics.distance.text_model import TextModel
-from speechiq.metrics.models import forget_models
+from speechiq.metrics.models import TextModel, forget_models
 from tests.metrics import tiny_text
 
 PAIRS = [
@@ -161,7 +159,7 @@ def test_equal_texts_have_distance_0_exactly(settings):
 def test_a_batch_changes_nothing(tiny, settings, monkeypatch):
     alone = measure(PAIRS, settings)
     forget()
-    monkeypatch.setattr("speechiq.metrics.distance.text_model.CPU_BATCH", 4)
+    monkeypatch.setattr("speechiq.metrics.models.CPU_BATCH", 4)
     for kind, values in measure(PAIRS, settings).items():
         np.testing.assert_allclose(values, alone[kind], rtol=0, atol=1e-5)
     forget()
@@ -251,10 +249,10 @@ def test_a_model_of_another_kind_is_refused_by_its_config(tiny, name, key, messa
             {"assistant_template": "chat"},
             r"assistant=.*: has no chat template; leave assistant_template plain",
         ),
-        ({"assistant_template": "odd"}, "assistant_template=odd: unknown; known are plain, chat"),
-        ({"assistant_dtype": "int8"}, "assistant_dtype=int8: unknown; known are float32, bfloat16, float16"),
-        ({"semdist_text": "odd"}, "semdist_text=odd: unknown; known are raw, english, whisper, basic, multilingual"),
-        ({"assistant": 5}, "assistant=5: not the name of a model; give a hub id"),
+        ({"assistant_template": "odd"}, "assistant_template=odd: unknown; give chat or plain"),
+        ({"assistant_dtype": "int8"}, "assistant_dtype=int8: unknown; give bfloat16 or float16 or float32"),
+        ({"semdist_text": "odd"}, "semdist_text=odd: unknown; give basic or english or multilingual or raw or whisper"),
+        ({"assistant": 5}, "assistant=5: not a text; give one"),
         ({"assistant": "./nowhere"}, r"\./nowhere: no folder with a config\.json"),
         ({"normalizer": "odd"}, "normalizer=odd: unknown"),
         ({"rare_words": "./nowhere.txt"}, r"rare_words=\./nowhere\.txt: cannot be read .*; give a file with one word"),

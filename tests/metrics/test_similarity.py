@@ -7,12 +7,11 @@ from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import since, snapshot, usage
-from speechiq.metrics.distance.embedder import ROLE, read_embedding
-from speechiq.metrics.distance.embedder import embed as states
-from speechiq.metrics.distance.language_model import LanguageModel
-from speechiq.metrics.distance.text_model import check_checkpoint
-from speechiq.metrics.models import forget_models
-from speechiq.metrics.similarity import PROMPTS, Embed, cosine, score, similarity
+from speechiq.metrics.distance.readers import EMBEDDER as ROLE
+from speechiq.metrics.distance.readers import LanguageModel
+from speechiq.metrics.distance.readers import embed as states
+from speechiq.metrics.models import check_checkpoint, forget_models
+from speechiq.metrics.similarity import PROMPTS, Embed, cosine, describe_embedding, read_embedding, score, similarity
 
 EMBEDDER = "demo:SmolLM2-135M-Instruct"
 REFERENCES = [
@@ -131,9 +130,9 @@ def test_the_score_is_the_lower_cosine():
     assert score({}, [[0.9, 0.8, 1.0]])["similarity"] == 0.8
 
 
-@pytest.mark.parametrize("name", [None, 5, [], ["demo:x"], {}, ""])
+@pytest.mark.parametrize("name", [5, [], ["demo:x"], {}, ""])
 def test_an_embedder_that_is_not_a_name_is_refused(name):
-    with pytest.raises(SpeechIQError, match=r"^embedder=.*: not the name of a model; give a hub id"):
+    with pytest.raises(SpeechIQError, match=r"^embedder=.*: not a text; give one"):
         read_embedding({"embedder": name})
 
 
@@ -157,14 +156,14 @@ def test_normalized_texts_differ_in_what_the_normalizer_leaves(demo_models):
 
 @pytest.mark.parametrize("option", ["embedder_template", "embedder_text", "embedder_dtype"])
 def test_an_unknown_way_to_embed_is_named(demo_models, option):
-    with pytest.raises(SpeechIQError, match=f"{option}=odd: unknown; known are (plain|raw|float32)"):
+    with pytest.raises(SpeechIQError, match=f"{option}=odd: unknown; give .*(plain|raw|float32)"):
         read_embedding({"embedder": EMBEDDER, option: "odd"})
 
 
 def test_a_text_beyond_the_context_is_refused_by_its_clip_before_the_embedder_is_loaded(demo_models, monkeypatch):
     monkeypatch.setattr(AutoModel, "from_pretrained", lambda *_, **__: pytest.fail("loaded"))
     forget_models()
-    doc = {"id": "demo/a", "text": "so"} | read_embedding({"embedder": EMBEDDER})
+    doc = {"id": "demo/a", "text": "so"} | describe_embedding({"embedder": EMBEDDER})
     with pytest.raises(SpeechIQError, match=r"the transcript of demo/a has [\d,]{6} tokens, but the model takes 8,192"):
         Embed().apply(["so it goes " * 4000], [doc])
     with pytest.raises(SpeechIQError, match=r"the reference of demo/a has"):

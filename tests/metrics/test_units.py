@@ -114,7 +114,7 @@ def test_the_measure_has_the_column_and_the_heading_of_the_unit():
     ("metadata", "line"),
     [
         ({"language": "th", "unit": "word"}, "unit=word: th is written without spaces.*; give unit=auto"),
-        ({"unit": "letter"}, "unit=letter: unknown; known are auto, word, character, mixed"),
+        ({"unit": "letter"}, "unit=letter: unknown; give auto or character or mixed or word"),
         ({"language": "deu_Latn"}, "metadata.language: 'deu_Latn' is not the code of a language; did you mean de?"),
         ({"language": 7}, "metadata.language: '7' is not the code of a language"),
     ],

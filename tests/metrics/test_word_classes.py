@@ -163,12 +163,6 @@ def test_a_file_of_words_that_cannot_be_is_named(tmp_path, content, message, kin
         read_rare_words({"rare_words": f"{kind}{file}"})
 
 
-@pytest.mark.parametrize("given", [5, "", None, ["a"]])
-def test_rare_words_that_are_no_name_are_refused(given):
-    with pytest.raises(SpeechIQError, match=r"^rare_words=.*: not a file; give a file of words, wordfreq or off"):
-        read_rare_words({"rare_words": given})
-
-
 def test_entities_are_given_or_found(tmp_path):
     with pytest.raises(SpeechIQError, match=r"^entity_wer: neither entities nor a tagger"):
         entity_wer("a", "b")

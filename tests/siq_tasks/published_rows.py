@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from speechiq.metrics.settings import read_record
 from speechiq.siq_tasks.catalog.suite import HERE
 from speechiq.siq_tasks.catalog.task_files import read_task
-from speechiq.siq_tasks.loaders.question_columns import read_columns
+from speechiq.siq_tasks.loaders.question_columns import Columns
 from tests.siq_tasks.conftest import encode
 
 AUDIO = encode(0.2)
@@ -58,7 +59,7 @@ def make_row(about: dict[str, Any], number: int, change: dict[str, Any]) -> dict
     row |= {group["column"]: "x" for group in about.get("group_columns", {}).values() if not isinstance(group, str)}
     for name, patterns in about.get("where", {}).items():
         row[name] = (patterns if isinstance(patterns, str) else patterns[0]).strip("*")
-    row |= dict.fromkeys(read_columns(about).names)
+    row |= dict.fromkeys(read_record(Columns, about).names)
     for role, value in (values | change).items():
         column = columns.get(role)
         if isinstance(column, list):

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 from lm_eval.tasks._yaml_loader import load_yaml
+from msgspec.structs import asdict
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.settings import read_record
 from speechiq.siq_tasks.catalog.suite import HERE
 from speechiq.siq_tasks.catalog.task_files import read_task
 from speechiq.siq_tasks.catalog.tasks import list_tasks
-from speechiq.siq_tasks.loaders.question_columns import Columns, read_columns
+from speechiq.siq_tasks.loaders.question_columns import Columns
 from speechiq.siq_tasks.loaders.rows import read_source
 from speechiq.siq_tasks.task import SpeechTask
 from tests.siq_tasks.conftest import encode, write_table
@@ -59,8 +61,8 @@ AUDIO = [encode(seconds) for seconds in (1.2, 1.1, 1.0)]
 
 def write_rows(folder: Path, about, by_role, audio=AUDIO):
     """Write rows under the columns that a task's metadata name, as the Hub stores them."""
-    source, columns = read_source(about | {"dataset_path": "x"}), read_columns(about)
-    names = {key.removesuffix("_column"): name for key, name in columns._asdict().items()}
+    source, columns = read_source(about | {"dataset_path": "x"}), read_record(Columns, about)
+    names = {key.removesuffix("_column"): name for key, name in asdict(columns).items()}
     names["text"] = source.text_column
     table = {names[role]: values for role, values in by_role.items() if names.get(role)}
     write_table(folder / "data" / f"{source.split}-00000-of-00001.parquet", table, {source.audio_column: audio})
@@ -83,7 +85,7 @@ def test_every_set_loads_rows_of_its_schema(own_cache, tmp_path, name):
     prompt = task.doc_to_text(docs[0])
     assert "<audio>" in prompt and docs[0]["instruction"] in prompt
     assert task.config.metadata["category"] == TASKS[name].category and "|" not in docs[0]["question_id"]
-    assert Columns(**{key: about.get(key) for key in Columns._fields}) == read_columns(about)
+    assert Columns(**{key: about.get(key) for key in Columns.__struct_fields__}) == read_record(Columns, about)
 
 
 def test_the_groups_have_the_sets_of_the_paper():

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.metrics.distance.embedder import DEFAULT_EMBEDDER
+from speechiq.metrics.distance.readers import DEFAULT_EMBEDDER
 from speechiq.siq_tasks.catalog.sources import check_sources
 from speechiq.siq_tasks.catalog.tasks import TaskInfo, list_tasks, read_tasks
 from speechiq.siq_tasks.loaders.rows import read_source

@@ -106,7 +106,7 @@ def test_english_sets_are_asked_in_english_in_either_case():
 @pytest.mark.parametrize(
     ("metadata", "line"),
     [
-        ({"prompt_language": "fr"}, "prompt_language=fr: unknown; known are en, own"),
+        ({"prompt_language": "fr"}, "prompt_language=fr: unknown; give en or own"),
         (
             {"prompt_language": OWN, "language": "sw"},
             "prompt_language=own: no prompt is written in sw (there are en, ar, de, el, es, fr, hi, it, ja, ko, ru, "

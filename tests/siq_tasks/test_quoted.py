@@ -6,11 +6,12 @@ import pytest
 from lm_eval.tasks._yaml_loader import load_yaml
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.settings import read_record
 from speechiq.siq_tasks.catalog.overview import describe
 from speechiq.siq_tasks.catalog.suite import HERE
 from speechiq.siq_tasks.catalog.task_files import read_task
 from speechiq.siq_tasks.catalog.tasks import list_tasks
-from speechiq.siq_tasks.loaders.question_columns import read_columns
+from speechiq.siq_tasks.loaders.question_columns import Columns
 from speechiq.siq_tasks.task import SpeechTask
 from tests.cards.tables import find_card, names, read_card, write_card
 from tests.siq_tasks.conftest import encode
@@ -83,7 +84,7 @@ def test_the_card_has_what_the_task_names(name):
     assert {split.split for split in splits} == set(about.get("split", "test").split("+"))
     groups = [field if isinstance(field, str) else field["column"] for field in about.get("group_columns", {}).values()]
     cluster, text = about.get("cluster_column"), about.get("text_column")
-    wanted = {"audio", *read_columns(about).names, *groups, *about.get("where", {}), cluster, text} - {None}
+    wanted = {"audio", *read_record(Columns, about).names, *groups, *about.get("where", {}), cluster, text} - {None}
     assert all(wanted <= split.columns.keys() for split in splits)
 
 
@@ -190,5 +191,5 @@ def test_a_region_that_does_not_exist_is_named_with_those_that_do(own_cache, hub
 
 @pytest.mark.parametrize("count", [1, 27, "four", True])
 def test_a_number_of_spoken_options_that_cannot_be_is_refused(own_cache, hub, count):
-    with pytest.raises(SpeechIQError, match=r"metadata\.spoken_options: .* is not a number from 2 to 26"):
+    with pytest.raises(SpeechIQError, match=r"spoken_options=.*: not a whole number from 2 to 26; give one"):
         load_from(hub, "voicebench_openbookqa", spoken_options=count)

@@ -14,7 +14,8 @@ from speechiq.core.usage import Latency, recording
 from speechiq.engines.text.hf import TransformersLLM
 from speechiq.engines.text.openai import OpenAIText
 from speechiq.metrics.latency import TIMES, score
-from speechiq.siq_tasks.conditions.variants import check_timing
+from speechiq.metrics.settings import read_record
+from speechiq.siq_tasks.conditions.variants import QuestionSettings
 from speechiq.siq_tasks.metadata import refuse
 from tests.engines.opener import open_engine
 from tests.records import named
@@ -117,8 +118,8 @@ def test_tasks_that_want_a_transcript_are_refused_and_those_that_can_be_timed_ar
 
 
 def test_another_value_is_refused():
-    with pytest.raises(SpeechIQError, match=r"^--metadata timing=all: unknown; give timing=stream, or leave it out$"):
-        check_timing("all")
+    with pytest.raises(SpeechIQError, match=r"^timing=all: unknown; give stream$"):
+        read_record(QuestionSettings, {"timing": "all"})
 
 
 def test_judged_answers_of_a_streaming_endpoint_have_their_times():

@@ -230,7 +230,7 @@ def test_folders_of_earlier_versions_keep_their_ids(mine, tmp_path):
             "correct the path, or make it: tasks by `siq data new`",
         ),
         ("  subset: .*", "  subset: {a: 1}", "subset={'a': 1}: neither"),
-        ("  questions: .*", "  questions: 5", r"metadata\.questions: 5 is not the name of a file"),
+        ("  questions: .*", "  questions: 5", r"questions=5: not a text; give one"),
         ("(?sm)^metadata:.*", "", r"metadata\.level: None"),
     ],
 )

@@ -97,7 +97,7 @@ def test_what_the_hub_does_not_have_is_named_with_the_nearest(hub, setting, mess
 def test_a_run_says_the_same_as_the_check(hub, key):
     setting, message = FAULTS[key]
     field, _, value = setting.partition("=")
-    source = RowSource(NAME, audio_column="context", text_column=None)._replace(**{field: value})
+    source = RowSource(**{"dataset_path": NAME, "audio_column": "context", "text_column": None} | {field: value})
     with pytest.raises(SpeechIQError) as refused, open_rows(source):
         pass
     assert message in str(refused.value)

@@ -54,7 +54,7 @@ def test_without_a_rule_no_doc_and_no_digest_has_clusters(own_cache, tmp_path):
     ("metadata", "message"),
     [
         ({"cluster_column": "debate"}, "m.csv: no column 'debate'; it has audio, text, id, speaker"),
-        ({"cluster_column": 5}, "metadata.cluster_column: 5 is not a text; correct it"),
+        ({"cluster_column": 5}, "cluster_column=5: not a text; give one"),
         ({"cluster_column": "speaker", "speakers": ("ann", "", "bob")}, "m.csv row 1: speaker is '', not a text"),
         (
             {"cluster_column": "speaker", "speakers": ("ann",) * 3},

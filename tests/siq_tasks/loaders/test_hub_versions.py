@@ -20,24 +20,24 @@ def commits(monkeypatch):
 
 def test_the_commit_of_a_revision_is_found(commits, tmp_path):
     commits["v2"] = SECOND
-    assert RowSource("org/set").find_commit() == FIRST
-    assert RowSource("org/set", dataset_revision="v2").find_commit() == SECOND
-    assert RowSource("org/other").find_commit() is None
-    assert RowSource(str(tmp_path)).find_commit() is None
+    assert RowSource(dataset_path="org/set").find_commit() == FIRST
+    assert RowSource(dataset_path="org/set", dataset_revision="v2").find_commit() == SECOND
+    assert RowSource(dataset_path="org/other").find_commit() is None
+    assert RowSource(dataset_path=str(tmp_path)).find_commit() is None
 
 
 def test_a_new_upload_is_named_with_both_versions(commits):
-    source = RowSource("org/set")
+    source = RowSource(dataset_path="org/set")
     assert source.describe_new_version("calls", FIRST) is None
     commits["main"] = SECOND
     line = source.describe_new_version("calls", FIRST)
     assert line.startswith("calls: org/set has a new version on the hub, 222222222222; this run uses 111111111111")
     assert line.endswith(f"--metadata dataset_revision={SECOND}")
-    assert RowSource("org/set", dataset_revision="v1").describe_new_version("calls", FIRST) is None
+    assert RowSource(dataset_path="org/set", dataset_revision="v1").describe_new_version("calls", FIRST) is None
     assert source.describe_new_version("calls", None) is None
 
 
 def test_a_hub_that_does_not_answer_is_no_obstacle(monkeypatch):
     reach("http://127.0.0.1:9", monkeypatch)
-    assert RowSource("org/set").find_commit() is None
+    assert RowSource(dataset_path="org/set").find_commit() is None
     notice_offline.cache_clear()
