@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from speechiq.core.errors import SpeechIQError
     from speechiq.reducer.api import compare, predict, rank, read_systems
-    from speechiq.reducer.report import plot
+    from speechiq.reducer.output.page import plot
     from speechiq.reducer.scores.scoreboard import Scoreboard
     from speechiq.reducer.studies.comparison import Comparison
 
@@ -56,7 +56,7 @@ if not TYPE_CHECKING:  # A type checker would take every name for one that exist
 
             value: object = version("speechiq")
         elif name == "plot":
-            value = import_module("speechiq.reducer.report.plot")
+            value = import_module("speechiq.reducer.output.page.plot")
         elif name in _MODULES:
             value = getattr(import_module(_MODULES[name]), name)
         else:

@@ -33,7 +33,7 @@ from speechiq.core.usage import recording
 from speechiq.engines.base import Setup
 from speechiq.engines.options import read_options
 from speechiq.engines.reply.openai import EndpointReply
-from speechiq.reducer.tables.side_tables import quantiles
+from speechiq.reducer.output.side_tables import quantiles
 
 TIMES = "first_token", "first_audio", "total"
 SHARES = 0.5, 0.95

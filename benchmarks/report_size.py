@@ -27,7 +27,7 @@ from playwright.sync_api import sync_playwright
 from tqdm import tqdm
 
 from speechiq.core.files.page import name_folder
-from speechiq.reducer.report import build as report
+from speechiq.reducer.output.page import build as report
 from speechiq.reducer.scores.levels import TEMPLATES
 from speechiq.siq_tasks.catalog.task_files import read_task
 

@@ -20,10 +20,10 @@ import report_size
 from playwright.sync_api import sync_playwright
 
 from speechiq.reducer import read_systems
-from speechiq.reducer.publishing import folder
-from speechiq.reducer.publishing.folder import Declaration
-from speechiq.reducer.publishing.record import draft
-from speechiq.reducer.publishing.site import build, write
+from speechiq.reducer.output.published import folder
+from speechiq.reducer.output.published.folder import Declaration
+from speechiq.reducer.output.published.record import draft
+from speechiq.reducer.output.published.site import build, write
 from speechiq.reducer.scores import norms, suites
 from speechiq.reducer.scores.suites import ScoringOptions
 

@@ -22,6 +22,7 @@ from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import OWN_FILE, check_output, write_whole
 from speechiq.core.files.tables import is_table
+from speechiq.reducer.output.publish import Publication, command_line, list_outputs, publish
 from speechiq.reducer.runs.judged import JudgedRow, find_judged, read_judged
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.scores import suites
@@ -34,7 +35,6 @@ from speechiq.reducer.studies.judges.human_scores import JudgeSettings, choose, 
 from speechiq.reducer.studies.judges.rating_table import as_grid, compare_ratings, read_ratings
 from speechiq.reducer.studies.judges.rejudging import plan, rejudge
 from speechiq.reducer.studies.judges.result_files import choose_targets, write_run
-from speechiq.reducer.tables.publish import Publication, command_line, list_outputs, publish
 
 FORMATS = ("json", "csv")
 
@@ -143,8 +143,8 @@ def _name_page(output: list[Path] | None, force: bool) -> Path:
 def _write_page(
     answers: list[JudgedRow], settings: JudgeSettings, tasks: list[TaskRun], count: int, page: Path
 ) -> None:
-    from speechiq.reducer.report.page import describe_origin
-    from speechiq.reducer.report.review import render_answers
+    from speechiq.reducer.output.page.page import describe_origin
+    from speechiq.reducer.output.page.review import render_answers
 
     judged = [answer for answer in answers if not math.isnan(answer.stored.points)]
     if len(judged) < FEWEST:

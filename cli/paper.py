@@ -8,6 +8,7 @@ import typer
 from speechiq.cli.commands import examples
 from speechiq.cli.options import AllowMismatch, Force, Runs, Samples, output_option, say_warnings, split_names
 from speechiq.cli.scoring.options import Metrics, Weights
+from speechiq.reducer.output.publish import Publication, list_outputs, publish
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import choose_levels
@@ -15,7 +16,6 @@ from speechiq.reducer.scores.ranking import rank
 from speechiq.reducer.scores.suites import read_systems
 from speechiq.reducer.studies import correlated
 from speechiq.reducer.studies.references import CLEANED, LEVEL, as_grid, compare_references, count_learned
-from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 
 
 @examples(

@@ -11,15 +11,15 @@ from speechiq.cli.scoring.options import NormsFile, read_norms
 from speechiq.core.console import count_of, say, say_error
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import OWN_FILE, check_output, check_output_folder, exists
-from speechiq.reducer.publishing import folder as results_folder
-from speechiq.reducer.publishing import site as results_site
-from speechiq.reducer.publishing.record import draft
-from speechiq.reducer.publishing.registry import check_folder
+from speechiq.reducer.output.publish import Publication, list_outputs, publish
+from speechiq.reducer.output.published import folder as results_folder
+from speechiq.reducer.output.published import site as results_site
+from speechiq.reducer.output.published.record import draft
+from speechiq.reducer.output.published.registry import check_folder
 from speechiq.reducer.scores import norms as norms_files
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.norms import ADVICE_FILE
 from speechiq.reducer.scores.suites import ScoringOptions
-from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 
 Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder of `siq publish runs`.")]
 

@@ -17,8 +17,8 @@ from speechiq.core.console import count_of, say, show
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import store_folder
 from speechiq.core.files.plain import OWN_FILE, check_output
+from speechiq.reducer.output.terminal import print_grid
 from speechiq.reducer.stats.grid import Column, Grid
-from speechiq.reducer.tables.terminal import print_grid
 
 COLUMNS = (
     Column("stage", "Stage"),

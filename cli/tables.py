@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from speechiq.reducer.output.terminal import print_grid
 from speechiq.reducer.stats.grid import Column, Grid
-from speechiq.reducer.tables.terminal import print_grid
 
 
 def print_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

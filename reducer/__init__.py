@@ -1,5 +1,7 @@
 """Compute an IQ from runs: lm-eval's output files in, a ranking of speech systems out."""
 
+from speechiq.reducer.output.scoreboard_records import as_json
+from speechiq.reducer.output.scoreboard_table import as_grid
 from speechiq.reducer.runs.measure import Category, Measure
 from speechiq.reducer.runs.systems import Flags, Runs, System
 from speechiq.reducer.scores.bootstrap import Bars, leave_one_out, resample
@@ -22,8 +24,6 @@ from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.suites import read_systems
 from speechiq.reducer.stats.estimate import Interval
 from speechiq.reducer.studies.comparison import Comparison
-from speechiq.reducer.tables.scoreboard_records import as_json
-from speechiq.reducer.tables.scoreboard_table import as_grid
 
 __all__ = [
     "LEVELS",

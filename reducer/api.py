@@ -5,6 +5,7 @@ from os import PathLike
 from pathlib import Path
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.output.suite_scores import rank_systems
 from speechiq.reducer.runs.systems import Runs, System
 from speechiq.reducer.scores import norms as norms_files
 from speechiq.reducer.scores import suites
@@ -23,7 +24,6 @@ from speechiq.reducer.studies.unanswerable import ConfirmedSet
 from speechiq.reducer.studies.validity.prediction import Prediction, gather_runs, read_sources
 from speechiq.reducer.studies.validity.prediction import predict as predict_failure
 from speechiq.reducer.studies.validity.units import read_tables
-from speechiq.reducer.tables.suite_scores import rank_systems
 
 Place = str | PathLike[str]
 

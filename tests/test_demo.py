@@ -8,7 +8,7 @@ import pytest
 
 from speechiq.cli.demo import LLM, OPTIONS, SYSTEMS, TASKS
 from speechiq.harness_patch.plan import Plan, lm_eval_command
-from speechiq.reducer.tables import terminal
+from speechiq.reducer.output import terminal
 from tests.commands import siq
 from tests.conftest import run
 

@@ -66,7 +66,7 @@ def test_a_room_imports_only_rooms_below_it(room):
 #: Files and folders that people can take in at a glance.
 MOST_NEIGHBORS = 17
 #: Parts of the reducer with their place in its order; each imports only parts before its own.
-PARTS = {"runs": 0, "stats": 0, "scores": 1, "studies": 2, "tables": 3, "report": 4, "publishing": 5, "api": 6}
+PARTS = {"runs": 0, "stats": 0, "scores": 1, "studies": 2, "output": 3, "api": 4}
 
 
 def test_a_part_of_the_reducer_imports_only_parts_below_it():
@@ -154,7 +154,7 @@ def test_the_root_alone_is_cheap_to_import():
     ("room", "unwanted"),
     [
         ("core", HEAVY),
-        ("reducer.report.plot", HEAVY),
+        ("reducer.output.page.plot", HEAVY),
         ("reducer", (*HEAVY, "scipy", "sklearn")),
         ("cli", (*HEAVY, "scipy", "sklearn")),
         ("metrics", ("torch",)),

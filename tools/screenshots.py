@@ -18,8 +18,8 @@ from urllib.parse import quote
 from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 from speechiq.core.errors import SpeechIQError, print_in_one_line
-from speechiq.reducer.report import build as report
-from speechiq.reducer.report.study import Study, gather
+from speechiq.reducer.output.page import build as report
+from speechiq.reducer.output.page.study import Study, gather
 
 SIZES = {"": {"width": 1440, "height": 900}, "-phone": {"width": 360, "height": 740}}
 CHART_SIZE = {"width": 900, "height": 700}

@@ -18,10 +18,10 @@ from speechiq.core.files.yaml_text import load_yaml
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import PlanFile
 from speechiq.harness_patch.work import SystemWork, Work
+from speechiq.reducer.output.terminal import print_grid
 from speechiq.reducer.runs.run_record import read_speeds
 from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.stats.grid import Cell, Column, Grid
-from speechiq.reducer.tables.terminal import print_grid
 
 PlanArgument = Annotated[
     Path, typer.Argument(metavar="PLAN.yaml", help="Systems, tasks and conditions.", show_default=False)

@@ -21,6 +21,9 @@ from speechiq.cli.options import (
 from speechiq.cli.scoring.options import Exclude, NormsFile, Weights, read_norms, read_set
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import exists
+from speechiq.reducer.output import side_by_side
+from speechiq.reducer.output.publish import Publication, list_outputs, publish
+from speechiq.reducer.output.scoreboard_records import join
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import LEVELS
@@ -30,9 +33,6 @@ from speechiq.reducer.studies.comparison import SIQ
 from speechiq.reducer.studies.metric_comparison import METRICS, compare_metrics
 from speechiq.reducer.studies.pair_comparison import compare as compare_pair
 from speechiq.reducer.studies.pairs import Held, choose, pair_up
-from speechiq.reducer.tables import side_by_side
-from speechiq.reducer.tables.publish import Publication, list_outputs, publish
-from speechiq.reducer.tables.scoreboard_records import join
 
 
 @examples(

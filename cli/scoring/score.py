@@ -15,6 +15,11 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import shorten
 from speechiq.core.files.page import Page
 from speechiq.core.files.plain import check_output, refuse_same
+from speechiq.reducer.output.harness import write_harness
+from speechiq.reducer.output.publish import HARNESS, Publication, command_line, list_outputs, publish
+from speechiq.reducer.output.scoreboard_records import join
+from speechiq.reducer.output.side_tables import language_grids, latency_grid, read_latencies, speed_grid
+from speechiq.reducer.output.suite_scores import SuiteScores, score_suite
 from speechiq.reducer.runs.run_record import read_cut_replies, read_speeds
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores import suites
@@ -24,11 +29,6 @@ from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.stats.bootstrap import check_draws
 from speechiq.reducer.stats.grid import Important
 from speechiq.reducer.studies import unanswerable
-from speechiq.reducer.tables.harness import write_harness
-from speechiq.reducer.tables.publish import HARNESS, Publication, command_line, list_outputs, publish
-from speechiq.reducer.tables.scoreboard_records import join
-from speechiq.reducer.tables.side_tables import language_grids, latency_grid, read_latencies, speed_grid
-from speechiq.reducer.tables.suite_scores import SuiteScores, score_suite
 
 FORMATS = ("json", "csv", "markdown", "latex", "page", HARNESS)
 #: The field of `--group-by` that every suite has.
@@ -104,7 +104,7 @@ def score(
     warnings = [*found.warnings, *chain.from_iterable(each.warnings for each in scored.values())]
     page = Page("")
     if any(file.format == "page" for file in outputs):
-        from speechiq.reducer.report.build import compose
+        from speechiq.reducer.output.page.build import compose
 
         page, more = compose(found, scored, options, command_line())
         warnings += more

@@ -7,6 +7,7 @@ from typing import Annotated
 from speechiq.cli.commands import examples
 from speechiq.cli.options import AllowMismatch, Explain, Force, Runs, Samples, output_option, say_warnings, split_names
 from speechiq.cli.scoring.options import TABLES, Levels, Metrics
+from speechiq.reducer.output.publish import Publication, list_outputs, publish
 from speechiq.reducer.runs.tasks import warn_of_variants
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
@@ -14,7 +15,6 @@ from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.grid import name_units
 from speechiq.reducer.studies.listening import as_grids, as_records, study
-from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 
 
 @examples("siq study listen runs", "siq study listen runs --output listen.csv --output listen.json")

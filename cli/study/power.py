@@ -8,12 +8,12 @@ import typer
 from speechiq.cli.commands import examples
 from speechiq.cli.options import AllowMismatch, Explain, Force, Runs, Samples, output_option, say_warnings
 from speechiq.cli.scoring.options import TABLES, Levels, NormsFile, read_norms
+from speechiq.reducer.output.publish import Publication, list_outputs, publish
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.studies.sample_size import Aim, as_grid, check, plan
-from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 
 
 @examples(

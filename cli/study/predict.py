@@ -24,6 +24,7 @@ from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.page import Page
 from speechiq.core.files.plain import OWN_FILE, write_whole
+from speechiq.reducer.output.publish import Publication, command_line, list_outputs, publish
 from speechiq.reducer.runs.labels import Label, refuse_alike, write_labels
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.stats.grid import Important
@@ -34,7 +35,6 @@ from speechiq.reducer.studies.validity.exchanges import label_judged, read_excha
 from speechiq.reducer.studies.validity.prediction import gather_runs, read_sources
 from speechiq.reducer.studies.validity.prediction import predict as predict_failure
 from speechiq.reducer.studies.validity.units import Tables, read_tables
-from speechiq.reducer.tables.publish import Publication, command_line, list_outputs, publish
 
 #: The rubric of the judge, unless another one is named.
 RUBRIC = "same_task"
@@ -119,8 +119,8 @@ def predict(
     agreement_grids = [as_grid("Agreement of labels", agreements, ["equal", "kappa"])] if agreements else []
 
     def page() -> Page:
-        from speechiq.reducer.report.page import describe_origin
-        from speechiq.reducer.report.studies import render_prediction
+        from speechiq.reducer.output.page.page import describe_origin
+        from speechiq.reducer.output.page.studies import render_prediction
 
         return Page(render_prediction(prediction, agreements, describe_origin(tables.tasks, command_line())))
 
@@ -203,7 +203,7 @@ def _read(runs: list[Path], allow_mismatch: bool) -> Tables:
 
 
 def _write_page(tables: Tables, page: Path) -> None:
-    from speechiq.reducer.report.review import render_exchanges
+    from speechiq.reducer.output.page.review import render_exchanges
 
     exchanges = read_exchanges(tables)
     write_whole(page, render_exchanges(exchanges).encode(errors="replace"), OWN_FILE)

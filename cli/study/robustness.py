@@ -7,11 +7,11 @@ from speechiq.cli.commands import examples
 from speechiq.cli.options import AllowMismatch, Explain, Force, Runs, Samples, output_option, say_warnings, split_names
 from speechiq.cli.scoring.options import Levels, Metrics, NormsFile, read_norms
 from speechiq.core.files.page import Page
+from speechiq.reducer.output.publish import Publication, command_line, list_outputs, publish
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.studies.robustness.study import as_content, as_grid, as_records, group_curves, lines_of, study
-from speechiq.reducer.tables.publish import Publication, command_line, list_outputs, publish
 
 SCHEMA = "speechiq-robustness"
 FORMATS = ("json", "csv", "page")
@@ -49,8 +49,8 @@ def robustness(
     tasks = [task for each in studies for task in found.tasks[each.suite]]
 
     def page() -> Page:
-        from speechiq.reducer.report.page import describe_origin
-        from speechiq.reducer.report.studies import render_robustness
+        from speechiq.reducer.output.page.page import describe_origin
+        from speechiq.reducer.output.page.studies import render_robustness
 
         return Page(render_robustness(studies, describe_origin(tasks, command_line())))
 

@@ -10,10 +10,10 @@ from speechiq.cli.options import AllowMismatch, Force, Runs, output_option, say_
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import refuse_to_overwrite
+from speechiq.reducer.output.publish import Publication, list_outputs, publish
 from speechiq.reducer.runs.texts import Answers
 from speechiq.reducer.scores.suites import read_answers
 from speechiq.reducer.studies import unanswerable as study
-from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 
 
 @examples(

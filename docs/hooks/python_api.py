@@ -33,7 +33,7 @@ TOPICS = {
         "`import speechiq` has what the commands `siq score`, `siq compare` and `siq study predict` do, and figures.",
         {
             "speechiq": sorted(set(speechiq.__all__) - {"__version__", "plot"}),
-            "speechiq.reducer.report.plot": ["scores", "levels", "compare"],
+            "speechiq.reducer.output.page.plot": ["scores", "levels", "compare"],
         },
     ),
     "reference/python_tables.md": Topic(
@@ -44,11 +44,11 @@ TOPICS = {
             "speechiq.reducer.scores.norms": None,
             "speechiq.reducer.studies.validity.prediction": ["Prediction"],
             "speechiq.reducer.studies.judges.position_bias": ["measure", "PositionBias"],
-            "speechiq.reducer.tables.terminal": ["print_grid"],
-            "speechiq.reducer.tables.harness": ["write_harness"],
-            "speechiq.reducer.publishing": None,
-            "speechiq.reducer.report.study": ["Study", "gather"],
-            "speechiq.reducer.report.build": ["build", "compose", "render", "write"],
+            "speechiq.reducer.output.terminal": ["print_grid"],
+            "speechiq.reducer.output.harness": ["write_harness"],
+            "speechiq.reducer.output.published": None,
+            "speechiq.reducer.output.page.study": ["Study", "gather"],
+            "speechiq.reducer.output.page.build": ["build", "compose", "render", "write"],
         },
     ),
     "reference/python_metrics.md": Topic(

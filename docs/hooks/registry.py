@@ -7,7 +7,7 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from speechiq.reducer.publishing.site import build
+from speechiq.reducer.output.published.site import build
 
 PLACE = "registry"
 

@@ -286,7 +286,7 @@ def test_without_apply_two_levels_are_compared(tmp_path):
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_no_number_breaks_at_any_width(three_runs, monkeypatch, width):
-    monkeypatch.setattr("speechiq.reducer.tables.terminal.PIPE_WIDTH", width)
+    monkeypatch.setattr("speechiq.reducer.output.terminal.PIPE_WIDTH", width)
     shown = siq_compare("good", "bad", three_runs, "--clips", 0).stdout
     assert "…" not in shown and "better" in shown
     assert max(map(len, shown.splitlines())) <= width
@@ -320,7 +320,7 @@ def test_a_near_miss_of_a_system_or_level_is_suggested(two_runs, arguments, near
 
 
 def test_the_verdict_and_the_numbers_fit_a_small_terminal(three_runs, monkeypatch):
-    monkeypatch.setattr("speechiq.reducer.tables.terminal.PIPE_WIDTH", 80)
+    monkeypatch.setattr("speechiq.reducer.output.terminal.PIPE_WIDTH", 80)
     lines = siq_compare("good", "bad", three_runs).stdout.splitlines()
     assert max(map(len, lines)) <= 80 and len(lines) <= 40 and "Reference" not in "".join(lines)
     assert any(line.startswith("A is better beyond chance") for line in lines)

@@ -14,8 +14,8 @@ from speechiq.cli import doctor
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.registry import KINDS, list_backends
+from speechiq.reducer.output import terminal
 from speechiq.reducer.scores import norms
-from speechiq.reducer.tables import terminal
 from speechiq.siq_tasks.catalog.tasks import list_tasks
 from speechiq.siq_tasks.demo.fetch import MODELS
 from tests.conftest import KEY

@@ -44,7 +44,7 @@ def plans(output: Path) -> list[dict]:
 
 
 def test_median_and_worst_pair_of_each_level(runs, tmp_path, monkeypatch):
-    monkeypatch.setattr("speechiq.reducer.tables.terminal.PIPE_WIDTH", 80)
+    monkeypatch.setattr("speechiq.reducer.output.terminal.PIPE_WIDTH", 80)
     printed = power(runs, "--difference", 2, "--explain", "-o", tmp_path / "o.json", "-o", tmp_path / "o.csv")
     assert max(map(len, printed.splitlines())) <= 80 and "Clips for 2" in printed and "Shown now" in printed
     assert "Small pilot run (12 clips): plan with the upper end of the interval" in printed

@@ -11,9 +11,9 @@ import yaml
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
-from speechiq.reducer.publishing.check import restore
-from speechiq.reducer.publishing.folder import read_declaration, read_folder
-from speechiq.reducer.publishing.record import ENDING, unpack_rows
+from speechiq.reducer.output.published.check import restore
+from speechiq.reducer.output.published.folder import read_declaration, read_folder
+from speechiq.reducer.output.published.record import ENDING, unpack_rows
 from speechiq.reducer.scores import norms
 from tests.commands import refusal, siq
 from tests.reducer.conftest import levels, write_run

@@ -13,9 +13,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
+from speechiq.reducer.output.terminal import print_grid
 from speechiq.reducer.scores.suites import ScoringOptions, find
 from speechiq.reducer.studies.robustness.study import as_grid, group_curves, study
-from speechiq.reducer.tables.terminal import print_grid
 from speechiq.tools.screenshots import CHART_SIZE, take_chart
 from tests.reducer.browser import Visit
 from tests.reducer.studies.robustness.test_curves import STRENGTHS, write_study

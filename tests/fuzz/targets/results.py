@@ -11,10 +11,10 @@ from pathlib import Path
 
 import msgspec
 
-from speechiq.reducer.publishing.registry import check_folder
+from speechiq.reducer.output.published.registry import check_folder
 from tests.fuzz.judge import LONGEST_LINE, judge, run_siq
 from tests.fuzz.targets.target import Target
-from tests.reducer.publishing.test_hostile import APPLY, REGISTRY, SPHINX, forge, nothing, seal, store
+from tests.reducer.output.published.test_hostile import APPLY, REGISTRY, SPHINX, forge, nothing, seal, store
 
 #: The shares of the cases in which the digests are made anew, and of these, in which the scores are too.
 SEALED, FORGED = 0.8, 0.5

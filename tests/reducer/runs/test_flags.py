@@ -11,10 +11,10 @@ from rich.console import Console
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import Flags, as_grid, as_json, rank, read_systems
+from speechiq.reducer.output.scoreboard_records import csv_rows
+from speechiq.reducer.output.terminal import print_grid
 from speechiq.reducer.runs.samples import read_table
 from speechiq.reducer.studies.unanswerable import leave_out, read
-from speechiq.reducer.tables.scoreboard_records import csv_rows
-from speechiq.reducer.tables.terminal import print_grid
 from tests.records import write_samples
 from tests.reducer.conftest import frozen_set, levels, sample_row, write_run
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from speechiq.reducer.output.suite_scores import score_suite
+from speechiq.reducer.output.terminal import print_grid
 from speechiq.reducer.scores.suites import ScoringOptions, find
 from speechiq.reducer.stats.bootstrap import count_clusters
-from speechiq.reducer.tables.suite_scores import score_suite
-from speechiq.reducer.tables.terminal import print_grid
 from speechiq.siq_tasks.catalog.suite import HERE
 from speechiq.siq_tasks.catalog.task_files import read_task
 from tests import commands

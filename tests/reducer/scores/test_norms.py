@@ -17,12 +17,12 @@ from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import add_checksum
 from speechiq.reducer import LEVELS, System, align, as_json, calibrate, rank, read_systems, score
-from speechiq.reducer.report.study import weights_by_rule
+from speechiq.reducer.output.page.study import weights_by_rule
+from speechiq.reducer.output.scoreboard_records import csv_rows
 from speechiq.reducer.scores import norms
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scale import level_weights
 from speechiq.reducer.studies import unanswerable as sets
-from speechiq.reducer.tables.scoreboard_records import csv_rows
 from tests.reducer.conftest import frozen_set, levels, write_run
 
 SKILLS = {"best": 0.9, "middle": 0.5, "worst": 0.1}

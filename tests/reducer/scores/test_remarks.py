@@ -16,13 +16,13 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import as_grid, as_json, rank, read_systems
+from speechiq.reducer.output.harness import as_harness
+from speechiq.reducer.output.markup import as_latex, as_markdown
+from speechiq.reducer.output.publish import as_csv
+from speechiq.reducer.output.scoreboard_records import csv_rows, rows_of
 from speechiq.reducer.scores import norms
 from speechiq.reducer.stats.contrast import separates
 from speechiq.reducer.stats.grid import flatten
-from speechiq.reducer.tables.harness import as_harness
-from speechiq.reducer.tables.markup import as_latex, as_markdown
-from speechiq.reducer.tables.publish import as_csv
-from speechiq.reducer.tables.scoreboard_records import csv_rows, rows_of
 from tests.reducer.conftest import levels, write_run
 
 TWO = "no SIQ and no Z: of two systems, one always has Z +1 and the other Z -1"

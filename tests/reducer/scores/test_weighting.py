@@ -9,14 +9,14 @@ import json
 import pytest
 
 from speechiq.reducer import as_grid, as_json, rank
-from speechiq.reducer.report.items import more_errors_than_words
+from speechiq.reducer.output.page.items import more_errors_than_words
+from speechiq.reducer.output.publish import as_csv
+from speechiq.reducer.output.scoreboard_records import csv_rows
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores import norms
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.stats.grid import Important, flatten
-from speechiq.reducer.tables.publish import as_csv
-from speechiq.reducer.tables.scoreboard_records import csv_rows
 
 CLIPS = [f"own/{number:02}" for number in range(18)]
 RIGHT = {"steady": range(12), "wrong": [*range(10), 14, 15], "poor": [*range(3, 14), 17], "last": range(4)}

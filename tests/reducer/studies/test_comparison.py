@@ -12,6 +12,7 @@ from scipy.stats import permutation_test
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, ScoreMatrix, calibrate
+from speechiq.reducer.output.side_by_side import as_grid
 from speechiq.reducer.scores.draws import draw
 from speechiq.reducer.scores.scale import flat
 from speechiq.reducer.stats import contrast
@@ -20,7 +21,6 @@ from speechiq.reducer.stats.estimate import Difference, plain
 from speechiq.reducer.studies.comparison import as_json
 from speechiq.reducer.studies.coupled import compare, draw_gap
 from speechiq.reducer.studies.pair_comparison import Compared
-from speechiq.reducer.tables.side_by_side import as_grid
 from tests.reducer.scores.test_bootstrap import make_pool
 from tests.reducer.scores.test_scale import oracle, variance
 

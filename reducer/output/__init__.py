@@ -1,0 +1,1 @@
+"""Show and write results: tables, files of many forms, pages, and results that others check."""

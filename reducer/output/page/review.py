@@ -1,0 +1,242 @@
+"""Make the pages on which a person judges items one by one, offline: answers, pairs of answers, and questions."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from speechiq.core.console import count_of
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.checksummed import content_sha256
+from speechiq.metrics.judge.rubric import Rubric
+from speechiq.metrics.letters.options import LETTERS
+from speechiq.reducer.output.page.clips import find_sounds
+from speechiq.reducer.output.page.page import Section, render
+from speechiq.reducer.runs.judged import JudgedRow
+from speechiq.reducer.studies.judges.human_scores import JudgeSettings
+from speechiq.reducer.studies.unanswerable import VERDICTS
+from speechiq.reducer.studies.validity.exchanges import Exchange
+
+SCRIPTS = ("base", "address", "theme", "downloads", "review")
+
+
+class Passage(msgspec.Struct, frozen=True):
+    """Hold a text of an item; one that is `folded` is shown on request only."""
+
+    heading: str
+    text: str
+    folded: bool = False
+
+
+class ReviewChoice(msgspec.Struct, frozen=True):
+    """Hold a way to judge an item.
+
+    Attributes:
+        label: A number; its digit is the key that chooses it.
+        text: Its words on the page.
+        fields: What it adds to the item's row in the file; None leaves the row out.
+    """
+
+    label: str
+    text: str
+    fields: Mapping[str, Any] | None
+
+
+class Item(msgspec.Struct, frozen=True):
+    """Hold what is judged.
+
+    Attributes:
+        facts: Short facts above the title.
+        row: Its row in the file, to which the page adds the fields of the choice; has `note` if a note is wanted.
+        revealed: Texts that are shown after the judgment.
+        clip: Id of its clip; empty without one.
+        scope: What a kept judgment depends on in addition to the texts and choices above.
+    """
+
+    title: str
+    passages: tuple[Passage, ...]
+    choices: tuple[ReviewChoice, ...]
+    row: Mapping[str, Any]
+    facts: tuple[str, ...] = ()
+    revealed: tuple[Passage, ...] = ()
+    clip: str = ""
+    scope: str = ""
+
+    @property
+    def key(self) -> str:
+        """Return the name by which a browser keeps the judgment: a digest of what is judged."""
+        shown = [self.title, self.passages, self.choices, self.clip, self.scope]
+        return content_sha256(msgspec.to_builtins(shown))[:16]
+
+
+class Review(msgspec.Struct, frozen=True):
+    """Hold the items to judge and the form of the file that is saved.
+
+    Attributes:
+        file: Name of the file: JSON lines.
+        person: Field of a row that gets the name of the person; empty if no name is asked for.
+        final: Whether a judgment is confirmed first and cannot be changed then.
+        complete: Whether the file has rows without a judgment too.
+        always: Rows that are saved in addition.
+    """
+
+    file: str
+    items: list[Item]
+    person: str = ""
+    final: bool = False
+    complete: bool = False
+    always: Sequence[Mapping[str, Any]] = []
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """Return what the page's script reads."""
+        items = [msgspec.to_builtins(item) | {"key": item.key} for item in self.items]
+        return msgspec.structs.asdict(self) | {"items": items}
+
+
+def render_answers(answers: Sequence[JudgedRow], settings: JudgeSettings, made: Mapping[str, str]) -> str:
+    """Return the page on which a person scores judged answers without seeing the judge's scores first."""
+    systems = len({answer.task.system for answer in answers})
+    return _render(
+        Review("human_scores.jsonl", [_ask_grade(answer, settings) for answer in answers], "person", final=True),
+        title="Check of a judge",
+        lead=f"{count_of(len(answers), 'answer')} of {count_of(systems, 'system')}, in random order. Score each answer "
+        "yourself; the judge's score and the name of the system appear after that.",
+        intro="Listen, read, choose a grade, confirm. A confirmed grade cannot be changed, since the judge's is shown "
+        "then. At the end save the file for",
+        command="siq judge check RUNS --scores human_scores.jsonl",
+        made=made,
+        sounds=find_sounds({answer.item[0]: answer.doc.audio for answer in answers}),
+    )
+
+
+def render_exchanges(exchanges: Sequence[Exchange]) -> str:
+    """Return the page on which a person compares answers to transcripts with those to references, if any differ.
+
+    Items do not show which answer is to the transcript; equal answers are successes by rule.
+    """
+    items = sorted((_ask_better(exchange) for exchange in exchanges if not exchange.same), key=lambda item: item.key)
+    if not items:
+        raise SpeechIQError("there is nothing to review", "every item is decided by rule")
+    equal = [_label(exchange, success=True) for exchange in exchanges if exchange.same]
+    return _render(
+        Review("labels.jsonl", items, "by", always=equal),
+        title="Which answer is better?",
+        lead="Two answers to one question. Are they equal in quality and completeness? Their order is random. If "
+        "neither is useful, the item is left out.",
+        intro="Read, and choose. At the end save the file for",
+        command="siq study predict RUNS --labels labels.jsonl",
+    )
+
+
+def _render(
+    review: Review,
+    *,
+    title: str,
+    lead: str,
+    intro: str,
+    command: str,
+    made: Mapping[str, str] | None = None,
+    sounds: Mapping[str, str] | None = None,
+) -> str:
+    section = Section("review", "Items", "review_page", {"review": review, "intro": intro, "command": command})
+    data = {"review": review.data, "sounds": sounds or {}}
+    return render([section], SCRIPTS, title=title, lead=lead, made=made or {}, data=data, plots=False, links={})
+
+
+def review_questions(candidates: Sequence[Mapping[str, Any]]) -> Review:
+    """Return the review of what `unanswerable.find` returns; the file has the form of `siq study unanswerable`."""
+    return Review("review.jsonl", [_ask_verdict(row) for row in candidates], complete=True)
+
+
+def _ask_grade(answer: JudgedRow, settings: JudgeSettings) -> Item:
+    rubric = settings.rubric_of(answer.task)
+    checklist = answer.doc.checklist
+    asked = {
+        "Reference": answer.doc.answer,
+        "Checklist": "\n".join(map(str, checklist)) if isinstance(checklist, list) else str(checklist or ""),
+        "Answer": answer.stored.answer or "(empty)",
+    }
+    named = {"judge": settings.name, "judging": settings.sha256, "rubric": rubric.name, "rubric_sha256": rubric.sha256}
+    return Item(
+        title=answer.doc.question,
+        facts=(f"Rubric {rubric.name}",),
+        passages=tuple(Passage(heading, text) for heading, text in asked.items() if text),
+        choices=_grades(rubric),
+        row={"id": answer.id, "note": ""} | named,
+        revealed=(
+            Passage("The judge", f"{answer.stored.points:.2f}"),
+            Passage("System", answer.task.system),
+            Passage("What the judge wrote", "\n\n".join(answer.stored.texts), folded=True),
+        ),
+        clip=answer.item[0],
+        scope=f"{answer.id} {settings.sha256}",
+    )
+
+
+def _grades(rubric: Rubric) -> tuple[ReviewChoice, ...]:
+    low, high = rubric.scale
+    return tuple(
+        ReviewChoice(str(grade), rubric.grades.get(grade, ""), {"score": grade})
+        for grade in range(int(low), int(high) + 1)
+    )
+
+
+def _ask_better(exchange: Exchange) -> Item:
+    scope = json.dumps(exchange.key)
+    answers = [exchange.from_reference, exchange.from_transcript]
+    first, second = answers if hashlib.sha256(scope.encode()).hexdigest()[0] < "8" else answers[::-1]
+    reference = Passage("Reference of the clip", exchange.reference, folded=True)
+    right = Passage("Right answer", exchange.right)
+    failure, success = {"success": False}, {"success": True}
+    return Item(
+        title=exchange.question,
+        passages=(
+            *[reference] * (exchange.reference != exchange.question),
+            *[right] * bool(exchange.right),
+            Passage("First answer", first or "(empty)"),
+            Passage("Second answer", second or "(empty)"),
+        ),
+        choices=(
+            ReviewChoice("1", "the first is better", failure),
+            ReviewChoice("2", "the second is better", failure),
+            ReviewChoice("3", "equal", success),
+            ReviewChoice("4", "neither is useful", None),
+        ),
+        row=_label(exchange),
+        scope=scope,
+    )
+
+
+def _label(exchange: Exchange, **judgment: bool) -> dict[str, str | bool]:
+    system, (clip, *question) = exchange.key
+    row: dict[str, str | bool] = {"id": clip, "system": system, **judgment}
+    return row | ({"question_id": question[0]} if question else {})
+
+
+def _ask_verdict(row: Mapping[str, Any]) -> Item:
+    options = [*row["options"], "None of the above"]
+    votes, gold = (Counter(answer["vote"] for answer in row[group].values()) for group in ("systems", "gold"))
+    shown, counted = [], []
+    for letter, option in zip(LETTERS, options, strict=True):
+        shown.append(f"({letter}) {option}")
+        voters = [f"{votes[letter]} of {count_of(len(row['systems']), 'system')}"] * bool(votes[letter])
+        voters += ["gold"] * bool(gold[letter])
+        if voters or letter == row["answer"]:
+            counted.append(" ".join([f"({letter})", "\u2713" * (letter == row["answer"]), ", ".join(voters)]))
+    return Item(
+        title=row["question"],
+        facts=(row["question_id"], f"{row['failed']} of {count_of(len(row['systems']), 'system')} fail"),
+        passages=(Passage("Options", "\n".join(shown)), Passage("Reference of the clip", row["text"], folded=True)),
+        choices=tuple(
+            ReviewChoice(str(number), verdict.replace("_", " ").capitalize(), {"verdict": verdict})
+            for number, verdict in enumerate(VERDICTS, 1)
+        ),
+        row=row,
+        revealed=(Passage("Right option and votes", "\n".join(counted)),),
+        clip=row["id"],
+        scope=f"{row['question_id']} {row['answer']}",
+    )

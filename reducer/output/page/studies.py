@@ -1,0 +1,242 @@
+"""Make the pages of `siq study robustness` and `siq study predict`, and the sections of `siq study listen`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from speechiq.metrics.latency import FIRST_AUDIO, FIRST_TOKEN, TOTAL
+from speechiq.reducer.output.page.figures import INK, MUTED, STYLE, escape
+from speechiq.reducer.output.page.identity import short_names
+from speechiq.reducer.output.page.page import HEIGHT, Section, render
+from speechiq.reducer.output.side_tables import TIME_NAMES, Latencies, language_grids, latency_grid, read_latencies
+from speechiq.reducer.output.suite_scores import SuiteScores
+from speechiq.reducer.scores.suites import Found, ScoringOptions
+from speechiq.reducer.stats.grid import Column, Grid
+from speechiq.reducer.studies import agreement
+from speechiq.reducer.studies.listening import as_grids
+from speechiq.reducer.studies.listening import study as study_listening
+from speechiq.reducer.studies.robustness import study as robustness
+from speechiq.reducer.studies.robustness.curves import Curve
+from speechiq.reducer.studies.robustness.series import CLEAN
+from speechiq.reducer.studies.robustness.study import Robustness
+from speechiq.reducer.studies.validity import published
+from speechiq.reducer.studies.validity.prediction import Prediction
+
+#: Colors that differ for people with any color vision, in both themes (Okabe and Ito).
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#7a7a7a")
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
+DASHES = ("solid", "dash", "dot")
+LEGEND = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"color": INK}}
+#: Distance of two systems at one strength, at most that which keeps all systems within `SPREAD`, and the empty space
+#: beside the first and the last strength; in distances between strengths.
+APART, SPREAD, MARGIN = 0.05, 0.4, 0.3
+DIFFERENCES = (
+    "AUC of the row's metric minus that of the column's, with its 95 % interval, on the same bootstrap samples of "
+    "clips. Not corrected for the number of pairs."
+)
+
+
+def render_robustness(studies: Sequence[Robustness], made: Mapping[str, str]) -> str:
+    """Return the page of curves over the strength of conditions; `made` as `page.describe_origin` returns it."""
+    sections = []
+    for study in studies:
+        for number, curves in enumerate(robustness.group_curves(study)):
+            name, grid = f"robustness-{study.suite}-{number}", robustness.as_grid(study, curves)
+            notes = [*grid.notes, *robustness.lines_of(study)]
+            drawn = {name: _curves_chart(curves)}
+            sections.append(
+                Section(f"{name}-section", grid.title, figures=drawn, charts={name: ""}, grid=grid, notes=notes)
+            )
+    title = "Robustness to noise and other conditions"
+    lead = "How scores change with the strength of a condition, on the same clips."
+    return render(sections, title=title, lead=lead, made=made)
+
+
+def list_listening(found: Found, options: ScoringOptions) -> list[Section]:
+    """Return a section per category that runs answered with and without its audio (`listen`); none without such."""
+    if not found.variants:
+        return []
+    grids = as_grids(study_listening(found, options.draws, options.seed), options.draws)
+    return [Section(f"listen-{number}", grid.title, grid=grid, notes=grid.notes) for number, grid in enumerate(grids)]
+
+
+def list_languages(found: Found, scored: Mapping[str, SuiteScores]) -> list[Section]:
+    """Return the sections with the scores of systems by language; none for runs in one language."""
+    grids = language_grids(found.languages, {suite: each.scoreboard for suite, each in scored.items()})
+    return [Section(f"languages-{n}", grid.title, grid=grid, notes=grid.notes) for n, grid in enumerate(grids)]
+
+
+def list_latencies(found: Found, draws: int) -> list[Section]:
+    """Return the section with the times of answers, a chart for each kind of time; none if no run timed them."""
+    latencies = read_latencies(task for tasks in found.tasks.values() for task in tasks)
+    if not latencies:
+        return []
+    curves = {
+        name: [latency for latency in latencies if len(latency.times(name))]
+        for name in (FIRST_TOKEN, FIRST_AUDIO, TOTAL)
+    }
+    charts = {name: _times_chart(timed, name) for name, timed in curves.items() if timed}
+    captions = {name: f"Share of the answers by {TIME_NAMES[name]}" for name in charts}
+    grid = latency_grid(latencies, draws)
+    return [Section("latency", grid.title, figures=charts, charts=captions, grid=grid, notes=grid.notes)]
+
+
+def _times_chart(latencies: Sequence[Latencies], name: str) -> go.Figure:
+    """Return the empirical distribution of a time: a curve per system and type of task."""
+    labels = short_names([f"{latency.system}, {latency.task_type}" for latency in latencies])
+    figure = go.Figure()
+    for latency, label, style in zip(latencies, labels, _styles(), strict=False):
+        times = np.sort(latency.times(name))
+        figure.add_trace(
+            go.Scatter(
+                x=[0, *times.round(4).tolist()],
+                y=np.linspace(0, 1, len(times) + 1).round(4).tolist(),
+                name=escape(label),
+                mode="lines",
+                line={**style, "shape": "hv"},
+                hovertemplate=f"%{{y:.0%}} within %{{x:.3f}} s<extra>{escape(label)}</extra>",
+            )
+        )
+    figure.update_layout(template=STYLE, height=HEIGHT, showlegend=True, legend=LEGEND)
+    figure.update_xaxes(title_text=escape(TIME_NAMES[name]), rangemode="tozero")
+    figure.update_yaxes(title_text="Share of answers", range=[0, 1.02], tickformat=".0%")
+    return figure
+
+
+def render_prediction(prediction: Prediction, agreements: Sequence[Mapping[str, Any]], made: Mapping[str, str]) -> str:
+    """Return the page of a prediction: which metric predicts failure, with ROC and calibration curves."""
+    metrics, *grids = published.as_grids(prediction)
+    drawn = {"roc": _roc(prediction), "calibration": _calibration(prediction)}
+    sections = [
+        Section(
+            "metrics", "Metrics", grid=_add_validated(prediction, metrics), notes=[*published.notes_of(prediction)]
+        ),
+        Section("curves", "Curves", figures=drawn, charts={"roc": "ROC curves", "calibration": "Calibration"}),
+        *(Section(grid.title.split()[0].lower(), grid.title, grid=grid, notes=grid.notes) for grid in grids),
+        Section("differences", "Differences", intro=DIFFERENCES, grid=_differences(prediction)),
+    ]
+    if agreements:
+        grid = agreement.as_grid("Agreement of labels", agreements, ["equal", "kappa"])
+        sections.append(Section("agreement", grid.title, grid=grid))
+    return render(sections, title="What predicts failure?", lead=published.verdict(prediction), made=made)
+
+
+def _add_validated(prediction: Prediction, metrics: Grid) -> Grid:
+    """Return the grid of metrics with what fits to other clips give."""
+    *columns, remark = metrics.columns
+    for name in ("auc", "efron"):
+        columns.append(Column(f"validated_{name}", f"{published.NAMES[name]}\nvalidated", ".3f"))
+    rows = [
+        {**row, "validated_auc": predictor.validated.auc, "validated_efron": predictor.validated.efron}
+        for row, predictor in zip(metrics.rows, prediction.predictors, strict=True)
+    ]
+    return metrics._replace(columns=[*columns, remark], rows=rows)
+
+
+def _differences(prediction: Prediction) -> Grid:
+    names = [predictor.metric for predictor in prediction.predictors]
+    estimates = {pair: gap.estimate for pair, gap in prediction.gaps.items()}
+    columns = [Column("row", "Metric"), *(Column(f"minus {name}", f"minus {name}", "+.3f") for name in names)]
+    rows = [{"row": a} | {f"minus {b}": estimates[a, b] for b in names if (a, b) in estimates} for a in names]
+    return Grid("Differences", columns, rows)
+
+
+def _curves_chart(curves: Sequence[Curve]) -> go.Figure:
+    """Return one line per system, from clean audio on the left to the severest strength, with 95 % intervals.
+
+    Strengths are at equal distances; systems are a little apart, so that no interval hides another.
+    """
+    labels = robustness.list_strengths(curves)
+    apart = min(APART, SPREAD / len(curves))
+    names = short_names([curve.system for curve in curves])
+    figure = go.Figure()
+    for number, (curve, name) in enumerate(zip(curves, names, strict=True)):
+        shift = apart * (number - (len(curves) - 1) / 2)
+        places = [labels.index(point.run.label) + shift for point in curve.points]
+        figure.add_trace(_line(curve, name, places, number))
+    figure.update_layout(template=STYLE, height=HEIGHT, showlegend=True, legend=LEGEND)
+    axis = f"{curves[0].series}, from {CLEAN} audio to the severest"
+    ticks = {"tickvals": list(range(len(labels))), "ticktext": [escape(label) for label in labels]}
+    figure.update_xaxes(**ticks, range=[-MARGIN, len(labels) - 1 + MARGIN], title_text=escape(axis))
+    figure.update_yaxes(title_text=escape(curves[0].unit))
+    return figure
+
+
+def _line(curve: Curve, name: str, places: Sequence[float], number: int) -> go.Scatter:
+    values = np.array([point.score[:3] for point in curve.points])
+    color = COLORS[number % len(COLORS)]
+    bars = None
+    if not np.isnan(values).any():
+        above, below = values[:, 2] - values[:, 0], values[:, 0] - values[:, 1]
+        bars = {"array": above.round(4).tolist(), "arrayminus": below.round(4).tolist(), "symmetric": False}
+        bars |= {"type": "data", "color": color, "thickness": 1.25, "width": 3}
+    return go.Scatter(
+        x=[round(place, 4) for place in places],
+        y=values[:, 0].round(4).tolist(),
+        name=escape(name),
+        text=[escape(point.run.label) for point in curve.points],
+        mode="lines+markers",
+        line={"color": color, "width": 2},
+        marker={"symbol": SYMBOLS[number % len(SYMBOLS)], "size": 8, "color": color},
+        error_y=bars,
+        hovertemplate=f"{escape(curve.system)}<br>%{{text}}: %{{y:.2f}}<extra></extra>",
+    )
+
+
+def _roc(prediction: Prediction) -> go.Figure:
+    """Return the ROC curve of each metric."""
+    from sklearn.metrics import roc_curve
+
+    areas = {predictor.metric: predictor.auc.value for predictor in prediction.predictors}
+    curves = []
+    for (name, risk), style in zip(prediction.risks.items(), _styles(), strict=False):
+        false_alarms, caught, _ = roc_curve(prediction.units.failed, risk, drop_intermediate=False)
+        curves.append(
+            go.Scatter(
+                x=false_alarms.round(4).tolist(),
+                y=caught.round(4).tolist(),
+                name=f"{escape(name)} {areas[name]:.3f}",
+                mode="lines",
+                line=style,
+                hovertemplate=f"catches %{{y:.0%}}, false alarms %{{x:.0%}}<extra>{escape(name)}</extra>",
+            )
+        )
+    return _square(curves, "Successes flagged (false alarms)", "Failures caught")
+
+
+def _calibration(prediction: Prediction) -> go.Figure:
+    """Return the calibration curve of each metric."""
+    curves = [
+        go.Scatter(
+            x=[round(bin.predicted, 4) for bin in predictor.calibration],
+            y=[round(bin.observed, 4) for bin in predictor.calibration],
+            customdata=[bin.items for bin in predictor.calibration],
+            name=escape(predictor.metric),
+            mode="lines+markers",
+            line=style,
+            hovertemplate="predicted %{x:.0%}, observed %{y:.0%} of %{customdata}"
+            f"<extra>{escape(predictor.metric)}</extra>",
+        )
+        for predictor, style in zip(prediction.predictors, _styles(), strict=False)
+    ]
+    return _square(curves, "Predicted probability of failure (fit to other clips)", "Observed share of failures")
+
+
+def _styles() -> cycle[dict[str, object]]:
+    return cycle([{"color": color, "width": 2, "dash": dash} for dash in DASHES for color in COLORS])
+
+
+def _square(curves: Sequence[go.Scatter], x: str, y: str) -> go.Figure:
+    """Return curves over the unit square, with its diagonal."""
+    line = {"color": MUTED, "width": 1, "dash": "dot"}
+    diagonal = go.Scatter(x=[0, 1], y=[0, 1], mode="lines", line=line, hoverinfo="skip", showlegend=False)
+    figure = go.Figure([diagonal, *curves])
+    figure.update_layout(template=STYLE, height=HEIGHT, showlegend=True, legend={"font": {"color": INK}})
+    figure.update_xaxes(title_text=x, range=[-0.02, 1.02], tickformat=".0%")
+    figure.update_yaxes(title_text=y, range=[-0.02, 1.02], tickformat=".0%")
+    return figure

@@ -1,0 +1,165 @@
+"""Read and compute everything that the report shows, once."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.output.page.clips import ClipView, read_clips
+from speechiq.reducer.output.page.identity import Identity, identify, short_names
+from speechiq.reducer.output.page.suite import gather_groups
+from speechiq.reducer.output.suite_scores import SuiteScores, score_datasets, score_suite
+from speechiq.reducer.runs.measure import Category
+from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.runs.systems import read_tasks
+from speechiq.reducer.runs.texts import Answers, read_votes
+from speechiq.reducer.scores import scale as siq
+from speechiq.reducer.scores.draws import DRAWS
+from speechiq.reducer.scores.levels import LEVELS, SUITE
+from speechiq.reducer.scores.norms import Norms
+from speechiq.reducer.scores.ranking import split
+from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale
+from speechiq.reducer.scores.scoreboard import Scoreboard
+from speechiq.reducer.scores.suites import ScoringOptions, find_levels
+from speechiq.reducer.studies.groups import GroupScores
+from speechiq.reducer.studies.unanswerable import NOTHING, ConfirmedSet
+
+NO_ANSWERS = Answers({}, {}, {}, [])
+
+
+class Study(NamedTuple):
+    """Hold the content of a report. Lists with one entry per system are in the order of `scoreboard.pool.systems`.
+
+    Attributes:
+        scoreboard: The systems, their raw scores, scores and error bars.
+        warnings: One line for every choice made between runs.
+        identities: Kind, encoder and control of each system.
+        labels: Short names for the charts.
+        clips: The clips, with references and transcripts.
+        answers: The level Apply, question by question; empty if it is not scored, or its rows have no questions.
+        sets: Data set -> its own scoreboard; empty with one data set, or with norms.
+        groups: The scores of groups of clips, by each field and for each level.
+    """
+
+    scoreboard: Scoreboard
+    warnings: list[str]
+    identities: list[Identity]
+    labels: list[str]
+    clips: list[ClipView]
+    answers: Answers
+    sets: dict[str, Scoreboard]
+    groups: Sequence[GroupScores]
+
+    @property
+    def levels(self) -> list[str]:
+        """Return the levels that are scored."""
+        return list(self.scoreboard.pool.raw)
+
+    @property
+    def scale(self) -> Scale:
+        """Return the scale; a flat one without Z."""
+        return self.scoreboard.scale or siq.flat(self.scoreboard.pool)
+
+    @property
+    def has_siq(self) -> bool:
+        """Return whether the levels are combined; the remarks say why not."""
+        return self.scoreboard.has_siq
+
+    @property
+    def has_z(self) -> bool:
+        """Return whether there is a scale that gives the levels a Z."""
+        return self.scoreboard.has_z
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the systems."""
+        return self.scoreboard.pool.systems
+
+    @property
+    def listening(self) -> list[int]:
+        """Return the rows of the systems that process audio; all rows if there are only controls."""
+        return self.scoreboard.listening
+
+
+def gather(
+    runs: Iterable[Path],
+    *,
+    rule: str = DEFAULT_RULE,
+    norms: Norms | None = None,
+    allow_mismatch: bool = False,
+    allow_missing: bool = False,
+    exclude: ConfirmedSet = NOTHING,
+    bootstrap: int = DRAWS,
+    levels: Mapping[str, Category] = LEVELS,
+) -> Study:
+    """Read and score runs.
+
+    Args:
+        runs: Folders (any depth) or results files.
+        rule: Rule of the level weights, as for `siq.share_out`; norms have their own.
+        norms: Norms whose scale to use; None makes the systems their own reference population.
+        exclude: Questions to leave out of Apply, as `unanswerable.read` returns them.
+        bootstrap: Draws of the error bars; 0 for none.
+        levels: The levels, each with the column to read, as `levels.choose_levels` returns them.
+
+    Raises:
+        SpeechIQError: The runs cannot be read, aligned or scored.
+    """
+    tasks, warnings = find_levels(runs, allow_missing)
+    options = ScoringOptions(rule, norms, exclude, allow_mismatch, bootstrap)
+    return read_study(tasks, score_suite(SUITE, read_tasks(tasks, levels), options), options, warnings)
+
+
+def read_study(
+    tasks: Sequence[TaskRun], scores: SuiteScores, options: ScoringOptions, warnings: Iterable[str] = ()
+) -> Study:
+    """Read the texts of tasks of SIQ, and score each data set."""
+    scoreboard = scores.scoreboard
+    answers = _read_answers(tasks) if "apply" in scoreboard.pool.raw else NO_ANSWERS
+    sets, unscored = ({}, []) if scoreboard.norms else _score_sets(scores, options)
+    return Study(
+        scoreboard=scoreboard,
+        warnings=[*dict.fromkeys([*warnings, *answers.warnings, *unscored])],
+        identities=[identify(system) for system in scoreboard.systems],
+        labels=short_names(scoreboard.pool.systems),
+        clips=read_clips(tasks),
+        answers=answers,
+        sets=sets,
+        groups=gather_groups(scores),
+    )
+
+
+def _read_answers(tasks: Iterable[TaskRun]) -> Answers:
+    """Read all answers; none, with the reason, if a row has another template, since such runs can be scored too."""
+    try:
+        return read_votes(task for task in tasks if task.level == "apply")
+    except SpeechIQError as error:
+        return NO_ANSWERS._replace(warnings=[f"no questions are shown: {error}"])
+
+
+def _score_sets(scores: SuiteScores, options: ScoringOptions) -> tuple[dict[str, Scoreboard], list[str]]:
+    """Return the scores on each data set if there are several; none, and why, if one of them cannot be scored."""
+    if len(split(scores.scoreboard.systems)) < 2:
+        return {}, []
+    try:
+        return scores.by_dataset or score_datasets(scores.scoreboard, options), []
+    except SpeechIQError as error:
+        return {}, [f"no scores per data set are shown: {error}"]
+
+
+def weights_by_rule(scoreboard: Scoreboard) -> dict[str, dict[str, float]]:
+    """Return rule -> level -> weight on the systems of the scale, whose own rule comes first; empty without SIQ."""
+    if not scoreboard.scale or not scoreboard.has_siq:
+        return {}
+    scale = scoreboard.scale
+    spread = {level: of.spread for level, of in scale.levels.items()}
+    return {rule: siq.share_out(spread, rule) for rule in dict.fromkeys((scale.rule, *siq.RULES))}
+
+
+def ranks_by_rule(scoreboard: Scoreboard) -> dict[str, np.ndarray]:
+    """Return rule -> rank of each system that processes audio, in the order of `listening`; Z does not change."""
+    z = {level: values[scoreboard.listening] for level, values in scoreboard.z.items()}
+    rules = weights_by_rule(scoreboard)
+    return {rule: siq.competition_ranks(siq.combine(z, weights)) for rule, weights in rules.items()}

@@ -1,0 +1,309 @@
+"""Show scoreboards as people read them: a grid with a column per category, with notes below it."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from speechiq.core.console import count_of, printable
+from speechiq.core.files.checksummed import shorten
+from speechiq.reducer.output.scoreboard_records import read_estimate, rows_of
+from speechiq.reducer.output.terminal import CONTROL, MISMATCH
+from speechiq.reducer.runs.conditions import ASPECTS, summarize
+from speechiq.reducer.runs.judged import name_judges
+from speechiq.reducer.runs.measure import Measure, others_than_usual
+from speechiq.reducer.runs.samples import READ_BY_MODEL, READER_AGREES
+from speechiq.reducer.scores.remarks import title
+from speechiq.reducer.scores.scoreboard import Scoreboard
+from speechiq.reducer.stats.bootstrap import describe_samples
+from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important, by_importance, caution_lines
+from speechiq.reducer.studies.groups import Gap, GroupScores
+
+#: Failures that scores hide -> heading, meaning.
+FLAGS = {
+    "unparsed": ("Unreadable", "answers without a letter"),
+    "none_of_the_above": ("None of the above", "questions answered with (E)"),
+    "incomplete_audio": ("Audio cut", "clips with incomplete audio"),
+    "repetition": ("Repetition", "transcripts that repeat one phrase many times"),
+    "wrong_language": ("Wrong language", "transcripts in another language"),
+}
+SYSTEM = "System"
+TITLE = "Speech IQ"
+TITLE_WITHOUT = "Levels, without Speech IQ"
+CONSTANT = "the most frequent answer of each data set alone scores"
+ORDER = "in the order of mean rank over the categories"
+APART = "; their scores are not combined, since units may differ"
+
+
+def as_grid(scoreboard: Scoreboard, part: str = "", notes: Iterable[str] | None = None) -> Grid:
+    """Return the scores of all systems over their 95 % intervals, or over Z if the suite is on a scale.
+
+    Args:
+        part: The part of the suite, such as a data set, if the grid is about one.
+        notes: Lines below the grid; None takes those of `caption`.
+    """
+    if scoreboard.scale:
+        heading = ": ".join(
+            filter(None, [TITLE if scoreboard.has_siq else TITLE_WITHOUT, scoreboard.suite.partition(".")[2], part])
+        )
+    else:
+        heading = " ".join(filter(None, [f"Suite {scoreboard.suite}", part]))
+    columns = [*_list_columns(scoreboard)]
+    records = zip(scoreboard.order, rows_of(scoreboard), strict=True)
+    rows = [_row(scoreboard, row, record) for row, record in records]
+    return Grid(heading, columns, rows, by_importance(caption(scoreboard) if notes is None else notes))
+
+
+def score_column(name: str, heading: str, unit: str, direction: str = "higher", *, with_bars: bool = True) -> Column:
+    """Return the column of a score in its unit; one in percent shows a share times 100."""
+    lines = [heading, unit]
+    if with_bars:
+        lines.append(INTERVAL)
+    factor = 100.0 if unit.endswith("%") else 1.0
+    return Column(name, "\n".join(lines), ".2f", ".1f", factor, kind="level", lower=direction == "lower")
+
+
+def group_grid(scores: GroupScores) -> Grid:
+    """Return the grid of the scores of groups, with the largest gap of each system."""
+    scoreboard = scores.scoreboard
+    (category, *_) = scoreboard.levels.values()
+    notes = [
+        *scores.lines(),
+        f"{category.unit}, {category.measure.direction} is better",
+    ]
+    if scoreboard.bars:
+        notes.append(describe_samples(scoreboard.bars.draws, scoreboard.bars.seed, scoreboard.pool.units))
+        notes += caution_lines(scoreboard.caution)
+    grid = as_grid(scoreboard, scores.heading, notes)
+    gap = score_column("gap", "Best - worst", category.unit, with_bars=scoreboard.bars is not None)
+    columns = [gap._replace(form="+.2f", ends="+.1f"), Column("gap_groups", "", below="gap")]
+    rows = [{**cells, **_gap_cells(scores.gap(row))} for row, cells in zip(scoreboard.order, grid.rows, strict=True)]
+    return grid._replace(columns=[*grid.columns, *columns], rows=rows)
+
+
+def _gap_cells(gap: Gap | None) -> dict[str, Cell]:
+    if gap is None:
+        return {"gap": None}
+    p = "" if math.isnan(gap.difference.p) else f"\np = {gap.difference.p:.3f}"
+    return {"gap": gap.difference.estimate, "gap_groups": f"{title(gap.best)} - {title(gap.worst)}{p}"}
+
+
+def shown_flags(scoreboard: Scoreboard) -> list[str]:
+    """Return the flags that at least one run recorded and that are not 0 for all systems that get audio."""
+    return [flag for flag, values in _list_flags(scoreboard).items() if values not in ({0}, {None})]
+
+
+def _list_flags(scoreboard: Scoreboard) -> dict[str, set[float | None]]:
+    """Return flag -> its values for all systems that get audio; for controls `silence` if there are only these."""
+    systems = [system for system in scoreboard.systems if system.control != "silence"] or scoreboard.systems
+    values = {flag: {getattr(system.flags, flag) for system in systems} for flag in FLAGS}
+    # Sets in English alone do not record it.
+    return {flag: shares for flag, shares in values.items() if flag != "wrong_language" or shares != {None}}
+
+
+def _list_columns(scoreboard: Scoreboard) -> Iterator[Column]:
+    if scoreboard.scale is None:
+        yield Column("rank", "Mean rank" if len(scoreboard.levels) > 1 else "Rank", ".3g", lower=True)
+    elif scoreboard.has_siq:
+        yield Column("rank", "Rank", ".0f", kind="rank", lower=True)
+    yield Column("system", SYSTEM, kind="setup")
+    with_bars = scoreboard.bars is not None
+    for name, category in scoreboard.columns.items():
+        measure = category.measure
+        yield score_column(
+            name, title(name), category.unit, measure.direction, with_bars=with_bars and not scoreboard.has_siq
+        )
+        if scoreboard.has_z:
+            yield Column(f"{name}_z", "Z", "+.2f", below=name)
+        yield Column(f"{name}_undefined", "", below=name)
+    if scoreboard.has_siq:
+        heading = f"SIQ\n{INTERVAL}" if with_bars else "SIQ"
+        yield Column("siq", heading, ".2f", ".1f", style="bold", kind="siq")
+    for flag in shown_flags(scoreboard):
+        name, meaning = FLAGS[flag]
+        yield Column(flag, f"{name}\n%", ".1f", factor=100.0, kind="flag", meaning=f"share of {meaning}")
+
+
+def _row(scoreboard: Scoreboard, row: int, record: Mapping[str, Any]) -> dict[str, Cell]:
+    """Return the cells of a system, from its record."""
+    system = scoreboard.systems[row]
+    name = system.name
+    if record["mismatches"]:
+        name += f" {MISMATCH}"
+    if system.control:
+        name += f"\n{CONTROL}{system.control}"
+    rank = record["rank" if scoreboard.scale else "mean_rank"]
+    cells: dict[str, Cell] = {"rank": "" if system.control else rank, "system": name, **record["flags"]}
+    for column, cell in {**record["categories"], **record["further"]}.items():
+        # Beside SIQ, which has an interval of its own, categories have none.
+        cells[column] = read_estimate(cell["score"], None if scoreboard.has_siq else cell["interval"])
+        if "z" in cell:
+            cells[f"{column}_z"] = cell["z"]
+        if undefined := cell.get("undefined"):
+            items = len(scoreboard.holder(column, row).scores[column])
+            word = scoreboard.columns[column].undefined_word
+            cells[f"{column}_undefined"] = f"{undefined} of {items} {word}"
+    if scoreboard.scale:
+        cells["siq"] = read_estimate(record["siq"], record["siq_interval"])
+    return cells
+
+
+def caption(scoreboard: Scoreboard) -> Iterator[str]:
+    """Yield the lines below the grid: mismatches, remarks, scale, size of the suite, and meaning of the columns."""
+    levels, bars, scale = scoreboard.levels, scoreboard.bars, scoreboard.scale
+    systems = count_of(len(scoreboard.systems), "system")
+    yield from _name_norms(scoreboard)
+    yield from caution_lines(scoreboard.caution)
+    yield from _join_names(_judge_lines(scoreboard))
+    yield from _reader_lines(scoreboard)
+    yield from scoreboard.remarks.readings()
+    if scale:
+        weights = ", ".join(f"{level.title()} {of.weight:.3f}" for level, of in scale.levels.items())
+        yield systems + f"; level weights ({scale.rule}): {weights}" * scoreboard.has_siq
+    else:
+        yield from _join_names(_measure_lines(scoreboard))
+        yield f"suite {scoreboard.suite}: {systems}"
+    if scoreboard.mismatches:
+        yield Important(f"{MISMATCH} not asked the same, scored on shared items: {summarize(scoreboard.mismatches)}")
+    if scoreboard.excluded:
+        which = shorten(scoreboard.excluded_set or "")
+        questions = count_of(scoreboard.excluded, "question")
+        yield Important(f"left out of Apply: {questions} of the unanswerable set {which}".rstrip())
+    if not scale:
+        apart = not any(category.aggregate for category in levels.values())
+        yield ORDER + APART * apart if len(levels) > 1 else "in the order of rank"
+    yield from scoreboard.remarks.lines(levels)
+    yield from _undefined_lines(scoreboard)
+    yield from dict.fromkeys(filter(None, (task.odd_rows for system in scoreboard.systems for task in system.tasks)))
+    if bars:
+        why = "no clip in them separates the systems" if scale else "they have no clip of some category"
+        left_out = f", {bars.left_out} of them left out: {why}"
+        if scoreboard.has_siq:
+            which = "of the norms, which stays as it is" if scoreboard.norms else "that each sample sets"
+            yield f"intervals of SIQ and Z: on the scale {which}"
+        yield f"{describe_samples(bars.draws, bars.seed, scoreboard.pool.units)}{left_out * bool(bars.left_out)}"
+    if bars and (exact := [*_known_scores(scoreboard)]):
+        yield f"no width: the transcripts of {', '.join(exact)} are known, so their scores on all clips are equal"
+    if bars and scoreboard.has_siq and (bars.siq.low == bars.siq.high).any():
+        yield Important("an interval of zero width means nothing: too few clips separate the systems")
+    if others := others_than_usual(levels):
+        yield f"measures: {', '.join(f'{level}={column}' for level, column in others.items())}"
+    if scale:
+        chances = {level: of.measure.chance for level, of in levels.items() if of.measure.chance is not None}
+        yield from (f"{level.title()} by chance: {100 * chance:.0f} %" for level, chance in chances.items())
+    yield from _further_lines(scoreboard)
+    yield from _flag_lines(scoreboard)
+
+
+def _known_scores(scoreboard: Scoreboard) -> Iterator[str]:
+    """Yield the names of the controls that have an interval without width on some level."""
+    for row, system in enumerate(scoreboard.systems):
+        ends = (scoreboard.estimate(level, row).ends for level in scoreboard.levels)
+        if system.control and any(low == high for low, high in ends):
+            yield system.name
+
+
+def _name_norms(scoreboard: Scoreboard) -> Iterator[str]:
+    if norms := scoreboard.norms:
+        differ = {mismatch.aspect for mismatch in scoreboard.mismatches}
+        parts = {"match": [of for of in ASPECTS if of not in differ], "DIFFER": [of for of in ASPECTS if of in differ]}
+        shown = "; ".join(f"{', '.join(aspects)} {word}" for word, aspects in parts.items() if aspects)
+        systems = count_of(len(norms.systems), "system")
+        yield Important(f"norms: {norms.title} of {systems}: {shown}")
+
+
+def _flag_lines(scoreboard: Scoreboard) -> Iterator[str]:
+    """Yield the meanings of the columns of flags, and which flags have no column."""
+    yield from (f"{FLAGS[flag][0]}: {FLAGS[flag][1]}" for flag in shown_flags(scoreboard))
+    values = _list_flags(scoreboard)
+    for value, words in ((0, "none of the systems that get audio has"), (None, "not recorded")):
+        if named := [FLAGS[flag][1] for flag in values if values[flag] == {value}]:
+            yield f"{words}: {', '.join(named)}"
+
+
+def _measure_lines(scoreboard: Scoreboard) -> Iterator[tuple[str, str]]:
+    """Yield (name of a category, how its scores are read)."""
+    for category, of in scoreboard.pool.levels.items():
+        chance = of.measure.shown_chance
+        by_chance = "" if chance is None else f"; by chance {chance:.4g}{' %' * of.measure.in_per_cent}"
+        by_floor = (
+            f"; {CONSTANT} {_show(of.measure, scoreboard.floors[category])}" if category in scoreboard.floors else ""
+        )
+        yield title(category), f"{of.unit}, {of.measure.direction} is better{by_chance}{by_floor}"
+
+
+def _join_names(lines: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield each text once, after the names of all that have it."""
+    names: dict[str, list[str]] = {}
+    for name, text in lines:
+        names.setdefault(text, []).append(name)
+    yield from (type(text)(f"{', '.join(columns)}: {text}") for text, columns in names.items())
+
+
+def _show(measure: Measure, value: float) -> str:
+    """Return a value of a column as people read it, with its per cent sign."""
+    return f"{100 * value:.2f} %" if measure.in_per_cent else f"{value:.4g}"
+
+
+def _further_lines(scoreboard: Scoreboard) -> Iterator[str]:
+    """Yield what the further columns are the means of; they do not count for the mean rank."""
+    further = scoreboard.further
+    lines = []
+    for column in further.levels:
+        items = len(further.systems[0].scores[column])
+        names = further.members[column]
+        where = "all categories" if len(names) == len(scoreboard.pool.levels) else ", ".join(map(title, names))
+        lines.append((title(column), f"mean of the {items} items of {where}, not part of the mean rank"))
+    yield from _join_names(lines)
+    beside = {title(column): of for column, of in further.levels.items() if column == of.column}
+    yield from _join_names((name, f"{of.unit}, {of.measure.direction} is better") for name, of in beside.items())
+    for column in further.left_out:
+        yield f"{title(column)}: not shown, since its categories are scored by different measures"
+
+
+def _judge_lines(scoreboard: Scoreboard) -> Iterator[tuple[str, str]]:
+    """Yield (name of a category, who judged it); if systems were judged by several judges, the systems of each."""
+    for category, of in scoreboard.pool.levels.items():
+        judges: dict[str, list[str]] = {}
+        for system in scoreboard.systems if of.judged else ():
+            tasks = [task for task in system.tasks if task.level == category]
+            judges.setdefault(name_judges(tasks), []).append(system.name)
+        shown = [judge + f" ({', '.join(names)})" * (len(judges) > 1) for judge, names in judges.items()]
+        if shown:
+            line = "; ".join(shown)
+            yield title(category), Important(line) if len(shown) > 1 else line
+
+
+def _reader_lines(scoreboard: Scoreboard) -> Iterator[str]:
+    """Yield for each category that a model read too how many letters are its own, and how often it agrees by rule."""
+    for category in scoreboard.pool.levels:
+        names: set[str] = set()
+        by_model, agrees = list[float](), list[float]()
+        for system in scoreboard.systems:
+            kept = system.scores[category]
+            for table in system.tables:
+                if table.level == category and READER_AGREES in table.columns:
+                    names.add(printable(str(table.task.metadata.get("reader", "not recorded"))))
+                    by_model += [value for item, value in table.column(READ_BY_MODEL).items() if item in kept]
+                    agrees += [value for item, value in table.column(READER_AGREES).items() if item in kept]
+        if names:
+            both = [value for value in agrees if not math.isnan(value)]
+            yield (
+                f"{title(category)}: reader {', '.join(sorted(names))} agrees with the rules on {sum(both):.0f} of "
+                f"{count_of(len(both), 'answer')} that both read; {sum(by_model):.0f} of {len(by_model)} letters are "
+                "its own, where the rules read none"
+            )
+
+
+def _undefined_lines(scoreboard: Scoreboard) -> Iterator[str]:
+    """Yield what is done with items without a score, and which systems have no score at all."""
+    for category, of in scoreboard.pool.levels.items():
+        counts = {system.name: system.count_undefined(category) for system in scoreboard.systems}
+        items = scoreboard.remarks.counts[category].items
+        if total := sum(counts.values()):
+            yield Important(
+                f"{title(category)}: {total} of {items * len(counts)} responses are {of.undefined_word} and left out: "
+                "each mean is over a system's own remaining items, `siq compare` takes those that both systems have"
+            )
+        if empty := [name for name, number in counts.items() if number == items]:
+            names = ", ".join(map(repr, empty))
+            yield Important(f"{title(category)}: no score for {names}: all {items} items are {of.undefined_word}")

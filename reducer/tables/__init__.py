@@ -1,1 +1,0 @@
-"""Show scores: tables, records, dashboards and the report."""

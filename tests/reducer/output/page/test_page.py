@@ -1,0 +1,338 @@
+"""The page as a person meets it, in a real browser without a network."""
+
+from __future__ import annotations
+
+import csv
+import json
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from speechiq.reducer.output.page import build as report
+from speechiq.reducer.output.page import page
+from speechiq.reducer.studies import unanswerable
+from tests.reducer.output.page.conftest import HOSTILE, NAME, TEXTS, write_system
+
+SIZES = {"desk": {"width": 1280, "height": 900}, "phone": {"width": 360, "height": 740}}
+
+
+def names(visit) -> list[str]:
+    return visit.tab.locator("#standings tbody tr:visible .setup bdi").all_inner_texts()
+
+
+def test_it_opens_with_all_charts_and_nothing_is_fetched(visit):
+    here = visit()
+    here.see_all()
+    here.tab.click("#theme")
+    here.tab.locator("#bell .textpoint", has_text="gold").wait_for()
+    assert here.requests == [] and here.errors == []
+
+
+def test_what_models_wrote_stays_text(visit):
+    here = visit(fragment=f"#clip/{quote(HOSTILE, safe='')}")
+    here.see_all()
+    here.tab.locator(".detail .transcript").first.wait_for()
+    here.tab.evaluate("document.body.append(Object.assign(document.createElement('script'), {text: 'hacked = 3'}))")
+    assert here.tab.evaluate("window.hacked") is None
+    assert here.tab.locator("img, main script").count() == 0
+    assert NAME in names(here) and NAME in here.tab.locator("#profiles .ytick").all_text_contents()
+    assert HOSTILE in here.tab.locator("#standings .encoder").all_inner_texts()
+    written = here.tab.locator(".detail .transcript", has_text=NAME)
+    written.locator("summary").click()
+    assert HOSTILE in written.locator("details p").inner_text()
+    assert here.requests == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_everyone_can_read_it(visit, size, theme):
+    here = visit(viewport=SIZES[size], color_scheme=theme, bypass_csp=True, fragment="#clip/set%2Ftwo")
+    here.tab.locator(".detail").wait_for()
+    here.see_all()
+    here.tab.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+    found = Axe().run(here.tab)
+    assert found.violations_count == 0, found.generate_report()
+    assert here.tab.evaluate("document.documentElement.scrollWidth") <= SIZES[size]["width"]
+
+
+def test_the_leaderboard_sorts_and_filters(visit):
+    here = visit()
+    by_rank = names(here)
+    assert by_rank[-1] == "gold+thinker", "a control is last"
+    head = here.tab.locator("#standings th", has_text="Remember")
+    head.locator("button").press("Enter")
+    assert head.get_attribute("aria-sort") == "ascending" and names(here)[0] == "a/good+thinker"
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "descending" and names(here)[2:] == ["a/good+thinker", "gold+thinker"]
+    here.tab.locator("#standings th[data-column=rank] button").click()
+    assert names(here) == by_rank
+    here.tab.fill("#leaderboard input[type=search]", "POOR")
+    assert names(here) == ["b/poor+thinker"]
+    assert here.tab.locator("#leaderboard .count").inner_text() == "1 of 4 systems"
+    here.tab.fill("#leaderboard input[type=search]", "")
+    here.tab.select_option("#leaderboard select[data-filter=type]", "Control")
+    assert names(here) == ["gold+thinker"]
+
+
+def test_controls_have_no_rank_and_stay_behind_the_systems(visit):
+    here = visit()
+    ranks = lambda: here.tab.locator("#standings td.rank span").all_inner_texts()  # noqa: E731
+    assert ranks() == ["1", "2", "3"] and names(here)[-1] == "gold+thinker"
+    here.tab.locator("#standings th", has_text="SIQ").locator("button").click()
+    assert names(here)[-1] == "gold+thinker" and here.tab.url.endswith("#leaderboard?sort=SIQ")
+    with here.tab.expect_download() as download:
+        here.tab.get_by_label("Save the table leaderboard as CSV").click()
+    *_, last = csv.DictReader(Path(download.value.path()).read_text(encoding="utf-8").splitlines())
+    assert (last["Rank"], last["System"]) == ("", "gold+thinker") and here.errors == []
+
+
+LABELS_OF = r"""(id) => {
+  const list = document.querySelector(`[data-unlabeled="${id}"]`)?.textContent ?? "";
+  const shown = [...document.getElementById(id).querySelectorAll(".textpoint, .annotation-text")];
+  return new Set([...shown.map((one) => one.textContent), list].join(" ").match(/recognizer-\d+/g)).size;
+}"""
+
+
+def test_each_mark_has_its_label_where_marks_touch(visit, tmp_path):
+    for number in range(12):
+        change = lambda clip, text, number=number: text if clip[-1] == "r" else text[: -4 * (number // 3) or None]  # noqa: E731
+        write_system(tmp_path / str(number), f"owner/recognizer-{number}+thinker", change, "BBBBA"[number % 2 :])
+    report.write(report.build([tmp_path], bootstrap=0), tmp_path / "report.html")
+    for size in SIZES.values():
+        here = visit(tmp_path / "report.html", viewport=size)
+        here.see_all()
+        for chart in ("bell", "similarity", "accuracy"):
+            here.tab.wait_for_function(f"(id) => ({LABELS_OF})(id) === 12", arg=chart)
+        assert here.errors == []
+
+
+def test_a_clip_is_found_played_and_compared(visit):
+    here = visit()
+    here.see_all()
+    here.tab.fill("#clip-search", "LISINOPRIL")
+    here.tab.locator("#clip-count", has_text="1 of 5 clips").wait_for()
+    here.tab.fill("#clip-search", "no such words")
+    here.tab.locator("#clip-table", has_text="No clip matches").wait_for()
+    here.tab.click("#deciding a.to-clip:has-text('demo/kennedy') >> nth=0")
+    written = here.tab.locator(".detail .transcript", has_text="b/poor+thinker")
+    written.wait_for()
+    assert written.locator("ins").all_inner_texts() == ["yellow"] and written.locator("del").all_inner_texts() == [
+        "fellow"
+    ]
+    assert "audio coverage 50 %" in written.inner_text()
+    assert here.tab.locator(".detail .reference").inner_text() == TEXTS["demo/kennedy"]
+    assert here.tab.locator(".options .right").first.inner_text().startswith("(B) cod")
+    length = here.tab.locator(".detail audio").evaluate(
+        "(one) => new Promise((done) => { one.onloadedmetadata = () => done(one.duration); one.preload = 'metadata'; })"
+    )
+    assert length == pytest.approx(11.0, abs=0.1)
+    assert here.errors == []
+
+
+def test_links_and_marks_lead_to_the_clip(visit):
+    here = visit()
+    opened, closed = (
+        here.tab.locator(f"[data-clip='demo/kennedy'][aria-expanded={is_open}]") for is_open in ("true", "false")
+    )
+    link = here.tab.locator("#deciding a.to-clip", has_text="kennedy").first
+    for _ in range(2):
+        link.click()
+        opened.click()
+        closed.wait_for()
+    here.tab.locator("#clips-wer").scroll_into_view_if_needed()
+    here.tab.locator("#clips-wer .point").first.click(force=True)
+    here.tab.locator("#clip-table [aria-expanded=true]").wait_for()
+    assert here.errors == []
+
+
+def test_a_review_is_kept_exported_and_confirmed(visit, tmp_path):
+    here = visit()
+    card = here.tab.locator("#review .card")
+    card.wait_for()
+    count = int(card.locator(".head").inner_text().split(" of ")[1].split()[0])
+    assert count >= 2 and card.count() == 1
+    here.tab.keyboard.press("1")
+    assert here.tab.locator("#review-count").inner_text() == f"0 of {count} judged", "keys work in the review alone"
+    assert card.locator(".revealed").count() == 0
+    card.get_by_label("Unanswerable").check()
+    assert "(B) \u2713" in card.locator(".revealed").inner_text()
+    card.get_by_label("Note").fill("says <nothing> of it")
+    for _ in range(1, count):
+        card.locator(".next").click()
+        here.tab.keyboard.press("3")
+    here.open()
+    card.wait_for()
+    assert here.tab.locator("#review-count").inner_text() == f"{count} of {count} judged: save the file"
+    with here.tab.expect_download() as download:
+        here.tab.click("#review-save")
+    file = tmp_path / "review.jsonl"
+    download.value.save_as(file)
+    first = json.loads(file.read_text(encoding="utf-8").splitlines()[0])
+    assert (first["verdict"], first["note"]) == ("unanswerable", "says <nothing> of it")
+    confirmed = unanswerable.confirm(file)
+    assert confirmed["reviewed"] == count and len(confirmed["questions"]) == 1
+
+
+def test_a_review_can_be_saved_before_its_end(visit, tmp_path):
+    here = visit()
+    with here.tab.expect_download() as download:
+        here.tab.click("#review-save")
+    file = tmp_path / "review.jsonl"
+    download.value.save_as(file)
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert len(rows) >= 2 and all((row["verdict"], row["note"]) == (None, "") for row in rows)
+
+
+def test_pages_of_a_list_turn_by_keyboard(visit, tmp_path):
+    texts = {f"set/{number:02}": TEXTS["set/two"] for number in range(30)}
+    for name, letters in (("a", "B"), ("b", "C")):
+        change = lambda clip, text, name=name: f"{name} {text}" * (name == "b")  # noqa: E731
+        write_system(tmp_path / name, name, change, letters, texts=texts)
+    report.write(report.build([tmp_path], bootstrap=0), tmp_path / "report.html")
+    here = visit(tmp_path / "report.html")
+    for section, pages in (("review", 60), ("clips", 2)):
+        here.tab.locator(f"#{section}").scroll_into_view_if_needed()
+        here.tab.locator(f"#{section} nav.pages button", has_text="Next").focus()
+        for turned in range(2, pages + 1):
+            here.tab.keyboard.press("Enter")
+            here.tab.locator(f"#{section} .pages", has_text=f"{turned} of {pages}").wait_for()
+            held = "Next" if turned < pages else "Previous"
+            here.tab.locator(f"#{section} nav.pages button:focus", has_text=held).wait_for()
+    assert here.errors == []
+
+
+def test_on_a_phone_nothing_covers_a_heading_or_a_number(visit):
+    here = visit(viewport=SIZES["phone"])
+    here.see_all()
+    heads = here.tab.locator("#clip-table thead button:visible").all()
+    boxes = [head.bounding_box() for head in heads]
+    assert len(boxes) == 4
+    assert all(left["x"] + left["width"] <= right["x"] for left, right in pairwise(boxes))
+    z = here.tab.locator("#profiles .xtick").all_text_contents()
+    assert any(tick.startswith(page.MINUS) for tick in z) and "0" in z
+    chart, title = (here.tab.locator(f"#profiles {part}").bounding_box() for part in (".main-svg >> nth=0", ".xtitle"))
+    assert chart["x"] <= title["x"] and title["x"] + title["width"] <= chart["x"] + chart["width"]
+    assert NAME in here.tab.locator("#profiles .annotation-text").all_text_contents()
+
+
+def test_light_and_dark_recolor_the_charts(visit):
+    here = visit(color_scheme="light")
+    here.see_all()
+    colors = "[getComputedStyle(document.body).backgroundColor, document.querySelector('#bell .js-line').style.stroke]"
+    light = here.tab.evaluate(colors)
+    here.tab.click("#theme")
+    here.tab.wait_for_function(f"(before) => JSON.stringify({colors}) !== before", arg=json.dumps(light))
+    assert all(before != after for before, after in zip(light, here.tab.evaluate(colors), strict=True))
+    here.open()
+    assert here.tab.evaluate(colors.replace(", document", ", null && document"))[0] != light[0], "the choice is kept"
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("section", ["firmness", "suspects", "review", "clips"])
+def test_an_address_leads_to_its_section_while_the_page_grows(visit, section, size):
+    here = visit(viewport=SIZES[size], fragment=f"#{section}")
+    here.tab.locator("#clips-wer .point").first.wait_for(state="attached")
+    here.tab.locator("#clip-table tbody tr").first.wait_for(state="attached")
+    top = "(id) => document.getElementById(id).getBoundingClientRect().top"
+    at_end = "innerHeight + scrollY >= document.body.scrollHeight - 2"
+    here.tab.wait_for_function(f"(id) => Math.abs(({top})(id) - 64) < 2 || {at_end}", arg=section)
+    here.tab.mouse.wheel(0, -300)
+    here.tab.wait_for_function(f"(id) => ({top})(id) > 200", arg=section)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_clip_stands_below_the_heads_of_its_columns(visit, size):
+    here = visit(viewport=SIZES[size], fragment="#clip/set%2Ftwo")
+    here.tab.locator(".detail").wait_for()
+    here.see_all()
+    here.open("#clip/set%2Ftwo")
+    here.tab.locator("html[data-drawn]").wait_for(state="attached")
+    here.tab.wait_for_function(
+        """() => { const [bar, head, row] = [".top", "#clip-table thead th", "[data-clip='set/two']"]
+          .map((part) => document.querySelector(part).getBoundingClientRect());
+        return bar.bottom <= head.top + 2 && head.bottom <= row.top + 1 && row.bottom < 200; }"""
+    )
+
+
+def test_on_a_phone_the_table_comes_before_the_facts_of_the_runs(visit):
+    tops = {
+        size: [visit(viewport=SIZES[size]).tab.locator(part).bounding_box()["y"] for part in ("#standings", ".made")]
+        for size in SIZES
+    }
+    assert tops["phone"][0] < SIZES["phone"]["height"] and tops["phone"][0] < tops["phone"][1]
+    assert tops["desk"][1] < tops["desk"][0]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_notes_below_tables_take_three_lines_and_open(visit, size):
+    here = visit(viewport=SIZES[size])
+    lines = "(note) => note.getBoundingClientRect().height / parseFloat(getComputedStyle(note).lineHeight)"
+    notes = here.tab.locator(".notes > .note:visible")
+    assert notes.count() >= 3 and max(note.evaluate(lines) for note in notes.all()) < 3.1
+    first = here.tab.locator("#leaderboard .notes")
+    assert not first.get_by_text("bootstrap samples of clips").is_visible()
+    first.get_by_text("More notes").click()
+    assert first.get_by_text("bootstrap samples of clips").is_visible()
+    cut = "(note) => note.scrollHeight - note.clientHeight"
+    assert max(note.evaluate(cut) for note in first.locator(".note:visible").all()) <= 1
+
+
+@pytest.mark.parametrize("address", ["%ZZ", "no%2Fsuch"])
+def test_an_address_of_no_clip_is_named(visit, address):
+    here = visit(fragment=f"#clip/{address}")
+    here.tab.locator("#clip-missing", has_text="No clip of this report is called").wait_for()
+    assert here.errors == []
+
+
+def test_on_paper_everything_is_there_and_light(visit):
+    here = visit(color_scheme="dark")
+    here.tab.locator("#clips-wer .point").first.wait_for(state="attached")
+    here.tab.locator("#clip-table tbody tr").first.wait_for(state="attached")
+    here.tab.emulate_media(media="print", color_scheme="dark")
+    here.tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert here.tab.locator(".chart svg.main-svg").count() >= here.tab.locator(".chart").count()
+    assert (
+        here.tab.locator("#review .card:visible").count() >= 2 and here.tab.locator("#clip-table tbody tr").count() == 5
+    )
+    assert here.tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(253, 253, 252)"
+    width = "(one) => one.scrollWidth - one.clientWidth"
+    assert here.tab.locator(".scroll").first.evaluate(width) <= 1 and here.errors == []
+    here.tab.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert here.tab.locator("html.printing").count() == 0
+
+
+def test_charts_and_tables_are_saved(visit):
+    here = visit()
+    for button, kind in (("Save the chart bell as SVG", b"<svg"), ("Save the chart bell as PNG", b"\x89PNG")):
+        with here.tab.expect_download() as download:
+            here.tab.get_by_label(button).click()
+        assert Path(download.value.path()).read_bytes().startswith(kind)
+    with here.tab.expect_download() as download:
+        here.tab.get_by_label("Save the table leaderboard as CSV").click()
+    rows = list(csv.DictReader(Path(download.value.path()).read_text(encoding="utf-8").splitlines()))
+    assert [row["System"] for row in rows] == [name.strip() for name in names(here)]
+    assert float(rows[0]["Remember, WER %, Z"]) >= 0 and here.errors == []
+
+
+def test_a_search_without_a_hit_says_so(visit):
+    here = visit()
+    here.tab.fill("#leaderboard input[type=search]", "no such system")
+    assert here.tab.get_by_text("No system matches").is_visible()
+
+
+def test_links_say_what_the_headings_say_and_the_head_says_what_it_is(visit):
+    here = visit()
+    for link in here.tab.locator(".top-links a").all():
+        heading = here.tab.locator(f"{link.get_attribute('href')} h2")
+        assert heading.inner_text() == link.inner_text()
+    head = here.tab.locator(".made").inner_text()
+    assert "demo (1 clip)" in head and "1970-01-01" in head and "speechiq" in head
+
+
+def test_without_scripts_the_tables_are_there(visit):
+    here = visit(java_script_enabled=False)
+    assert len(names(here)) == 4
+    assert here.tab.get_by_text("5 clips; showing them needs JavaScript.").is_visible()

@@ -1,0 +1,144 @@
+"""A report whose clips lie in a folder beside the page: it works as the page that has them inside."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from speechiq.core.files.page import PART, name_folder
+from speechiq.reducer.output.page import build as report
+from speechiq.reducer.output.page import page as pages
+from speechiq.reducer.output.page.clips import list_texts
+from speechiq.reducer.output.page.study import gather
+from speechiq.reducer.output.scoreboard_records import rows_of
+from tests.commands import refusal
+from tests.reducer.output.page.conftest import HOSTILE, NAME, TEXTS
+from tests.reducer.output.page.test_page import SIZES
+from tests.reducer.output.page.test_report import siq_report
+from tests.reducer.output.page.test_views import PAIR
+
+CLIP = f"#clip/{quote(HOSTILE, safe='')}"
+
+
+@pytest.fixture(scope="module")
+def patched():
+    """Make every clip a part, and put the parts of every report beside its page."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pages, "PART", 1)
+        patch.setattr(pages, "LARGEST", 0)
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder_page(study, patched, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("folder") / "my report #1.html"
+    report.write(report.build([study], bootstrap=100), path)
+    return path
+
+
+def test_the_page_has_no_texts_and_the_parts_have_no_names_of_clips(folder_page, page_file):
+    names = sorted(file.name for file in name_folder(folder_page).iterdir())
+    assert len(names) == 2 + len(TEXTS) + 1 and all(map(PART.fullmatch, names))
+    parts = [file.read_text() for file in name_folder(folder_page).iterdir()]
+    assert all(re.fullmatch(r'takePart\("[a-z]+(-\d)?","[A-Za-z0-9+/=]+"\)\n', part) for part in parts)
+    page = folder_page.read_text()
+    assert 'id="data-texts-0"' not in page and 'id="data-clips"' not in page and "nonce-" in page
+    inside = page_file.read_text()
+    assert 'id="data-texts-0"' in inside and "nonce-" not in inside and "data-parts" not in inside
+
+
+def test_the_same_runs_give_the_same_files(study, folder_page, patched):
+    again = report.build([study], bootstrap=100)
+    assert again.parts == {file.name: file.read_text() for file in name_folder(folder_page).iterdir()}
+
+
+def test_everything_of_the_one_page_works_and_nothing_else_runs(visit, folder_page):
+    here = visit(folder_page, fragment=CLIP)
+    here.tab.locator(".detail .transcript").first.wait_for()
+    here.see_all()
+    written = here.tab.locator(".detail .transcript", has_text=NAME)
+    written.locator("summary").click()
+    assert HOSTILE in written.locator("details p").inner_text()
+    here.tab.locator("html[data-drawn]").wait_for(state="attached")
+    here.tab.evaluate("document.body.append(Object.assign(document.createElement('script'), {text: 'hacked = 3'}))")
+    here.tab.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=hacked=5>')")
+    assert here.tab.evaluate("window.hacked") is None and here.requests == []
+    blocked = [error for error in here.errors if "Content Security Policy" not in error]
+    assert blocked == []
+
+
+def test_clips_are_found_by_their_texts_and_compared(visit, folder_page):
+    here = visit(folder_page, fragment="#clips?q=lobster")
+    rows = here.tab.locator("#clip-table button[data-clip]")
+    here.tab.wait_for_function(
+        f"() => document.querySelectorAll('#clip-table button[data-clip]').length === {len(TEXTS) + 1}"
+    )
+    here.tab.fill("#clip-search", "YELLOW americans")
+    here.tab.wait_for_function("() => document.querySelectorAll('#clip-table button[data-clip]').length === 1")
+    assert rows.first.inner_text() == "demo/kennedy"
+    rows.first.click()
+    assert "ask not what" in here.tab.locator(".detail .reference").inner_text()
+    here.open(PAIR)
+    first = here.tab.locator("#compare-clips .compared").first
+    first.locator(".transcript").nth(1).wait_for()
+    here.tab.locator("#review-items .card").wait_for()
+    for address in ("#clip/../../x", "#clip/__proto__", "#clip/texts-0"):
+        here.open(address)
+        here.tab.get_by_text("No clip of this report is called").wait_for()
+    assert here.errors == [] and here.requests == []
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_everyone_can_read_it(visit, folder_page, size):
+    here = visit(folder_page, fragment="#clip/set%2Ftwo", viewport=SIZES[size], bypass_csp=True)
+    here.tab.locator(".detail").wait_for()
+    here.see_all()
+    found = Axe().run(here.tab)
+    assert found.violations_count == 0, found.generate_report()
+
+
+def test_on_paper_the_clips_are_there(visit, folder_page, tmp_path):
+    from pypdf import PdfReader
+
+    here = visit(folder_page)
+    here.tab.locator("html[data-drawn]").wait_for(state="attached")
+    here.tab.pdf(path=tmp_path / "report.pdf", prefer_css_page_size=True)
+    text = " ".join("".join(page.extract_text() for page in PdfReader(tmp_path / "report.pdf").pages).split())
+    assert all(words in text for words in ("set/three", "set/four", "Whose quota 0?", "Better"))
+
+
+def test_a_page_without_its_folder_says_what_is_missing(visit, folder_page, tmp_path):
+    alone = shutil.copy(folder_page, tmp_path)
+    here = visit(Path(alone))
+    note = here.tab.locator("#parts-missing")
+    note.wait_for()
+    assert "put the folder my report #1_files" in note.inner_text() and note.count() == 1
+    assert here.tab.locator("#standings tbody tr").count() == 4
+
+
+def test_the_command_names_the_folder_and_refuses_one_with_other_files(study, patched, tmp_path):
+    file = tmp_path / "report.html"
+    said = siq_report(study, "-o", file, "--bootstrap", 0).stderr
+    assert f"siq: wrote {file} and the folder report_files beside it" in said
+    assert name_folder(file).is_dir()
+    name_folder(file).joinpath("notes.txt").write_text("mine")
+    assert "name another page" in refusal("score", tmp_path / "nowhere", "-o", file, "--force")
+    assert name_folder(file).joinpath("notes.txt").read_text() == "mine"
+
+
+def test_equal_transcripts_are_there_once(study):
+    gathered = gather([study], bootstrap=0)
+    names = [row["system"] for row in rows_of(gathered.scoreboard)]
+    clips = [json.loads(clip) for clip in list_texts(gathered.clips, gathered.answers, names)]
+    assert len(clips) == len(gathered.clips)
+    for clip, view in zip(clips, gathered.clips, strict=True):
+        written = [clip["written"][number][0] for number in clip["by"]]
+        assert written == [view.transcripts[name].text for name in names]
+        assert len(clip["written"]) == len({*written}) < len(names)
+        assert [clip["written"][number][1] for number in clip["by"]] == [view.transcripts[name].ops for name in names]

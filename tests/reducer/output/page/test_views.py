@@ -1,0 +1,174 @@
+"""Views of the page that an address names: a system, two systems, filtered clips; and the page on paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from pypdf import PdfReader
+
+from speechiq.reducer.output.page import figures, page
+from speechiq.reducer.output.page.browser import charts
+from speechiq.reducer.output.page.study import gather
+from speechiq.reducer.output.scoreboard_records import rows_of
+from speechiq.reducer.output.side_by_side import verdict
+from speechiq.reducer.studies.coupled import compare
+from tests.reducer.output.page.test_page import SIZES, names
+
+SYSTEM = f"#system/{quote('b/poor+thinker', safe='')}"
+PAIR = f"#compare/{quote('b/poor+thinker', safe='')}/{quote('gold+thinker', safe='')}"
+TOP = "(one) => one.getBoundingClientRect().top"
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("address", "target", "top"),
+    [
+        (SYSTEM, "#systems", 64),
+        (PAIR, "#compare", 64),
+        ("#clip/set%2Ftwo", "[data-clip='set/two']", 64 + 44),  # below the heads of the columns
+        ("#clips?q=tablet", "#clips", 64),
+    ],
+    ids=["system", "pair", "clip", "clips"],
+)
+def test_a_fresh_page_lands_on_what_its_address_names(visit, address, target, top, size):
+    here = visit(viewport=SIZES[size], fragment=address)
+    here.tab.locator("html[data-drawn]").wait_for(state="attached")
+    at_end = here.tab.evaluate("innerHeight + scrollY >= document.body.scrollHeight - 2")
+    assert at_end or here.tab.locator(target).evaluate(TOP) == pytest.approx(top, abs=2)
+    assert here.errors == []
+
+
+def test_a_system_has_a_page_of_its_own(visit):
+    here = visit()
+    here.tab.locator("#standings a", has_text="poor").click()
+    shown = here.tab.locator(".system:visible")
+    assert shown.count() == 1 and here.tab.evaluate("location.hash") == SYSTEM
+    text = shown.inner_text()
+    assert "--model_args 'pretrained=b/poor+thinker,hub_token=***' --tasks t_apply," in text and "secret" not in text
+    assert all(words in text for words in ("asr, model", "Remember, WER %", "64 s", "lm-eval 0.4.13", "t_remember"))
+    shown.locator("a.to-clip").first.click()
+    here.tab.locator(".detail").wait_for()
+    here.tab.go_back()
+    here.tab.select_option("#system-choice", "gold+thinker")
+    assert shown.locator("h3").inner_text().startswith("gold+thinker")
+    here.open("#system/none")
+    assert here.tab.get_by_text("No system of this report is called none.").is_visible()
+
+
+def test_two_systems_are_compared_as_the_command_does(visit, study):
+    here = visit(fragment=PAIR)
+    rows = here.tab.locator("#compare-table tbody tr")
+    rows.last.wait_for()
+    found = gather([study], bootstrap=100)
+    comparison = compare(found.scoreboard.pool, "b/poor+thinker", "gold+thinker", draws=100)
+    expected = [
+        [f"{of.a:z.2f}", f"{of.b:z.2f}", f"{of.value:+z.2f}", f"{of.low:+z.2f} to {of.high:+z.2f}", f"{of.p:.4f}"]
+        for of in (row.difference for row in comparison.rows)
+    ]
+    shown = [row.locator("td").all_inner_texts() for row in rows.all()]
+    assert [[cell.replace(page.MINUS, "-") for cell in row[:-1]] for row in shown] == expected
+    assert verdict(comparison).lower() in here.tab.locator("#compare-verdict").inner_text().lower()
+    first = here.tab.locator("#compare-clips .compared").first
+    assert first.locator("summary bdi").inner_text() == comparison.clips[0].clip
+    part = float(first.locator("b").first.inner_text().replace(page.MINUS, "-"))
+    assert part == pytest.approx(comparison.clips[0].total, abs=0.02)
+    assert first.locator(".transcript").count() == 2
+    here.tab.click("#compare-swap")
+    here.tab.wait_for_function("() => location.hash.startsWith('#compare/gold')")
+    mirrored = [row.locator("td").all_inner_texts() for row in rows.all()]
+    assert [row[1::-1] for row in mirrored] == [row[:2] for row in shown]
+    here.tab.go_back()
+    here.tab.wait_for_function("() => document.querySelector('#compare-a').selectedOptions[0].text === 'poor'")
+    assert here.tab.locator("#compare-a").get_attribute("title") == "b/poor+thinker"
+    with here.tab.expect_download() as download:
+        here.tab.get_by_label("Save the table of differences as CSV").click()
+    assert Path(download.value.path()).read_text(encoding="utf-8").startswith("Score,A,B,")
+    assert here.errors == []
+
+
+def test_an_unknown_pair_is_named(visit):
+    here = visit(fragment="#compare/gold%2Bthinker/none")
+    here.tab.get_by_text("No two systems of this report are called gold+thinker and none.").wait_for()
+
+
+def test_a_view_of_the_clips_can_be_shared_and_left(visit):
+    here = visit(fragment="#clips?q=the&level=remember&sort=wer&order=descending&system=b%2Fpoor%2Bthinker")
+    count = here.tab.locator("#clip-count", has_text="2 of 5 clips")
+    count.wait_for()
+    assert here.tab.locator("#clip-table th[aria-sort=descending]").inner_text().startswith("Remember")
+    here.tab.select_option("#clip-level", "apply")
+    here.tab.wait_for_function("() => location.hash.includes('level=apply')")
+    here.tab.go_back()
+    count.wait_for()
+    assert here.tab.locator("#clip-level").input_value() == "remember"
+    here.tab.fill("#clip-search", "no such words")
+    here.tab.wait_for_function("() => location.hash.includes('q=no+such+words')")
+    here.open("#leaderboard?q=o&type=Cascade&sort=Remember&order=descending")
+    assert names(here)[0] == "b/poor+thinker" and len(names(here)) == 2
+    here.tab.locator("#standings th", has_text="Apply").locator("button").click()
+    assert "sort=Apply" in here.tab.evaluate("location.hash") and here.errors == []
+
+
+@pytest.mark.parametrize("address", ["#__proto__", "#constructor", "#clips?level=constructor", "#clip/toString"])
+def test_an_address_that_names_a_part_of_every_object_names_nothing(visit, address):
+    here = visit(fragment=address)
+    here.tab.locator("html[data-drawn]").wait_for(state="attached")
+    assert here.errors == []
+
+
+def test_the_pdf_has_every_chart_and_column(visit, tmp_path):
+    here = visit(color_scheme="dark")
+    here.tab.locator("html[data-drawn]").wait_for(state="attached")
+    here.tab.pdf(path=tmp_path / "report.pdf", prefer_css_page_size=True, print_background=True)
+    text = "".join(pdf_page.extract_text() for pdf_page in PdfReader(tmp_path / "report.pdf").pages)
+    found = " ".join(text.split())
+    titles = (
+        "Speech IQ",
+        "Z: standard deviations from the mean",
+        "Word error rate, %",
+        "Word error rate of the clip, %",
+    )
+    for words in (*titles, "Largest shift", "Audio encoder", "Better", "% of the SIQ", "set/three", "Whose quota 0?"):
+        assert words in found, words
+    assert found.count("lm_eval --model hf-audio") == 4
+    here.tab.emulate_media(media="print")
+    here.tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert (
+        here.tab.locator("svg.main-svg").evaluate_all("(all) => Math.max(...all.map((one) => one.width.baseVal.value))")
+        <= 1024
+    )
+    assert here.tab.locator("#bell .js-line").first.evaluate("(line) => line.style.stroke") == "rgb(93, 98, 102)"
+
+
+def test_hollow_marks_are_controls_and_the_legend_says_so(visit, study):
+    for figure in charts(found := gather([study], bootstrap=0), rows_of(found.scoreboard)).values():
+        chart = figure.to_plotly_json()
+        for trace in chart["data"]:
+            fills = trace.get("marker", {}).get("color")
+            if isinstance(fills, list):
+                labels = zip(trace["meta"]["labels"], fills, strict=True)
+                assert [label for label, fill in labels if fill == figures.PAPER] == ["gold"]
+    marks = visit().tab.locator(".marks")
+    marks.locator("summary").click()
+    legend = marks.inner_text()
+    assert all(words in legend for words in ("a control: gold reads the reference", "in 5 % of the cases", "not known"))
+
+
+def test_every_table_can_be_saved(visit):
+    here = visit()
+    here.tab.locator("html[data-drawn]").wait_for(state="attached")
+    tables = here.tab.locator("main table:visible:not(.answers)").count()
+    assert here.tab.locator("main .save:visible", has_text="CSV").count() == tables > 10
+    with here.tab.expect_download() as download:
+        here.tab.get_by_label("Save the table hardest-remember as CSV").click()
+    assert Path(download.value.path()).read_text(encoding="utf-8").startswith("Hardest,WER %")
+
+
+def test_the_key_of_a_suspect_question_is_folded_away(visit):
+    here = visit()
+    cell = here.tab.locator("#suspects td.votes").first
+    assert "right: B" not in cell.inner_text()
+    cell.locator("summary").click()
+    assert "right: B; votes: " in cell.inner_text()

@@ -1,0 +1,108 @@
+"""A registry of a suite without norms: results are compared with each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from speechiq.reducer.output.published.boards import Entry, list_boards, list_languages
+from speechiq.reducer.output.published.folder import read_folder
+from speechiq.reducer.output.published.registry import check_folder
+from tests.commands import siq
+from tests.reducer.conftest import levels, write_run
+
+#: A suite of its own, with one category, two data sets and groups.
+QUIZ = {"suite": "quiz", "category": "facts", "group_by": ["answer"], "dataset": "one"}
+MORE = QUIZ | {"dataset": "two"}
+
+
+def publish(root: Path, name: str, skill: float, metadata: dict | None = None, **options) -> None:
+    """Publish a run of two data sets under one name."""
+    declaration = root / "declaration.yaml"
+    declaration.write_text("all: {contamination: none known, interests: none}")
+    scores = levels(skill, clips=options.get("clips", 12))["apply"]
+    count = {"original": sum(map(len, scores.values())), "effective": sum(map(len, scores.values()))}
+    for number, (about, prefix) in enumerate(((QUIZ, ""), (MORE, "more ")), 1):
+        write_run(
+            root / name,
+            {"apply": {prefix + clip: answers for clip, answers in scores.items()}},
+            system=name,
+            date=float(number),
+            tasks=about["dataset"],
+            metadata={"apply": about | (metadata or {})},
+            **{"n-samples": {f"{about['dataset']}_0": count}},
+        )
+    siq("publish", "runs", root / name, "-o", root / "results", "--declare", declaration)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    publish(tmp_path, "a", 0.9)
+    publish(tmp_path, "b", 0.5)
+    return tmp_path
+
+
+def test_data_sets_and_groups_have_scores_of_their_own(root):
+    assert check_folder(root / "results").faults == []
+    for published in read_folder(root / "results"):
+        (record,) = published.result.suites.values()
+        assert record.siq is None and [*record.datasets] == ["one", "two"]
+        both = [scores["facts"] for scores in record.datasets.values()]
+        assert sum(each.clips for each in both) == record.categories["facts"].clips == 24
+        assert record.groups["answer"]["acc"]["A"].score.value == record.categories["facts"].score.value
+
+
+def boards_of(root: Path):
+    return list_boards(Entry(each.folder, each.result, each.systems) for each in check_folder(root / "results").results)
+
+
+def test_a_board_has_ranks_and_tables_by_data_set_and_group(root):
+    (board,) = boards_of(root)
+    assert [entry.name for entry in board.newest] == ["a", "b"] and board.title == "Suite quiz"
+    assert [row["rank"] for row in board.rank().rows] == [1.0, 2.0]
+    (sets,) = board.list_parts()
+    assert sets.title == "Facts by data set: acc. %" and [column.heading for column in sets.shown][1:] == [
+        "one\nacc. %\n95 % interval",
+        "two\nacc. %\n95 % interval",
+    ]
+    assert sets.rows[0]["group one"].value == board.newest[0].result.suites["quiz"].datasets["one"]["facts"].score.value
+
+
+def test_languages_of_a_suite_have_a_table(tmp_path):
+    scores = levels(0.7, clips=12)["apply"]
+    count = dict.fromkeys(("original", "effective"), sum(map(len, scores.values())))
+    for number, language in enumerate(("en", "de"), 1):
+        write_run(
+            tmp_path / "runs",
+            {"apply": {f"{language} {clip}": answers for clip, answers in scores.items()}},
+            date=float(number),
+            tasks=language,
+            metadata={"apply": QUIZ | {"dataset": language, "language": language}},
+            **{"n-samples": {f"{language}_0": count}},
+        )
+    declaration = tmp_path / "declaration.yaml"
+    declaration.write_text("all: {contamination: none known, interests: none}")
+    siq("publish", "runs", tmp_path / "runs", "-o", tmp_path / "results", "--declare", declaration)
+    boards = boards_of(tmp_path)
+    assert [board.title for board in boards] == ["Suite quiz: de", "Suite quiz: en"]
+    (table,) = list_languages(boards)
+    assert table.title == "Facts by language: acc. %" and table.rows[0].keys() == {"system", "group de", "group en"}
+    assert not check_folder(tmp_path / "results").faults
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"clips": 11}, "items are missing in"),
+        ({"metadata": {"version": 2}}, "version is 2 in system 'c-"),
+        (
+            {"metadata": {"measure": {"column": "acc", "direction": "higher", "unit": "points", "range": [0, 1]}}},
+            "of 'facts' is not that of",
+        ),
+    ],
+)
+def test_a_result_unlike_the_others_is_refused(root, options, message):
+    publish(root, "c", 0.7, **options)
+    faults = check_folder(root / "results").faults
+    assert len(faults) == 1 and faults[0].startswith("c-") and message in faults[0]

@@ -1,0 +1,233 @@
+"""The site of a registry as a person meets it, in a real browser without a network."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from speechiq.reducer.output.published.check import restore
+from speechiq.reducer.output.published.folder import name_system, read_result, write
+from speechiq.reducer.output.published.record import draft
+from speechiq.reducer.output.published.schema import Declaration, Result
+from speechiq.reducer.output.published.site import build
+from speechiq.reducer.scores import norms, suites
+from speechiq.reducer.scores.suites import ScoringOptions
+from tests.commands import refusal, siq
+from tests.reducer.browser import Visit
+from tests.test_docs import REGISTRY
+
+BASE, TINY, SPHINX = (
+    f"{asr}+demo:SmolLM2-135M-Instruct" for asr in ("demo:whisper-base", "demo:whisper-tiny.en", "pocketsphinx:en-us")
+)
+#: Names that the check allows, and texts, which may be anything.
+HOSTILE = """x" onmouseover="hacked=1" autofocus onfocus='hacked=2' &lt;b&gt; {{ 7 * 7 }} %{x} a/b"""
+SCRIPT = "</script><script>window.hacked = 3</script><img src=x onerror='window.hacked = 4'>{{ 7 * 7 }}"
+BOARD = "Speech IQ on norms demo@1"
+DECLARED = Declaration(contamination="none known", interests=HOSTILE, openness="closed", parameters=12.5)
+SIZES = {"desk": {"width": 1300, "height": 900}, "phone": {"width": 390, "height": 844}}
+
+
+def publish(results: Path, place: Path, change: Callable[[Result], Result], answer: str = "") -> None:
+    """Publish the rows of a result again, as the changed result describes them, with another answer in Understand."""
+    result = read_result(place)
+    contents = {
+        task.task: gzip.decompress(next(place.glob(f"rows/{task.task}.*")).read_bytes()) for task in result.tasks
+    }
+    if answer:
+        lines = [json.loads(line) for line in contents["siq_demo_understand"].splitlines()]
+        encoder = msgspec.json.Encoder()
+        contents["siq_demo_understand"] = encoder.encode_lines([line | {"resps": [[answer]]} for line in lines])
+    changed = change(result)
+    runs = results.parent / f"runs of {name_system(changed.system)}"
+    runs.mkdir()
+    restore(changed, contents, runs)
+    demo = norms.read_norms("demo")
+    found = suites.find([runs], False, ScoringOptions(norms=demo))
+    list(write(list(draft(found, demo, {changed.system: changed.declaration}, texts=True)), results))
+
+
+def make_older(result: Result) -> Result:
+    tasks = [msgspec.structs.replace(task, date=task.date - 86_400) for task in result.tasks]
+    return msgspec.structs.replace(result, tasks=tasks)
+
+
+def make_hostile(result: Result) -> Result:
+    described = result.description | {"asr": {"model": SCRIPT}}
+    declared = msgspec.structs.replace(
+        DECLARED, url="https://example.org/?a=1&b=2", withdrawn={"apply": "wrong prompt &"}
+    )
+    return msgspec.structs.replace(result, system=HOSTILE, description=described, declaration=declared)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory) -> Path:
+    """The demo's systems, one of them on two days, and one with a hostile name and texts in place of another."""
+    results = shutil.copytree(REGISTRY / "results", tmp_path_factory.mktemp("registry") / "results")
+    (sphinx,), (tiny,) = results.glob("pocket*/*"), results.glob("*tiny*/*")
+    publish(results, sphinx, make_hostile, SCRIPT)
+    shutil.rmtree(sphinx.parent)
+    publish(results, tiny, make_older)
+    return results
+
+
+@pytest.fixture(scope="module")
+def site(results) -> Path:
+    siq("publish", "site", results, "--output", results.parent / "site")
+    return results.parent / "site"
+
+
+@pytest.fixture
+def visit(chromium, site) -> Iterator[Callable[..., Visit]]:
+    visits: list[Visit] = []
+
+    def start(page: str = "index.html", **options: Any) -> Visit:
+        visits.append(Visit(chromium, site / page, **options))
+        return visits[-1]
+
+    yield start
+    for one in visits:
+        assert one.requests == [] and one.errors == []
+        assert not one.has_scripts or one.tab.evaluate("window.hacked") is None
+        one.context.close()
+
+
+def names(here: Visit) -> list[str]:
+    return here.tab.locator("table.cards tbody tr:visible .setup bdi").all_inner_texts()
+
+
+def test_the_leaderboard_has_the_newest_results_and_its_address_holds_the_view(visit):
+    here = visit()
+    assert names(here) == [BASE, TINY, HOSTILE, "gold+demo:SmolLM2-135M-Instruct", "silence+demo:SmolLM2-135M-Instruct"]
+    row = here.tab.locator("table.cards tr", has_text=HOSTILE)
+    assert row.locator(".siq").inner_text().split() == ["withdrawn", "wrong", "prompt", "&"]
+    assert row.locator(".rank").first.inner_text().startswith("—")
+    here.tab.locator("table.cards th", has_text="Remember").locator("button").press("Enter")
+    assert names(here)[0] == BASE and here.tab.url.endswith("#board-1?sort=Remember")
+    here.tab.locator("select[data-filter=openness]").select_option("weights")
+    assert names(here) == [BASE, TINY] and here.tab.locator(".count").inner_text() == "2 of 5 systems"
+    here.open("#board-1?type=Cascade&size=above+10+billion")
+    assert names(here) == [HOSTILE]
+    here.open("#board-1?date=2999-01-01")
+    assert names(here) == [] and here.tab.get_by_text("No system matches").is_visible()
+    here.open("#board-1?q=TINY")
+    assert names(here) == [TINY]
+
+
+def test_without_scripts_the_tables_can_be_read(visit):
+    here = visit(java_script_enabled=False)
+    assert names(here)[0] == BASE
+    here.tab.get_by_role("link", name=BASE).click()
+    assert here.tab.locator("h1").inner_text() == BASE
+    assert "lm_eval --model hf-audio" in here.tab.locator("pre").inner_text()
+
+
+def test_a_system_has_its_declaration_and_history(visit):
+    here = visit(f"systems/{name_system(TINY)}.html")
+    here.tab.locator(".chart svg.main-svg").first.wait_for()
+    history = here.tab.locator("table[data-name^=history] tbody th").all_inner_texts()
+    newest = datetime.strptime(history[0], "%Y-%m-%d %H:%M")
+    assert history[1] == f"{newest - timedelta(days=1):%Y-%m-%d %H:%M}"
+    here = visit(f"systems/{name_system(HOSTILE)}.html")
+    assert here.tab.locator("h1").inner_text() == HOSTILE and SCRIPT in here.tab.locator("dl.settings").inner_text()
+    link = here.tab.locator("a[rel]")
+    assert link.get_attribute("href") == "https://example.org/?a=1&b=2" and here.tab.locator(".chart").count() == 0
+    here.tab.get_by_role("link", name="Compare it").click()
+    here.tab.locator("#compare-table tbody th").first.wait_for()
+    assert here.tab.locator("#compare-a").input_value() == HOSTILE
+
+
+def test_two_systems_are_compared_by_keyboard(visit, results):
+    here = visit("compare.html")
+    here.tab.locator("#compare-b").focus()
+    here.tab.keyboard.type("gold")
+    here.tab.wait_for_function("() => document.querySelector('#compare-b').value.startsWith('gold')")
+    gold = "gold+demo:SmolLM2-135M-Instruct"
+    assert here.tab.url.endswith("#compare/" + "/".join(quote(part, safe="") for part in (BOARD, BASE, gold)))
+    remember = here.tab.locator("#compare-table tr", has_text="Remember")
+    scores = [read_result(next(results.glob(f"{name_system(name)}/*"))).suites["siq"] for name in (BASE, gold)]
+    wer = [100 * suite.categories["remember"].score.value for suite in scores]
+    cells = remember.locator("td").all_inner_texts()
+    assert cells[0].startswith(f"{wer[0]:.2f}") and cells[2] == f"+{wer[0] - wer[1]:.2f}"
+    assert sum(map(int, cells[3:])) == 14 and cells[3] == "0"
+    here.tab.get_by_role("button", name="Swap A and B").press("Enter")
+    here.tab.wait_for_function("() => document.querySelector('#compare-a').value.startsWith('gold')")
+    here.tab.locator("#compare-items a").first.click()
+    here.tab.locator(".detail").wait_for()
+
+
+def test_the_rows_of_a_clip_are_shown_as_text(visit):
+    here = visit("clips.html")
+    highest = here.tab.locator("tr:has([data-clip='demo/kennedy']) td").last
+    assert float(highest.inner_text()) < 100, "silence, whose error rate is 100 %, is a control"
+    here.tab.get_by_label("Category").select_option("understand")
+    here.tab.get_by_label("Find").fill("KENNEDY")
+    here.tab.locator("[data-clip='demo/kennedy']").press("Enter")
+    row = here.tab.locator(".detail tbody tr", has_text=SCRIPT)
+    row.wait_for()
+    assert here.tab.evaluate("document.activeElement.dataset.clip") == "demo/kennedy"
+    assert "ask not what your country" in here.tab.locator(".detail dd").inner_text()
+    address = here.tab.url.partition("#")[2]
+    here.open(f"#{address}")
+    row.wait_for()
+    here.tab.get_by_label("Category").select_option("apply")
+    here.tab.locator("[data-clip^='demo/kennedy']").first.click()
+    withdrawn = here.tab.locator(".detail tbody tr:has([title*=onmouseover])")
+    withdrawn.wait_for()
+    assert withdrawn.locator("td").all_inner_texts() == ["—", "—"]
+
+
+@pytest.mark.parametrize(("size", "theme"), [("desk", "light"), ("phone", "dark")])
+def test_everyone_can_read_it(visit, site, size, theme):
+    clip = f"clips.html#clips/{quote(BOARD)}/apply?item={quote('demo/kennedy, kennedy-q1')}"
+    pages = ("index.html", f"systems/{name_system(TINY)}.html", "compare.html", "about.html", clip)
+    here = visit(viewport=SIZES[size], color_scheme=theme, bypass_csp=True)
+    for page in pages:
+        name, _, fragment = page.partition("#")
+        here.file = site / name
+        here.open(f"#{fragment}" if fragment else "")
+        found = Axe().run(here.tab, options={"preload": False, "resultTypes": ["violations"]})
+        assert found.violations_count == 0, found.generate_report()
+        assert here.tab.evaluate("document.documentElement.scrollWidth") <= SIZES[size]["width"], page
+
+
+def test_the_same_results_make_the_same_site(results, site):
+    again = build(results)
+    assert {name: (site / name).read_text() for name in again} == again
+    assert len([*site.rglob("*.*")]) == len(again)
+    assert max(len(page) for name, page in again.items() if name.startswith("systems/")) < 20_000
+
+
+def test_a_site_is_replaced_only_by_force(results, site, tmp_path):
+    copy = shutil.copytree(site, tmp_path / "site")
+    assert "add --force" in refusal("publish", "site", results, "-o", copy)
+    shutil.copy(copy / "systems" / f"{name_system(BASE)}.html", copy / "systems" / "gone-0123abcd.html")
+    siq("publish", "site", REGISTRY / "results", "-o", copy, "--force")
+    assert len([*copy.glob("systems/*")]) == 5 and len([*copy.glob("shared/*.css")]) == 1
+    (copy / "notes.txt").write_text("mine")
+    message = refusal("publish", "site", results, "-o", copy, "--force")
+    assert "holds something else ('notes.txt')" in message
+
+
+def test_results_that_are_refused_get_no_site(tmp_path):
+    assert "has no results" in refusal("publish", "site", make(tmp_path / "empty"), "-o", tmp_path / "site")
+    results = shutil.copytree(REGISTRY / "results", tmp_path / "results")
+    (file,) = results.glob("pocket*/*/result.json")
+    file.write_text(file.read_text().replace('"url": null', '"url": "javascript:alert(1)"'))
+    message = refusal("publish", "site", results, "-o", tmp_path / "site")
+    assert "1 fault, such as pocketsphinx" in message and "siq publish check" in message
+    assert not (tmp_path / "site").exists()
+
+
+def make(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
