@@ -44,7 +44,7 @@ from speechiq.reducer import LEVELS, Scores, calibrate, read_systems
 from speechiq.reducer.scores.bootstrap import resample
 from speechiq.reducer.scores.draws import draw
 from speechiq.reducer.scores.scale import flat
-from speechiq.reducer.studies.coupled import draw_gap
+from speechiq.reducer.studies.comparison import draw_gap
 
 TAILS = (2.5, 97.5)
 TABLES = ("siq", "siq old", "siq on norms", "difference", "equal siq")

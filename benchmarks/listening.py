@@ -17,7 +17,7 @@ from measure import write
 from planted import CATEGORY, PLANTED, plant
 from tqdm import tqdm
 
-from speechiq.reducer.studies.listening import AUDIO, Listening, compare
+from speechiq.reducer.studies.listening import AUDIO, Listening, compare_listening
 from speechiq.siq_tasks.conditions.variants import MUTED, TEXT
 
 
@@ -26,7 +26,7 @@ def simulate(model: str, clusters: int, sets: int, draws: int) -> dict[str, Any]
     found: list[Listening] = []
     for trial in range(sets):
         runs = plant(model, clusters, np.random.default_rng([clusters, trial]))
-        found.append(compare(model, CATEGORY, runs, draws, trial))
+        found.append(compare_listening(model, CATEGORY, runs, draws, trial))
     rates = PLANTED[model]
     numbers: dict[str, Any] = {"right_blind": float(np.mean([row.right_blind.value for row in found]))}
     for name, truth in (("gap", rates[TEXT] - rates[AUDIO]), ("gain", rates[AUDIO] - rates[MUTED])):

@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from speechiq.reducer import ScoreMatrix
 from speechiq.reducer.stats.power import ALPHA, Spread, count_needed, measure_spread, power_of
-from speechiq.reducer.studies import coupled
+from speechiq.reducer.studies.comparison import compare_scores
 
 LEVEL, CLUSTER = "level", 20
 #: Planted differences: means of the normal numbers, which have a standard deviation of 1.
@@ -80,7 +80,7 @@ def compare(differences: np.ndarray, size: int, seed: int) -> tuple[bool, bool]:
     clusters = {clip: str(number // size) for number, clip in enumerate(clips)} if size > 1 else {}
     scores = {LEVEL: np.stack([differences, np.zeros(len(clips))])}
     pool = ScoreMatrix(("a", "b"), {LEVEL: clips}, scores, clusters=clusters)
-    found = coupled.compare(pool, "a", "b", draws=400, seed=seed, raw_only="no scale").raw[LEVEL]
+    found = compare_scores(pool, "a", "b", draws=400, seed=seed, raw_only="no scale").raw[LEVEL]
     return found.p <= ALPHA and found.value > 0, found.low > 0
 
 

@@ -28,13 +28,20 @@ from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.suites import ScoringOptions
-from speechiq.reducer.studies.judges import inter_judge
-from speechiq.reducer.studies.judges.check import FEWEST, as_grids
-from speechiq.reducer.studies.judges.check import check as compare
-from speechiq.reducer.studies.judges.human_scores import JudgeSettings, choose, read_human_scores, read_settings
-from speechiq.reducer.studies.judges.rating_table import as_grid, compare_ratings, read_ratings
-from speechiq.reducer.studies.judges.rejudging import plan, rejudge
-from speechiq.reducer.studies.judges.result_files import choose_targets, write_run
+from speechiq.reducer.studies.agreement import compare_judges, inter_judge_grid
+from speechiq.reducer.studies.judge_check import (
+    FEWEST,
+    JudgeSettings,
+    check_grids,
+    choose_answers,
+    compare_ratings,
+    ratings_grid,
+    read_human_scores,
+    read_ratings,
+    read_settings,
+)
+from speechiq.reducer.studies.judge_check import check_judge as compare
+from speechiq.reducer.studies.rejudging import choose_targets, plan_judging, rejudge, write_run
 
 FORMATS = ("json", "csv")
 
@@ -63,7 +70,7 @@ def judge(
     tasks, warnings = find_judged(runs, allow_mismatch)
     say_warnings(warnings)
     with stop_in_one_line("the same command continues from the response cache"):
-        plans = plan(tasks, given)
+        plans = plan_judging(tasks, given)
         targets = choose_targets(plans, runs, output, force)
         done = rejudge(plans)
         new = sum(
@@ -109,7 +116,7 @@ def check(
     if is_table(runs[0]) and runs[0].suffix.lower() != ".json":
         outputs = list_outputs(output, FORMATS, force)
         records = compare_ratings(read_ratings([*runs, *(scores or [])]), bootstrap)
-        publication = Publication("speechiq-judge-check", [as_grid(records)], {"raters": records}, records)
+        publication = Publication("speechiq-judge-check", [ratings_grid(records)], {"raters": records}, records)
         return publish(publication, outputs, runs)
     page = None if scores else _name_page(output, force)
     outputs = [] if page else list_outputs(output, FORMATS, force)
@@ -124,7 +131,7 @@ def check(
     rubrics = [rubric.record for rubric in checked]
     content = {"judge": settings.name, "judging": settings.sha256, "persons": list(by_person), "rubrics": rubrics}
     rows = [{"rubric": rubric["rubric"]} | group for rubric in rubrics for group in rubric["groups"]]
-    grids = [grid for rubric in checked for grid in as_grids(rubric, settings)]
+    grids = [grid for rubric in checked for grid in check_grids(rubric, settings)]
     publish(Publication("speechiq-judge-check", grids, content, rows), outputs, runs, tasks)
 
 
@@ -154,7 +161,7 @@ def _write_page(
             fix=f"a check needs at least "
             f"{FEWEST}: give more runs" + f", or judge the {unjudged} unjudged again" * bool(unjudged),
         )
-    chosen = choose(judged, count, seed=0)
+    chosen = choose_answers(judged, count, seed=0)
     text = render_answers(chosen, settings, {"Judge": settings.name} | describe_origin(tasks, command_line()))
     write_whole(page, text.encode(errors="replace"), OWN_FILE)
     say(f"wrote {page}: {len(chosen)} of {len(judged)} judged answers; open it in a browser")
@@ -186,9 +193,9 @@ def agree(
     outputs = list_outputs(output, FORMATS, force)
     suites_a, suites_b = (suites.find([runs], allow_mismatch, ScoringOptions()) for runs in (runs_a, runs_b))
     say_warnings([*suites_a.warnings, *suites_b.warnings])
-    agreements = inter_judge.compare(suites_a, suites_b, draws=bootstrap, allow_mismatch=allow_mismatch)
+    agreements = compare_judges(suites_a, suites_b, draws=bootstrap, allow_mismatch=allow_mismatch)
     tasks = [task for found in (suites_a, suites_b) for group in found.tasks.values() for task in group]
     content = {"agreements": agreements, "draws": bootstrap, "seed": 0}
-    grid = inter_judge.as_grid(agreements, bootstrap)
+    grid = inter_judge_grid(agreements, bootstrap)
     publication = Publication("speechiq-inter-judge-agreement", [grid], content, agreements)
     publish(publication, outputs, [runs_a, runs_b], tasks)

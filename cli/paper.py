@@ -15,7 +15,7 @@ from speechiq.reducer.scores.levels import choose_levels
 from speechiq.reducer.scores.ranking import rank
 from speechiq.reducer.scores.suites import read_systems
 from speechiq.reducer.studies import correlated
-from speechiq.reducer.studies.references import CLEANED, LEVEL, as_grid, compare_references, count_learned
+from speechiq.reducer.studies.references import CLEANED, LEVEL, compare_references, count_learned, references_grid
 
 
 @examples(
@@ -49,7 +49,7 @@ def correlate(
     scoreboard = rank(systems, rule=weights or siq.DEFAULT_RULE, allow_mismatch=allow_mismatch)
     say_warnings([scoreboard.remarks.no_siq] if scoreboard.remarks.no_siq else [])
     first, of_people = next(iter(columns.items()))
-    grid = correlated.as_grid(correlated.correlate_ranks(scoreboard, columns), first, len(of_people))
+    grid = correlated.correlation_grid(correlated.correlate_ranks(scoreboard, columns), first, len(of_people))
     content = {"ranks": first, "correlations": grid.rows}
     publish(Publication("speechiq-correlation", [grid], content), outputs, runs)
 
@@ -79,6 +79,6 @@ def references(
     rates = compare_references(systems, bootstrap)
     sets = {row["dataset"]: row["dataset"] + CLEANED for row in rates}
     learned = count_learned(systems, sets, LEVEL, split_names(clean), draws=bootstrap)
-    grid = as_grid(rates, levels[LEVEL].unit, learned)
+    grid = references_grid(rates, levels[LEVEL].unit, learned)
     tasks = [task for system in systems for task in system.tasks]
     publish(Publication("speechiq-references", [grid], {"references": grid.rows}), outputs, runs, tasks)

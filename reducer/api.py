@@ -17,13 +17,11 @@ from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.suites import Found, ScoringOptions
 from speechiq.reducer.scores.suites import read_systems as read_siq_systems
 from speechiq.reducer.studies import unanswerable
+from speechiq.reducer.studies.compare import SelectedRuns, choose_system, compare_pair, pair_up
 from speechiq.reducer.studies.comparison import Comparison
-from speechiq.reducer.studies.pair_comparison import compare as compare_pair
-from speechiq.reducer.studies.pairs import Held, choose, pair_up
+from speechiq.reducer.studies.prediction import Prediction, gather_runs, predict_failure, read_sources
+from speechiq.reducer.studies.prediction_data import read_tables
 from speechiq.reducer.studies.unanswerable import ConfirmedSet
-from speechiq.reducer.studies.validity.prediction import Prediction, gather_runs, read_sources
-from speechiq.reducer.studies.validity.prediction import predict as predict_failure
-from speechiq.reducer.studies.validity.units import read_tables
 
 Place = str | PathLike[str]
 
@@ -141,13 +139,13 @@ def compare(
     """
     options = _options(weights, norms, exclude, allow_mismatch, draws, seed)
 
-    def find(paths: Sequence[Path]) -> Held:
+    def find(paths: Sequence[Path]) -> SelectedRuns:
         found = suites.find(paths, False, options)
-        return Held(found, {name: found.read(name) for name in found.levels})
+        return SelectedRuns(found, {name: found.read(name) for name in found.levels})
 
     systems, paths = _split_runs(runs)
     named = _hold(systems) if systems else find(paths) if paths else None
-    one, other = (choose(str(place), named, find) for place in (a, b))
+    one, other = (choose_system(str(place), named, find) for place in (a, b))
     required = [level.strip() for level in levels.split(",")] if isinstance(levels, str) else levels
     pairs = list(pair_up(one, other, named, None if required is None else list(required), (str(a), str(b))))
     names = [pair.suite for pair in pairs]
@@ -259,8 +257,8 @@ def _read_all(runs: Place | System | Iterable[Place | System]) -> list[System]:
     return systems
 
 
-def _hold(systems: Sequence[System]) -> Held:
+def _hold(systems: Sequence[System]) -> SelectedRuns:
     """Return systems of SIQ that were read already, as `suites.find` finds them."""
     tasks = [task for system in systems for task in system.tasks]
     found = Found({SUITE: tasks}, {SUITE: dict(systems[0].levels)}, [])
-    return Held(found, {SUITE: list(systems)})
+    return SelectedRuns(found, {SUITE: list(systems)})

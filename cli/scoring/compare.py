@@ -29,10 +29,15 @@ from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.stats.grid import Grid
+from speechiq.reducer.studies.compare import (
+    METRICS,
+    SelectedRuns,
+    choose_system,
+    compare_metrics,
+    compare_pair,
+    pair_up,
+)
 from speechiq.reducer.studies.comparison import SIQ
-from speechiq.reducer.studies.metric_comparison import METRICS, compare_metrics
-from speechiq.reducer.studies.pair_comparison import compare as compare_pair
-from speechiq.reducer.studies.pairs import Held, choose, pair_up
 
 
 @examples(
@@ -91,16 +96,16 @@ def compare(
 
     options = ScoringOptions(weights, norms, read_set(exclude), allow_mismatch, draws=bootstrap)
 
-    def find(paths: Sequence[Path]) -> Held:
+    def find(paths: Sequence[Path]) -> SelectedRuns:
         found = suites.find(paths, allow_mismatch, options, measures=measures)
-        return Held(found, {suite: found.read(suite) for suite in found.levels})
+        return SelectedRuns(found, {suite: found.read(suite) for suite in found.levels})
 
     if runs and exists(Path(a)) and not exists(runs[-1]):
         raise SpeechIQError(
             f"siq compare {a} {b} {runs[-1]}", "RUNS come last", f"write siq compare {b} {runs[-1]} {a}"
         )
     named = find(runs) if runs else None
-    chosen_a, chosen_b = (choose(place, named, find) for place in (a, b))
+    chosen_a, chosen_b = (choose_system(place, named, find) for place in (a, b))
     read = [*filter(None, [named]), chosen_a, chosen_b]
     say_warnings(chain.from_iterable(each.found.warnings for each in read))
     for each in read:

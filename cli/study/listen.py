@@ -14,7 +14,7 @@ from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.grid import name_units
-from speechiq.reducer.studies.listening import as_grids, as_records, study
+from speechiq.reducer.studies.listening import listening_grids, listening_records, study_listening
 
 
 @examples("siq study listen runs", "siq study listen runs --output listen.csv --output listen.json")
@@ -41,9 +41,9 @@ def listen(
     variants = list(chain.from_iterable(found.variants.values()))
     left_out = warn_of_variants(variants)
     say_warnings(line for line in found.warnings if line not in left_out)
-    rows = study(found, bootstrap, 0)
+    rows = study_listening(found, bootstrap, 0)
     tasks = [*chain.from_iterable(found.tasks.values()), *variants]
-    records = list(as_records(rows))
+    records = list(listening_records(rows))
     lines = [describe_samples(bootstrap, 0, name_units(rows))] if bootstrap else []
-    publication = Publication("speechiq-listen", as_grids(rows, bootstrap), {"systems": records}, records, lines)
+    publication = Publication("speechiq-listen", listening_grids(rows, bootstrap), {"systems": records}, records, lines)
     publish(publication, outputs, runs, tasks, explain)

@@ -13,7 +13,7 @@ from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.suites import ScoringOptions
-from speechiq.reducer.studies.sample_size import Aim, as_grid, check, plan
+from speechiq.reducer.studies.sample_size import Aim, check_aim, plan_sizes, size_grid
 
 
 @examples(
@@ -53,11 +53,11 @@ def power(
     suites.refuse_options_of_siq(found, norms=norms_file)
     say_warnings(found.warnings)
     aim = Aim(difference, power)
-    check(aim, found.levels)
+    check_aim(aim, found.levels)
     grids, content = [], {}
     for suite in found.levels:
-        content[suite], remarks = plan(found.read(suite), aim, options, pair, has_scale=is_siq(suite))
-        grids.append(as_grid(suite, content[suite], remarks, aim, options))
+        content[suite], remarks = plan_sizes(found.read(suite), aim, options, pair, has_scale=is_siq(suite))
+        grids.append(size_grid(suite, content[suite], remarks, aim, options))
     rows = [{"suite": suite} | record for suite, records in content.items() for record in records]
     publication = Publication("speechiq-power", grids, aim._asdict() | {"suites": content}, rows)
     publish(publication, outputs, runs, [task for tasks in found.tasks.values() for task in tasks], explain)

@@ -25,16 +25,20 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.page import Page
 from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.reducer.output.publish import Publication, command_line, list_outputs, publish
-from speechiq.reducer.runs.labels import Label, refuse_alike, write_labels
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.stats.grid import Important
-from speechiq.reducer.studies.agreement import as_grid, compare_each_pair
-from speechiq.reducer.studies.validity import answer_key, published
-from speechiq.reducer.studies.validity.answer_key import label_answers, leave_out
-from speechiq.reducer.studies.validity.exchanges import label_judged, read_exchanges
-from speechiq.reducer.studies.validity.prediction import gather_runs, read_sources
-from speechiq.reducer.studies.validity.prediction import predict as predict_failure
-from speechiq.reducer.studies.validity.units import Tables, read_tables
+from speechiq.reducer.studies.agreement import agreement_grid, compare_each_pair
+from speechiq.reducer.studies.labels import Label, label_judged, read_exchanges, refuse_alike, write_labels
+from speechiq.reducer.studies.prediction import (
+    gather_runs,
+    predict_failure,
+    prediction_content,
+    prediction_grids,
+    prediction_notes,
+    prediction_verdict,
+    read_sources,
+)
+from speechiq.reducer.studies.prediction_data import BY, Tables, label_answers, leave_out_items, read_tables
 
 #: The rubric of the judge, unless another one is named.
 RUBRIC = "same_task"
@@ -116,7 +120,7 @@ def predict(
     units = gather_runs(tables, sources, metrics=chosen, **kept)
     prediction = predict_failure(*units, combine=combine or (), against=against, draws=bootstrap)
     agreements = compare_each_pair(sources, lambda key: key[1][0], tables.clusters, draws=bootstrap)
-    agreement_grids = [as_grid("Agreement of labels", agreements, ["equal", "kappa"])] if agreements else []
+    agreement_grids = [agreement_grid("Agreement of labels", agreements, ["equal", "kappa"])] if agreements else []
 
     def page() -> Page:
         from speechiq.reducer.output.page.page import describe_origin
@@ -126,10 +130,10 @@ def predict(
 
     publication = Publication(
         "speechiq-prediction",
-        [*agreement_grids, *published.as_grids(prediction)],
-        published.as_content(prediction) | {"agreement": agreements},
+        [*agreement_grids, *prediction_grids(prediction)],
+        prediction_content(prediction) | {"agreement": agreements},
         prediction.rows,
-        [Important(published.verdict(prediction)), *published.notes_of(prediction)],
+        [Important(prediction_verdict(prediction)), *prediction_notes(prediction)],
         page,
     )
     publish(publication, outputs, runs, tables.tasks, explain)
@@ -185,8 +189,8 @@ def labels(
             made = label_judged(read_exchanges(tables), judging, tables.clusters)
     else:
         made = label_answers(tables)
-    made = leave_out(made, tables, **kept)
-    author = f"judge {judge}" if judge else answer_key.BY
+    made = leave_out_items(made, tables, **kept)
+    author = f"judge {judge}" if judge else BY
     refuse_alike(made.success.values(), author)
     rows = (Label(item[0], of, good, author, *item[1:]) for (of, item), good in sorted(made.success.items()))
     write_labels(rows, output)

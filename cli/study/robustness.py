@@ -11,7 +11,14 @@ from speechiq.reducer.output.publish import Publication, command_line, list_outp
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.suites import ScoringOptions
-from speechiq.reducer.studies.robustness.study import as_content, as_grid, as_records, group_curves, lines_of, study
+from speechiq.reducer.studies.robustness import (
+    curve_grid,
+    curve_records,
+    group_curves,
+    robustness_content,
+    robustness_lines,
+    study_robustness,
+)
 
 SCHEMA = "speechiq-robustness"
 FORMATS = ("json", "csv", "page")
@@ -45,7 +52,7 @@ def robustness(
     options = ScoringOptions(norms=norms, draws=bootstrap)
     found = suites.find(runs, allow_mismatch, options, measures=split_names(metrics), levels=levels)
     say_warnings(found.warnings)
-    studies = study(found, bootstrap, 0, norms)
+    studies = study_robustness(found, bootstrap, 0, norms)
     tasks = [task for each in studies for task in found.tasks[each.suite]]
 
     def page() -> Page:
@@ -56,10 +63,10 @@ def robustness(
 
     publication = Publication(
         SCHEMA,
-        [as_grid(each, curves) for each in studies for curves in group_curves(each)],
-        {"suites": {each.suite: as_content(each) for each in studies}},
-        [row for each in studies for row in as_records(each)],
-        [line for each in studies for line in lines_of(each)],
+        [curve_grid(each, curves) for each in studies for curves in group_curves(each)],
+        {"suites": {each.suite: robustness_content(each) for each in studies}},
+        [row for each in studies for row in curve_records(each)],
+        [line for each in studies for line in robustness_lines(each)],
         page,
     )
     publish(publication, outputs, runs, tasks, explain)

@@ -42,8 +42,8 @@ TOPICS = {
         {
             "speechiq.reducer": sorted(set(reducer.__all__) - set(speechiq.__all__)),
             "speechiq.reducer.scores.norms": None,
-            "speechiq.reducer.studies.validity.prediction": ["Prediction"],
-            "speechiq.reducer.studies.judges.position_bias": ["measure", "PositionBias"],
+            "speechiq.reducer.studies.prediction": ["Prediction"],
+            "speechiq.reducer.studies.agreement": ["measure_position_bias", "PositionBias"],
             "speechiq.reducer.output.terminal": ["print_grid"],
             "speechiq.reducer.output.harness": ["write_harness"],
             "speechiq.reducer.output.published": None,

@@ -12,8 +12,8 @@ from speechiq.reducer.runs.judged import name_judges
 from speechiq.reducer.scores.remarks import find_heaviest
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.estimate import CONFIDENCE, Estimate, Interval, plain
+from speechiq.reducer.studies.agreement import POOLED
 from speechiq.reducer.studies.groups import GroupScores
-from speechiq.reducer.studies.judges.reliability import POOLED
 
 #: Name of the rows over all data sets.
 ALL_SETS = "all"

@@ -8,8 +8,8 @@ from speechiq.reducer.output.scoreboard_table import FLAGS
 from speechiq.reducer.runs.texts import ClipTexts, differing, read_texts
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.stats.grid import INTERVAL, UNKNOWN, Cell, Column, Grid, Important
-from speechiq.reducer.studies.comparison import Comparison, ComparisonRow, Share
-from speechiq.reducer.studies.pair_comparison import Compared
+from speechiq.reducer.studies.compare import Compared
+from speechiq.reducer.studies.comparison import ClipShare, Comparison, ComparisonRow
 
 MEANINGS = "; ".join(f"{name}: {meaning}" for name, meaning in FLAGS.values())
 RULE = "better: the system that the 95 % interval speaks for, if it excludes 0; p (permutation test) has no part in it"
@@ -94,7 +94,7 @@ def _explain_conflicts(comparison: Comparison) -> Iterator[str]:
             )
 
 
-def _clip_grid(share: Share, whole: str, a: ClipTexts, b: ClipTexts) -> Grid:
+def _clip_grid(share: ClipShare, whole: str, a: ClipTexts, b: ClipTexts) -> Grid:
     parts = ", ".join(f"{title(level)} {part:+z.2f}" for level, part in share.levels.items())
     marked = [_mark(words) for words in differing(a.text, b.text)]
     rows: list[dict[str, Cell]] = [{"reference": _join(a.reference or b.reference), "a": marked[0], "b": marked[1]}]

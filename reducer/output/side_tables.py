@@ -31,7 +31,7 @@ from speechiq.reducer.stats.grid import (
     caution_of_estimates,
     caution_of_raw,
 )
-from speechiq.reducer.studies.judges.reliability import POOLED
+from speechiq.reducer.studies.agreement import POOLED
 from speechiq.siq_tasks.conditions.variants import TIMING
 
 OWN_SCALES = (

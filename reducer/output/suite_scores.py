@@ -13,9 +13,9 @@ from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.stats.grid import Grid
 from speechiq.reducer.studies import unanswerable
+from speechiq.reducer.studies.agreement import add_reliability
 from speechiq.reducer.studies.groups import GroupScores, score_groups
-from speechiq.reducer.studies.judges.reliability import add_reliability
-from speechiq.reducer.studies.validity.level_weights import add_predictive
+from speechiq.reducer.studies.predictors import add_predictive
 
 
 class SuiteScores(NamedTuple):

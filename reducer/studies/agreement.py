@@ -1,20 +1,40 @@
-"""Compare any two raters of the same items, such as sources of labels or persons, and show how far they agree."""
+"""Measure how far raters of the same items agree, and how far a judge can be trusted on its own scores.
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import combinations
-from typing import Any, TypeVar
+Raters are two judges, a judge and a person, or two sources of labels. A judge alone shows gaps, the agreement of its
+draws, how its scores go with the length of answers, and whether it prefers an answer of a pair for its place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, combinations
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from speechiq.reducer.runs.samples import Item
+from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.columns import mean
+from speechiq.reducer.runs.judged import JUDGE_KEYS, Judged, name_judges
+from speechiq.reducer.runs.samples import Item, show_item
+from speechiq.reducer.runs.systems import System
+from speechiq.reducer.scores.remarks import title
+from speechiq.reducer.scores.scoreboard import Scoreboard
+from speechiq.reducer.scores.suites import Found
+from speechiq.reducer.stats import agreement
 from speechiq.reducer.stats.agreement import compare_raters
-from speechiq.reducer.stats.bootstrap import NO_CLUSTERS
-from speechiq.reducer.stats.grid import INTERVAL, Column, Grid, caution_of_estimates
+from speechiq.reducer.stats.bootstrap import NO_CLUSTERS, Statistic, describe_samples, estimate_share, resample
+from speechiq.reducer.stats.estimate import UNDEFINED, Estimate
+from speechiq.reducer.stats.grid import INTERVAL, Column, Grid, caution_of_estimates, name_units
+
+if TYPE_CHECKING:
+    from speechiq.metrics.judge.judging import PairJudgment
 
 Key = TypeVar("Key", str, tuple[str, Item])
 
 #: Columns of what `stats.agreement.Agreement` holds.
-COLUMNS = {
+STATISTICS = {
     column.name: column
     for column in (
         Column("equal", f"Equal %\n{INTERVAL}", ".1f", factor=100),
@@ -25,6 +45,21 @@ COLUMNS = {
     )
 }
 RATERS = (Column("a", "A"), Column("b", "B"), Column("items", "Items", "d"))
+ALL = "all systems"
+FIX = "judge the stored answers of one run again: `siq judge run RUNS --judge ENGINE:MODEL`"
+MEANINGS = (
+    "scores in percent of the rubric's scale; answers that one of the judges left unjudged are left out",
+    "Bias: mean of A - B, above 0 if A is more generous",
+    "Kappa: Cohen's, quadratic weights; Alpha: Krippendorff's; 1 full agreement, 0 that of chance",
+    "Spearman: rank correlation; Equal: answers with equal scores",
+    "two judges can agree and both be wrong: `siq judge check` compares a judge with people",
+)
+
+
+#: The clip of an answer, and what A and what B made of the answer.
+AnswerPair = tuple[str, Judged, Judged]
+#: Name of the reliability over all categories.
+POOLED = "every_category"
 
 
 def compare_each_pair(
@@ -50,7 +85,7 @@ def compare_each_pair(
     return records
 
 
-def as_grid(
+def agreement_grid(
     title: str,
     rows: Sequence[Mapping[str, Any]],
     statistics: Sequence[str],
@@ -59,4 +94,265 @@ def as_grid(
 ) -> Grid:
     """Return a grid of records with the fields of an `Agreement`: columns that name each row, then `statistics`."""
     few = caution_of_estimates(cell for row in rows for cell in row.values())
-    return Grid(title, [*names, *(COLUMNS[name] for name in statistics)], rows, [*notes, *filter(None, [few])])
+    return Grid(title, [*names, *(STATISTICS[name] for name in statistics)], rows, [*notes, *filter(None, [few])])
+
+
+def compare_judges(runs_a: Found, runs_b: Found, *, draws: int, allow_mismatch: bool = False) -> list[dict[str, Any]]:
+    """Return the agreement of two judges of the same answers: for each suite and category of all systems, then of each.
+
+    A record has the number of `answers` that both have judged, over which means and agreement are, and of those without
+    a score of A and of B. Scores are shares of the scale, 0 to 1, since the judges may have different rubrics. Alpha is
+    that of the `ordinal` scale for whole grades, else of the interval scale.
+
+    Answers that differ between the runs are left out if `allow_mismatch`, else refused.
+    """
+    agreements: list[dict[str, Any]] = []
+    for suite in runs_a.levels:
+        if suite in runs_b.levels:
+            side_a, side_b = ({system.name: system for system in runs.read(suite)} for runs in (runs_a, runs_b))
+            for name, category in runs_a.levels[suite].items():
+                if category.judged and name in runs_b.levels[suite]:
+                    agreements += _compare_category(suite, name, side_a, side_b, draws, allow_mismatch)
+    if not agreements:
+        suites = " and ".join(", ".join(runs.levels) for runs in (runs_a, runs_b))
+        raise SpeechIQError(f"no answer has a score of both judges (suites {suites})", fix=FIX)
+    return agreements
+
+
+def _compare_category(
+    suite: str,
+    category: str,
+    side_a: Mapping[str, System],
+    side_b: Mapping[str, System],
+    draws: int,
+    allow_mismatch: bool,
+) -> Iterator[dict[str, Any]]:
+    sides = side_a, side_b
+    shared = [name for name in side_a if all(name in side and category in side[name].scores for side in sides)]
+    if not shared:
+        return
+    tasks = [[task for name in shared for task in side[name].tasks if task.level == category] for side in sides]
+    judges = [name_judges(side) for side in tasks]
+    settings = [{tuple(repr(task.metadata.get(key)) for key in JUDGE_KEYS) for task in side} for side in tasks]
+    if settings[0] & settings[1]:
+        raise SpeechIQError(f"category {category}", f"both sides were {judges[0]} with equal settings", FIX)
+    groups = {name: _pair_answers(side_a[name], side_b[name], category, allow_mismatch) for name in shared}
+    if len(groups) > 1:
+        groups = {ALL: [*chain.from_iterable(groups.values())]} | groups
+    systems = [system for side in sides for system in side.values()]
+    clusters = {clip: cluster for system in systems for clip, cluster in system.clusters.items()}
+    for name, pairs in groups.items():
+        rated = [(clip, a, b) for clip, a, b in pairs if not (a.unjudged or b.unjudged)]
+        if not rated:
+            continue
+        scores_a, scores_b = np.array([a.judge for _, a, _ in rated]), np.array([b.judge for _, _, b in rated])
+        points = np.array([judged.points for _, *both in rated for judged in both])
+        ordinal = bool((points == np.round(points)).all())
+        clips = [clip for clip, *_ in rated]
+        agreement = compare_raters(scores_a, scores_b, clips, clusters, ordinal=ordinal, draws=draws)
+        yield {
+            "suite": suite,
+            "category": category,
+            "system": name,
+            "judge_a": judges[0],
+            "judge_b": judges[1],
+            "answers": len(rated),
+            "unjudged_a": sum(a.unjudged for _, a, _ in pairs),
+            "unjudged_b": sum(b.unjudged for _, _, b in pairs),
+            "mean_a": float(scores_a.mean()),
+            "mean_b": float(scores_b.mean()),
+            "ordinal": ordinal,
+            **agreement._asdict(),
+        }
+
+
+def _pair_answers(system_a: System, system_b: System, category: str, allow_mismatch: bool) -> list[AnswerPair]:
+    a, b = system_a.scored_answers(category), system_b.scored_answers(category)
+    shared = [item for item in a if item in b]
+    differing = {item: None for item in shared if a[item].answer != b[item].answer}
+    if differing and not allow_mismatch:
+        raise SpeechIQError(
+            f"category {category}",
+            f"{len(differing)} of {len(shared)} answers of system {system_a.name!r} differ between the two sides, such "
+            f"as {show_item(next(iter(differing)))}, so that judges cannot be compared on them",
+            f"{FIX}, or add --allow-mismatch to leave them out",
+        )
+    return [(item[0], a[item], b[item]) for item in shared if item not in differing]
+
+
+def inter_judge_grid(agreements: Sequence[Mapping[str, Any]], draws: int) -> Grid:
+    """Return a grid with a row per category and system; `draws` are those of the intervals."""
+    names = [
+        Column("title", "Category"),
+        Column("system", "System"),
+        Column("answers", "Answers", "d"),
+        Column("mean_a", "A %", ".2f", factor=100),
+        Column("mean_b", "B %", ".2f", factor=100),
+        Column("unjudged_a", "Unjudged\nA", "d"),
+        Column("unjudged_b", "B", "d", below="unjudged_a"),
+    ]
+    judges = {(title(row["category"]), row["judge_a"], row["judge_b"], row["ordinal"]) for row in agreements}
+    notes = [
+        f"{category}: A {a}; B {b}; alpha for the {'ordinal' if ordinal else 'interval'} scale"
+        for category, a, b, ordinal in sorted(judges)
+    ]
+    units = name_units(row["bias"] for row in agreements)
+    bars = [describe_samples(draws, 0, units)] if draws else []
+    rows = [{**row, "title": title(row["category"]), "bias": row["bias"].map(100.0)} for row in agreements]
+    statistics = ("bias", "kappa", "alpha", "spearman", "equal")
+    return agreement_grid("Inter-judge agreement", rows, statistics, [*notes, *MEANINGS, *bars], names)
+
+
+class Reliability(NamedTuple):
+    """Describe what can be known about a judge from its own scores; a number that is not defined is NaN.
+
+    Attributes:
+        unjudged: Share of them without a readable score.
+        unread: Share of single draws without a readable score, among the draws of answers that are not empty.
+        draws: Largest number of draws of an answer.
+        equal: Share of pairs of draws of one answer with equal scores.
+        alpha: Krippendorff's alpha over the draws.
+        ordinal: Whether alpha is that of the ordinal scale, as for whole grades; else of the interval scale.
+        length: Rank correlation of the judge's score with the number of words of the answer.
+        rule: Rank correlation of the judge's score with the score by rule.
+        constant: Whether all scores are equal, of more than one answer.
+    """
+
+    items: int
+    unjudged: float
+    refusals: float
+    empty: float
+    unread: float
+    draws: int
+    equal: float
+    alpha: Estimate
+    ordinal: bool
+    length: Estimate
+    match: float
+    rule: Estimate
+    constant: bool
+
+
+def measure_reliability(
+    judged: Mapping[Item, Judged], clusters: Mapping[str, str] = NO_CLUSTERS, *, draws: int, seed: int = 0
+) -> Reliability:
+    """Return the reliability of a judge on some answers, with intervals from draws of clips, or of their clusters.
+
+    0 draws leave intervals out. Empty answers are not sent to a judge: agreement and correlations leave them out.
+    """
+    rated = {item: answer for item, answer in judged.items() if not answer.empty}
+    answers, clips = list(rated.values()), [item[0] for item in rated]
+    ratings = _ratings(answers)
+    known = ratings[~np.isnan(ratings)]
+    ordinal = bool((known == np.round(known)).all())
+
+    def draw(statistic: Statistic, clips: Sequence[str]) -> Estimate:
+        return resample(statistic, clips, clusters, draws=draws, seed=seed).estimate if clips else UNDEFINED
+
+    def correlate(others: Sequence[float]) -> Estimate:
+        pairs = np.array([(answer.judge, other) for answer, other in zip(answers, others, strict=True)]).reshape(-1, 2)
+        rows = np.flatnonzero(~np.isnan(pairs).any(axis=1))
+        return draw(partial(agreement.spearman, *pairs[rows].T), [clips[row] for row in rows])
+
+    return Reliability(
+        items=len(judged),
+        unjudged=mean(answer.unjudged for answer in judged.values()),
+        refusals=mean(answer.refusal for answer in judged.values()),
+        empty=mean(answer.empty for answer in judged.values()),
+        unread=mean(math.isnan(score) for answer in answers for score in answer.scores),
+        draws=ratings.shape[1],
+        equal=float(agreement.share_equal(ratings, np.ones((1, len(answers))))[0]),
+        alpha=draw(partial(agreement.krippendorff, ratings, ordinal=ordinal), clips),
+        ordinal=ordinal,
+        length=correlate([answer.words for answer in answers]),
+        match=mean(answer.match for answer in judged.values()),
+        rule=correlate([answer.rule for answer in answers]),
+        constant=len(answers) > 1 and len(np.unique(known)) == 1,
+    )
+
+
+def add_reliability(scoreboard: Scoreboard) -> Scoreboard:
+    """Return a scoreboard with the reliability of the judge of each category, with intervals as its error bars.
+
+    If one judge judged several categories, also the reliability over all their answers (`POOLED`).
+    """
+    draws, seed = (scoreboard.bars.draws, scoreboard.bars.seed) if scoreboard.bars else (0, 0)
+    answers = {
+        category: [system.scored_answers(category) for system in scoreboard.systems] for category in scoreboard.pool.raw
+    }
+    judged = {category: systems for category, systems in answers.items() if any(systems)}
+    judges = {name_judges(task for task in system.tasks if task.level in judged) for system in scoreboard.systems}
+    if len(judged) > 1 and not any(";" in names for names in judges):
+        systems = range(len(scoreboard.systems))
+        judged[POOLED] = [
+            join_categories({name: judged[name][row] for name in answers if name in judged}) for row in systems
+        ]
+    reliability = {
+        category: [measure_reliability(system, scoreboard.pool.clusters, draws=draws, seed=seed) for system in systems]
+        for category, systems in judged.items()
+    }
+    return scoreboard._replace(reliability=reliability)
+
+
+def join_categories(answers: Mapping[str, Mapping[Item, Judged]]) -> dict[Item, Judged]:
+    """Return category -> item -> answer as answers of one category; items of one name in two of them stay apart."""
+    return {(item[0], name, *item[1:]): answer for name, items in answers.items() for item, answer in items.items()}
+
+
+def largest_disagreements(judged: Mapping[Item, Judged], count: int) -> list[tuple[Item, Judged]]:
+    """Return the answers on which the scores by the judge and by rule differ, the largest differences first."""
+    differences = {item: abs(answer.judge - answer.rule) for item, answer in judged.items()}
+    differing = [item for item, difference in differences.items() if difference > 0]
+    return [(item, judged[item]) for item in sorted(differing, key=lambda item: (-differences[item], item))[:count]]
+
+
+def _ratings(answers: Sequence[Judged]) -> np.ndarray:
+    """Return the scores of all draws, shape (answers, draws); NaN for one that is missing or not readable."""
+    ratings = np.full((len(answers), max((len(answer.scores) for answer in answers), default=0)), np.nan)
+    for row, answer in zip(ratings, answers, strict=True):
+        row[: len(answer.scores)] = answer.scores
+    return ratings
+
+
+class PositionBias(NamedTuple):
+    """Hold the influence of the order on a judge's verdicts.
+
+    Attributes:
+        unjudged: Share of draws without a verdict in one of the orders; they do not count further.
+        changed: Share of draws whose verdict changes with the order.
+        reversed: Share of draws in which another answer wins in the other order.
+        first: Share of the verdicts with a winner in which the first place wins; 0.5 without a preference.
+    """
+
+    pairs: int
+    unjudged: float
+    changed: Estimate
+    reversed: Estimate
+    first: Estimate
+
+
+def measure_position_bias(
+    pairs: Sequence[PairJudgment], clips: Sequence[str], clusters: Mapping[str, str] = NO_CLUSTERS
+) -> PositionBias:
+    """Return the position bias of a judge on the pair of each clip; shares have intervals (`estimate_share`).
+
+    >>> from types import SimpleNamespace as Pair
+    >>> pairs = [Pair(shown_first=(1.0,), shown_second=(-1.0,)), Pair(shown_first=(1.0,), shown_second=(1.0,))]
+    >>> bias = measure(pairs, ["a", "b"])
+    >>> bias.changed.value, bias.first.value
+    (0.5, 0.75)
+    """
+    rows = [_count(np.array(pair.shown_first), np.array(pair.shown_second)) for pair in pairs]
+    draws, judged, changed, turned, won, first = np.array(rows, float).reshape(len(rows), 6).T
+    unjudged = 1 - float(judged.sum()) / float(draws.sum()) if draws.sum() else math.nan
+    sums = (changed, judged), (turned, judged), (first, won)
+    shares = (estimate_share(*counts, clips, clusters) for counts in sums)
+    return PositionBias(len(rows), unjudged, *shares)
+
+
+def _count(shown_first: np.ndarray, shown_second: np.ndarray) -> tuple[int, ...]:
+    """Count the draws of a pair (all, judged, changed, reversed) and its verdicts (with a winner, for the first)."""
+    judged = ~(np.isnan(shown_first) | np.isnan(shown_second))
+    a, b = shown_first[judged], shown_second[judged]
+    won, first = (a != 0).sum() + (b != 0).sum(), (a > 0).sum() + (b < 0).sum()
+    return len(judged), len(a), int((a != b).sum()), int((a * b < 0).sum()), int(won), int(first)

@@ -97,7 +97,7 @@ def correlate_ranks(scoreboard: Scoreboard, ranks: Mapping[str, Mapping[str, flo
     return records
 
 
-def as_grid(records: Sequence[Mapping[str, Cell]], ranks: str, systems: int) -> Grid:
+def correlation_grid(records: Sequence[Mapping[str, Cell]], ranks: str, systems: int) -> Grid:
     """Return a grid with one row per metric: each coefficient with the ranks over its 95 % interval and its p-value."""
     columns = [Column("metric", "Metric"), Column("systems")]
     for name in COEFFICIENTS:

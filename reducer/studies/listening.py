@@ -83,12 +83,12 @@ class Listening(NamedTuple):
     clusters: int
 
 
-def study(found: Found, draws: int, seed: int) -> list[Listening]:
+def study_listening(found: Found, draws: int, seed: int) -> list[Listening]:
     """Return how each system with a run of a variant answers each category."""
     runs = [run for suite in found.levels for run in _pair_runs(found, suite)]
     if not runs:
         raise SpeechIQError(f"no run with {LISTEN}=", fix=FIX)
-    return [compare(*run, draws, seed) for run in runs]
+    return [compare_listening(*run, draws, seed) for run in runs]
 
 
 def _pair_runs(found: Found, suite: str) -> Iterator[tuple[str, Category, dict[str, System]]]:
@@ -112,7 +112,7 @@ def _pair_runs(found: Found, suite: str) -> Iterator[tuple[str, Category, dict[s
             yield name, category, of_level
 
 
-def compare(system: str, category: Category, runs: Mapping[str, System], draws: int, seed: int) -> Listening:
+def compare_listening(system: str, category: Category, runs: Mapping[str, System], draws: int, seed: int) -> Listening:
     """Compare the runs of one system in one category: `audio` and each variant that was run -> the scores."""
     differing = [mismatch for mismatch in compare_systems([*runs.values()]) if mismatch.aspect not in (CLIPS, LISTEN)]
     require_equal(differing)
@@ -172,7 +172,7 @@ def needs_audio(listening: Listening) -> bool | None:
     return all(gain.value * listening.category.measure.sign > 0 and gain.p < 0.05 for gain in gains)
 
 
-def as_grids(rows: Sequence[Listening], draws: int) -> list[Grid]:
+def listening_grids(rows: Sequence[Listening], draws: int) -> list[Grid]:
     """Return a grid per suite and category, with a row per system; its notes say what the numbers mean."""
     groups = groupby(rows, key=lambda row: (row.category.suite, row.category.name))
     return [_as_grid(list(group), draws) for _, group in groups]
@@ -189,7 +189,7 @@ def _as_grid(rows: Sequence[Listening], draws: int) -> Grid:
                 columns.append(Column(f"{variant} p", "p", ".4f", below=variant))
     if any(row.gains for row in rows):
         columns.append(Column("right", f"{RIGHT}\n%" + bars, ".1f"))
-    notes: list[str] = [Important(line) for row in rows if (line := describe(row))]
+    notes: list[str] = [Important(line) for row in rows if (line := describe_listening(row))]
     fewest = min(rows, key=lambda row: row.clusters)
     notes += caution_lines(caution_of_raw(fewest.clips, fewest.clusters) if draws else None)
     chance = category.measure.shown_chance
@@ -213,7 +213,7 @@ def _list_differences(row: Listening) -> Iterator[tuple[str, Difference]]:
     yield from row.gains.items()
 
 
-def describe(row: Listening) -> str:
+def describe_listening(row: Listening) -> str:
     """Return in words whether a system needs the audio; empty without a run without it."""
     needs = needs_audio(row)
     if needs is None:
@@ -223,7 +223,7 @@ def describe(row: Listening) -> str:
     return f"{verdict}: {', '.join(parts)}"
 
 
-def as_records(rows: Sequence[Listening]) -> Iterator[dict[str, Any]]:
+def listening_records(rows: Sequence[Listening]) -> Iterator[dict[str, Any]]:
     """Yield a record per system and category; what was not run is left out."""
     for row in rows:
         differences: dict[str, Any] = {}

@@ -201,7 +201,7 @@ def _compare(system: System, draws: int) -> Iterator[dict[str, Any]]:
         }
 
 
-def as_grid(rows: Sequence[Mapping[str, Any]], unit: str, learned: Learned = MappingProxyType({})) -> Grid:
+def references_grid(rows: Sequence[Mapping[str, Any]], unit: str, learned: Learned = MappingProxyType({})) -> Grid:
     """Return a grid with one row per set and system; `learned` is as `count_learned` returns it."""
     columns = [
         Column("dataset", "Set"),

@@ -22,8 +22,8 @@ from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import ENOUGH, INTERVAL, Cell, Column, Grid, Important
 from speechiq.reducer.stats.power import ALPHA, Spread, measure_spread
+from speechiq.reducer.studies.compare import match_name
 from speechiq.reducer.studies.comparison import SIQ
-from speechiq.reducer.studies.pairs import match_name
 
 FEWEST_CLIPS, FEWEST_CLUSTERS = 5, 2
 NO_NORMS = "no SIQ: without --norms its points depend on the systems and clips of the pilot run"
@@ -36,7 +36,7 @@ class Aim(NamedTuple):
     power: float
 
 
-def check(aim: Aim, suites: Mapping[str, Mapping[str, Category]]) -> None:
+def check_aim(aim: Aim, suites: Mapping[str, Mapping[str, Category]]) -> None:
     """Raise a `SpeechIQError` if an aim is impossible in one of some suites."""
     difference, power = aim
     if not ALPHA < power < 1:
@@ -60,7 +60,7 @@ def check(aim: Aim, suites: Mapping[str, Mapping[str, Category]]) -> None:
             )
 
 
-def plan(
+def plan_sizes(
     systems: Sequence[System],
     aim: Aim,
     options: ScoringOptions,
@@ -121,7 +121,7 @@ def parts_of_siq(matrix: ScoreMatrix, scale: Scale) -> np.ndarray:
     return total
 
 
-def as_grid(
+def size_grid(
     suite: str, records: Sequence[Mapping[str, Any]], remarks: Sequence[str], aim: Aim, options: ScoringOptions
 ) -> Grid:
     """Return the grid of the sample sizes of one suite."""

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from speechiq.reducer.studies.references import as_grid, compare_references
+from speechiq.reducer.studies.references import compare_references, references_grid
 from tests.cli.test_clusters import as_line
 from tests.commands import siq
 from tests.reducer.judged_runs import JUDGE, graded, write_judged
-from tests.reducer.studies.judges.test_judge_check import strict, write_scores
 from tests.reducer.studies.test_hallucination import frozen_set, letters, write_answers
+from tests.reducer.studies.test_judge_check import strict, write_scores
 from tests.reducer.studies.test_references import system
 
 OTHER = JUDGE | {"judge": "hf:org/judge", "judge_identity": "c" * 64}
@@ -71,4 +71,4 @@ def test_errors_of_references():
     alone, clustered = (compare_references([system("a", *rates)._replace(clusters=of)])[0] for of in ({}, clusters))
     assert (alone["difference"].clusters, clustered["difference"].clusters) == (12, 4)
     assert clustered["difference"].low < alone["difference"].low
-    assert any("12 clips in 4 clusters" in note for note in as_grid([clustered], "WER %").notes)
+    assert any("12 clips in 4 clusters" in note for note in references_grid([clustered], "WER %").notes)

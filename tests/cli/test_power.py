@@ -11,7 +11,7 @@ import pytest
 
 from speechiq.reducer import LEVELS, align, read_systems
 from speechiq.reducer.scores import norms
-from speechiq.reducer.studies.coupled import compare
+from speechiq.reducer.studies.comparison import compare_scores
 from speechiq.reducer.studies.sample_size import parts_of_siq
 from tests.commands import refusal, siq
 from tests.reducer.conftest import levels, write_run
@@ -109,7 +109,7 @@ def test_siq_is_planned_on_norms_from_what_each_clip_adds(runs, tmp_path):
     plan = plans(tmp_path / "o.json")[-1]
     pool = align(systems)
     scale = norms.read_norms(str(scale_file)).scale_of(pool.clips)
-    gap = compare(pool, "org/bad", "org/good", scale=scale, draws=0).siq
+    gap = compare_scores(pool, "org/bad", "org/good", scale=scale, draws=0).siq
     assert plan["score"] == "siq" and plan["difference"] == pytest.approx(gap.value)
     bad, good, _ = parts_of_siq(pool, scale).mean(axis=1)
     assert bad - good == pytest.approx(gap.value)

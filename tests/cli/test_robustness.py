@@ -10,15 +10,15 @@ import zlib
 import pytest
 from PIL import Image
 from rich.console import Console
+from tests.reducer.studies.robustness.test_curves import STRENGTHS, write_study
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.reducer.output.terminal import print_grid
 from speechiq.reducer.scores.suites import ScoringOptions, find
-from speechiq.reducer.studies.robustness.study import as_grid, group_curves, study
+from speechiq.reducer.studies.robustness import curve_grid, group_curves, study_robustness
 from speechiq.tools.screenshots import CHART_SIZE, take_chart
 from tests.reducer.browser import Visit
-from tests.reducer.studies.robustness.test_curves import STRENGTHS, write_study
 
 
 @pytest.fixture(scope="module")
@@ -50,10 +50,10 @@ def test_tables_name_strengths_losses_slopes_and_crossings(made):
 
 
 def test_tables_fit_80_columns_without_breaking_a_number(tmp_path):
-    (found,) = study(find([write_study(tmp_path)], False, ScoringOptions()), draws=100, seed=0)
+    (found,) = study_robustness(find([write_study(tmp_path)], False, ScoringOptions()), draws=100, seed=0)
     console = Console(width=80, record=True, file=io.StringIO())
     _, remember, *_ = group_curves(found)
-    print_grid(as_grid(found, remember), console)
+    print_grid(curve_grid(found, remember), console)
     lines = console.export_text(clear=False).splitlines()
     assert all(len(line) <= 80 for line in lines) and not any("\N{HORIZONTAL ELLIPSIS}" in line for line in lines)
     scores, slopes = (

@@ -14,8 +14,7 @@ from speechiq.reducer.output.page.tables import Row
 from speechiq.reducer.scores.remarks import has_scale, title
 from speechiq.reducer.scores.scale import POINTS, flat
 from speechiq.reducer.stats.grid import Column, Grid
-from speechiq.reducer.studies import coupled
-from speechiq.reducer.studies.comparison import Comparison
+from speechiq.reducer.studies.comparison import Comparison, compare_scores
 
 #: Level -> column of the clips.
 COLUMNS = {"remember": "wer", "understand": "sim", "apply": "acc"}
@@ -160,7 +159,7 @@ def _compare(study: Study, a: str, b: str) -> Comparison:
     scoreboard = study.scoreboard
     pool, bars, norms = scoreboard.pool, scoreboard.bars, scoreboard.norms
     tied = has_scale(pool, norms) and not study.has_z
-    return coupled.compare(
+    return compare_scores(
         pool,
         a,
         b,

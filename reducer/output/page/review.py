@@ -16,9 +16,9 @@ from speechiq.metrics.letters.options import LETTERS
 from speechiq.reducer.output.page.clips import find_sounds
 from speechiq.reducer.output.page.page import Section, render
 from speechiq.reducer.runs.judged import JudgedRow
-from speechiq.reducer.studies.judges.human_scores import JudgeSettings
+from speechiq.reducer.studies.judge_check import JudgeSettings
+from speechiq.reducer.studies.labels import Exchange
 from speechiq.reducer.studies.unanswerable import VERDICTS
-from speechiq.reducer.studies.validity.exchanges import Exchange
 
 SCRIPTS = ("base", "address", "theme", "downloads", "review")
 

@@ -17,15 +17,24 @@ from speechiq.reducer.output.side_tables import TIME_NAMES, Latencies, language_
 from speechiq.reducer.output.suite_scores import SuiteScores
 from speechiq.reducer.scores.suites import Found, ScoringOptions
 from speechiq.reducer.stats.grid import Column, Grid
-from speechiq.reducer.studies import agreement
-from speechiq.reducer.studies.listening import as_grids
-from speechiq.reducer.studies.listening import study as study_listening
-from speechiq.reducer.studies.robustness import study as robustness
-from speechiq.reducer.studies.robustness.curves import Curve
-from speechiq.reducer.studies.robustness.series import CLEAN
-from speechiq.reducer.studies.robustness.study import Robustness
-from speechiq.reducer.studies.validity import published
-from speechiq.reducer.studies.validity.prediction import Prediction
+from speechiq.reducer.studies.agreement import agreement_grid
+from speechiq.reducer.studies.listening import listening_grids, study_listening
+from speechiq.reducer.studies.prediction import (
+    NAMES,
+    Prediction,
+    prediction_grids,
+    prediction_notes,
+    prediction_verdict,
+)
+from speechiq.reducer.studies.robustness import (
+    CLEAN,
+    Curve,
+    Robustness,
+    curve_grid,
+    group_curves,
+    list_strengths,
+    robustness_lines,
+)
 
 #: Colors that differ for people with any color vision, in both themes (Okabe and Ito).
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#7a7a7a")
@@ -45,9 +54,9 @@ def render_robustness(studies: Sequence[Robustness], made: Mapping[str, str]) ->
     """Return the page of curves over the strength of conditions; `made` as `page.describe_origin` returns it."""
     sections = []
     for study in studies:
-        for number, curves in enumerate(robustness.group_curves(study)):
-            name, grid = f"robustness-{study.suite}-{number}", robustness.as_grid(study, curves)
-            notes = [*grid.notes, *robustness.lines_of(study)]
+        for number, curves in enumerate(group_curves(study)):
+            name, grid = f"robustness-{study.suite}-{number}", curve_grid(study, curves)
+            notes = [*grid.notes, *robustness_lines(study)]
             drawn = {name: _curves_chart(curves)}
             sections.append(
                 Section(f"{name}-section", grid.title, figures=drawn, charts={name: ""}, grid=grid, notes=notes)
@@ -61,7 +70,7 @@ def list_listening(found: Found, options: ScoringOptions) -> list[Section]:
     """Return a section per category that runs answered with and without its audio (`listen`); none without such."""
     if not found.variants:
         return []
-    grids = as_grids(study_listening(found, options.draws, options.seed), options.draws)
+    grids = listening_grids(study_listening(found, options.draws, options.seed), options.draws)
     return [Section(f"listen-{number}", grid.title, grid=grid, notes=grid.notes) for number, grid in enumerate(grids)]
 
 
@@ -110,27 +119,25 @@ def _times_chart(latencies: Sequence[Latencies], name: str) -> go.Figure:
 
 def render_prediction(prediction: Prediction, agreements: Sequence[Mapping[str, Any]], made: Mapping[str, str]) -> str:
     """Return the page of a prediction: which metric predicts failure, with ROC and calibration curves."""
-    metrics, *grids = published.as_grids(prediction)
+    metrics, *grids = prediction_grids(prediction)
     drawn = {"roc": _roc(prediction), "calibration": _calibration(prediction)}
     sections = [
-        Section(
-            "metrics", "Metrics", grid=_add_validated(prediction, metrics), notes=[*published.notes_of(prediction)]
-        ),
+        Section("metrics", "Metrics", grid=_add_validated(prediction, metrics), notes=[*prediction_notes(prediction)]),
         Section("curves", "Curves", figures=drawn, charts={"roc": "ROC curves", "calibration": "Calibration"}),
         *(Section(grid.title.split()[0].lower(), grid.title, grid=grid, notes=grid.notes) for grid in grids),
         Section("differences", "Differences", intro=DIFFERENCES, grid=_differences(prediction)),
     ]
     if agreements:
-        grid = agreement.as_grid("Agreement of labels", agreements, ["equal", "kappa"])
+        grid = agreement_grid("Agreement of labels", agreements, ["equal", "kappa"])
         sections.append(Section("agreement", grid.title, grid=grid))
-    return render(sections, title="What predicts failure?", lead=published.verdict(prediction), made=made)
+    return render(sections, title="What predicts failure?", lead=prediction_verdict(prediction), made=made)
 
 
 def _add_validated(prediction: Prediction, metrics: Grid) -> Grid:
     """Return the grid of metrics with what fits to other clips give."""
     *columns, remark = metrics.columns
     for name in ("auc", "efron"):
-        columns.append(Column(f"validated_{name}", f"{published.NAMES[name]}\nvalidated", ".3f"))
+        columns.append(Column(f"validated_{name}", f"{NAMES[name]}\nvalidated", ".3f"))
     rows = [
         {**row, "validated_auc": predictor.validated.auc, "validated_efron": predictor.validated.efron}
         for row, predictor in zip(metrics.rows, prediction.predictors, strict=True)
@@ -151,7 +158,7 @@ def _curves_chart(curves: Sequence[Curve]) -> go.Figure:
 
     Strengths are at equal distances; systems are a little apart, so that no interval hides another.
     """
-    labels = robustness.list_strengths(curves)
+    labels = list_strengths(curves)
     apart = min(APART, SPREAD / len(curves))
     names = short_names([curve.system for curve in curves])
     figure = go.Figure()

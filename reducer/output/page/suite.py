@@ -28,8 +28,8 @@ from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats.grid import Cell, Column, Grid
+from speechiq.reducer.studies.agreement import largest_disagreements
 from speechiq.reducer.studies.groups import GroupScores, score_groups
-from speechiq.reducer.studies.judges.reliability import part_most
 
 #: Mark of an answer -> what it is called.
 MARKS = {"unjudged": "unjudged", "refusal": "a refusal", "empty": "empty", "differs": "judge and rule differ"}
@@ -211,7 +211,7 @@ class SuitePage:
         most = [
             (abs(part.judge - part.rule), system.name, show_item(item), part)
             for system in self.scoreboard.systems
-            for item, part in part_most(system.scored_answers(category), MOST)
+            for item, part in largest_disagreements(system.scored_answers(category), MOST)
         ]
         most.sort(key=lambda line: (-line[0], *line[1:3]))
         rows: list[dict[str, Cell]] = [

@@ -8,9 +8,9 @@ from pathlib import Path
 from tests.cli.test_predict import SYSTEMS, rows_of, write_system
 from tests.fuzz.judge import run_siq
 from tests.fuzz.targets.target import Command, Target
-from tests.reducer.studies.judges.conftest import write_judged
-from tests.reducer.studies.judges.test_judge_check import strict, write_scores
-from tests.reducer.studies.robustness.test_curves import write_study
+from tests.reducer.studies.conftest import write_judged
+from tests.reducer.studies.test_judge_check import strict, write_scores
+from tests.reducer.studies.test_robustness import write_study
 
 
 def prepare_labels(folder: Path) -> list[Path]:

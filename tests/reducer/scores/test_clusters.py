@@ -19,7 +19,7 @@ from speechiq.reducer.stats.bootstrap import estimate_share
 from speechiq.reducer.stats.classifier import auc
 from speechiq.reducer.stats.contrast import permute, separates
 from speechiq.reducer.stats.grid import caution_of_estimates
-from speechiq.reducer.studies.coupled import compare
+from speechiq.reducer.studies.comparison import compare_scores
 
 SIZES = (3, 1, 6, 2, 4, 5, 2, 3)
 
@@ -100,7 +100,7 @@ def test_signs_change_by_cluster():
 
 def test_a_comparison_draws_and_permutes_clusters():
     pool = make_pool(sizes=(10,) * 6)
-    clustered, naive = (compare(of, "b", "c", draws=200) for of in (pool, pool._replace(clusters={})))
+    clustered, naive = (compare_scores(of, "b", "c", draws=200) for of in (pool, pool._replace(clusters={})))
     gap, narrow = clustered.raw["remember"], naive.raw["remember"]
     assert (gap.a, gap.b) == (narrow.a, narrow.b) and gap.high - gap.low > narrow.high - narrow.low
     assert gap.p * 32 == pytest.approx(round(gap.p * 32)), "64 patterns of signs, in pairs"

@@ -18,9 +18,8 @@ from speechiq.reducer.scores.scale import flat
 from speechiq.reducer.stats import contrast
 from speechiq.reducer.stats.contrast import permute
 from speechiq.reducer.stats.estimate import Difference, plain
-from speechiq.reducer.studies.comparison import as_json
-from speechiq.reducer.studies.coupled import compare, draw_gap
-from speechiq.reducer.studies.pair_comparison import Compared
+from speechiq.reducer.studies.compare import Compared
+from speechiq.reducer.studies.comparison import compare_scores, comparison_content, draw_gap
 from tests.reducer.scores.test_bootstrap import make_pool
 from tests.reducer.scores.test_scale import oracle, variance
 
@@ -47,7 +46,7 @@ def oracle_shares(pool: ScoreMatrix, one: int, other: int, rule: str) -> dict[st
 @pytest.mark.parametrize("rule", ["inverse-std", "inverse-variance"])
 def test_differences_are_the_systems_and_intervals_those_of_the_draws(rule):
     pool = make_pool()
-    found = compare(pool, "s1", "s3", rule=rule, draws=80, seed=2)
+    found = compare_scores(pool, "s1", "s3", rule=rule, draws=80, seed=2)
     siq, z, _ = oracle({level: raw.tolist() for level, raw in pool.raw.items()}, rule)
     drawn = draw(pool, rule=rule, draws=80, seed=2, pair=(1, 3))
     assert (found.a, found.b, found.draws, found.seed, found.left_out) == ("s1", "s3", 80, 2, drawn.left_out)
@@ -64,7 +63,7 @@ def test_raw_intervals_are_those_of_the_gaps():
     generator = np.random.default_rng(3)
     raw = {level: generator.gamma(1, 0.2, (3, 20)) for level in LEVELS}
     pool = ScoreMatrix(("a", "b", "c"), {level: tuple(map(str, range(10, 30))) for level in LEVELS}, raw)
-    found = compare(pool, "a", "b", draws=100, seed=4)
+    found = compare_scores(pool, "a", "b", draws=100, seed=4)
     draws = np.random.default_rng(4).multinomial(20, [1 / 20] * 20, size=100)
     for level in LEVELS:
         gap = raw[level][0] - raw[level][1]
@@ -80,7 +79,7 @@ def test_raw_intervals_are_those_of_the_gaps():
 
 def test_the_clips_parts_make_up_the_difference():
     pool = make_pool()
-    found = compare(pool, "s1", "s3", draws=40)
+    found = compare_scores(pool, "s1", "s3", draws=40)
     shares = oracle_shares(pool, 1, 3, "inverse-std")
     assert {share.clip for share in found.clips} == shares.keys()
     for share in found.clips:
@@ -138,7 +137,7 @@ def test_a_system_differs_from_itself_by_nothing():
     pool = make_pool(twins=True)
     for one, other in (("s2", "s2"), ("s4", "s5")):
         for scale in (None, calibrate(pool)):
-            found = compare(pool, one, other, scale=scale, draws=60)
+            found = compare_scores(pool, one, other, scale=scale, draws=60)
             assert found.better is None and set(found.sides.values()) == {0}
             for difference in (*found.raw.values(), *found.z.values(), found.siq):
                 assert (difference.value, difference.low, difference.high, difference.p) == (0, 0, 0, 1)
@@ -147,7 +146,7 @@ def test_a_system_differs_from_itself_by_nothing():
 
 def test_the_other_way_round_changes_the_sign_alone():
     pool = make_pool(clips=60)
-    there, back = compare(pool, "s0", "s4", draws=100), compare(pool, "s4", "s0", draws=100)
+    there, back = compare_scores(pool, "s0", "s4", draws=100), compare_scores(pool, "s4", "s0", draws=100)
     assert (there.better, back.better) == ("s4", "s4")
     for one, other in ((there.siq, back.siq), *zip(there.raw.values(), back.raw.values(), strict=True)):
         assert other.value == -one.value and other.p == pytest.approx(one.p)
@@ -158,8 +157,8 @@ def test_the_other_way_round_changes_the_sign_alone():
 @given(order=st.permutations(range(5)))
 def test_order_of_systems_does_not_count(order):
     pool = make_pool()
-    found = compare(pool, "s1", "s3", draws=40)
-    other = compare(part(pool, tuple(pool.systems[j] for j in order)), "s1", "s3", draws=40)
+    found = compare_scores(pool, "s1", "s3", draws=40)
+    other = compare_scores(part(pool, tuple(pool.systems[j] for j in order)), "s1", "s3", draws=40)
     assert other.siq == pytest.approx(found.siq, abs=1e-8)
     assert [share.clip for share in other.clips] == [share.clip for share in found.clips]
 
@@ -173,35 +172,35 @@ def test_better_only_where_all_that_is_asked_agrees():
         "apply": np.array([good, good + generator.normal(size=30), good + 0.2]),
     }
     pool = ScoreMatrix(("a", "b", "c"), {level: tuple(map(str, range(10, 40))) for level in raw}, raw)
-    agreed = compare(pool, "a", "b", asked=["remember", "understand", "remember"], draws=100)
+    agreed = compare_scores(pool, "a", "b", asked=["remember", "understand", "remember"], draws=100)
     assert agreed.better == "a" and agreed.sides == {"remember": 1, "understand": 1}
-    assert compare(pool, "b", "a", asked=["understand"], draws=100).better == "a"
-    everything = compare(pool, "a", "b", draws=100)
+    assert compare_scores(pool, "b", "a", asked=["understand"], draws=100).better == "a"
+    everything = compare_scores(pool, "a", "b", draws=100)
     assert everything.asked == (*LEVELS, "siq")
     assert everything.better is None and everything.sides["apply"] == 0
     raw["apply"] = np.array([good, good, good + 2])
-    torn = compare(pool._replace(raw=raw), "a", "c", asked=["remember", "apply"], draws=100)
+    torn = compare_scores(pool._replace(raw=raw), "a", "c", asked=["remember", "apply"], draws=100)
     assert torn.better is None and torn.sides == {"remember": 1, "apply": -1}, "each certain, on opposite sides"
 
 
 def test_two_systems_alone_have_no_siq():
     pool = part(make_pool(), ("s1", "s3"))
     tied = pool._replace(raw=pool.raw | {"apply": np.ones_like(pool.raw["apply"])})
-    found = compare(tied, "s1", "s3", draws=60)
+    found = compare_scores(tied, "s1", "s3", draws=60)
     assert found.siq is None and found.z == {} and found.asked == tuple(LEVELS)
     assert found.raw["apply"].value == 0 and found.raw["remember"].value != 0
     mean = np.mean([difference.value for difference in found.raw.values()])
     assert sum(share.total for share in found.clips) == pytest.approx(100 * mean, abs=1e-6)
     with pytest.raises(SpeechIQError, match=r"siq cannot be compared here: two systems alone .* --norms demo"):
-        compare(tied, "s1", "s3", asked=["siq"])
+        compare_scores(tied, "s1", "s3", asked=["siq"])
 
 
 def test_a_frozen_scale_is_read_off():
     whole = make_pool()
     scale = calibrate(whole)
-    found = compare(part(whole, ("s1", "s3")), "s1", "s3", scale=scale, draws=60)
-    assert found.siq.value == compare(whole, "s1", "s3", draws=60).siq.value
-    alone = compare(part(whole, ("s1", "s3", "s4")), "s1", "s3", scale=scale, draws=60)
+    found = compare_scores(part(whole, ("s1", "s3")), "s1", "s3", scale=scale, draws=60)
+    assert found.siq.value == compare_scores(whole, "s1", "s3", draws=60).siq.value
+    alone = compare_scores(part(whole, ("s1", "s3", "s4")), "s1", "s3", scale=scale, draws=60)
     assert alone.siq == pytest.approx(found.siq, abs=1e-8), "nobody else counts"
     gap = draw_gap(whole, 1, 3, scale, 60, 0).siq_interval
     assert (found.siq.low, found.siq.high) == pytest.approx((gap.low[0] - 100, gap.high[0] - 100), abs=1e-8)
@@ -210,7 +209,7 @@ def test_a_frozen_scale_is_read_off():
 @pytest.mark.parametrize("asked", [[], ["wer"], ["remember", ""]])
 def test_asking_for_what_is_not_there(asked):
     with pytest.raises(SpeechIQError, match="name some of remember, understand, apply, siq"):
-        compare(make_pool(), "s1", "s3", asked=asked)
+        compare_scores(make_pool(), "s1", "s3", asked=asked)
 
 
 def test_equal_systems_are_rarely_told_apart():
@@ -231,7 +230,7 @@ def test_equal_systems_are_rarely_told_apart():
 
 def test_json_is_plain():
     pool = make_pool(clips=100)._replace(levels=LEVELS)
-    data = plain(as_json(compare(pool, "s0", "s4", draws=60)))
+    data = plain(comparison_content(compare_scores(pool, "s0", "s4", draws=60)))
     assert data["better"] == "s4" and data["siq"]["difference"] < 0
     remember = data["scores"]["remember"]
     assert list(remember) == ["difference", "a", "b", "low", "high", "p", "better"]
@@ -241,9 +240,11 @@ def test_json_is_plain():
     assert data["clips"][0].keys() == {"clip", "total", "levels"}
     assert data["caution"] is None and data["draws"] == 60
     alone = part(pool, ("s0", "s4"))._replace(levels=LEVELS)
-    assert as_json(compare(alone, "s0", "s4", draws=60))["siq"] is None
+    assert comparison_content(compare_scores(alone, "s0", "s4", draws=60))["siq"] is None
     few = make_pool()._replace(levels=LEVELS)
-    assert as_json(compare(few, "s0", "s4", draws=60))["caution"].startswith("Small test set (12 clips): ")
+    assert comparison_content(compare_scores(few, "s0", "s4", draws=60))["caution"].startswith(
+        "Small test set (12 clips): "
+    )
 
 
 @pytest.mark.parametrize(
@@ -259,10 +260,10 @@ def test_json_is_plain():
 )
 def test_a_p_value_and_an_interval_that_disagree_say_what_each_asks(p, ends, conflicts):
     agreed, shown = Difference(2.0, 1.0, 0.5, 1.5, 0.001), Difference(2.0, 1.0, *ends, p)
-    found = compare(make_pool()._replace(levels=LEVELS), "s1", "s3", draws=80)
+    found = compare_scores(make_pool()._replace(levels=LEVELS), "s1", "s3", draws=80)
     found = found._replace(raw=dict.fromkeys(found.raw, agreed), z=dict.fromkeys(found.z, agreed), siq=shown)
     notes = as_grid(Compared(found, [], [], {}, [], "", [])).notes
-    assert [row.key for row in found.conflicts] == as_json(found)["conflicts"] == ["siq"] * conflicts
+    assert [row.key for row in found.conflicts] == comparison_content(found)["conflicts"] == ["siq"] * conflicts
     assert any(note.startswith("SIQ: p asks whether these clips separate A from B") for note in notes) == conflicts
     found = found._replace(raw={**found.raw, "remember": shown}, siq=agreed)
     notes = as_grid(Compared(found, [], [], {}, [], "", [])).notes

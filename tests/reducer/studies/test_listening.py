@@ -13,7 +13,7 @@ from benchmarks.planted import CATEGORY, LEVEL, PLANTED, plant
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores.suites import ScoringOptions, find
-from speechiq.reducer.studies.listening import as_grids, compare, needs_audio, study
+from speechiq.reducer.studies.listening import compare_listening, listening_grids, needs_audio, study_listening
 from tests.commands import refusal, siq
 from tests.reducer.conftest import levels, write_run
 
@@ -34,11 +34,11 @@ def write_listening(folder, skills=SKILLS, system="ears", clips=12, date=1.0, **
 
 
 def read(folder):
-    return study(find([folder], False, ScoringOptions()), draws=DRAWS, seed=0)
+    return study_listening(find([folder], False, ScoringOptions()), draws=DRAWS, seed=0)
 
 
 def planted(model, clusters=20, seed=0):
-    return compare(model, CATEGORY, plant(model, clusters, np.random.default_rng(seed)), 200, seed)
+    return compare_listening(model, CATEGORY, plant(model, clusters, np.random.default_rng(seed)), 200, seed)
 
 
 @pytest.mark.parametrize("model", PLANTED)
@@ -64,9 +64,9 @@ def test_the_share_right_blind_counts_items_that_are_right_in_every_blind_run():
     runs = plant("from the question", 5, np.random.default_rng(0))
     blind = [runs[name].scores[LEVEL] for name in ("muted", "swapped")]
     both = [blind[0][item] * blind[1][item] for item in blind[0]]
-    row = compare("q", CATEGORY, runs, DRAWS, 0)
+    row = compare_listening("q", CATEGORY, runs, DRAWS, 0)
     assert row.right_blind.value == pytest.approx(100 * np.mean(both)) and row.right_blind.clusters == 5
-    alone = compare("q", CATEGORY, {name: runs[name] for name in ("audio", "muted")}, DRAWS, 0)
+    alone = compare_listening("q", CATEGORY, {name: runs[name] for name in ("audio", "muted")}, DRAWS, 0)
     assert alone.right_blind.value == pytest.approx(alone.scores["muted"].value)
     assert alone.gap is None and list(alone.gains) == ["muted"]
 
@@ -83,7 +83,7 @@ def test_runs_are_paired_by_system_and_condition(tmp_path):
 
 def test_the_grid_has_what_was_run_and_a_verdict(tmp_path):
     write_listening(tmp_path, {"": 0.5, "muted": 0.5}, system="deaf")
-    (grid,) = as_grids(read(tmp_path), DRAWS)
+    (grid,) = listening_grids(read(tmp_path), DRAWS)
     assert [column.heading.split("\n")[0] for column in grid.shown] == ["System", "Audio", "Silence", "Right blind"]
     assert grid.notes[0] == "no evidence that deaf needs the audio: +0.0 over silence (p 1.0000)"
 

@@ -13,7 +13,7 @@ from speechiq.reducer.output.page.browser import charts
 from speechiq.reducer.output.page.study import gather
 from speechiq.reducer.output.scoreboard_records import rows_of
 from speechiq.reducer.output.side_by_side import verdict
-from speechiq.reducer.studies.coupled import compare
+from speechiq.reducer.studies.comparison import compare_scores
 from tests.reducer.output.page.test_page import SIZES, names
 
 SYSTEM = f"#system/{quote('b/poor+thinker', safe='')}"
@@ -62,7 +62,7 @@ def test_two_systems_are_compared_as_the_command_does(visit, study):
     rows = here.tab.locator("#compare-table tbody tr")
     rows.last.wait_for()
     found = gather([study], bootstrap=100)
-    comparison = compare(found.scoreboard.pool, "b/poor+thinker", "gold+thinker", draws=100)
+    comparison = compare_scores(found.scoreboard.pool, "b/poor+thinker", "gold+thinker", draws=100)
     expected = [
         [f"{of.a:z.2f}", f"{of.b:z.2f}", f"{of.value:+z.2f}", f"{of.low:+z.2f} to {of.high:+z.2f}", f"{of.p:.4f}"]
         for of in (row.difference for row in comparison.rows)

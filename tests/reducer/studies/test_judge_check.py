@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.reducer.runs.judged import find_judged, read_judged
-from speechiq.reducer.studies.judges.human_scores import choose, read_settings
+from speechiq.reducer.studies.judge_check import choose_answers, read_settings
 from tests.reducer.browser import Visit
-from tests.reducer.studies.judges.conftest import write_judged
+from tests.reducer.studies.conftest import write_judged
 
 
 def siq(*arguments):
@@ -50,16 +50,16 @@ def strict(answer) -> int:
 def test_every_answer_has_the_same_chance_and_systems_and_scores_have_their_shares(judged_runs):
     answers, _ = read_all(judged_runs)
     judged = [answer for answer in answers if not np.isnan(answer.stored.points)]
-    chosen = choose(judged, 20, 0)
+    chosen = choose_answers(judged, 20, 0)
     assert Counter(answer.task.system for answer in chosen) == {"good": 10, "bad": 10}
     for system in ("good", "bad"):
         points = [[of.stored.points for of in some if of.task.system == system] for some in (judged, chosen)]
         assert abs(np.mean(points[0]) - np.mean(points[1])) < 0.25
-    assert [answer.id for answer in choose(judged[::-1], 20, 0)] == [answer.id for answer in chosen]
+    assert [answer.id for answer in choose_answers(judged[::-1], 20, 0)] == [answer.id for answer in chosen]
     assert [answer.task.system for answer in chosen] != sorted(answer.task.system for answer in chosen)
-    times = Counter(answer.id for seed in range(400) for answer in choose(judged, 20, seed))
+    times = Counter(answer.id for seed in range(400) for answer in choose_answers(judged, 20, seed))
     assert len(times) == 80 and max(abs(count - 100) for count in times.values()) < 45
-    assert len({answer.id for answer in choose(judged, 500, 0)}) == 80
+    assert len({answer.id for answer in choose_answers(judged, 500, 0)}) == 80
 
 
 @pytest.fixture

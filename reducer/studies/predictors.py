@@ -1,18 +1,25 @@
 """Measure how well one number predicts failure: AUC, fit, calibration, and thresholds that catch failures.
 
 The number is a metric, or a linear form of metrics such as `llm_semdist_eowl + 0.1*entity_wer`; nothing is evaluated.
+The levels of SIQ are such numbers as well: does the one that counts most predict wrong answers worse than another?
 """
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
+from speechiq.reducer.runs.systems import System
+from speechiq.reducer.scores.bootstrap import Bars
+from speechiq.reducer.scores.remarks import title
+from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats import classifier
+from speechiq.reducer.stats.bootstrap import Resampled, resample
+from speechiq.reducer.stats.classifier import auc
 from speechiq.reducer.stats.estimate import Estimate
 
 #: AUC of a number that says nothing about failure.
@@ -26,6 +33,9 @@ BIN, BINS = 15, 10
 FIX_FORM = "write metrics and numbers, such as 'llm_semdist_eowl + 0.1*entity_wer'"
 _NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _TERM = re.compile(rf"\s*(?P<sign>[+-]?)\s*(?:(?P<weight>{_NUMBER})\s*\*\s*)?(?P<name>[A-Za-z_]\w*)\s*")
+OUTCOME = "apply"
+#: Answers up to which 1000 bootstrap samples take less than half a second.
+MOST_ANSWERS = 5_000
 
 
 class Quality(NamedTuple):
@@ -176,3 +186,60 @@ def show_form(weights: dict[str, float]) -> str:
     ]
     first, *others = terms
     return " ".join([first.replace("+ ", "").replace("- ", "-"), *others])
+
+
+def add_predictive(scoreboard: Scoreboard) -> Scoreboard:
+    """Return a scoreboard whose remarks have the lines of `compare_weights`."""
+    return scoreboard._replace(remarks=scoreboard.remarks._replace(predictive=tuple(compare_weights(scoreboard))))
+
+
+def compare_weights(scoreboard: Scoreboard) -> Iterator[str]:
+    """Yield a line, and one with the figures, if the heaviest level predicts wrong answers worse beyond chance.
+
+    An item is an answer of a system other than a control; a level predicts by the score of its clip. The AUCs are those
+    of `siq study predict`, on the bootstrap samples of the scoreboard.
+    """
+    systems = [system for system in scoreboard.systems if not system.control]
+    if not (scoreboard.has_siq and scoreboard.scale and scoreboard.bars and systems):
+        return
+    weights = {level: scale.weight for level, scale in scoreboard.scale.levels.items()}
+    heaviest, *levels = sorted(weights, key=lambda level: -weights[level])
+    if heaviest == OUTCOME:
+        return
+    levels = [heaviest, *(level for level in levels if level != OUTCOME)]
+    sampled = _draw_aucs(systems, levels, scoreboard.pool.clusters, scoreboard.bars)
+    names = [scoreboard.levels[level].unit.removesuffix("%").strip() for level in levels]
+    places = range(1, len(levels)) if sampled else ()
+    better = [names[place] for place in places if sampled and sampled.difference(place, 0).side == 1]
+    if sampled and better:
+        verb = "predicts" if len(better) == 1 else "predict"
+        share = f"{title(heaviest)} is {100 * weights[heaviest]:.0f} % of SIQ"
+        yield f"{share}; {' and '.join(better)} {verb} wrong answers better"
+        shown = ", ".join(f"{name} {value:.3f}" for name, value in zip(names, sampled.values[0], strict=True))
+        yield f"AUC of wrong answers (0.5 is chance): {shown}; siq study predict tests all metrics"
+
+
+def _draw_aucs(
+    systems: Sequence[System], levels: Sequence[str], clusters: Mapping[str, str], bars: Bars
+) -> Resampled | None:
+    """Return the AUC of each level in bootstrap samples; None if there is none, or too much to draw."""
+    rows = np.array(
+        [
+            [score, *(system.scores[level].get(item[:1], np.nan) for level in levels)]
+            for system in systems
+            for item, score in system.scores[OUTCOME].items()
+        ]
+    )
+    clips = np.array([item[0] for system in systems for item in system.scores[OUTCOME]])
+    known = ~np.isnan(rows).any(axis=1)
+    answers, risks = rows[known, 0], -rows[known, 1:].T
+    failed = answers < 0.5
+    if not 0 < failed.sum() < len(failed) <= MOST_ANSWERS:
+        return None
+    return resample(
+        lambda counts: np.stack([auc(risk, failed, counts) for risk in risks], axis=1),
+        clips[known],
+        clusters,
+        draws=bars.draws,
+        seed=bars.seed,
+    )

@@ -15,9 +15,16 @@ from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.suites import ScoringOptions, find
 from speechiq.reducer.stats.bootstrap import Resampled
 from speechiq.reducer.stats.estimate import plain
-from speechiq.reducer.studies.robustness.curves import Measured, find_crossings, find_zeros
-from speechiq.reducer.studies.robustness.series import SeriesRun, describe_run
-from speechiq.reducer.studies.robustness.study import Robustness, as_content, study
+from speechiq.reducer.studies.robustness import (
+    Measured,
+    Robustness,
+    SeriesRun,
+    describe_run,
+    find_crossings,
+    find_zeros,
+    robustness_content,
+    study_robustness,
+)
 from tests.reducer.conftest import levels, write_run
 
 CLIPS = 12
@@ -39,7 +46,7 @@ def write_study(folder: Path, strengths=STRENGTHS, systems=("steady", "fragile",
 
 
 def read(folder: Path, draws: int = 200, **options) -> Robustness:
-    (found,) = study(find([folder], False, ScoringOptions()), draws, seed=0, **options)
+    (found,) = study_robustness(find([folder], False, ScoringOptions()), draws, seed=0, **options)
     return found
 
 
@@ -106,7 +113,7 @@ def test_without_draws_there_are_no_intervals(tmp_path):
     found = read(write_study(tmp_path, strengths=(20,)), draws=0)
     assert all(math.isnan(point.score.low) for each in found.curves for point in each.points)
     assert all(math.isnan(each.slope.value) for each in found.curves)
-    assert plain(as_content(found))["points"][0]["score"]["low"] is None
+    assert plain(robustness_content(found))["points"][0]["score"]["low"] is None
 
 
 def test_a_single_clip_has_scores_and_losses_without_intervals(tmp_path):
@@ -214,4 +221,4 @@ def test_a_run_at_a_strength_that_changes_nothing_is_a_point_and_leaves_the_slop
     assert [point.run.label for point in points] == ["clean", "inf dB", "20 dB", "10 dB", "0 dB"]
     slope = 10 * np.polyfit(STRENGTHS, [point.score.value for point in points[2:]], 1)[0]
     assert curve(found, "remember", "weak").slope.value == pytest.approx(slope)
-    assert plain(as_content(found))["points"][1]["strength"] is None
+    assert plain(robustness_content(found))["points"][1]["strength"] is None

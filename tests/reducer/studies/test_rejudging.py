@@ -22,7 +22,7 @@ from speechiq.cli.main import app
 from speechiq.metrics.judge.free_answers import item_of
 from speechiq.metrics.judge.judging import Judgment
 from speechiq.reducer.runs.judged import find_judged, read_judged, read_stored
-from tests.reducer.studies.judges.conftest import write_judged
+from tests.reducer.studies.conftest import write_judged
 from tests.siq_tasks.questions.server import serving
 
 

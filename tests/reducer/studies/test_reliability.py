@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.judged import Judged
-from speechiq.reducer.studies.judges.reliability import measure, part_most
+from speechiq.reducer.studies.agreement import largest_disagreements, measure_reliability
 from tests.commands import siq
 from tests.reducer.judged_runs import EXACT_MATCH, JUDGE, graded, judged_row, write_judged
 
@@ -34,7 +34,7 @@ def answers(scores: list[tuple[float, ...]], **others: object) -> dict:
 
 def test_alpha_is_over_the_readable_draws():
     scores = [(5.0, 4.0, NAN), (1.0, 1.0, 2.0), (NAN, NAN, NAN), (3.0, 3.0, 3.0), (0.0, NAN, NAN)]
-    found = measure(answers(scores), draws=200)
+    found = measure_reliability(answers(scores), draws=200)
     assert found.alpha.value == pytest.approx(krippendorff.alpha(np.array(scores).T, level_of_measurement="ordinal"))
     assert found.ordinal and found.draws == 3 and found.unjudged == 0.2
     assert found.equal == pytest.approx(np.mean([0, 1 / 3, 1])) and found.unread == pytest.approx(6 / 15)
@@ -42,7 +42,7 @@ def test_alpha_is_over_the_readable_draws():
 
 
 def test_expected_grades_are_on_the_interval_scale():
-    assert not measure(answers([(4.25,), (1.5,)]), draws=0).ordinal
+    assert not measure_reliability(answers([(4.25,), (1.5,)]), draws=0).ordinal
 
 
 def test_length_is_correlated_over_judged_answers_that_are_not_empty():
@@ -52,13 +52,13 @@ def test_length_is_correlated_over_judged_answers_that_are_not_empty():
     expected = spearmanr([of.judge for of in found.values()], [of.words for of in found.values()]).statistic
     found[("empty",)] = found["c00",]._replace(words=0.0, judge=0.0, scores=(0.0,), empty=1.0)
     found[("unjudged",)] = found["c00",]._replace(words=99.0, judge=NAN, scores=(NAN,))
-    measured = measure(found, draws=100)
+    measured = measure_reliability(found, draws=100)
     assert measured.length.value == pytest.approx(expected) and measured.items == 32
     assert measured.empty == pytest.approx(1 / 32)
 
 
 def test_one_score_for_all_has_no_alpha_and_is_named(tmp_path):
-    found = measure(answers([(3.0, 3.0)] * 4), draws=100)
+    found = measure_reliability(answers([(3.0, 3.0)] * 4), draws=100)
     assert found.constant and math.isnan(found.alpha.value) and math.isnan(found.length.value) and found.equal == 1.0
     write_judged(tmp_path, graded([[3, 3]] * 6), "dull")
     shown = siq("score", tmp_path, "--bootstrap", "0")
@@ -68,13 +68,13 @@ def test_one_score_for_all_has_no_alpha_and_is_named(tmp_path):
 def test_answers_on_which_judge_and_rule_part_most_come_first():
     found = answers([(5.0,), (5.0,), (0.0,)])
     found["c01",] = found["c01",]._replace(rule=0.0)
-    assert [item for item, _ in part_most(found, 2)] == [("c01",), ("c00",)]
-    assert part_most(answers([(2.5,)]), 3) == []
+    assert [item for item, _ in largest_disagreements(found, 2)] == [("c01",), ("c00",)]
+    assert largest_disagreements(answers([(2.5,)]), 3) == []
 
 
 def test_nothing_judged_is_no_crash():
-    assert measure({}, draws=100).items == 0
-    assert measure(answers([(NAN,)] * 3), draws=100).unjudged == 1.0
+    assert measure_reliability({}, draws=100).items == 0
+    assert measure_reliability(answers([(NAN,)] * 3), draws=100).unjudged == 1.0
 
 
 def test_the_table_and_the_files_have_the_figures(tmp_path):

@@ -1,23 +1,43 @@
-"""Compare metrics by how well they predict failure, on the same draws of clips, and combine them."""
+"""Compare metrics by how well they predict failure, on the same draws of clips, combine them, and show the result."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations, permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.labels import Labels, read_labels, refuse_alike
 from speechiq.reducer.stats import classifier
-from speechiq.reducer.stats.bootstrap import number_clusters, resample
+from speechiq.reducer.stats.bootstrap import describe_samples, number_clusters, resample
 from speechiq.reducer.stats.classifier import Fit, auc, validate, validate_auc
 from speechiq.reducer.stats.estimate import Difference, Estimate
-from speechiq.reducer.stats.grid import flatten
-from speechiq.reducer.studies.validity.answer_key import Success, label_answers, leave_out
-from speechiq.reducer.studies.validity.predictors import (
+from speechiq.reducer.stats.grid import (
+    INTERVAL,
+    Column,
+    Grid,
+    Important,
+    caution_lines,
+    caution_of_raw,
+    count_units,
+    flatten,
+    name_units,
+)
+from speechiq.reducer.studies.labels import Labels, read_labels, refuse_alike
+from speechiq.reducer.studies.prediction_data import (
+    Metric,
+    Success,
+    Tables,
+    Units,
+    gather,
+    label_answers,
+    leave_out_items,
+)
+from speechiq.reducer.studies.predictors import (
+    CAUGHT,
     Predictor,
     Quality,
     calibrate,
@@ -26,7 +46,6 @@ from speechiq.reducer.studies.validity.predictors import (
     read_form,
     show_form,
 )
-from speechiq.reducer.studies.validity.units import Metric, Tables, Units, gather
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +53,7 @@ if TYPE_CHECKING:
 #: The metric that others are compared with, if the runs have it.
 BASELINE = "wer"
 BY_ANSWERS = "answers to the questions of each clip"
+NAMES = {"auc": "AUC", "efron": "Efron R2", "mcfadden": "McFadden R2"}
 
 
 class Combination(NamedTuple):
@@ -131,7 +151,7 @@ class Prediction(NamedTuple):
         return self.gaps.get((metric, self.baseline))
 
 
-def predict(
+def predict_failure(
     units: Units,
     labels: str,
     *,
@@ -169,7 +189,9 @@ def predict(
             "label more items, or give --bootstrap 0",
         )
     estimates = dict(zip(metrics, resampled.estimates, strict=True))
-    predictors = [_measure(name, metric, units, groups, estimates[name], seed) for name, metric in metrics.items()]
+    predictors = [
+        _measure_predictor(name, metric, units, groups, estimates[name], seed) for name, metric in metrics.items()
+    ]
     return Prediction(
         labels=labels,
         items=len(units.items),
@@ -201,7 +223,9 @@ def _combine(units: Units, form: dict[str, float]) -> Metric:
     return Metric(values, sign, max(units.metrics[name].undefined for name in form))
 
 
-def _measure(name: str, metric: Metric, units: Units, groups: np.ndarray, area: Estimate, seed: int) -> Predictor:
+def _measure_predictor(
+    name: str, metric: Metric, units: Units, groups: np.ndarray, area: Estimate, seed: int
+) -> Predictor:
     failed, systems = units.failed, np.array(units.systems)
     fitted, in_sample, validated, probability = _fit(metric.values[:, None], failed, groups, seed, area.value)
     return Predictor(
@@ -265,9 +289,120 @@ def gather_runs(
 ) -> tuple[Units, str]:
     """Join metrics with the labels of the first source, or else of the answers in the runs; name what labels come from.
 
-    Options are those of `leave_out` and `gather`.
+    Options are those of `leave_out_items` and `gather`.
     """
     success = Success(sources[0].success, []) if sources else label_answers(tables)
-    success = leave_out(success, tables, only_errors=only_errors, only_answerable=only_answerable)
+    success = leave_out_items(success, tables, only_errors=only_errors, only_answerable=only_answerable)
     units = gather(tables.columns, success.success, metrics, defined, undefined)
     return units._replace(notes=success.notes + units.notes), sources[0].name if sources else BY_ANSWERS
+
+
+def prediction_grids(prediction: Prediction) -> Iterator[Grid]:
+    """Yield the grid of metrics, that of refitted combinations if there are any, and that of thresholds."""
+    yield _metric_grid(prediction)
+    if prediction.combinations:
+        yield _combination_grid(prediction)
+    yield _threshold_grid(prediction)
+
+
+def prediction_verdict(prediction: Prediction) -> str:
+    """Return which metrics predict failure better or worse than the baseline, by their intervals, in one sentence."""
+    if not prediction.draws:
+        return "no verdict: it rests on the intervals, which --bootstrap 0 leaves out"
+    gaps = {name: gap for (name, baseline), gap in prediction.gaps.items() if baseline == prediction.baseline}
+    groups = {
+        how: [name for name, gap in gaps.items() if gap.side == side]
+        for how, side in {"better": 1, "worse": -1}.items()
+    }
+    clauses = [
+        f"{', '.join(names)} {'predicts' if len(names) == 1 else 'predict'} failure {how} than {prediction.baseline}"
+        for how, names in groups.items()
+        if names
+    ]
+    rest = [name for name, gap in gaps.items() if gap.side == 0]
+    if rest:
+        clauses.append(f"no difference from {prediction.baseline} beyond chance: {', '.join(rest)}")
+    return "; ".join(clauses) or f"{prediction.baseline} alone"
+
+
+def prediction_notes(prediction: Prediction) -> Iterator[str]:
+    """Yield the lines below the tables."""
+    yield (
+        f"{count_of(prediction.failures, 'failure')} among {count_of(prediction.items, 'item')} on "
+        f"{count_units(prediction.clips, prediction.clusters)}, {count_of(len(prediction.systems), 'system')}; labels: "
+        f"{prediction.labels}"
+    )
+    yield "AUC: how often a failure has a worse value than a success; 0.5 is chance"
+    yield "R2 and thresholds are in-sample; p is not corrected for the number of metrics"
+    if prediction.draws:
+        yield describe_samples(prediction.draws, prediction.seed, name_units([prediction]))
+        if prediction.left_out:
+            yield f"{prediction.left_out} samples had only failures or only successes and do not count"
+        yield from caution_lines(caution_of_raw(prediction.clips, prediction.clusters))
+    for predictor in prediction.predictors:
+        if predictor.opposite:
+            yield Important(
+                f"{predictor.metric}: failures have better values than successes, although in the runs "
+                f"{predictor.direction} is better; check its direction. R2 and validated figures fit either direction"
+            )
+    yield from prediction.notes
+
+
+def prediction_content(prediction: Prediction) -> dict[str, Any]:
+    """Return the content of the JSON file."""
+    apart = ("predictors", "gaps", "units", "risks")
+    return {
+        **{name: value for name, value in prediction._asdict().items() if name not in apart},
+        "predictors": [
+            predictor._asdict() | {"opposite_direction": predictor.opposite} for predictor in prediction.predictors
+        ],
+        "differences": [{"metric_a": a, "metric_b": b} | gap.record for (a, b), gap in prediction.gaps.items()],
+    }
+
+
+def _metric_grid(prediction: Prediction) -> Grid:
+    columns = [
+        Column("metric", "Metric"),
+        Column("auc", f"AUC\n{INTERVAL}", ".3f"),
+        Column("difference", f"minus {prediction.baseline}\n{INTERVAL}", "+.3f"),
+        Column("difference_p", "p", ".3f"),
+        Column("efron", NAMES["efron"], ".3f"),
+        Column("mcfadden", NAMES["mcfadden"], ".3f"),
+        Column("remark", ""),
+    ]
+    rows = [
+        {name: cell for name, cell in row.items() if cell is not None} | {"remark": predictor.remark}
+        for row, predictor in zip(prediction.rows, prediction.predictors, strict=True)
+    ]
+    return Grid("What predicts failure?", columns, rows)
+
+
+def _combination_grid(prediction: Prediction) -> Grid:
+    columns = [Column("form", "Form as given; fitted weights")]
+    for name in Quality._fields:
+        columns += [
+            Column(f"in_sample_{name}", f"{NAMES[name]}\nin-sample", ".3f"),
+            Column(f"validated_{name}", "validated", ".3f"),
+        ]
+    rows = []
+    for combination in prediction.combinations:
+        weights = ", ".join(f"{name} {weight:.3g}" for name, weight in (combination.weights or {}).items())
+        qualities = {"in_sample": combination.in_sample._asdict(), "validated": combination.validated._asdict()}
+        rows.append({"form": f"{combination.form}\n({weights or 'separated'})"} | flatten(qualities))
+    notes = ["validated: each item by weights that were fitted to other clips"]
+    return Grid("Combinations with weights fitted to the labels", columns, rows, notes)
+
+
+def _threshold_grid(prediction: Prediction) -> Grid:
+    headings = {f"{aim}": f"catch {100 * aim:.0f} %\nfalse alarms" for aim in CAUGHT}
+    columns = [Column("metric", "Metric"), *(Column(name, heading, ".0f") for name, heading in headings.items())]
+    rows = [
+        {"metric": predictor.metric}
+        | {
+            f"{threshold.aim}": f"{predictor.show(threshold)}\n{100 * threshold.false_alarms:.0f} %"
+            for threshold in predictor.thresholds
+        }
+        for predictor in prediction.predictors
+    ]
+    notes = ["false alarms: share of the successes that the threshold flags as well"]
+    return Grid("Thresholds that catch failures", columns, rows, notes)

@@ -1,26 +1,36 @@
-"""Write runs whose answers were judged again, in lm-eval's form: a results file and a sample file for each task."""
+"""Judge the answers of stored runs again, without running a system, and write them in lm-eval's form.
+
+A run that was judged again is a results file and a sample file for each task.
+"""
+
+from __future__ import annotations
 
 import hashlib
 import json
 import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.checksummed import content_sha256
 from speechiq.core.files.json_lines import as_lines
 from speechiq.core.files.json_text import decode
 from speechiq.core.files.plain import check_output_folder, exists, is_file, read_plain, write_whole
 from speechiq.metrics.columns import mean
 from speechiq.metrics.wording import SPREAD, spread
-from speechiq.reducer.runs.results_file import samples_of
-from speechiq.reducer.studies.judges.rejudging import JudgingPlan, Rejudged
+from speechiq.reducer.runs.judged import JudgedRow, read_item, read_judged
+from speechiq.reducer.runs.results_file import TaskRun, samples_of
+
+if TYPE_CHECKING:
+    from speechiq.metrics.judge.judging import Case, Judgment
+    from speechiq.metrics.judge.settings import Judging
 
 ADVICE = "name another folder with --output"
 #: Key of a results file that says what its judgments were made from.
@@ -30,6 +40,100 @@ BY_TASK = ("configs", "versions", "n-shot", "higher_is_better", "n-samples")
 NOT_AVAILABLE = "N/A"
 _UNSAFE = re.compile(r'["<>:/|\\?*\[\]\s]+')
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
+
+
+class JudgingPlan(NamedTuple):
+    """Hold a task whose answers are judged again, and its new judge with its rubric."""
+
+    task: TaskRun
+    judging: Judging
+
+
+class Rejudged(NamedTuple):
+    """Hold a task with new judgments.
+
+    Attributes:
+        rows: All rows of its sample file, those with an answer of the judge new.
+        scores: Filter -> column -> its values over the rows that were judged again.
+        answers: Number of answers that were judged again.
+        unjudged: Number of those without a score.
+    """
+
+    plan: JudgingPlan
+    rows: list[dict[str, Any]]
+    scores: dict[str, dict[str, list[Any]]]
+    answers: int
+    unjudged: int
+
+
+def plan_judging(tasks: Sequence[TaskRun], options: Mapping[str, Any]) -> list[JudgingPlan]:
+    """Return the new judge of each judged task by keys of metadata (`judge`, `judge_*`), after checking all of them."""
+    from speechiq.metrics.judge.settings import read_judging
+
+    rubrics = {str(task.metadata["judge_rubric"]) for task in tasks}
+    judges = {rubric: read_judging({"judge_rubric": rubric} | dict(options), rubric) for rubric in sorted(rubrics)}
+    return [JudgingPlan(task, judges[str(task.metadata["judge_rubric"])]) for task in tasks]
+
+
+def rejudge(plans: Sequence[JudgingPlan]) -> list[Rejudged]:
+    """Judge the answers of some tasks again; all answers with the same rubric at once."""
+    from speechiq.metrics.judge.judging import judge_cases
+
+    rows = [read_judged(plan.task) for plan in plans]
+    by_judge: dict[str, list[int]] = {}
+    for number, plan in enumerate(plans):
+        by_judge.setdefault(content_sha256(plan.judging.record()), []).append(number)
+    rejudged: dict[int, Rejudged] = {}
+    for numbers in by_judge.values():
+        cases = [case for number in numbers for row in rows[number][1] for case in _cases(plans[number], row)]
+        judgments = iter(judge_cases(cases, plans[numbers[0]].judging))
+        rejudged |= {number: _update(plans[number], *rows[number], judgments) for number in numbers}
+    answers = sum(task.answers for task in rejudged.values())
+    if answers == sum(task.unjudged for task in rejudged.values()):
+        raise SpeechIQError(
+            f"judge {plans[0].judging.judge}",
+            f"none of {answers} answers has a score, so nothing is written",
+            "the reasons are above: try another judge or rubric",
+        )
+    return [rejudged[number] for number in range(len(plans))]
+
+
+def _scorer(plan: JudgingPlan) -> Any:
+    """Return the module that judges the answers of a task, by its type."""
+    from speechiq.metrics.judge import free_answers as judge
+    from speechiq.metrics.reply import scores as reply
+
+    return reply if plan.task.metadata.get("task_type") == "reply" else judge
+
+
+def _cases(plan: JudgingPlan, answer: JudgedRow) -> list[Case]:
+    return list(_scorer(plan).stored_cases(answer.row["doc"], read_item(answer.row["filtered_resps"])))
+
+
+def _update(
+    plan: JudgingPlan, rows: list[dict[str, Any]], judged: Sequence[JudgedRow], judgments: Iterator[Judgment]
+) -> Rejudged:
+    """Put new judgments into the rows of a task; columns that a row did not have are not added."""
+    from speechiq.metrics.wording import SPREAD, worded
+
+    scorer = _scorer(plan)
+    scores: dict[str, dict[str, list[Any]]] = {}
+    unjudged = 0
+    for answer in judged:
+        row = answer.row
+        row["doc"] |= plan.judging.record()
+        new = [next(judgments) for _ in _cases(plan, answer)]
+        item = scorer.renew(read_item(row["filtered_resps"]), new)
+        columns: dict[str, float] = scorer.score(row["doc"], [item])
+        if plan.task.category.column in columns and SPREAD in row:
+            columns[SPREAD] = worded(columns[plan.task.category.column], row["doc"])
+        unjudged += columns["unjudged"] > 0
+        row["filtered_resps"] = [str(item)]
+        kept = scores.setdefault(str(row.get("filter")), {})
+        for name in columns.keys() & row.keys():
+            row[name] = columns[name]
+            kept.setdefault(name, []).append(columns[name])
+    return Rejudged(plan, rows, scores, len(judged), unjudged)
 
 
 class Target(NamedTuple):
@@ -73,7 +177,7 @@ def choose_targets(
                 f"{str(source)!r} and {str(taken[path])!r} would both be written to {str(path)!r}",
                 fix="judge them in two calls",
             )
-        targets[results] = _target(folder, path, source, judged, force)
+        targets[results] = _choose_target(folder, path, source, judged, force)
     for parent in {target.path.parent for target in targets.values()}:
         check_output_folder(parent, ADVICE)
     return targets
@@ -89,18 +193,18 @@ def write_run(target: Target, tasks: Sequence[Rejudged]) -> bool:
         return False
     for path, lines in files.items():
         write_whole(path, lines, ADVICE, make_folders=True)
-    text = json.dumps(_results(target, tasks), indent=2, ensure_ascii=False)
+    text = json.dumps(_new_results(target, tasks), indent=2, ensure_ascii=False)
     write_whole(target.path, text.encode(errors="backslashreplace"), ADVICE)
     return True
 
 
-def _target(folder: Path, path: Path, source: Path, plans: Sequence[JudgingPlan], force: bool) -> Target:
-    content = _read(source)
+def _choose_target(folder: Path, path: Path, source: Path, plans: Sequence[JudgingPlan], force: bool) -> Target:
+    content = _read_results(source)
     judges = {plan.task.task: plan.judging.record() for plan in plans}
     origin = {"results": source.name, "date": content["date"], "judges": judges, "speechiq": version("speechiq")}
     if not force:
         existing = [file for file in (path, *(samples_of(path, task) for task in judges)) if exists(file)]
-        if existing and (not is_file(path) or _read(path).get(ORIGIN) != origin):
+        if existing and (not is_file(path) or _read_results(path).get(ORIGIN) != origin):
             raise SpeechIQError(
                 f"{str(existing[0])!r} exists and was not made from {str(source)!r} by this judge",
                 fix=f"{ADVICE}, or add --force to replace it",
@@ -108,7 +212,7 @@ def _target(folder: Path, path: Path, source: Path, plans: Sequence[JudgingPlan]
     return Target(folder, source, path, content, origin)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_results(path: Path) -> dict[str, Any]:
     try:
         return decode(read_plain(path), _OBJECT)
     except OSError as error:
@@ -117,7 +221,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise SpeechIQError(f"{str(path)!r} is not a results file of lm-eval ({error})", fix=ADVICE) from error
 
 
-def _results(target: Target, tasks: Sequence[Rejudged]) -> dict[str, Any]:
+def _new_results(target: Target, tasks: Sequence[Rejudged]) -> dict[str, Any]:
     """Return the content of the new results file: that of the old one for these tasks, with new scores.
 
     Means that lm-eval computed over a group of tasks are left out.
@@ -138,12 +242,12 @@ def _results(target: Target, tasks: Sequence[Rejudged]) -> dict[str, Any]:
         new["results"][name] = _rescore(entry, by_name[name]) if name in by_name else without
     for name, config in new["configs"].items():
         if name in by_name:
-            new["configs"][name] = config | {"metadata": _describe(config["metadata"], by_name[name].plan)}
+            new["configs"][name] = config | {"metadata": _describe_judge(config["metadata"], by_name[name].plan)}
     hashes = {name: _hash_rows(by_name[name].rows) for name in old.get("task_hashes", {}) if name in by_name}
     return new | {"group_subtasks": groups, "date": time.time(), "task_hashes": hashes, ORIGIN: target.origin}
 
 
-def _describe(metadata: Mapping[str, Any], plan: JudgingPlan) -> dict[str, Any]:
+def _describe_judge(metadata: Mapping[str, Any], plan: JudgingPlan) -> dict[str, Any]:
     """Return the metadata of a task with the new judge instead of the old one and its options."""
     others = {key: value for key, value in metadata.items() if key not in ("judge", "judging") and key[:6] != "judge_"}
     return others | plan.judging.record()

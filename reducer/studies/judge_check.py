@@ -1,0 +1,399 @@
+"""Compare a judge with the persons who scored some of its answers, and correct its mean scores by them.
+
+Persons score answers on the page of `siq judge check`. A line of its file is one answer: `{"id": of the answer,
+"score": on the scale of the rubric, "person": name, "note": text, "judge": name, "judging": digest of its settings,
+"rubric": name, "rubric_sha256": ...}`. A table of the user is enough: question, answer, and the scores of the judge and
+of a person.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from speechiq.core.console import count_of, printable
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.checksummed import content_sha256, shorten
+from speechiq.core.files.json_lines import read_objects
+from speechiq.core.files.tables import check_columns, read_field, read_number, read_table
+from speechiq.metrics.judge.rubric import Rubric, read_rubric
+from speechiq.reducer.runs.judged import JudgedRow
+from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.runs.samples import Item
+from speechiq.reducer.stats.agreement import compare_raters, correct
+from speechiq.reducer.stats.grid import INTERVAL, Column, Grid
+from speechiq.reducer.studies.agreement import agreement_grid, compare_each_pair
+
+#: The fewest scored answers from which agreement is computed.
+FEWEST = 10
+#: Most grades of a table of grades.
+MOST_GRADES = 11
+EVERY = ""
+#: Keys of metadata on which a judge's scores depend, in addition to those of the rubric.
+JUDGE_SETTINGS = ("judge", "judge_by", "judge_draws", "judge_seed", "judge_identity")
+FIX_SCORES = "correct the line, or export the scores from the page again"
+#: Person -> id of an answer -> score on the scale of the rubric.
+HumanScores = dict[str, dict[str, float]]
+RATING_COLUMNS = ("question", "answer", "judge", "score")
+JUDGE, PERSON = "judge", "person"
+#: Rater -> answer -> score.
+Ratings = Mapping[str, Mapping[tuple[str, Item], float]]
+
+
+class JudgeSettings(NamedTuple):
+    """Hold the judge (`ENGINE:MODEL` or `exact_match`), a short digest of its settings, and the rubric of each task."""
+
+    name: str
+    sha256: str
+    rubrics: dict[tuple[str, str], Rubric]
+
+    def rubric_of(self, task: TaskRun) -> Rubric:
+        """Return the rubric of a task."""
+        return self.rubrics[task.results, task.task]
+
+
+class Checked(NamedTuple):
+    """Describe what persons' scores show about a judge with one rubric.
+
+    Attributes:
+        groups: A record for all answers, then for each system and category with enough scores: the number of
+            `answers`, and of the `scored` ones the agreement of judge A and person B; bias and means (`judge` and
+            `corrected`) are on the scale of the rubric.
+        left_out: Names of systems and categories with too few scores for a group of their own.
+        grades: The grades that occur, lowest first.
+        confusion: Number of answers by (grade of the person, grade of the judge).
+        unjudged: Number of answers without a score of the judge; they count in nothing.
+        persons: Agreement of each two persons who both scored at least `FEWEST` answers (`compare_each_pair`).
+    """
+
+    rubric: Rubric
+    groups: list[dict[str, Any]]
+    left_out: list[str]
+    grades: list[int]
+    confusion: np.ndarray
+    unjudged: int
+    persons: list[dict[str, Any]]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Return the numbers of the rubric as a record for files."""
+        rubric = {"rubric": self.rubric.name, "rubric_sha256": self.rubric.sha256, "scale": self.rubric.scale}
+        return self._asdict() | rubric
+
+
+def check_judge(
+    answers: Sequence[JudgedRow], scores: HumanScores, settings: JudgeSettings, *, draws: int = 1000
+) -> list[Checked]:
+    """Compare the judge with persons, for each rubric with enough scores.
+
+    Of an answer that several persons scored, the mean counts. Intervals come from draws of clips.
+    """
+    rubrics: dict[str, list[JudgedRow]] = {}
+    for answer in answers:
+        rubrics.setdefault(settings.rubric_of(answer.task).sha256, []).append(answer)
+    by_answer: dict[str, list[float]] = {}
+    for scores_of_person in scores.values():
+        for id, score in scores_of_person.items():
+            by_answer.setdefault(id, []).append(score)
+    means = {id: sum(values) / len(values) for id, values in by_answer.items()}
+    counts = {key: _count_scored(rows, means) for key, rows in rubrics.items()}
+    if max(counts.values()) < FEWEST:
+        raise SpeechIQError(
+            f"{count_of(max(counts.values()), 'answer')} with a score of the judge and of a person",
+            fix=f"score at least {FEWEST}, better 30 or more",
+        )
+    return [
+        _check_rubric(rubrics[key], means, scores, settings, draws) for key, count in counts.items() if count >= FEWEST
+    ]
+
+
+def _count_scored(answers: Sequence[JudgedRow], means: Mapping[str, float]) -> int:
+    return sum(answer.id in means and not math.isnan(answer.stored.points) for answer in answers)
+
+
+def _check_rubric(
+    answers: Sequence[JudgedRow],
+    means: Mapping[str, float],
+    scores: HumanScores,
+    settings: JudgeSettings,
+    draws: int,
+) -> Checked:
+    rubric = settings.rubric_of(answers[0].task)
+    judged = [answer for answer in answers if not math.isnan(answer.stored.points)]
+    groups, left_out = [], []
+    for (system, category), members in _group_answers(judged).items():
+        if _count_scored(members, means) >= FEWEST:
+            groups.append({"system": system, "category": category} | _compare_group(members, means, rubric, draws))
+        else:
+            left_out.append(" ".join(filter(None, (system, category))))
+    points = [(means[answer.id], answer.stored.points) for answer in judged if answer.id in means]
+    grades, confusion = _confuse(np.array(points))
+    clips = {answer.id: answer.item[0] for answer in answers}
+    clusters = _name_clusters(answers)
+    persons = compare_each_pair(
+        [(person, {id: score for id, score in by_id.items() if id in clips}) for person, by_id in scores.items()],
+        clips.__getitem__,
+        clusters,
+        fewest=FEWEST,
+        draws=draws,
+    )
+    return Checked(rubric, groups, left_out, grades, confusion, len(answers) - len(judged), persons)
+
+
+def _name_clusters(answers: Sequence[JudgedRow]) -> dict[str, str]:
+    """Return clip -> its cluster, for clips that have one."""
+    return {answer.item[0]: str(answer.doc.cluster) for answer in answers if answer.doc.cluster is not None}
+
+
+def _group_answers(answers: Sequence[JudgedRow]) -> dict[tuple[str, str], list[JudgedRow]]:
+    """Return (system, category) -> answers: all together, each system, and its categories if there are several."""
+    groups: dict[tuple[str, str], list[JudgedRow]] = {(EVERY, EVERY): list(answers)}
+    several = len({(answer.task.suite, answer.task.level) for answer in answers}) > 1
+    for answer in sorted(answers, key=lambda answer: answer.task.system):
+        groups.setdefault((answer.task.system, EVERY), []).append(answer)
+        if several:
+            groups.setdefault((answer.task.system, f"{answer.task.suite} {answer.task.level}"), []).append(answer)
+    return dict(sorted(groups.items()))
+
+
+def _compare_group(
+    answers: Sequence[JudgedRow], means: Mapping[str, float], rubric: Rubric, draws: int
+) -> dict[str, Any]:
+    judge = np.array([answer.stored.points for answer in answers])
+    person = np.array([means.get(answer.id, math.nan) for answer in answers])
+    clips = np.array([answer.item[0] for answer in answers])
+    scored, clusters = ~np.isnan(person), _name_clusters(answers)
+    numbers = compare_raters(judge[scored], person[scored], clips[scored].tolist(), clusters, draws=draws)._asdict()
+    corrected = correct(judge, person, clips.tolist(), rubric.scale, clusters)
+    counts = {"answers": len(judge), "scored": corrected.n}
+    return counts | numbers | {"judge": float(judge.mean()), "corrected": corrected}
+
+
+def _confuse(points: np.ndarray) -> tuple[list[int], np.ndarray]:
+    """Return the grades that occur, and the number of answers by (grade of the person, grade of the judge).
+
+    A score between two grades, the mean of several, is the higher one.
+    """
+    from sklearn.metrics import confusion_matrix
+
+    person, judge = np.floor(points.T + 0.5).astype(int)
+    grades = np.unique([person, judge]).tolist()
+    return grades, confusion_matrix(person, judge, labels=grades)
+
+
+def check_grids(checked: Checked, settings: JudgeSettings) -> Iterator[Grid]:
+    """Yield the grids of one rubric: agreement, corrected scores, the judge's grades by the person's, and persons."""
+    rubric = checked.rubric
+    low, high = rubric.scale
+    names = [Column("system", "System"), Column("category", "Category")]
+    rows = [
+        group | {"system": group["system"] or "all", "category": group["category"] or "all"} for group in checked.groups
+    ]
+    yield agreement_grid(
+        f"Judge {settings.name} against persons, rubric {rubric.name} ({low} to {high})",
+        rows,
+        ("kappa", "spearman", "bias"),
+        ["bias: mean of judge minus person, on the scale of the rubric", *_check_notes(checked)],
+        [*names, Column("scored", "Scored", "d")],
+    )
+    scale = 1 / (high - low), -low / (high - low)
+    shares = [row | {"judge": rubric.as_share(row["judge"]), "corrected": row["corrected"].map(*scale)} for row in rows]
+    yield Grid(
+        "Mean scores in % of the scale",
+        [
+            *names,
+            Column("answers", "Answers", "d"),
+            Column("judge", "Judge", ".1f", factor=100),
+            Column("corrected", f"Corrected\n{INTERVAL}", ".1f", factor=100),
+        ],
+        shares,
+        ["corrected: the judge's mean over all answers + the mean of person - judge over the scored ones"],
+    )
+    if len(checked.grades) <= MOST_GRADES:
+        grades = list(map(str, checked.grades))
+        yield Grid(
+            "Answers by grade",
+            [Column("person", "Person"), *(Column(grade, f"judge {grade}", "d") for grade in grades)],
+            [
+                {"person": grade} | dict(zip(grades, counts, strict=True))
+                for grade, counts in zip(grades, checked.confusion.tolist(), strict=True)
+            ],
+        )
+    if checked.persons:
+        yield agreement_grid("Agreement of persons", checked.persons, ["kappa"])
+
+
+def _check_notes(checked: Checked) -> Iterator[str]:
+    if checked.left_out:
+        yield f"fewer than {FEWEST} scored answers: {', '.join(checked.left_out)}"
+    if checked.unjudged:
+        yield f"answers without a score of the judge, which count in nothing: {checked.unjudged}"
+
+
+def read_settings(tasks: Sequence[TaskRun]) -> JudgeSettings:
+    """Return the judge of some tasks, which is the same for all of them, and the rubric of each."""
+    first = tasks[0]
+    settings = {key: first.metadata.get(key) for key in JUDGE_SETTINGS}
+    for task in tasks:
+        for key, value in settings.items():
+            if task.metadata.get(key) != value:
+                raise SpeechIQError(
+                    f"{task.results!r}, task {task.task!r}",
+                    f"{key} is {task.metadata.get(key)!r:.80}, but {value!r:.80} in {first.results!r}",
+                    "give runs of one judge, or judge all of them again with `siq judge run RUNS --judge ...`",
+                )
+    rubrics = {(task.results, task.task): _read_rubric(task) for task in tasks}
+    return JudgeSettings(printable(str(first.metadata["judge"])), shorten(content_sha256(settings)), rubrics)
+
+
+def _read_rubric(task: TaskRun) -> Rubric:
+    name = task.metadata.get("judge_rubric")
+    rubric = read_rubric(str(name))
+    recorded = task.metadata.get("judge_rubric_sha256")
+    if recorded not in (None, rubric.sha256):
+        raise SpeechIQError(
+            f"{task.results!r}, task {task.task!r}",
+            f"judge_rubric {printable(str(name))!r} has another content now "
+            f"(sha256 {shorten(rubric.sha256)}) than in the run ({shorten(str(recorded))})",
+            "restore the file, or judge the run again",
+        )
+    return rubric
+
+
+class _ScoreLine(msgspec.Struct):
+    """Hold the fields that are read of a line."""
+
+    id: str
+    score: float
+    judging: str
+    rubric_sha256: str
+    judge: str = ""
+    rubric: str = ""
+    person: str = ""
+
+
+def choose_answers(answers: Sequence[JudgedRow], count: int, seed: int) -> list[JudgedRow]:
+    """Return some answers in random order, every answer with the same chance to be among them.
+
+    They are spread evenly over systems, tasks and scores of the judge: every k-th answer in that order. With equal
+    chances no weights are needed: the mean difference of person and judge in the sample estimates that of all answers.
+    """
+    random = np.random.default_rng(seed)
+    ties = random.random(len(answers))
+    by_id = sorted(answers, key=lambda answer: answer.id)
+    order = sorted(
+        range(len(by_id)), key=lambda i: (by_id[i].task.system, by_id[i].task.task, by_id[i].stored.points, ties[i])
+    )
+    count = min(count, len(order))
+    places = (np.arange(count) + random.random()) * len(order) / max(count, 1)
+    chosen = [by_id[order[int(place)]] for place in places]
+    return [chosen[i] for i in random.permutation(count)]
+
+
+def read_human_scores(
+    files: Sequence[Path], answers: Mapping[str, JudgedRow], settings: JudgeSettings, allow_mismatch: bool = False
+) -> HumanScores:
+    """Return the scores of each person, of whom one without a name is named after the file.
+
+    Args:
+        answers: Id -> answer, for all judged answers of the runs.
+        allow_mismatch: Whether the scores may come from a page about another judge of the same answers.
+    """
+    by_person: HumanScores = {}
+    for file in files:
+        rows = list(read_objects(file, FIX_SCORES))
+        if not rows:
+            raise SpeechIQError(f"{str(file)!r} has no scores", fix="score some answers on the page and save them")
+        for _, where, row in rows:
+            try:
+                line = msgspec.convert(row, _ScoreLine)
+            except ValueError as error:
+                raise SpeechIQError(f"{where} is not a score of `siq judge check` ({error})", fix=FIX_SCORES) from error
+            _check_line(line, where, answers, settings, allow_mismatch)
+            scores = by_person.setdefault(printable(line.person.strip()) or file.stem, {})
+            if line.id in scores:
+                raise SpeechIQError(where, f"answer {line.id!r} was already scored by this person", "delete one line")
+            scores[line.id] = line.score
+    return by_person
+
+
+def _check_line(
+    line: _ScoreLine, where: str, answers: Mapping[str, JudgedRow], settings: JudgeSettings, allow_mismatch: bool
+) -> None:
+    if line.id not in answers:
+        raise SpeechIQError(
+            where, f"no answer in these runs is {line.id!r:.40}", "give the runs that the page was made from"
+        )
+    if line.judging != settings.sha256 and not allow_mismatch:
+        raise SpeechIQError(
+            where,
+            f"scored on a page about judge {line.judge!r:.80} (settings {line.judging:.12}), but these runs "
+            f"were judged by {settings.name!r} ({settings.sha256})",
+            "give those runs, or add --allow-mismatch: the person's score is about the answer",
+        )
+    rubric = settings.rubric_of(answers[line.id].task)
+    if line.rubric_sha256 != rubric.sha256:
+        raise SpeechIQError(
+            where,
+            f"scored by rubric {line.rubric!r:.80}, but these runs were judged by {rubric.name!r} with another sha256",
+            "give the runs that the page was made from",
+        )
+    low, high = rubric.scale
+    if not (low <= line.score <= high and line.score == round(line.score)):
+        raise SpeechIQError(
+            where,
+            f"score {line.score:g} is not a whole number from {low:g} to {high:g}, the scale of rubric {rubric.name!r}",
+            FIX_SCORES,
+        )
+
+
+def read_ratings(files: Sequence[Path]) -> Ratings:
+    """Return the scores of the judge and of each person; of an answer several persons have a row each.
+
+    A row without a name in `person` is by the person that the file is named after.
+    """
+    ratings: dict[str, dict[tuple[str, Item], float]] = {JUDGE: {}}
+    for file in files:
+        rows = read_table(file)
+        check_columns(rows[0], RATING_COLUMNS, file)
+        for number, row in enumerate(rows, 1):
+            where = f"{file} row {number}"
+            question, answer = (read_field(row, column, where) for column in RATING_COLUMNS[:2])
+            key = question, (answer,)
+            person = str(row.get(PERSON) or file.stem).strip()
+            if person == JUDGE:
+                raise SpeechIQError(where, f"{PERSON} is {JUDGE!r}", "give the person another name")
+            judge, score = (_read_score(row, column, where) for column in RATING_COLUMNS[2:])
+            if ratings[JUDGE].setdefault(key, judge) != judge:
+                fault = f"the judge gave {judge:g} here and {ratings[JUDGE][key]:g} in another row of this answer"
+                raise SpeechIQError(where, fault, "correct one of them")
+            if key in ratings.setdefault(person, {}):
+                raise SpeechIQError(where, f"{person!r} scored this answer in an earlier row", "delete one row")
+            ratings[person][key] = score
+    if len(ratings[JUDGE]) < FEWEST:
+        raise SpeechIQError(files[0], f"{len(ratings[JUDGE])} answers", f"score at least {FEWEST}, better 30 or more")
+    return ratings
+
+
+def _read_score(row: Mapping[str, Any], column: str, where: str) -> float:
+    number = read_number(row.get(column))
+    if not math.isfinite(number):
+        raise SpeechIQError(where, f"{column} is {row.get(column)!r:.80}, not a number", "write one, or delete the row")
+    return number
+
+
+def compare_ratings(ratings: Ratings, draws: int) -> list[dict[str, Any]]:
+    """Return the agreement of the judge with each person, and of each two persons; draws take whole questions."""
+    records = compare_each_pair(ratings.items(), lambda key: key[0], fewest=FEWEST, draws=draws)
+    if not records:
+        raise SpeechIQError("judge and persons", f"no two of them scored the same {FEWEST} answers", "score more")
+    return records
+
+
+def ratings_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
+    """Return the table of the agreement of each two raters."""
+    notes = ["bias: mean of A minus B", "bootstrap samples take whole questions"]
+    return agreement_grid("Agreement of judge and persons", records, ("equal", "kappa", "spearman", "bias"), notes)

@@ -1,0 +1,463 @@
+"""Measure how scores change with the strength of a condition: losses, slopes and crossings, with paired intervals.
+
+A series is one system under one kind of condition of several strengths: noise, codec, room, speed. All runs are scored
+on the same clips, and intervals come from one set of draws of these clips or their clusters, with replacement:
+percentiles of what the draws give (`stats.bootstrap`). Shares and grades have intervals of their own (`wilson`).
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, groupby
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from speechiq.core.console import count_of
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.runs.conditions import CLIPS, compare_systems
+from speechiq.reducer.runs.results_file import CONDITION, name_under
+from speechiq.reducer.runs.systems import System
+from speechiq.reducer.scores.bootstrap import estimate_means
+from speechiq.reducer.scores.comparability import drop_empty_levels, narrow_to_shared, require_equal
+from speechiq.reducer.scores.draws import Clips, draw
+from speechiq.reducer.scores.levels import SUITE as SIQ
+from speechiq.reducer.scores.levels import is_siq
+from speechiq.reducer.scores.norms import Norms
+from speechiq.reducer.scores.scale import Scale, calibrate, score
+from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
+from speechiq.reducer.scores.suites import Found
+from speechiq.reducer.stats.bootstrap import Resampled, resample
+from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, caution_lines, caution_of_raw, count_units
+from speechiq.siq_tasks.conditions.spec import Step, parse_condition
+
+CLEAN = "clean"
+#: System -> the places of its runs of a series in the list of all runs, from clean audio to the severest condition.
+Paths = dict[str, list[int]]
+#: A slope per this many units of a strength, by unit; of all others, per 1.
+PER = {"dB": 10.0, "k": 10.0, "Hz": 1000.0}
+#: Systems on clean audio that a scale of SIQ needs: of two, one always has the mean plus one deviation.
+FEWEST_SYSTEMS = 3
+
+
+class SeriesRun(NamedTuple):
+    """Hold a system under one condition.
+
+    Attributes:
+        name: Name of both, as in tables.
+        system: Name of the system alone.
+        condition: The condition; empty for clean audio.
+        series: The condition without its strength, such as `white` or `codec:opus`; empty for clean audio.
+        strength: The strength, in `unit`; NaN for clean audio.
+        severity: What runs of a series are ordered by, the mildest first.
+    """
+
+    name: str
+    system: str
+    condition: str = ""
+    series: str = ""
+    strength: float = math.nan
+    unit: str = ""
+    severity: float = -math.inf
+
+    @property
+    def label(self) -> str:
+        """Return the strength with its unit, or `clean`."""
+        return f"{self.strength:g}{self.unit and f' {self.unit}'}" if self.condition else CLEAN
+
+
+def describe_run(system: System) -> SeriesRun:
+    """Return which system a run is of, and under which condition."""
+    condition = next((str(text) for task in system.tasks if (text := task.metadata.get(CONDITION))), "")
+    if not condition:
+        return SeriesRun(system.name, system.name)
+    name = system.name.removesuffix(name_under("", {CONDITION: condition}))
+    *before, last = parse_condition(condition)
+    series = "+".join([*(step.text for step in before), _without_strength(last)])
+    # Kinds without a strength that changes nothing, codecs and bands, and ratios to noise get worse as it falls.
+    severity = abs(last.strength - last.neutral) if math.isfinite(last.neutral) else -last.strength
+    return SeriesRun(system.name, name, condition, series, last.strength, last.unit, severity)
+
+
+def _without_strength(step: Step) -> str:
+    """Return what steps of other strengths share with a step: kind, name, scale, and the side of the neutral strength.
+
+    Slower and faster speech get worse in opposite directions.
+
+    >>> [_without_strength(*parse_condition(text)) for text in ("speed:1.25", "speed:0.8", "babble:3@6dB")]
+    ['speed', 'speed below 1', 'babble:3@dB']
+    """
+    name = ":".join(part for part in (step.kind, step.name) if part) + step.scale
+    if math.isinf(step.neutral) or not step.strength < step.neutral:
+        return name
+    return f"{name} below {step.neutral:g}{step.unit and f' {step.unit}'}"
+
+
+def group_series(runs: Sequence[SeriesRun]) -> dict[str, Paths]:
+    """Return series -> the runs of its systems, the clean runs among them."""
+    series = sorted({run.series for run in runs if run.condition})
+    if not series:
+        raise SpeechIQError(
+            "no run under a condition", "run the same tasks with --metadata condition=white@10dB, into the same folder"
+        )
+    clean = {run.system for run in runs if not run.condition}
+    if missing := sorted({run.system for run in runs} - clean):
+        raise SpeechIQError(
+            f"system {missing[0]!r} has no run on clean audio, from which losses are counted",
+            fix="run its tasks without condition=",
+        )
+    order = sorted(range(len(runs)), key=lambda row: (runs[row].system, runs[row].severity))
+    grouped: dict[str, Paths] = {name: {} for name in series}
+    for name, paths in grouped.items():
+        systems = {run.system for run in runs if run.series == name}
+        for row in order:
+            if runs[row].system in systems and runs[row].series in ("", name):
+                paths.setdefault(runs[row].system, []).append(row)
+    return grouped
+
+
+def refuse_other_tasks(systems: Sequence[System], runs: Sequence[SeriesRun]) -> None:
+    """Refuse systems that got other clips under one condition, or ran other tasks or settings under any two."""
+    mismatches = [mismatch for mismatch in compare_systems(systems) if mismatch.aspect not in (CLIPS, CONDITION)]
+    for condition in sorted({run.condition for run in runs}):
+        same = [system for system, run in zip(systems, runs, strict=True) if run.condition == condition]
+        mismatches += [mismatch for mismatch in compare_systems(same) if mismatch.aspect == CLIPS]
+    require_equal(mismatches)
+
+
+class Measured(NamedTuple):
+    """Hold the scores of all runs in one measure: a category of the suite, or `siq`.
+
+    Attributes:
+        sign: 1 if a higher score is better, else -1.
+        scores: Score of each run with its interval, as people read it.
+        drawn: The scores of all runs in every draw, shape (1 + draws, runs).
+    """
+
+    name: str
+    unit: str
+    sign: float
+    scores: list[Estimate]
+    drawn: Resampled
+
+
+class Point(NamedTuple):
+    """Hold a run of a system, its score, and how much worse the score is than on clean audio, paired by clip."""
+
+    run: SeriesRun
+    score: Estimate
+    loss: Estimate
+
+
+class Curve(NamedTuple):
+    """Hold the scores of one system over the strengths of one series.
+
+    Attributes:
+        points: From clean audio to the severest condition.
+        slope: Change of the score per `per` units of the strength, by least squares over the strengths; NaN with fewer
+            than two.
+    """
+
+    measure: str
+    unit: str
+    direction: Literal["higher", "lower"]
+    series: str
+    system: str
+    points: list[Point]
+    slope: Estimate
+    per: float
+
+    @property
+    def strength_unit(self) -> str:
+        """Return the unit of the strength."""
+        return self.points[-1].run.unit
+
+
+class Crossing(NamedTuple):
+    """Hold the strength at which a system that is better on clean audio falls below another.
+
+    Attributes:
+        strength: Strength at which their curves cross, by linear interpolation, with the interval over the draws in
+            which they cross between two strengths; NaN if they cross between clean audio and the mildest strength.
+        share: Share of draws in which the better system is also better on clean audio, and falls below the other.
+    """
+
+    measure: str
+    series: str
+    better: str
+    worse: str
+    strength: Estimate
+    share: float
+    strength_unit: str
+
+
+def measure_runs(
+    pool: ScoreMatrix, runs: Sequence[SeriesRun], suite: str, draws: int, seed: int, scale: Scale | None
+) -> tuple[list[Measured], str]:
+    """Return the scores of all runs in each category of a suite, and in SIQ or else the reason why it is missing.
+
+    The pool has the runs clip by clip, in their order. Without a scale of norms on its clips, the clean runs are the
+    reference population. 0 draws leave the intervals out.
+    """
+    levels = [_measure_level(pool, level, draws, seed) for level in pool.raw]
+    if not is_siq(suite):
+        return levels, ""
+    clean = [number for number, run in enumerate(runs) if not run.condition]
+    if scale is None and len(clean) < FEWEST_SYSTEMS:
+        systems = count_of(len(clean), "system")
+        return levels, f"no SIQ: no scale from {systems} on clean audio; run {FEWEST_SYSTEMS}, or give --norms"
+    if len(pool.raw) < 3:
+        return levels, f"no SIQ: it needs all levels, and these runs have {', '.join(pool.raw)}"
+    names, raw = tuple(runs[row].name for row in clean), {level: raw[clean] for level, raw in pool.raw.items()}
+    scale = scale or calibrate(pool._replace(systems=names, raw=raw))
+    siq = score(pool, scale).siq
+    drawn = draw(pool, scale=scale, draws=draws, seed=seed).siq if draws else np.empty((0, len(runs)))
+    clips = Clips.of(pool)
+    resampled = Resampled(np.vstack([siq, drawn]), len(clips.names), clips.cluster_count, len(clips.names))
+    return [Measured("siq", "SIQ", 1.0, resampled.estimates, resampled), *levels], ""
+
+
+def _measure_level(pool: ScoreMatrix, level: str, draws: int, seed: int) -> Measured:
+    category, raw = pool.levels[level], pool.raw[level]
+    clips = Clips.of(pool)
+    places = clips.places[level]
+
+    def means(counts: np.ndarray) -> np.ndarray:
+        sums, sizes = counts[:, places] @ raw.T, counts[:, places].sum(axis=1, keepdims=True)
+        return np.asarray(np.divide(sums, sizes, out=np.full_like(sums, np.nan), where=sizes > 0))
+
+    drawn = resample(means, clips.names, pool.clusters, draws=draws, seed=seed)
+    # The scores are those of other tables to the last bit.
+    drawn = drawn._replace(values=np.vstack([raw.mean(axis=1), drawn.values[1:]]))
+    scale = float(category.show(1.0))
+    scores = [estimate.map(scale) for estimate in estimate_means(pool, level, drawn)]
+    return Measured(level, category.unit, category.measure.sign, scores, drawn.map(lambda values: values * scale))
+
+
+def draw_curves(measured: Measured, series: Mapping[str, Paths], runs: Sequence[SeriesRun]) -> Iterator[Curve]:
+    """Yield a curve per series and system; `runs` are in the order of the scores."""
+    direction: Literal["higher", "lower"] = "higher" if measured.sign > 0 else "lower"
+    for name, paths in series.items():
+        for system, rows in paths.items():
+            points, slope, per = _draw_curve(measured, rows, [runs[row] for row in rows])
+            yield Curve(measured.name, measured.unit, direction, name, system, points, slope, per)
+
+
+def _draw_curve(
+    measured: Measured, rows: Sequence[int], path: Sequence[SeriesRun]
+) -> tuple[list[Point], Estimate, float]:
+    """Return the points of a curve, its slope, and the number of units that the slope is per."""
+    drawn, per = measured.drawn.map(lambda values: values[:, rows]), PER.get(path[-1].unit, 1.0)
+    losses = drawn.map(lambda values: (values[:, :1] - values) * measured.sign).estimates
+    points = [Point(run, measured.scores[row], loss) for run, row, loss in zip(path, rows, losses, strict=True)]
+    strengths = np.array([run.strength for run in path[1:]])
+    return points, drawn.map(lambda values: per * _slopes(strengths, values[:, 1:])).estimate, per
+
+
+def _slopes(strengths: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the least-squares slope of each row of `values` over the finite strengths; NaN with fewer than two."""
+    finite = np.isfinite(strengths)
+    strengths, values = strengths[finite], values[:, finite]
+    if len(set(strengths.tolist())) < 2:
+        return np.full(len(values), np.nan)
+    centered = strengths - strengths.mean()
+    return np.asarray(values @ centered / (centered @ centered))
+
+
+def find_crossings(measured: Measured, series: Mapping[str, Paths], runs: Sequence[SeriesRun]) -> Iterator[Crossing]:
+    """Yield where curves of two systems cross, in each series in which both have the same strengths."""
+    for name, paths in series.items():
+        strengths = {system: [runs[row].strength for row in rows[1:]] for system, rows in paths.items()}
+        for better, worse in combinations(paths, 2):
+            if strengths[better] != strengths[worse]:
+                continue
+            scores = measured.sign * measured.drawn.values
+            gaps = scores[:, paths[better]] - scores[:, paths[worse]]
+            if gaps[0, 0] < 0:
+                better, worse, gaps = worse, better, -gaps
+            value, *zeros = find_zeros(gaps, np.array([math.nan, *strengths[better]])).tolist()
+            if math.isinf(value):
+                continue
+            crossed = [zero for zero in zeros if not math.isinf(zero)]
+            strength = measured.drawn._replace(values=np.array([value, *crossed])).estimate
+            share = len(crossed) / len(zeros) if zeros else math.nan
+            unit = runs[paths[better][-1]].unit
+            yield Crossing(measured.name, name, better, worse, strength, share, unit)
+
+
+def find_zeros(gaps: np.ndarray, strengths: np.ndarray) -> np.ndarray:
+    """Return the strength at which each row of gaps falls below 0 for the first time, by linear interpolation.
+
+    Args:
+        gaps: Shape (rows, strengths).
+        strengths: The first is that of clean audio, NaN.
+
+    Returns:
+        Shape (rows,); infinite if a row stays at 0 or above, or is below 0 on clean audio, so that it cannot fall; NaN
+        if it falls below before the second strength.
+
+    >>> strengths = np.array([np.nan, 20.0, 10.0])
+    >>> find_zeros(np.array([[2.0, 1.0, -1.0], [2.0, 1.0, 0.5], [2.0, -1.0, -1.0], [-1.0, -1.0, -1.0]]), strengths)
+    array([15., inf, nan, inf])
+    """
+    below = gaps < 0
+    first = below.argmax(axis=1)
+    rows = np.arange(len(gaps))
+    previous = np.maximum(first - 1, 0)
+    falls = below.any(axis=1) & (first > 0)
+    before, after = gaps[rows, previous], gaps[rows, first]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        way = before / (before - after)
+        at = strengths[previous] + (strengths[first] - strengths[previous]) * way
+    return np.where(falls, at, np.inf)
+
+
+class Robustness(NamedTuple):
+    """Describe what conditions do to the systems of one suite.
+
+    Attributes:
+        clips: Number of clips of all levels, which are drawn together.
+        clusters: Number of their clusters, which is that of clips if no two share one.
+    """
+
+    suite: str
+    curves: list[Curve]
+    crossings: list[Crossing]
+    clips: int
+    clusters: int
+    draws: int
+    notes: list[str]
+
+
+def study_robustness(found: Found, draws: int, seed: int, norms: Norms | None = None) -> list[Robustness]:
+    """Return the curves of every suite whose tasks ran under conditions.
+
+    Without norms, the systems on clean audio are the scale of SIQ. 0 draws leave the intervals out.
+    """
+    suites = [suite for suite in found.levels if any(task.metadata.get(CONDITION) for task in found.tasks[suite])]
+    if not suites:
+        group_series([])
+    return [_study_suite(suite, found.read(suite), draws, seed, norms) for suite in suites]
+
+
+def _study_suite(suite: str, systems: list[System], draws: int, seed: int, norms: Norms | None) -> Robustness:
+    systems = sorted(narrow_to_shared(drop_empty_levels(systems)), key=lambda system: system.name)
+    runs = [describe_run(system) for system in systems]
+    series = group_series(runs)
+    refuse_other_tasks(systems, runs)
+    pool = align(systems)
+    measures, without = measure_runs(pool, runs, suite, draws, seed, _scale_of(norms, pool) if is_siq(suite) else None)
+    curves = [curve for measured in measures for curve in draw_curves(measured, series, runs)]
+    crossings = [crossing for measured in measures for crossing in find_crossings(measured, series, runs)]
+    notes = [without] * bool(without) + caution_lines(caution_of_raw(*pool.smallest) if draws else None)
+    drawn = Clips.of(pool)
+    return Robustness(suite, curves, crossings, len(drawn.names), drawn.cluster_count, draws, notes)
+
+
+def _scale_of(norms: Norms | None, pool: ScoreMatrix) -> Scale | None:
+    if norms is None:
+        return None
+    for level, clips in pool.clips.items():
+        if others := set(clips) - norms.levels[level].clips.keys():
+            raise SpeechIQError(
+                f"norms {norms.label!r} do not have clip {min(others)!r} of these runs",
+                fix="leave --norms out, or give norms of the same data set",
+            )
+    return norms.scale_of(pool.clips)
+
+
+def group_curves(robustness: Robustness) -> list[list[Curve]]:
+    """Return the curves that one table and one chart show: those of a measure and a series."""
+    groups = groupby(robustness.curves, key=lambda curve: (curve.measure, curve.series))
+    return [list(curves) for _, curves in groups]
+
+
+def list_strengths(curves: Sequence[Curve]) -> list[str]:
+    """Return the labels of all strengths, from clean audio to the severest."""
+    severities = {point.run.label: point.run.severity for curve in curves for point in curve.points}
+    return sorted(severities, key=lambda label: severities[label])
+
+
+def curve_grid(robustness: Robustness, curves: Sequence[Curve]) -> Grid:
+    """Return the grid of a group: a row per system, a column per strength with the loss below, and the slope.
+
+    Its notes say where the curves cross.
+    """
+    first, bars = curves[0], f"\n{INTERVAL}" * bool(robustness.draws)
+    columns = [Column("system", "System")]
+    clean, *strengths = list_strengths(curves)
+    columns.append(Column(clean, clean + bars, ".1f"))
+    for label in strengths:
+        columns.append(Column(label, label + bars, ".1f"))
+        columns.append(Column(f"{label} loss", "loss" + bars, "+.1f", below=label))
+    if any(not math.isnan(curve.slope.value) for curve in curves):
+        columns.append(Column("slope", f"slope per {first.per:g} {first.strength_unit}".rstrip() + bars, "+.2f"))
+    same = (first.measure, first.series)
+    notes = [describe_crossing(each) for each in robustness.crossings if (each.measure, each.series) == same]
+    return Grid(f"{title_of_curves(first)}: {first.unit}", columns, [_row(curve) for curve in curves], notes)
+
+
+def _row(curve: Curve) -> dict[str, Cell]:
+    row: dict[str, Cell] = {"system": curve.system, "slope": curve.slope}
+    for point in curve.points:
+        row[point.run.label] = point.score
+        if point.run.condition:
+            row[f"{point.run.label} loss"] = point.loss
+    return row
+
+
+def robustness_lines(robustness: Robustness) -> list[str]:
+    """Return the lines below the tables of a suite."""
+    bars = (
+        f"intervals from {robustness.draws} bootstrap samples of {count_units(robustness.clips, robustness.clusters)}"
+    )
+    loss = "loss: how much worse than on clean audio, on the same clips"
+    return [loss, *[bars] * bool(robustness.draws), *robustness.notes]
+
+
+def title_of_curves(group: Curve | Crossing) -> str:
+    """Return the measure and the series of a curve or a crossing, for people."""
+    return f"{'Speech IQ' if group.measure == SIQ else group.measure.title()} under {group.series}"
+
+
+def describe_crossing(crossing: Crossing) -> str:
+    """Return where two curves cross, in words."""
+    unit = crossing.strength_unit and f" {crossing.strength_unit}"
+    strength, low, high = crossing.strength[:3]
+    ends = "" if math.isnan(low) else f" [{low:.1f}, {high:.1f}]"
+    where = "before the mildest strength" if math.isnan(strength) else f"at {strength:.1f}{unit}{ends}"
+    share = "" if math.isnan(crossing.share) else f", in {100 * crossing.share:.0f} % of the bootstrap samples"
+    return f"{title_of_curves(crossing)}: {crossing.better} falls below {crossing.worse} {where}{share}"
+
+
+def curve_records(robustness: Robustness) -> Iterator[dict[str, Any]]:
+    """Yield one record per point of each curve."""
+    for curve in robustness.curves:
+        for point in curve.points:
+            yield {
+                "suite": robustness.suite,
+                "measure": curve.measure,
+                "unit": curve.unit,
+                "direction": curve.direction,
+                "system": curve.system,
+                "series": curve.series,
+                "condition": point.run.condition,
+                "strength": point.run.strength,
+                "strength_unit": point.run.unit,
+                "score": point.score,
+                "loss": point.loss,
+            }
+
+
+def robustness_content(robustness: Robustness) -> dict[str, Any]:
+    """Return curves, slopes and crossings of a suite for the JSON file."""
+    fields = ("measure", "series", "system", "slope", "per", "strength_unit")
+    return {
+        "clips": robustness.clips,
+        "clusters": robustness.clusters,
+        "draws": robustness.draws,
+        "notes": robustness.notes,
+        "points": [*curve_records(robustness)],
+        "slopes": [{name: getattr(curve, name) for name in fields} for curve in robustness.curves],
+        "crossings": robustness.crossings,
+    }

@@ -1,1 +1,0 @@
-"""Measure how scores change with the strength of a condition: noise, codec, room, speed."""
