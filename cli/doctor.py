@@ -16,7 +16,7 @@ from rich.filesize import decimal
 
 from speechiq.cli.commands import examples
 from speechiq.cli.options import AsJson, complete_tasks
-from speechiq.core.checkpoints.hub import find_hub_fault
+from speechiq.core.checkpoints.names import find_hub_fault
 from speechiq.core.console import show
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import VARIABLE, cache_dir, store_folder

@@ -14,7 +14,7 @@ from speechiq.cli.tables import print_json, print_table
 from speechiq.core.checkpoints.names import DEMO, demo_folder
 from speechiq.core.console import count_of, show
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.checksummed import shorten
+from speechiq.core.files.json_text import shorten
 from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.registry import KINDS, Backend, list_backends
 

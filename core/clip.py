@@ -16,8 +16,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import RATE, AudioFile, decode
 from speechiq.core.recordings.inspection import LOUD, TOO_LOUD, inspect, measure_peak, warn_once
 from speechiq.core.recordings.readers import Damage
-from speechiq.core.transforms.base import Transform
-from speechiq.core.transforms.chain import read_transforms
+from speechiq.core.transforms import Transform, read_transforms
 
 SAMPLING_RATE = RATE
 
@@ -141,7 +140,7 @@ def _cut(samples: np.ndarray, start: float, seconds: float) -> np.ndarray:
 def file_clip(items: Mapping[str, Any], id: str = "") -> Clip:
     """Return the clip of a doc with `path`, `sha256`, `duration` (s) and, optionally, `offset` (s) and `transforms`.
 
-    `transforms` are text; see `speechiq.core.transforms.chain`.
+    `transforms` are text; see `speechiq.core.transforms`.
     """
     source = AudioFile(items["path"], items["sha256"])
     transforms = read_transforms(items.get("transforms") or "[]")

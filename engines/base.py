@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 from msgspec import Struct
 
 from speechiq.core.batches import OnResult, drop
-from speechiq.core.checkpoints.context import count_by_bytes
+from speechiq.core.checkpoints.opening import count_by_bytes
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored, TextPrompt
@@ -136,7 +136,7 @@ class Engine(Protocol):
 
         It is part of the key of each row in the response cache: results of an equal identity are used again, so that a
         setting that is missing here leads to wrong results. Names of files are not enough if their content can change;
-        `speechiq.core.checkpoints.identity` returns digests of a checkpoint.
+        `speechiq.core.checkpoints.names` returns digests of a checkpoint.
 
         Returns:
             JSON types only, with the key `stage`: the kind of the engine. None, the default, if results should not be

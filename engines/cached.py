@@ -12,11 +12,10 @@ from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 from msgspec import Struct
 
 from speechiq.core.batches import OnResult, drop
-from speechiq.core.cache.clip_folder import save_samples
 from speechiq.core.cache.stage_cache import StageCache, cached
 from speechiq.core.clip import Clip, file_clip
 from speechiq.core.prompt import Scored
-from speechiq.core.recordings.audio_file import AudioFile
+from speechiq.core.recordings.audio_file import AudioFile, save_samples
 from speechiq.core.response import Response
 from speechiq.engines.base import Engine
 

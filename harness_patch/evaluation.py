@@ -16,11 +16,10 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from speechiq.core.console import count_of, say
+from speechiq.core.console import count_of, is_first_process, say
 from speechiq.core.endpoint.addresses import refuse_secrets
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import check_output_folder
-from speechiq.core.progress import is_first_process
 from speechiq.engines._transformers import WHISPER_NOISE
 from speechiq.harness_patch import _lm_eval, command_line
 

@@ -15,8 +15,7 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
 from tqdm.contrib.logging import logging_redirect_tqdm
 
-from speechiq.core.cache.stage_count import end_count
-from speechiq.core.cache.stage_limits import limited_to
+from speechiq.core.cache.stage_cache import end_count, limited_to
 from speechiq.core.clip import Clip
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError

@@ -53,7 +53,7 @@ class Plan(Choices, frozen=True):
     Attributes:
         samples: The docs that `limit` leaves, as the check finds them; without them lm-eval counts docs.
         shard: Number (from 1) and count of the shards, if the response cache alone is filled for a share of the clips.
-        stages: The stages that a shard computes (`stage_limits.STAGES`); empty for all.
+        stages: The stages that a shard computes (`stage_cache.STAGES`); empty for all.
         require_cached: Whether a run refuses to compute rows that are missing in the response cache.
     """
 

@@ -12,11 +12,10 @@ from typing import Any
 
 import msgspec
 
-from speechiq.core.cache.stage_limits import VARIABLE as STAGES_VARIABLE
-from speechiq.core.cache.stage_limits import Stopped
-from speechiq.core.console import ERROR, NOTE, say
+from speechiq.core.cache.stage_cache import VARIABLE as STAGES_VARIABLE
+from speechiq.core.cache.stage_cache import Stopped
+from speechiq.core.console import ERROR, NOTE, VARIABLE, Progress, say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.progress import VARIABLE, Progress
 from speechiq.harness_patch.command_line import SILENT
 from speechiq.harness_patch.foreign_code import VARIABLE as CODE_VARIABLE
 from speechiq.harness_patch.plan import Plan, has_task_files, lm_eval_command, needs_index

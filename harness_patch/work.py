@@ -19,10 +19,18 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from speechiq.core.cache.stage_count import StageCount, counting
-from speechiq.core.cache.stage_limits import EMBED, STAGES, MissingRows, Stopped, limited_to, stop_after_batch
+from speechiq.core.cache.stage_cache import (
+    EMBED,
+    STAGES,
+    MissingRows,
+    StageCount,
+    Stopped,
+    counting,
+    limited_to,
+    stop_after_batch,
+)
 from speechiq.core.errors import SpeechIQError, print_in_one_line
-from speechiq.core.files.checksummed import content_sha256
+from speechiq.core.files.json_text import content_sha256
 from speechiq.core.suggestions import did_you_mean
 from speechiq.harness_patch import _lm_eval, foreign_code, plugins
 from speechiq.harness_patch.plan import Plan, Samples

@@ -17,14 +17,18 @@ import numpy as np
 
 from speechiq.core.batches import OnResult, needing_memory, run_in_batches
 from speechiq.core.cache.stage_cache import StageCache, cached
-from speechiq.core.checkpoints.context import ENDLESS, check_tokens, read_context
-from speechiq.core.checkpoints.damage import check_filled, find_damaged_weights
-from speechiq.core.checkpoints.identity import identity
-from speechiq.core.checkpoints.names import read_config, resolve
-from speechiq.core.checkpoints.opening import opening
+from speechiq.core.checkpoints.names import identity, read_config, resolve
+from speechiq.core.checkpoints.opening import (
+    ENDLESS,
+    check_filled,
+    check_tokens,
+    find_damaged_weights,
+    opening,
+    read_context,
+)
+from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import store_folder
-from speechiq.core.progress import progress_bar
 from speechiq.core.usage import measured, usage
 from speechiq.engines.base import Setup
 from speechiq.engines.cached import CachedEngine

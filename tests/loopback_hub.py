@@ -19,7 +19,7 @@ import pytest
 import yaml
 from huggingface_hub import HfFileSystem, constants
 
-from speechiq.core.checkpoints.hub import notice_offline
+from speechiq.core.checkpoints.names import notice_offline
 
 TOKEN, STRANGER = "hf_member", "hf_stranger"
 CARD = "README.md"

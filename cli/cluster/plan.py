@@ -10,7 +10,7 @@ import typer
 
 from speechiq.cli.commands import examples, stop_in_one_line
 from speechiq.cli.evaluation.checks import check_form, check_plan, read_shard, read_stages
-from speechiq.core.cache.stage_limits import name_stage
+from speechiq.core.cache.stage_cache import name_stage
 from speechiq.core.console import count_of, say, show
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import read_plain

@@ -7,8 +7,7 @@ from itertools import product
 from pathlib import Path
 
 from speechiq.cli.evaluation.record import FIX, Record, describe_shards, find_difference, is_finished
-from speechiq.core.cache.stage_count import StageCount
-from speechiq.core.cache.stage_limits import STAGES, name_stage
+from speechiq.core.cache.stage_cache import STAGES, StageCount, name_stage
 from speechiq.core.console import count_of, say
 from speechiq.core.endpoint.addresses import refuse_secrets
 from speechiq.core.errors import SpeechIQError

@@ -33,7 +33,7 @@ from speechiq.cli.options import (
     output_option,
 )
 from speechiq.cli.scoring.options import NormsFile, read_norms
-from speechiq.core.cache.stage_limits import Stopped
+from speechiq.core.cache.stage_cache import Stopped
 from speechiq.core.console import say, show
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch import processes

@@ -11,7 +11,7 @@ import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import json_text
-from speechiq.core.files.checksummed import content_sha256
+from speechiq.core.files.json_text import content_sha256
 from speechiq.core.files.plain import exists, expand, hash_file, is_file, refuse_to_overwrite
 from speechiq.harness_patch.plan import Plan
 from speechiq.harness_patch.systems.spec import parse

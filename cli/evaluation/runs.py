@@ -11,9 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColu
 from rich.progress import Progress as Bars
 
 from speechiq.cli.evaluation.record import Record, describe_run, is_finished, write_record
-from speechiq.core.console import printable, say
+from speechiq.core.console import Progress, printable, say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.progress import Progress
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import Plan
 from speechiq.harness_patch.work import SystemWork

@@ -12,7 +12,7 @@ from speechiq.cli.options import AllowMismatch, Explain, Force, Runs, Samples, o
 from speechiq.cli.scoring.options import Exclude, Levels, Metrics, NormsFile, Weights, read_norms, read_set
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.checksummed import shorten
+from speechiq.core.files.json_text import shorten
 from speechiq.core.files.page import Page
 from speechiq.core.files.plain import check_output, refuse_same
 from speechiq.reducer.output.harness import write_harness

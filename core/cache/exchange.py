@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile, ZipInfo
 
-from speechiq.core.cache.clip_folder import ADVICE, BLOCK
 from speechiq.core.cache.row_files import GONE, ROWS, is_intact, unseal
 from speechiq.core.cache.stage_cache import FORMAT, LONGEST_STAGE, STAGE, StageCache, decode_stage
 from speechiq.core.cache.stages import StageFolder
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import cache_dir
 from speechiq.core.files.plain import LARGEST, OWN_FILE, open_plain, write_whole
+from speechiq.core.recordings.audio_file import ADVICE, BLOCK
 
 ROW_FILE = f"rows{ROWS}"
 #: Names in an archive: of the two files of a stage, and of spoken audio.

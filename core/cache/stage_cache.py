@@ -2,28 +2,159 @@
 
 `<folder>/<stage>/` contains the rows of one stage: `stage.json` records what they depend on, and every process appends
 its rows to a file of its own. Processes and machines may share a folder, also on a network file system. Nothing is
-deleted or rewritten while runs are active; `siq store remove` does that (`speechiq.core.cache.stages`).
+deleted or rewritten while runs are active; `siq store remove` does that (`speechiq.core.cache.stages`). A run may also
+limit which stages compute (`limited_to`), or count the rows that it needs without computing any (`StageCount`).
 """
 
 import json
 import logging
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+import signal
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from importlib.metadata import version
 from pathlib import Path
 from threading import RLock
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from speechiq.core.cache.row_files import FIX, ROWS, RowFile, RowIndex, seal
-from speechiq.core.cache.stage_count import counter
-from speechiq.core.cache.stage_limits import check_limits, stop_if_asked
-from speechiq.core.checkpoints.identity import without_places
-from speechiq.core.files.checksummed import content_sha256
-from speechiq.core.files.json_text import decode, refuse_extremes
+from speechiq.core.checkpoints.names import without_places
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.json_text import content_sha256, decode, refuse_extremes
 from speechiq.core.files.plain import is_file, read_plain, write_whole
+
+#: Set for a process that may compute some stages alone: their names in `STAGES` with commas; empty for none.
+VARIABLE = "SIQ_STAGES"
+#: Names for users, in the order in which a run gets to them -> the stages of the response cache; `EMBED` has the rest.
+STAGES = {
+    "asr": ("asr",),
+    "llm": ("text", "audio", "reply", "speech"),
+    "judge": ("reply transcript", "speech quality", "judge"),
+    "embed": (),
+}
+EMBED = "embed"
+
+
+class MissingRows(SpeechIQError):
+    """Say that rows of a stage are missing that this process may not compute; `stage` is its name in `STAGES`."""
+
+    def __init__(self, stage: str, missing: int, rows: int) -> None:
+        self.stage = stage
+        super().__init__(
+            f"stage {stage}",
+            f"{missing} of {rows} rows are not in the response cache",
+            f"compute them first, as by `siq eval --stages {stage}` on any machine",
+        )
+
+
+class Stopped(BaseException):
+    """End a run after a batch, because the process was asked to stop; the rows of the batch are cached."""
+
+
+_chosen: ContextVar[frozenset[str] | None] = ContextVar("stages", default=None)
+_requests: list[int] = []
+
+
+@contextmanager
+def limited_to(stages: Collection[str] | None) -> Iterator[None]:
+    """Let only these stages compute inside the block; None reads them from the environment (`VARIABLE`)."""
+    named = os.environ.get(VARIABLE)
+    if stages is None and named is not None:
+        stages = [name for name in named.split(",") if name]
+    token = _chosen.set(_chosen.get() if stages is None else frozenset(stages))
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
+def name_stage(stage: Mapping[str, Any]) -> str:
+    """Return the name of a stage of the response cache in `STAGES`.
+
+    >>> name_stage({"stage": "text"}), name_stage({"stage": "embedder"})
+    ('llm', 'embed')
+    """
+    return next((name for name, kinds in STAGES.items() if stage.get("stage") in kinds), EMBED)
+
+
+def check_limits(stage: Mapping[str, Any], missing: int, rows: int) -> None:
+    """Refuse to compute a stage that this process may not compute, and stop if it was asked to."""
+    name, chosen = name_stage(stage), _chosen.get()
+    if chosen is not None and name not in chosen:
+        raise MissingRows(name, missing, rows)
+    stop_if_asked()
+
+
+def stop_after_batch() -> None:
+    """Make SIGTERM end this process between two batches (`Stopped`), not at once."""
+    signal.signal(signal.SIGTERM, lambda number, frame: _requests.append(number))
+
+
+def stop_if_asked() -> None:
+    """End the run if SIGTERM has arrived."""
+    if _requests:
+        raise Stopped
+
+
+class StageCount(NamedTuple):
+    """Count the rows of one kind of stage (`asr`, `text`, ...) that a run needs, and those of them that are cached."""
+
+    stage: str
+    rows: int
+    cached: int
+
+
+class Counted(Exception):
+    """End a count: all rows are counted, or rows are missing on which later stages depend."""
+
+
+class Counter:
+    """Collect the rows that stages need; a row that is needed several times counts once."""
+
+    def __init__(self) -> None:
+        self.complete = False
+        self._needed: dict[str, set[str]] = {}
+        self._missing: dict[str, set[str]] = {}
+
+    def add(self, stage: Mapping[str, Any], keys: Collection[str], missing: Collection[str]) -> None:
+        """Add the rows that one call needs; if some are missing, end the count (`Counted`): the rest is unknown."""
+        name = str(stage.get("stage"))
+        self._needed.setdefault(name, set()).update(keys)
+        self._missing.setdefault(name, set()).update(missing)
+        if missing:
+            raise Counted
+
+    def counts(self) -> list[StageCount]:
+        """Return the counts of the stages up to the one with missing rows, in the order of a run."""
+        return [StageCount(name, len(keys), len(keys - self._missing[name])) for name, keys in self._needed.items()]
+
+
+#: The count that is being made; None while rows are computed as usual.
+counter: ContextVar[Counter | None] = ContextVar("counter", default=None)
+
+
+@contextmanager
+def counting() -> Iterator[Counter]:
+    """Count rows inside the block instead of computing those that are missing; the block may end early."""
+    counts = Counter()
+    token = counter.set(counts)
+    try:
+        yield counts
+    except Counted:
+        pass
+    finally:
+        counter.reset(token)
+
+
+def end_count() -> None:
+    """End the count (`Counted`) if one is being made, because every row that the run needs is cached."""
+    if (counts := counter.get()) is not None:
+        counts.complete = True
+        raise Counted
+
 
 STAGE = "stage.json"
 #: Raised if the content of rows changes, or how they are computed. Rows of other formats are not read.

@@ -1,13 +1,22 @@
-"""Resolve names of models: a hub id, a folder, or `demo:NAME` for a model that `siq demo fetch` put here."""
+"""Resolve names of models (a hub id, a folder, or `demo:NAME`), name faults of the hub, and identify the files."""
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import os
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from speechiq.core.checkpoints.hub import notice_offline
 from speechiq.core.checkpoints.opening import TRUSTING, opening
+from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import cache_dir
 from speechiq.core.files.plain import expand, is_file, is_folder
@@ -15,6 +24,73 @@ from speechiq.core.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
+
+log = logging.getLogger(__name__)
+#: Seconds before each attempt: one failed connection is not believed.
+WAITS = (0.0, 1.0)
+#: Seconds without an answer of the hub after which a line is printed, and after which the hub is not asked again.
+NOTICE_S, LIMIT_S = 5.0, 15.0
+
+
+@cache
+def notice_offline() -> bool:
+    """Return whether the hub is offline, by `HF_HUB_OFFLINE` or because it does not answer; then set the offline mode.
+
+    In offline mode of huggingface_hub and datasets, what is in the hub's cache loads at once, and all else fails at
+    once, without five retries.
+    """
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE:
+        return True
+    if (fault := find_hub_fault(LIMIT_S)) is None:
+        return False
+    log.warning("%s: only models and data sets in the hub's cache on this machine are available", fault)
+    constants.HF_HUB_OFFLINE = True
+    if "datasets" in sys.modules:
+        sys.modules["datasets"].config.HF_HUB_OFFLINE = True
+    return True
+
+
+def find_hub_fault(patience: float) -> str | None:
+    """Return why the hub gives no answer at all within `patience` (s); None if it answers, even with an error.
+
+    After `NOTICE_S` a line is printed that says what the program waits for.
+    """
+    import httpx2
+    from huggingface_hub import constants, get_session
+
+    def ask() -> str | None:
+        fault = None
+        for wait in WAITS:
+            time.sleep(wait)
+            try:
+                get_session().head(constants.ENDPOINT, timeout=patience)
+            except httpx2.TimeoutException:
+                return late
+            except httpx2.NetworkError as error:
+                fault = f"the hub ({constants.ENDPOINT}) gives no connection ({error})"
+            except httpx2.HTTPError:
+                return None  # something answered, such as a proxy that wants a password
+            else:
+                return None
+        return fault
+
+    late = f"the hub ({constants.ENDPOINT}) does not answer within {patience:g} s"
+    answers: Queue[str | None] = Queue()
+    # A daemon thread does not delay the end of the program, as a pool of threads would.
+    Thread(target=lambda: answers.put(ask()), daemon=True).start()
+    with suppress(Empty):
+        return answers.get(timeout=min(patience, NOTICE_S))
+    if (rest := patience - NOTICE_S) > 0:
+        say(
+            f"waiting for the hub ({constants.ENDPOINT}), {rest:g} s more; check the network, or set "
+            "HF_HUB_OFFLINE=1 to use what is on this machine"
+        )
+        with suppress(Empty):
+            return answers.get(timeout=rest)
+    return late
+
 
 DEMO = "demo:"
 #: What the name of a demo model from its second source, the Hub, ends with.
@@ -158,3 +234,51 @@ def find_audio_language_model(config: PreTrainedConfig) -> tuple[type[Any], PreT
         if _brings(auto, config):
             return getattr(transformers, auto), config
     return None
+
+
+#: Bytes of the largest file that counts by its bytes.
+READ_WHOLE = 2**26
+
+
+@cache
+def identity(name: str, revision: str | None = None, file: str = "config.json") -> dict[str, str]:
+    """Return `{"model", "commit"}` of a hub id, or `{"files"}` of a folder, which does not depend on its path.
+
+    Files up to 64 MiB count by their bytes, larger ones by size and time of change in seconds. Folders whose names
+    begin with a dot, where git and downloaders keep notes, do not count. `file` is one that the checkpoint has.
+    """
+    place = name if is_file(Path(name, file)) else resolve(name)
+    if is_folder(place):
+        return {"files": _hash_files(Path(place))}
+    return {"model": name, "commit": _read_commit(place, revision, file)}
+
+
+@cache
+def _read_commit(name: str, revision: str | None, file: str) -> str:
+    """Return the commit of a hub id: the name of the folder in the hub's cache that contains its files."""
+    from huggingface_hub import hf_hub_download
+
+    return Path(hf_hub_download(name, file, revision=revision)).parent.name
+
+
+def without_places(stage: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a stage without the names of folders whose files it describes by their `identity`.
+
+    >>> without_places({"model": "./tuned", "files": "5a7c", "dtype": "float32"})
+    {'files': '5a7c', 'dtype': 'float32'}
+    """
+    described = {"model": stage, "peft": stage.get("adapter", {})}
+    return {name: value for name, value in stage.items() if "files" not in described.get(name, {})}
+
+
+def _hash_files(folder: Path) -> str:
+    total = hashlib.sha256()
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        place = file.relative_to(folder)
+        if any(part.startswith(".") for part in place.parent.parts):
+            continue
+        state = file.stat()
+        small = state.st_size <= READ_WHOLE
+        content = file.read_bytes() if small else f"{state.st_size} {int(state.st_mtime)}".encode()
+        total.update(f"{place}\0".encode() + hashlib.sha256(content).digest())
+    return total.hexdigest()

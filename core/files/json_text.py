@@ -1,13 +1,14 @@
-"""Decode JSON from other programs into a given form, with NaN, within limits; every text in it can be encoded."""
+"""Read and write JSON: records, lines of them, and files with the checksum of their content."""
 
+import hashlib
 import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -140,3 +141,108 @@ def _refuse_halves(text: str) -> str:
     if _HALF.search(text):
         raise ValueError(f"it contains half a surrogate pair, in {text!r:.80}")
     return text
+
+
+class Line(NamedTuple):
+    """Hold a line with an object: its number from 1, file and line for errors, and the object."""
+
+    number: int
+    where: str
+    row: dict[str, Any]
+
+
+def read_objects(path: Path, fix: str) -> Iterator[Line]:
+    """Yield the lines of a UTF-8 file, but no empty ones; `fix` says what to do about a line that is not an object."""
+    try:
+        lines = read_plain(path).decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise SpeechIQError(
+            f"{str(path)!r} cannot be read", f"it is not UTF-8 ({error})", "save it in UTF-8"
+        ) from error
+    except OSError as error:
+        raise SpeechIQError(f"{str(path)!r} cannot be read", error.strerror, "correct the path") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        where = f"{str(path)!r} line {number}"
+        try:
+            row = decode_edited(line.encode())
+        except ValueError as error:
+            raise SpeechIQError(f"{where} is not a whole JSON object ({error})", fix=fix) from error
+        if not isinstance(row, dict):
+            raise SpeechIQError(f"{where} is not a whole JSON object (it is {row!r:.80})", fix=fix)
+        yield Line(number, where, row)
+
+
+def as_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
+    """Return the bytes of such a file; half of a surrogate pair, which UTF-8 cannot encode, is written as an escape."""
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode(errors="backslashreplace")
+
+
+SHORT = 12
+
+
+def add_checksum(schema: str, version: int, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of the file: `schema` and `version` in front, `sha256` at the end.
+
+    >>> list(add_checksum("things", 1, {"names": ["a"]}))
+    ['schema', 'version', 'names', 'sha256']
+    """
+    named = {"schema": schema, "version": version, **content}
+    return named | {"sha256": content_sha256(named)}
+
+
+def content_sha256(content: Any) -> str:
+    """Return the sha256 of JSON content in canonical form: keys sorted, no spaces, ASCII.
+
+    >>> content_sha256({"b": 1, "a": 2}) == content_sha256({"a": 2, "b": 1})
+    True
+    """
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def shorten(sha256: str) -> str:
+    """Return the first digits of a sha256, which are enough for people to compare."""
+    return sha256[:SHORT]
+
+
+def read_checksummed(path: Path, schema: str, version: int, fix: str) -> dict[str, Any]:
+    """Return the content of a checksummed file without `sha256`; refuse another schema or version, and a changed file.
+
+    It is standard JSON, which has no NaN and no infinity. `fix` is the command that makes such a file.
+    """
+    try:
+        content = _decode(read_plain(path))
+    except OSError as error:
+        raise SpeechIQError(f"{str(path)!r} cannot be read", error.strerror, fix) from error
+    except ValueError as error:
+        raise SpeechIQError(f"{str(path)!r} {_find_kind(path) or f'is not JSON ({error})'}", fix=fix) from error
+    if not isinstance(content, dict) or content.get("schema") != schema:
+        raise SpeechIQError(f"{str(path)!r} is not a {schema} file", fix=fix)
+    if content.get("version") != version:
+        raise SpeechIQError(
+            f"{str(path)!r} has version {content.get('version')!r} of {schema}, this speechiq reads {version}", fix=fix
+        )
+    recorded = content.pop("sha256", None)
+    if recorded != content_sha256(content):
+        raise SpeechIQError(f"{str(path)!r} was changed after it was made", "its sha256 does not match", fix)
+    return content
+
+
+def _decode(text: bytes) -> Any:
+    """Return the value of a text of standard JSON; refuse NaN and infinity by `ValueError`."""
+    content = decode_edited(text)
+    json.dumps(content, allow_nan=False)
+    return content
+
+
+def _find_kind(path: Path) -> str:
+    """Describe a file that is not one JSON text but begins with a line that is one; empty for any other file."""
+    first, _, more = read_plain(path).partition(b"\n")
+    try:
+        decode_edited(first)
+    except ValueError:
+        return ""
+    if not more.strip():
+        return ""
+    return "has a JSON text per line, as sample rows and files to review have"

@@ -90,7 +90,7 @@ TOPICS = {
             "speechiq.core.response": ["Response"],
             "speechiq.core.errors": ["SpeechIQError"],
             "speechiq.core.batches": ["run_in_batches", "drop"],
-            "speechiq.core.progress": ["progress_bar"],
+            "speechiq.core.console": ["progress_bar"],
             "speechiq.core.usage": ["usage"],
             "speechiq.metrics.columns": ["MetricColumn", "higher", "lower", "returns"],
         },

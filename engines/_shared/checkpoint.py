@@ -10,10 +10,8 @@ import torch
 from transformers import GenerationConfig, PreTrainedConfig, PreTrainedModel
 
 from speechiq.core.batches import needing_memory
-from speechiq.core.checkpoints.damage import check_filled, find_damaged_weights
-from speechiq.core.checkpoints.identity import identity
-from speechiq.core.checkpoints.names import INSTEAD, read_config, resolve
-from speechiq.core.checkpoints.opening import opening
+from speechiq.core.checkpoints.names import INSTEAD, identity, read_config, resolve
+from speechiq.core.checkpoints.opening import check_filled, find_damaged_weights, opening
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.loading import ADAPTER, Loading
 from speechiq.engines.base import Engine, Setup

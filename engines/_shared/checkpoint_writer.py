@@ -9,7 +9,7 @@ import torch
 from transformers import BatchFeature, Cache, GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from speechiq.core.batches import OnResult, run_in_batches
-from speechiq.core.progress import progress_bar
+from speechiq.core.console import progress_bar
 from speechiq.core.prompt import Prompt, TextPrompt, audio_seconds
 from speechiq.core.usage import is_recording, measured, timed
 from speechiq.engines._shared.checkpoint import CheckpointEngine

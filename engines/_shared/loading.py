@@ -7,8 +7,7 @@ import torch
 from msgspec import Meta
 from transformers import BitsAndBytesConfig
 
-from speechiq.core.checkpoints.damage import find_damaged_weights
-from speechiq.core.checkpoints.opening import opening
+from speechiq.core.checkpoints.opening import find_damaged_weights, opening
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.files.plain import expand

@@ -11,10 +11,10 @@ from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop, run_concurrently
 from speechiq.core.clip import SAMPLING_RATE, Clip
+from speechiq.core.console import progress_bar
 from speechiq.core.endpoint.client import RETRIES, TIMEOUT, Advice, Endpoint
 from speechiq.core.endpoint.replies import NoAnswer
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.progress import progress_bar
 from speechiq.core.recordings.audio_file import decode
 from speechiq.core.recordings.inspection import SHORTEST_S, inspect, warn_once
 from speechiq.engines._shared.chunking import read_chunks

@@ -24,8 +24,8 @@ from transformers import (
 from speechiq.core.batches import OnResult, drop, run_in_batches
 from speechiq.core.checkpoints.names import find_recognizer
 from speechiq.core.clip import SAMPLING_RATE, Clip
+from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
 from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.checkpoint import Checkpoint, CheckpointEngine

@@ -12,14 +12,13 @@ import torch
 from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop, run_in_batches
-from speechiq.core.checkpoints.identity import identity
-from speechiq.core.checkpoints.names import DEMO
+from speechiq.core.checkpoints.names import DEMO, identity
 from speechiq.core.checkpoints.opening import opening
 from speechiq.core.clip import Clip
+from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.files.plain import expand, is_file, is_folder
-from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
 from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.chunking import SPAN_S, read_chunks

@@ -12,9 +12,9 @@ import numpy as np
 
 from speechiq.core.batches import OnResult, drop, run_concurrently
 from speechiq.core.clip import Clip
+from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
-from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
 from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.chunking import SPAN_S, read_chunks

@@ -7,9 +7,8 @@ from typing import Any
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.clip_texts import FORMS, read_clip_texts, read_name
 from speechiq.core.files.plain import expand, hash_file, is_file
-from speechiq.core.files.tables import read_number
+from speechiq.core.files.tables import FORMS, read_clip_texts, read_name, read_number
 from speechiq.core.ids import compose, find_listed
 from speechiq.core.response import Response
 from speechiq.engines.asr.nbest import distinct_texts

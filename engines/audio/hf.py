@@ -12,8 +12,8 @@ from msgspec import Meta
 from transformers import AutoProcessor, Cache, PreTrainedConfig, PreTrainedModel
 
 from speechiq.core.batches import OnResult, collect_parts, drop
-from speechiq.core.checkpoints.context import read_context
 from speechiq.core.checkpoints.names import find_audio_language_model, is_language_model, is_speech_recognizer
+from speechiq.core.checkpoints.opening import read_context
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.prompt import Prompt, Scored

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from speechiq.core.checkpoints.context import check_tokens
+from speechiq.core.checkpoints.opening import check_tokens
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt

@@ -18,10 +18,9 @@ from transformers import (
 )
 
 from speechiq.core.batches import OnResult, drop, is_out_of_memory, run_in_batches
-from speechiq.core.checkpoints.context import read_context
-from speechiq.core.checkpoints.opening import describe
+from speechiq.core.checkpoints.opening import describe, read_context
+from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.progress import progress_bar
 from speechiq.core.prompt import Prompt, audio_seconds
 from speechiq.core.response import Response
 from speechiq.core.suggestions import did_you_mean

@@ -19,8 +19,8 @@ from transformers import (
 from speechiq.core.batches import OnResult, drop, run_in_batches
 from speechiq.core.checkpoints.opening import describe
 from speechiq.core.clip import Clip
+from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.progress import progress_bar
 from speechiq.engines._shared.checkpoint import Checkpoint, CheckpointEngine
 from speechiq.engines._shared.loading import Loading
 from speechiq.engines._shared.sampling import seeded

@@ -20,12 +20,11 @@ from msgspec import Meta, Struct
 
 from speechiq.core.batches import OnResult, drop, run_concurrently
 from speechiq.core.clip import Clip
-from speechiq.core.console import printable
+from speechiq.core.console import printable, progress_bar
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import PROGRAMS
 from speechiq.core.files.plain import expand, is_file
 from speechiq.core.files.yaml_text import load_yaml
-from speechiq.core.progress import progress_bar
 from speechiq.core.recordings.audio_file import file_sha256
 from speechiq.core.suggestions import did_you_mean
 from speechiq.engines._shared.speech import as_speech, speak_line

@@ -8,9 +8,8 @@ from typing import Any
 from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache, PreTrainedTokenizerBase
 
 from speechiq.core.batches import OnResult, drop
-from speechiq.core.checkpoints.context import check_tokens, read_context
 from speechiq.core.checkpoints.names import is_language_model
-from speechiq.core.checkpoints.opening import opening
+from speechiq.core.checkpoints.opening import check_tokens, opening, read_context
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Scored, TextPrompt
 from speechiq.engines._shared.checkpoint import Checkpoint

@@ -15,12 +15,10 @@ from lm_eval.models.huggingface import HFLM
 from transformers import AutoTokenizer, GenerationConfig, PreTrainedTokenizerBase
 
 from speechiq.core.batches import OnResult, drop, run_in_batches
-from speechiq.core.checkpoints.context import check_tokens, count_by_bytes
-from speechiq.core.checkpoints.identity import identity
-from speechiq.core.checkpoints.names import is_speech_recognizer, read_config, resolve
-from speechiq.core.checkpoints.opening import first_line
+from speechiq.core.checkpoints.names import identity, is_speech_recognizer, read_config, resolve
+from speechiq.core.checkpoints.opening import check_tokens, count_by_bytes, first_line
+from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.progress import progress_bar
 from speechiq.core.prompt import Scored, TextPrompt, audio_seconds
 from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.checkpoint import ACCELERATOR_BATCH, CPU_BATCH, ModelLifetime, read_generation_config

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.checksummed import content_sha256, shorten
+from speechiq.core.files.json_text import content_sha256, shorten
 from speechiq.core.response import drop_reasoning
 from speechiq.engines.options import list_names, read_options
 from speechiq.metrics.columns import higher, lower, mean

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.checksummed import content_sha256
+from speechiq.core.files.json_text import content_sha256
 from speechiq.core.files.plain import expand, is_file, read_plain
 from speechiq.core.files.yaml_text import load_yaml
 from speechiq.core.suggestions import did_you_mean

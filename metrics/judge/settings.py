@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from speechiq.core.batches import OnResult
 from speechiq.core.cache.stage_cache import cached
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.checksummed import content_sha256, shorten
+from speechiq.core.files.json_text import content_sha256, shorten
 from speechiq.core.suggestions import did_you_mean, find_nearest
 from speechiq.core.usage import counted_as
 from speechiq.engines.cached import CachedEngine

@@ -17,9 +17,9 @@ from speechiq.core.batches import OnResult
 from speechiq.core.cache.stage_cache import cached
 from speechiq.core.checkpoints.names import resolve
 from speechiq.core.clip import SAMPLING_RATE, Clip
+from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import expand, hash_file, is_file
-from speechiq.core.progress import progress_bar
 from speechiq.core.suggestions import did_you_mean
 from speechiq.core.usage import measured, usage
 from speechiq.metrics.models import open_cache

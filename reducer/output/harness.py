@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from speechiq.core.files.checksummed import content_sha256
+from speechiq.core.files.json_text import content_sha256
 from speechiq.core.files.plain import write_whole
 from speechiq.reducer.output.scoreboard_records import rows_of
 from speechiq.reducer.runs.measure import Category

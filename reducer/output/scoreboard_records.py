@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from speechiq.core.files.checksummed import shorten
+from speechiq.core.files.json_text import shorten
 from speechiq.reducer.runs.conditions import ASPECTS
 from speechiq.reducer.runs.judged import name_judges
 from speechiq.reducer.scores.remarks import find_heaviest

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from speechiq.core.console import count_of, printable
-from speechiq.core.files.checksummed import shorten
+from speechiq.core.files.json_text import shorten
 from speechiq.engines.languages import OWN, PROMPT_LANGUAGE
 from speechiq.reducer.runs import judged
 from speechiq.reducer.runs.results_file import CONDITION, TaskRun

@@ -9,8 +9,7 @@ import msgspec
 
 from speechiq.core.console import count_of, printable
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.checksummed import content_sha256, shorten
-from speechiq.core.files.json_text import decode
+from speechiq.core.files.json_text import content_sha256, decode, shorten
 from speechiq.metrics.judge.rubric import read_rubric, shipped_rubrics
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.samples import Item, first_of, locate, read_rows

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.checksummed import add_checksum, content_sha256, read_checksummed, shorten
+from speechiq.core.files.json_text import add_checksum, content_sha256, read_checksummed, shorten
 from speechiq.core.files.plain import exists, write_whole
 from speechiq.core.ids import PLAIN
 from speechiq.core.suggestions import did_you_mean

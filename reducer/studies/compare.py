@@ -15,7 +15,7 @@ import numpy as np
 
 from speechiq.core.console import count_of, printable
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.checksummed import shorten
+from speechiq.core.files.json_text import shorten
 from speechiq.core.files.plain import exists
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.conditions import Mismatch, compare_systems, summarize

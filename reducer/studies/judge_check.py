@@ -16,8 +16,7 @@ import numpy as np
 
 from speechiq.core.console import count_of, printable
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.checksummed import content_sha256, shorten
-from speechiq.core.files.json_lines import read_objects
+from speechiq.core.files.json_text import content_sha256, read_objects, shorten
 from speechiq.core.files.tables import check_columns, read_field, read_number, read_table
 from speechiq.metrics.judge.rubric import Rubric, read_rubric
 from speechiq.reducer.runs.judged import JudgedRow

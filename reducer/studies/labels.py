@@ -14,7 +14,7 @@ import msgspec
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.json_lines import as_lines, read_objects
+from speechiq.core.files.json_text import as_lines, read_objects
 from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.core.ids import complete_ids
 from speechiq.core.suggestions import did_you_mean

@@ -19,9 +19,7 @@ import msgspec
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.checksummed import content_sha256
-from speechiq.core.files.json_lines import as_lines
-from speechiq.core.files.json_text import decode
+from speechiq.core.files.json_text import as_lines, content_sha256, decode
 from speechiq.core.files.plain import check_output_folder, exists, is_file, read_plain, write_whole
 from speechiq.metrics.columns import mean
 from speechiq.metrics.wording import SPREAD, spread

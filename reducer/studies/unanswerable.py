@@ -19,8 +19,7 @@ import msgspec
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.checksummed import add_checksum, content_sha256, read_checksummed
-from speechiq.core.files.json_lines import as_lines, read_objects
+from speechiq.core.files.json_text import add_checksum, as_lines, content_sha256, read_checksummed, read_objects
 from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.metrics.letters.options import UNPARSED
 from speechiq.reducer.runs.samples import Item, show_item

@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 from tqdm import tqdm
 
 from speechiq.core.errors import RowError, SpeechIQError
-from speechiq.core.files.clip_texts import read_clip_texts, read_name
-from speechiq.core.files.json_lines import as_lines
+from speechiq.core.files.json_text import as_lines
 from speechiq.core.files.plain import exists, find_on_disk, is_file
-from speechiq.core.files.tables import check_columns, read_field, read_id, read_texts
+from speechiq.core.files.tables import check_columns, read_clip_texts, read_field, read_id, read_name, read_texts
 from speechiq.core.ids import compose
 from speechiq.core.recordings.audio_file import file_sha256
 from speechiq.core.recordings.inspection import inspect

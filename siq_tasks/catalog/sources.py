@@ -13,7 +13,7 @@ from tqdm import tqdm
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import tables
-from speechiq.core.files.checksummed import shorten
+from speechiq.core.files.json_text import shorten
 from speechiq.core.files.plain import exists, find_on_disk
 from speechiq.core.files.tables import is_table, read_field, read_table
 from speechiq.core.recordings.audio_file import file_sha256

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.json_lines import as_lines
+from speechiq.core.files.json_text import as_lines
 from speechiq.core.files.plain import is_file
 from speechiq.core.files.tables import check_columns, is_table, read_field, read_id, read_table
 from speechiq.core.ids import PLAIN

@@ -11,15 +11,27 @@ from typing import Any
 import numpy as np
 from datasets import Dataset
 
-from speechiq.core.cache.clip_folder import save_audio
 from speechiq.core.clip import file_clip
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import is_of_desktop
-from speechiq.core.transforms.base import measure_rms
-from speechiq.core.transforms.chain import AnyTransform, write_transforms
-from speechiq.core.transforms.channel import CODECS, ENCODERS, Band, Clipping, Codec, Gain, Reverb, Speed
-from speechiq.core.transforms.noise import Noise, Recordings, Span
+from speechiq.core.recordings.audio_file import save_audio
+from speechiq.core.transforms import (
+    CODECS,
+    ENCODERS,
+    AnyTransform,
+    Band,
+    Clipping,
+    Codec,
+    Gain,
+    Noise,
+    Recordings,
+    Reverb,
+    Span,
+    Speed,
+    measure_rms,
+    write_transforms,
+)
 from speechiq.siq_tasks.conditions.spec import Step, is_neutral, parse_condition
 
 #: Files that count as recordings in a folder of noises.

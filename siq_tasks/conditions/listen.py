@@ -8,8 +8,7 @@ from typing import Any
 from datasets import Dataset
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.transforms.chain import read_transforms, write_transforms
-from speechiq.core.transforms.channel import Mute
+from speechiq.core.transforms import Mute, read_transforms, write_transforms
 from speechiq.metrics.letters.options import ALPHABET
 from speechiq.siq_tasks.conditions.variants import LISTEN, MUTED, SWAPPED, TEXT, parse_listen
 from speechiq.siq_tasks.task_types import find_task_type

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from speechiq.core.checkpoints.hub import LIMIT_S, find_hub_fault
+from speechiq.core.checkpoints.names import LIMIT_S, find_hub_fault
 from speechiq.core.checkpoints.opening import opening
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import hash_file

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from speechiq.core.files.json_lines import read_objects
+from speechiq.core.files.json_text import read_objects
 from speechiq.core.recordings.audio_file import PACKAGE
 from speechiq.siq_tasks.loaders.docs import Loaded, build_docs
 from speechiq.siq_tasks.metadata import takes

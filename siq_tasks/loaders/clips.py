@@ -16,13 +16,12 @@ from msgspec import Meta
 from msgspec.structs import replace
 from tqdm import tqdm
 
-from speechiq.core.cache.clip_folder import ADVICE, CLIPS, save_audio
 from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.folders import cache_dir
 from speechiq.core.files.plain import write_whole
 from speechiq.core.files.tables import is_table, read_field, read_id, read_number, read_texts
 from speechiq.core.ids import check_plain, complete_ids, shorten
-from speechiq.core.recordings.audio_file import AudioFile
+from speechiq.core.recordings.audio_file import ADVICE, CLIPS, AudioFile, save_audio
 from speechiq.core.recordings.inspection import read_length
 from speechiq.engines.options import Options
 from speechiq.metrics.settings import Subject, Text, read_record

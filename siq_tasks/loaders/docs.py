@@ -9,7 +9,7 @@ from datasets import Dataset
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import AudioFile
-from speechiq.core.transforms.chain import read_transforms
+from speechiq.core.transforms import read_transforms
 from speechiq.engines.languages import FIELD, read_language
 from speechiq.siq_tasks.conditions.variants import LISTEN
 from speechiq.siq_tasks.languages.prompts import check_options

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import msgspec
 from msgspec import Meta
 
-from speechiq.core.checkpoints.hub import notice_offline
+from speechiq.core.checkpoints.names import notice_offline
 from speechiq.core.errors import RowError, SpeechIQError
-from speechiq.core.files.checksummed import shorten
 from speechiq.core.files.folders import working_folder
+from speechiq.core.files.json_text import shorten
 from speechiq.core.files.plain import exists, expand, is_file
 from speechiq.core.files.tables import check_columns, is_table, read_field, read_table
 from speechiq.core.recordings.audio_file import PACKAGE

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from speechiq.core.cache.clip_folder import encode_samples
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.tables import read_field, read_number
-from speechiq.core.recordings.audio_file import decode
+from speechiq.core.recordings.audio_file import decode, encode_samples
 from speechiq.core.recordings.inspection import inspect
 from speechiq.siq_tasks.loaders.odd_rows import OddRows
 from speechiq.siq_tasks.loaders.question_columns import BASE, read_choice

@@ -15,7 +15,7 @@ from typing import Any
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.json_lines import Line, as_lines, read_objects
+from speechiq.core.files.json_text import Line, as_lines, read_objects
 from speechiq.core.files.plain import OWN_FILE, exists, write_whole
 from speechiq.core.files.tables import check_columns, read_rows
 from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE

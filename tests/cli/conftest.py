@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from speechiq.core.cache.stage_limits import Stopped
+from speechiq.core.cache.stage_cache import Stopped
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.work import Work

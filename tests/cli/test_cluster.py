@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from speechiq.cli.cluster.jobs import Jobs, ShardJob, read_jobs, read_state
 from speechiq.cli.cluster.plan import describe_left, read_plan
 from speechiq.cli.main import app
-from speechiq.core.cache.stage_count import StageCount
+from speechiq.core.cache.stage_cache import StageCount
 from speechiq.harness_patch.plan import PlanFile, eval_command
 from speechiq.harness_patch.work import SystemWork, TaskWork, Work
 from tests.commands import refusal, siq

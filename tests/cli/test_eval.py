@@ -19,8 +19,8 @@ from speechiq.cli.evaluation import record as evaluation_record
 from speechiq.cli.evaluation.checks import check_form
 from speechiq.cli.evaluation.record import describe_run, read_record, write_record
 from speechiq.cli.main import app
+from speechiq.core.console import VARIABLE, Progress, progress_bar
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.progress import VARIABLE, Progress, progress_bar
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import Plan, lm_eval_command
 from speechiq.harness_patch.work import SystemWork, TaskWork, Work

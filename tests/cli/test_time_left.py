@@ -4,7 +4,7 @@ import pytest
 
 from speechiq.cli.evaluation import runs
 from speechiq.cli.evaluation.runs import TimeLeft
-from speechiq.core.cache.stage_count import StageCount
+from speechiq.core.cache.stage_cache import StageCount
 from speechiq.harness_patch.work import SystemWork
 
 

@@ -1,7 +1,7 @@
 """Compute rows of a stage, and read those that are on disk."""
 
 from speechiq.core.cache.stage_cache import StageCache
-from speechiq.core.files.checksummed import content_sha256
+from speechiq.core.files.json_text import content_sha256
 
 STAGE = {"model": "tiny", "dtype": "float32"}
 

@@ -1,8 +1,8 @@
 import pytest
 from transformers import AutoTokenizer, GPT2Config, LlamaConfig, MambaConfig, Qwen2Config
 
-from speechiq.core.checkpoints.context import check_tokens, read_context
 from speechiq.core.checkpoints.names import resolve
+from speechiq.core.checkpoints.opening import check_tokens, read_context
 from speechiq.core.errors import SpeechIQError
 
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192, "rope_theta": 5e5,

@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.cache import exchange
-from speechiq.core.cache.clip_folder import save_samples
 from speechiq.core.cache.stage_cache import FORMAT, StageCache
 from speechiq.core.cache.stages import list_stages
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.recordings.audio_file import save_samples
 from tests.commands import refusal, siq
 
 ASR, LLM = {"stage": "asr", "model": "a"}, {"stage": "text", "model": "b"}

@@ -8,7 +8,7 @@ import datasets
 import pytest
 from huggingface_hub import close_session, constants
 
-from speechiq.core.checkpoints import hub
+from speechiq.core.checkpoints import names as hub
 
 
 @pytest.fixture

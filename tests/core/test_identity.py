@@ -5,8 +5,8 @@ import pytest
 
 from speechiq.core.cache.stage_cache import StageCache
 from speechiq.core.cache.stages import list_stages
-from speechiq.core.checkpoints import identity as module
-from speechiq.core.checkpoints.identity import identity, without_places
+from speechiq.core.checkpoints import names as module
+from speechiq.core.checkpoints.names import identity, without_places
 from tests.conftest import run
 
 
@@ -18,7 +18,7 @@ def test_an_adapter_of_a_hub_is_its_commit(tmp_path):
     repository.joinpath("snapshots", commit).mkdir(parents=True)
     repository.joinpath("snapshots", commit, "adapter_config.json").write_text("{}")
     ask = (
-        "from speechiq.core.checkpoints.identity import identity; "
+        "from speechiq.core.checkpoints.names import identity; "
         "print(identity('me/adapter', file='adapter_config.json'))"
     )
     done = run("python", "-c", ask, env=os.environ | {"HF_HUB_CACHE": str(tmp_path), "HF_HUB_OFFLINE": "1"})

@@ -13,7 +13,7 @@ from speechiq.core.cache import row_files
 from speechiq.core.cache.row_files import seal
 from speechiq.core.cache.stage_cache import StageCache, cached
 from speechiq.core.cache.stages import list_stages, prune
-from speechiq.core.files.checksummed import content_sha256
+from speechiq.core.files.json_text import content_sha256
 from speechiq.core.files.plain import open_plain
 from tests.core.stage_rows import STAGE, square, stored
 

@@ -16,8 +16,8 @@ from speechiq.core.cache.row_files import seal
 from speechiq.core.cache.stage_cache import StageCache, cached
 from speechiq.core.cache.stages import list_stages, prune
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.checksummed import content_sha256
 from speechiq.core.files.folders import store_folder
+from speechiq.core.files.json_text import content_sha256
 from tests.conftest import full_disk
 from tests.core.stage_rows import STAGE, square, stored
 

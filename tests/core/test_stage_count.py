@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from speechiq.core.cache.stage_cache import StageCache, cached
-from speechiq.core.cache.stage_count import StageCount, counting, end_count
+from speechiq.core.cache.stage_cache import StageCache, StageCount, cached, counting, end_count
 
 
 def compute(new, on_result):

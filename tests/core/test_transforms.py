@@ -9,10 +9,20 @@ from scipy.signal import correlate, welch
 
 from speechiq.core.clip import SAMPLING_RATE, Clip, Samples
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.transforms.base import measure_rms
-from speechiq.core.transforms.chain import read_transforms, write_transforms
-from speechiq.core.transforms.channel import Band, Clipping, Codec, Gain, Reverb, Speed
-from speechiq.core.transforms.noise import Noise, Recordings, Span
+from speechiq.core.transforms import (
+    Band,
+    Clipping,
+    Codec,
+    Gain,
+    Noise,
+    Recordings,
+    Reverb,
+    Span,
+    Speed,
+    measure_rms,
+    read_transforms,
+    write_transforms,
+)
 
 ALL = [
     Noise("pink", 5.0, 1),

@@ -11,8 +11,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, AutoModelForMultimodalLM, AutoProcessor, LlamaConfig, LlamaForCausalLM
 
-from speechiq.core.checkpoints.identity import identity
-from speechiq.core.checkpoints.names import resolve
+from speechiq.core.checkpoints.names import identity, resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import cache_dir
 from speechiq.core.prompt import Prompt, TextPrompt

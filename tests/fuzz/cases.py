@@ -6,8 +6,8 @@ import random
 import shutil
 from pathlib import Path
 
-from speechiq.core.cache.clip_folder import CLIPS
 from speechiq.core.files.folders import cache_dir
+from speechiq.core.recordings.audio_file import CLIPS
 from tests.fuzz.mutations import displace, mutate, rearrange, retype
 from tests.fuzz.targets.archives import ARCHIVES
 from tests.fuzz.targets.audio import AUDIO

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from speechiq.core.cache.row_files import RowFile
-from speechiq.core.cache.stage_limits import VARIABLE
+from speechiq.core.cache.stage_cache import VARIABLE
 from speechiq.core.cache.stages import list_stages
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import Plan

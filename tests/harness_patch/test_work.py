@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from speechiq.core.cache.stage_count import StageCount
+from speechiq.core.cache.stage_cache import StageCount
 from speechiq.harness_patch.work import SystemWork, choose_clips, choose_shard, list_work
 
 

@@ -10,7 +10,7 @@ import pytest
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
-from speechiq.core.transforms.noise import Noise
+from speechiq.core.transforms import Noise
 from speechiq.core.usage import usage
 from speechiq.engines._shared.speech import as_speech
 from speechiq.harness_patch.jobs import CarryingText

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from speechiq.core.files.checksummed import add_checksum
+from speechiq.core.files.json_text import add_checksum
 from speechiq.metrics.choice import vote
 from speechiq.reducer.runs.texts import AnsweredQuestion
 from speechiq.reducer.studies.unanswerable import SCHEMA, VERSION, write_set

@@ -12,7 +12,7 @@ import soundfile
 
 from speechiq.core.clip import SAMPLING_RATE, as_clip, file_clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.transforms.chain import read_transforms
+from speechiq.core.transforms import read_transforms
 from speechiq.siq_tasks.conditions.apply import with_condition
 from speechiq.siq_tasks.conditions.spec import KINDS, parse_condition
 from speechiq.siq_tasks.loaders import bundled

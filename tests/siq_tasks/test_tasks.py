@@ -14,7 +14,7 @@ import speechiq.siq_tasks.loaders.bundled as bundled
 import speechiq.siq_tasks.task as speech_task
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings import audio_file
-from speechiq.core.transforms.chain import read_transforms
+from speechiq.core.transforms import read_transforms
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
 
 SUITE = suite.HERE

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.checksummed import content_sha256, shorten
+from speechiq.core.files.json_text import content_sha256, shorten
 from speechiq.core.files.page import Page, write_page
 from speechiq.core.files.plain import refuse_to_overwrite
 from speechiq.reducer.output.page import browser, items, page, tables

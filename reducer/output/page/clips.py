@@ -18,8 +18,8 @@ import msgspec
 import numpy as np
 
 from speechiq.core.clip import SAMPLING_RATE, file_clip
+from speechiq.core.console import progress_bar
 from speechiq.core.files.folders import cache_dir
-from speechiq.core.progress import progress_bar
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.samples import Doc, Item, read_text_rows

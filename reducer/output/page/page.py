@@ -25,7 +25,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from speechiq.core.console import count_of
-from speechiq.core.files.checksummed import shorten
+from speechiq.core.files.json_text import shorten
 from speechiq.core.files.page import FOLDER
 from speechiq.reducer.output.publish import run_dates, run_versions
 from speechiq.reducer.runs.results_file import TaskRun

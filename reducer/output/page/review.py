@@ -10,7 +10,7 @@ import msgspec
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.checksummed import content_sha256
+from speechiq.core.files.json_text import content_sha256
 from speechiq.metrics.judge.rubric import Rubric
 from speechiq.metrics.letters.options import LETTERS
 from speechiq.reducer.output.page.clips import find_sounds

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.checksummed import add_checksum, read_checksummed
+from speechiq.core.files.json_text import add_checksum, read_checksummed
 from speechiq.core.files.plain import OWN_FILE, exists, is_folder, is_of_desktop, read_plain, write_whole
 from speechiq.core.files.yaml_text import load_yaml
 from speechiq.core.suggestions import did_you_mean

@@ -11,7 +11,7 @@ import msgspec
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.checksummed import content_sha256, shorten
+from speechiq.core.files.json_text import content_sha256, shorten
 from speechiq.core.files.plain import OWN_FILE, is_folder, is_of_desktop, refuse_to_overwrite, write_whole
 from speechiq.reducer.output.page import figures
 from speechiq.reducer.output.page.page import Section, breakable, render, share

@@ -9,9 +9,9 @@ import pytest
 import soundfile
 from transformers import Wav2Vec2Config
 
-from speechiq.core.cache.clip_folder import save_samples
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.recordings.audio_file import save_samples
 from speechiq.core.usage import usage
 from speechiq.engines._shared.speech import LONGEST_S, SHORTEST_S, as_speech
 from speechiq.engines.speech import program

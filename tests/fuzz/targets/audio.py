@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from speechiq.core.cache.clip_folder import save_audio
 from speechiq.core.clip import Clip, as_clip, file_clip
-from speechiq.core.recordings.audio_file import AudioFile, file_sha256
+from speechiq.core.recordings.audio_file import AudioFile, file_sha256, save_audio
 from speechiq.core.recordings.inspection import read_length
 from tests.core.recordings import by_ffmpeg
 from tests.fuzz.judge import judge

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import transformers
 
-from speechiq.core.checkpoints.identity import identity
-from speechiq.core.checkpoints.names import resolve
+from speechiq.core.checkpoints.names import identity, resolve
 from speechiq.engines.base import Setup
 from speechiq.engines.registry import build
 from tests.engines import tiny

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.checksummed import add_checksum
+from speechiq.core.files.json_text import add_checksum
 from speechiq.reducer import LEVELS, System, align, as_json, calibrate, rank, read_systems, score
 from speechiq.reducer.output.page.study import weights_by_rule
 from speechiq.reducer.output.scoreboard_records import csv_rows

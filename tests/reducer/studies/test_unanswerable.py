@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.checksummed import add_checksum
+from speechiq.core.files.json_text import add_checksum
 from speechiq.reducer.scores.suites import read_answers
 from speechiq.reducer.studies.unanswerable import SCHEMA, VERSION, confirm, find, read, write_review, write_set
 from tests.reducer.conftest import frozen_set, levels, write_answers, write_run

@@ -138,7 +138,7 @@ def test_no_network_and_nothing_cached_names_the_way_out(own_cache, monkeypatch,
 LIMITED = """
 import resource, signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-from speechiq.core.cache.clip_folder import save_audio
+from speechiq.core.recordings.audio_file import save_audio
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 save_audio(open({file!r}, "rb").read(), "set/x")
 """

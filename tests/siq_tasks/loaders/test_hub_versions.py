@@ -2,7 +2,7 @@
 
 import pytest
 
-from speechiq.core.checkpoints.hub import notice_offline
+from speechiq.core.checkpoints.names import notice_offline
 from speechiq.siq_tasks.loaders.rows import RowSource
 from tests.loopback_hub import reach, serve
 

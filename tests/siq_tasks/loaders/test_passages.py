@@ -6,7 +6,7 @@ import pytest
 from huggingface_hub import close_session, constants
 from lm_eval.tasks import TaskManager
 
-from speechiq.core.checkpoints.hub import notice_offline
+from speechiq.core.checkpoints.names import notice_offline
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.choice import LETTERS

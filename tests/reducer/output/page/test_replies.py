@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
-from speechiq.core.cache.clip_folder import save_samples
+from speechiq.core.recordings.audio_file import save_samples
 from speechiq.siq_tasks.loaders import bundled
 from tests.reducer.browser import Visit
 from tests.reducer.judged_runs import JUDGE, judged_row, write_judged

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from speechiq.core.files.checksummed import add_checksum
+from speechiq.core.files.json_text import add_checksum
 from speechiq.reducer.output.published import registry
 from speechiq.reducer.output.published.check import restore
 from speechiq.reducer.output.published.folder import (

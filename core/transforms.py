@@ -1,12 +1,143 @@
-"""Change a clip as a channel does: a frequency band, a codec, a room, a level, a speed."""
+"""Change the sound of a clip: noise, room, codec, band, speed, level.
+
+Each transform is a frozen record with numbers alone, so that a doc can contain it, and the cache key of a clip does.
+"""
 
 import io
+from collections.abc import Sequence
 from typing import Literal, cast
 
+import msgspec
 import numpy as np
 
-from speechiq.core.recordings.audio_file import RATE
-from speechiq.core.transforms.base import Transform, as_ratio, measure_rms
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.recordings.audio_file import RATE, AudioFile, decode
+
+
+class Transform(msgspec.Struct, frozen=True, tag_field="kind", tag=str.lower):
+    """Hold a change of the decoded sound, such as added noise: a frozen, hashable record."""
+
+    @property
+    def key(self) -> str:
+        """Return everything on which the changed sound depends, in addition to the sound before: the record as JSON."""
+        return msgspec.json.encode(self, order="sorted").decode()
+
+    def apply(self, samples: np.ndarray) -> np.ndarray:
+        """Return `samples` changed; both are float32, shape (samples,), mono, 16 kHz."""
+        raise NotImplementedError
+
+    def duration(self, seconds: float) -> float:
+        """Return the seconds of a sound of `seconds` after the change; most changes keep the length."""
+        return seconds
+
+
+def measure_rms(samples: np.ndarray) -> float:
+    """Return the root mean square of samples; 0 for none.
+
+    >>> measure_rms(np.array([3.0, -4.0, 0.0, 0.0], np.float32))
+    2.5
+    """
+    return float(np.sqrt(np.mean(np.square(samples, dtype=np.float64)))) if samples.size else 0.0
+
+
+def as_ratio(decibels: float) -> float:
+    """Return the ratio of amplitudes of a level in dB.
+
+    >>> as_ratio(20), round(as_ratio(-6), 3)
+    (10.0, 0.501)
+    """
+    return float(10.0 ** (decibels / 20))
+
+
+MAINS_HZ, HARMONICS = 50.0, 20
+#: Pink noise has no energy below this frequency, so that its loudness does not depend on the length of the clip.
+LOWEST_HZ = 20.0
+
+
+def add_at(samples: np.ndarray, noise: np.ndarray, snr_db: float) -> np.ndarray:
+    """Return a sound with noise of its length, at a ratio of their powers; if one is silent, nothing changes."""
+    signal, level = measure_rms(samples), measure_rms(noise)
+    if not signal or not level:
+        return samples
+    return (samples + noise * (signal / level / as_ratio(snr_db))).astype(np.float32)
+
+
+class Noise(Transform, frozen=True, tag="noise"):
+    """Add noise that is made from a seed; `snr_db` is power of the clip / power of the noise, dB.
+
+    It is `white` (equal power per Hz), `pink` (equal power per octave) or `hum` (mains of 50 Hz with harmonics).
+    """
+
+    color: Literal["white", "pink", "hum"]
+    snr_db: float
+    seed: int
+
+    def apply(self, samples: np.ndarray) -> np.ndarray:
+        """Add the noise; see `Transform.apply`."""
+        make = {"white": _make_white, "pink": _make_pink, "hum": _make_hum}[self.color]
+        return add_at(samples, make(len(samples), np.random.default_rng(self.seed)), self.snr_db)
+
+
+def _make_white(length: int, generator: np.random.Generator) -> np.ndarray:
+    return generator.standard_normal(length)
+
+
+def _make_pink(length: int, generator: np.random.Generator) -> np.ndarray:
+    from scipy.fft import irfft, next_fast_len, rfft, rfftfreq
+
+    padded = next_fast_len(length, real=True)
+    spectrum = rfft(generator.standard_normal(padded))
+    frequencies = rfftfreq(padded, 1 / RATE)
+    gains = np.where(frequencies >= LOWEST_HZ, 1 / np.sqrt(np.maximum(frequencies, LOWEST_HZ)), 0.0)
+    pink: np.ndarray = irfft(spectrum * gains, padded)[:length]
+    return pink
+
+
+def _make_hum(length: int, generator: np.random.Generator) -> np.ndarray:
+    time = np.arange(length) / RATE
+    phases = generator.uniform(0, 2 * np.pi, HARMONICS)
+    numbers = np.arange(1, HARMONICS + 1)
+    parts = (np.sin(2 * np.pi * MAINS_HZ * n * time + phase) / n for n, phase in zip(numbers, phases, strict=True))
+    return np.asarray(sum(parts))
+
+
+class Span(msgspec.Struct, frozen=True):
+    """Hold a span of a stored recording, `offset` and `duration` in s; see `recordings.audio_file.AudioFile`."""
+
+    path: str
+    sha256: str
+    offset: float
+    duration: float
+
+
+class Recordings(Transform, frozen=True, tag="recordings"):
+    """Add recordings: one as background noise, several as babble.
+
+    Each is repeated to the length of the clip, from a place that the seed chooses; several are mixed at equal power.
+    `snr_db` is power of the clip / power of the mixture, dB.
+    """
+
+    spans: tuple[Span, ...]
+    snr_db: float
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """Return the record without the places of files; see `Transform.key`."""
+        contents = [[span.sha256, span.offset, span.duration] for span in self.spans]
+        return f"recordings{msgspec.json.encode([contents, self.snr_db, self.seed]).decode()}"
+
+    def apply(self, samples: np.ndarray) -> np.ndarray:
+        """Add the recordings; see `Transform.apply`."""
+        generator = np.random.default_rng(self.seed)
+        mixture = np.zeros(len(samples))
+        for span in self.spans:
+            recording = decode(AudioFile(span.path, span.sha256).file, span.offset, span.duration)
+            start = int(generator.integers(max(len(recording), 1)))
+            if level := measure_rms(recording):
+                mixture += np.resize(np.roll(recording, -start), len(samples)) / level
+        return add_at(samples, mixture, self.snr_db)
+
 
 TELEPHONE_RATE = 8_000
 FILTER_ORDER = 8
@@ -160,3 +291,30 @@ class Speed(Transform, frozen=True, tag="speed"):
     def duration(self, seconds: float) -> float:
         """Return the seconds of the stretched sound; see `Transform.duration`."""
         return seconds / self.factor
+
+
+AnyTransform = Noise | Recordings | Band | Reverb | Codec | Gain | Clipping | Speed | Mute
+_DECODER = msgspec.json.Decoder(tuple[AnyTransform, ...])
+
+
+def write_transforms(transforms: Sequence[AnyTransform]) -> str:
+    """Return transforms as the JSON text that the docs of a task contain.
+
+    >>> write_transforms([Gain(-20.0)])
+    '[{"kind":"gain","decibels":-20.0}]'
+    """
+    return msgspec.json.encode(transforms).decode()
+
+
+def read_transforms(text: str) -> tuple[AnyTransform, ...]:
+    """Return the transforms in a doc.
+
+    >>> read_transforms('[{"kind":"gain","decibels":-20.0}]')
+    (Gain(decibels=-20.0),)
+    """
+    try:
+        return _DECODER.decode(text)
+    except (msgspec.DecodeError, TypeError) as error:
+        raise SpeechIQError(
+            "transforms of a clip", f"{text!r:.80} cannot be read ({error})", "prepare the task again"
+        ) from error
