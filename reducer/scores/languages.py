@@ -15,8 +15,8 @@ import numpy as np
 from speechiq.engines.languages import ENGLISH
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.stats.bootstrap import number_clusters, resample
-from speechiq.reducer.stats.contrast import permute
+from speechiq.reducer.stats.bootstrap import mean_of_defined, resample
+from speechiq.reducer.stats.contrast import contrast
 from speechiq.reducer.stats.estimate import Difference, Estimate
 
 #: Settings of categories whose scores are similarities on a scale of the language, so that they have no mean or gap.
@@ -122,10 +122,10 @@ def _measure_gaps(
     raw = np.concatenate([side.raw[:, [*map(side.passages.index, shared)]] for side in (own, english)])
     systems = len(own.raw)
     defined = np.tile(~np.isnan(raw[:systems] + raw[systems:]), (2, 1))
-    means = resample(lambda counts: _mean(counts, raw, defined), shared, english.clusters, draws=draws, seed=seed)
-    differences = np.nan_to_num(raw[:systems] - raw[systems:])
-    p = permute(differences, seed, number_clusters(shared, english.clusters)) if draws else np.full(systems, np.nan)
-    return [means.difference(system, systems + system)._replace(p=float(p[system])) for system in range(systems)]
+    pairs = [(system, systems + system) for system in range(systems)]
+    values = np.where(defined, raw, np.nan)
+    differences = contrast(values, pairs, shared, english.clusters, draws=draws, seed=seed).differences
+    return differences if draws else [difference._replace(p=np.nan) for difference in differences]
 
 
 def _average(languages: Sequence[_Clips], *, draws: int, seed: int = 0) -> list[Estimate]:
@@ -134,14 +134,10 @@ def _average(languages: Sequence[_Clips], *, draws: int, seed: int = 0) -> list[
     clusters = dict(zip(clips, (own.clusters[passage] for own in languages for passage in own.passages), strict=True))
     ends = np.cumsum([len(own.passages) for own in languages])[:-1]
 
+    means = [mean_of_defined(own.raw) for own in languages]
+
     def average(counts: np.ndarray) -> np.ndarray:
-        parts = zip(np.split(counts, ends, axis=1), languages, strict=True)
-        return np.asarray(np.mean([_mean(part, own.raw, ~np.isnan(own.raw)) for part, own in parts], axis=0))
+        parts = zip(np.split(counts, ends, axis=1), means, strict=True)
+        return np.asarray(np.mean([mean(part) for part, mean in parts], axis=0))
 
     return resample(average, clips, clusters, draws=draws, seed=seed).estimates
-
-
-def _mean(counts: np.ndarray, raw: np.ndarray, defined: np.ndarray) -> np.ndarray:
-    """Return the means of raw scores, shape (draws, systems), of draws that have each clip so often."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray((counts @ np.where(defined, raw, 0.0).T) / (counts @ defined.T))

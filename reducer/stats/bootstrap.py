@@ -166,6 +166,28 @@ def resample(
     return Resampled(np.concatenate(parts), len(place), count, len(set(clips)) if clusters else count)
 
 
+def ratio_of_sums(above: np.ndarray, below: np.ndarray) -> Statistic:
+    """Return the statistic that divides sums over items by other sums over the same items, for each row of both.
+
+    It is NaN in a draw without anything to divide by.
+
+    >>> ratio_of_sums(np.array([[1.0, 2.0]]), np.array([[1.0, 3.0]]))(np.array([[1.0, 1.0], [0.0, 0.0]])).tolist()
+    [[0.75], [nan]]
+    """
+
+    def divide(counts: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray((counts @ above.T) / (counts @ below.T))
+
+    return divide
+
+
+def mean_of_defined(values: np.ndarray) -> Statistic:
+    """Return the statistic of the mean of each row of values, shape (rows, items), over its items that are not NaN."""
+    defined = ~np.isnan(values)
+    return ratio_of_sums(np.where(defined, values, 0.0), defined.astype(float))
+
+
 def count_clusters(clusters: int, draws: int, seed: int) -> Iterator[np.ndarray]:
     """Yield how often each draw has each cluster, shape (some draws, clusters); chunks do not change the counts."""
     generator = np.random.default_rng(seed)

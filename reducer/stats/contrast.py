@@ -13,12 +13,20 @@ several groups counts as one in each of them; what they share makes the test mor
 """
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from speechiq.reducer.stats.bootstrap import sum_clusters
+from speechiq.reducer.stats.bootstrap import (
+    NO_CLUSTERS,
+    Resampled,
+    mean_of_defined,
+    number_clusters,
+    resample,
+    sum_clusters,
+)
 from speechiq.reducer.stats.estimate import CONFIDENCE, DECIMALS, Difference
 
 #: All sign patterns are tried up to so many clusters; above, so many random ones.
@@ -33,6 +41,41 @@ PERMUTED_CELLS = 2**22
 ROUNDING = 1e-9
 
 GroupPairs = dict[tuple[str, str], Difference]
+
+
+class Contrast(NamedTuple):
+    """Hold the means of runs over the same items, and the differences of pairs of runs, from the same draws."""
+
+    means: Resampled
+    differences: list[Difference]
+
+
+def contrast(
+    values: np.ndarray,
+    pairs: Sequence[tuple[int, int]],
+    clips: Sequence[Hashable],
+    clusters: Mapping[Any, str] = NO_CLUSTERS,
+    *,
+    draws: int,
+    seed: int = 0,
+) -> Contrast:
+    """Compare runs over the same items: their means, and the difference of each pair with its interval and p value.
+
+    Args:
+        values: Shape (runs, items); NaN for an item that does not count.
+        pairs: Rows (a, b) of which a minus b is taken; p is that of `permute`.
+        clips: The clip of each item.
+        clusters: Clip -> its cluster, for clips that share one.
+
+    >>> found = contrast(np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0]]), [(0, 1)], "abc", draws=0)
+    >>> round(found.differences[0].value, 3), found.differences[0].p
+    (0.333, 1.0)
+    """
+    means = resample(mean_of_defined(values), clips, clusters, draws=draws, seed=seed)
+    parts = np.nan_to_num(np.array([values[a] - values[b] for a, b in pairs]))
+    p = permute(parts, seed, number_clusters(clips, clusters))
+    differences = [means.difference(a, b)._replace(p=float(chance)) for (a, b), chance in zip(pairs, p, strict=True)]
+    return Contrast(means, differences)
 
 
 def permute(parts: np.ndarray, seed: int = 0, clusters: np.ndarray | None = None) -> np.ndarray:

@@ -31,7 +31,7 @@ from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.remarks import Remarks, observe, remark, title
 from speechiq.reducer.scores.score_matrix import align
 from speechiq.reducer.scores.suites import Found, ScoringOptions
-from speechiq.reducer.stats.bootstrap import describe_samples, number_clusters, resample
+from speechiq.reducer.stats.bootstrap import describe_samples, number_clusters, ratio_of_sums, resample
 from speechiq.reducer.stats.contrast import permute
 from speechiq.reducer.stats.estimate import Difference
 from speechiq.reducer.stats.grid import Important, caution_lines, caution_of_raw
@@ -399,12 +399,7 @@ def _compare_values(
     weights = np.where(both, weights, 0.0)
     sums = np.where(both[:, None], raw, 0.0) * weights[:, None]
     gaps = sums[:, 0] - sums[:, 1]
-
-    def means(counts: np.ndarray) -> np.ndarray:
-        above, below = counts @ gaps.T, counts @ weights.T
-        return np.asarray(np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0))
-
-    drawn = resample(means, clips, clusters, draws=options.draws, seed=options.seed)
+    drawn = resample(ratio_of_sums(gaps, weights), clips, clusters, draws=options.draws, seed=options.seed)
     with np.errstate(invalid="ignore"):
         scores = sums.sum(axis=2) / weights.sum(axis=1)[:, None]
         parts = gaps / weights.sum(axis=1)[:, None]

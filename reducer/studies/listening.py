@@ -21,10 +21,10 @@ from speechiq.reducer.scores.bootstrap import estimate_means
 from speechiq.reducer.scores.comparability import complete, narrow_to_shared, require_equal
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.remarks import title
-from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
+from speechiq.reducer.scores.score_matrix import align
 from speechiq.reducer.scores.suites import Found
-from speechiq.reducer.stats.bootstrap import estimate_share, resample
-from speechiq.reducer.stats.contrast import permute
+from speechiq.reducer.stats.bootstrap import estimate_share
+from speechiq.reducer.stats.contrast import contrast
 from speechiq.reducer.stats.estimate import UNDEFINED, Difference, Estimate
 from speechiq.reducer.stats.grid import (
     INTERVAL,
@@ -118,15 +118,12 @@ def compare_listening(system: str, category: Category, runs: Mapping[str, System
     require_equal(differing)
     kept = complete(narrow_to_shared(run._replace(name=variant) for variant, run in runs.items()))
     pool, scale = align(kept), category.measure.sign * float(category.measure.show_score(1.0))
-    raw = dict(zip(pool.systems, pool.raw[category.name], strict=True))
     pairs = {variant: (TEXT, AUDIO) if variant == TEXT else (AUDIO, variant) for variant in runs if variant != AUDIO}
-    scores, differences = _resample(pool, category.name, [*pairs.values()], draws, seed)
-    numbers = pool.number_clusters(category.name)
-    p = permute(np.array([raw[a] - raw[b] for a, b in pairs.values()]), seed, numbers).tolist()
-    tested = {
-        variant: difference._replace(p=chance).map(scale)
-        for variant, difference, chance in zip(pairs, differences, p, strict=True)
-    }
+    place = pool.systems.index
+    rows = [(place(a), place(b)) for a, b in pairs.values()]
+    compared = contrast(pool.raw[category.name], rows, pool.clips[category.name], pool.clusters, draws=draws, seed=seed)
+    scores = dict(zip(pool.systems, estimate_means(pool, category.name, compared.means), strict=True))
+    tested = dict(zip(pairs, (difference.map(scale) for difference in compared.differences), strict=True))
     return Listening(
         system,
         category,
@@ -138,20 +135,6 @@ def compare_listening(system: str, category: Category, runs: Mapping[str, System
         len(pool.clips[category.name]),
         pool.count_clusters(category.name),
     )
-
-
-def _resample(
-    pool: ScoreMatrix, level: str, pairs: list[tuple[str, str]], draws: int, seed: int
-) -> tuple[dict[str, Estimate], list[Difference]]:
-    """Return the mean raw score of each run, and the differences of pairs of runs, from the same draws."""
-    raw = pool.raw[level]
-
-    def means(counts: np.ndarray) -> np.ndarray:
-        return np.asarray(counts @ raw.T / counts.sum(axis=1, keepdims=True))
-
-    resampled = resample(means, pool.clips[level], pool.clusters, draws=draws, seed=seed)
-    scores, place = dict(zip(pool.systems, estimate_means(pool, level, resampled), strict=True)), pool.systems.index
-    return scores, [resampled.difference(place(a), place(b)) for a, b in pairs]
 
 
 def _count_right(runs: list[System], category: Category, clusters: Mapping[str, str]) -> Estimate:

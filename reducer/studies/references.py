@@ -9,7 +9,6 @@ show how often that is.
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
@@ -22,8 +21,7 @@ from speechiq.core.suggestions import did_you_mean
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
 from speechiq.reducer.runs.samples import read_text_rows
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.stats.agreement import mean_difference
-from speechiq.reducer.stats.bootstrap import estimate_share, resample
+from speechiq.reducer.stats.bootstrap import estimate_share, mean_of_defined, ratio_of_sums, resample
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, caution_of_estimates
 
 #: The words of a reference and of a transcript.
@@ -96,11 +94,7 @@ def _measure(
     (places, written, right), above = rows[0].T, None
     if len(rows) > 1 and not is_clean:
         more = written - rows[1:, :, 1].mean(axis=0)
-
-        def rate(counts: np.ndarray) -> np.ndarray:
-            return np.asarray(counts @ more / (counts @ places))
-
-        above = resample(rate, clips, clusters, draws=draws).estimate
+        above = resample(ratio_of_sums(more[None], places[None]), clips, clusters, draws=draws).estimate
         if not more.any():  # draws without any difference say nothing about the next clip
             above = above._replace(low=math.nan, high=math.nan)
     return {
@@ -188,7 +182,7 @@ def _compare(system: System, draws: int) -> Iterator[dict[str, Any]]:
         clusters = {clip: system.clusters[key] for clip, key in names.items() if key in system.clusters}
         before, after = (np.array([sets[version][clip] for clip in shared]) for version in (name, cleaned))
         original = float(before.mean())
-        difference = resample(partial(mean_difference, before, after), shared, clusters, draws=draws).estimate
+        difference = resample(mean_of_defined((before - after)[None]), shared, clusters, draws=draws).estimate
         yield {
             "dataset": name,
             "system": system.name,

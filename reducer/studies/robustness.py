@@ -26,7 +26,7 @@ from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scale import Scale, calibrate, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.suites import Found
-from speechiq.reducer.stats.bootstrap import Resampled, resample
+from speechiq.reducer.stats.bootstrap import Resampled, mean_of_defined, resample
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, caution_lines, caution_of_raw, count_units
 from speechiq.siq_tasks.conditions.spec import Step, parse_condition
@@ -222,11 +222,8 @@ def _measure_level(pool: ScoreMatrix, level: str, draws: int, seed: int) -> Meas
     clips = Clips.of(pool)
     places = clips.places[level]
 
-    def means(counts: np.ndarray) -> np.ndarray:
-        sums, sizes = counts[:, places] @ raw.T, counts[:, places].sum(axis=1, keepdims=True)
-        return np.asarray(np.divide(sums, sizes, out=np.full_like(sums, np.nan), where=sizes > 0))
-
-    drawn = resample(means, clips.names, pool.clusters, draws=draws, seed=seed)
+    means = mean_of_defined(raw)
+    drawn = resample(lambda counts: means(counts[:, places]), clips.names, pool.clusters, draws=draws, seed=seed)
     # The scores are those of other tables to the last bit.
     drawn = drawn._replace(values=np.vstack([raw.mean(axis=1), drawn.values[1:]]))
     scale = float(category.show(1.0))
