@@ -41,7 +41,7 @@ TOPICS = {
         "The steps between runs and a ranking, one by one, and the files that are made of them.",
         {
             "speechiq.reducer": sorted(set(reducer.__all__) - set(speechiq.__all__)),
-            "speechiq.reducer.scores.norms": None,
+            "speechiq.reducer.scores.norms": ["Norms", "build_norms", "freeze_norms", "read_norms", "write_norms"],
             "speechiq.reducer.studies.prediction": ["Prediction"],
             "speechiq.reducer.studies.agreement": ["measure_position_bias", "PositionBias"],
             "speechiq.reducer.output.terminal": ["print_grid"],
