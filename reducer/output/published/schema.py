@@ -1,4 +1,4 @@
-"""Define the form of a published result: one system, one date (docs/reference/results.md describes the fields)."""
+"""Define the form of a published result: one system, one date (docs/how-to/publish.md describes the fields)."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
