@@ -72,7 +72,7 @@ def find_devices() -> Iterator[Finding]:
     usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else cores
     yield Finding("processor", f"{usable} of {cores} cores, {platform.machine()}, {platform.system()}")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    yield Finding("memory", decimal(memory), "use models of an endpoint" * (memory < LITTLE_MEMORY))
+    yield Finding("memory", decimal(memory), "use models of an endpoint" if memory < LITTLE_MEMORY else "")
     try:
         import torch
     except (ImportError, OSError) as error:
@@ -142,7 +142,7 @@ def _examine_folder(name: str, folder: Path, variable: str) -> Finding:
     except SpeechIQError as error:
         return Finding(name, str(error).partition(";")[0], f"set {variable} to a folder of yours", is_error=True)
     free = shutil.disk_usage(next(place for place in (folder, *folder.parents) if exists(place))).free
-    fix = f"free space, or set {variable} to a folder on another disk" * (free < LITTLE_DISK)
+    fix = f"free space, or set {variable} to a folder on another disk" if free < LITTLE_DISK else ""
     return Finding(name, f"{folder}: {decimal(_measure(folder))}, {decimal(free)} free", fix)
 
 
@@ -178,7 +178,7 @@ def find_models() -> Iterator[Finding]:
 
     for name in MODELS:
         fault = find_fault(name)
-        yield Finding(f"demo:{name}", fault or "complete", "siq demo fetch" * bool(fault))
+        yield Finding(f"demo:{name}", fault or "complete", "siq demo fetch" if fault else "")
     name = f"embedder {DEFAULT_EMBEDDER}"
     if isinstance(try_to_load_from_cache(DEFAULT_EMBEDDER, "config.json"), str):
         yield Finding(name, "in the hub cache")

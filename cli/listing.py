@@ -112,7 +112,7 @@ def _show_engine(engine: str, json: bool) -> None:
         if not details["options"]:
             show("  options: none", "")
             continue
-        title = "Options" + f" (written with {prefix} before the name)" * bool(prefix)
+        title = f"Options (written with {prefix} before the name)" if prefix else "Options"
         print_table(title, ["Option", "Values", "Default", "Meaning"], [row.values() for row in details["options"]])
 
 

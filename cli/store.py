@@ -93,7 +93,7 @@ def export(
     if not sum(stage.rows for stage in stages):
         raise SpeechIQError(f"the response cache {folder}", "has no rows", "name another one by SIQ_STORE=FOLDER")
     counts = exchange.export(stages, output)
-    clips = f", {count_of(counts['clips'], 'spoken clip')}" * bool(counts["clips"])
+    clips = f", {count_of(counts['clips'], 'spoken clip')}" if counts["clips"] else ""
     show(f"wrote {output}: {count_of(len(stages), 'stage')}, {count_of(counts['rows'], 'row')}{clips}")
     if damaged := [stage.folder for stage in found if stage.is_damaged]:
         say(f"warning: {count_of(len(damaged), 'stage')} with a damaged {STAGE} left out, the first in {damaged[0]}")
@@ -112,7 +112,7 @@ def merge(
     All archives are checked to their ends before anything is added.
     """
     counts = exchange.merge(archives, _require_store())
-    clips = f", {count_of(counts['clips'], 'spoken clip')}" * bool(counts["clips"])
+    clips = f", {count_of(counts['clips'], 'spoken clip')}" if counts["clips"] else ""
     show(f"{count_of(counts['added'], 'row')} added{clips}, {counts['known']} were there already")
     if counts["different"]:
         say(

@@ -132,7 +132,7 @@ def without_formula(name: str) -> str:
     >>> without_formula("=1+1"), without_formula("openai/whisper-base")
     ("'=1+1", 'openai/whisper-base')
     """
-    return "'" * name.lstrip().startswith(("=", "+", "-", "@")) + name
+    return f"'{name}" if name.lstrip().startswith(("=", "+", "-", "@")) else name
 
 
 def _read_format(path: Path, formats: Collection[str]) -> str:

@@ -123,12 +123,16 @@ def _list_columns(scoreboard: Scoreboard) -> Iterator[Column]:
         yield Column(flag, f"{name}\n%", ".1f", factor=100.0, kind="flag", meaning=f"share of {meaning}")
 
 
+def mark_name(scoreboard: Scoreboard, row: int) -> str:
+    """Return the name of the system of a row, marked if it was not asked the same as others."""
+    name = scoreboard.pool.systems[row]
+    return f"{name} {MISMATCH}" if scoreboard.list_mismatches(row) else name
+
+
 def _row(scoreboard: Scoreboard, row: int, record: Mapping[str, Any]) -> dict[str, Cell]:
     """Return the cells of a system, from its record."""
     system = scoreboard.systems[row]
-    name = system.name
-    if record["mismatches"]:
-        name += f" {MISMATCH}"
+    name = mark_name(scoreboard, row)
     if system.control:
         name += f"\n{CONTROL}{system.control}"
     rank = record["rank" if scoreboard.scale else "mean_rank"]
@@ -158,7 +162,7 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
     yield from scoreboard.remarks.readings()
     if scale:
         weights = ", ".join(f"{level.title()} {of.weight:.3f}" for level, of in scale.levels.items())
-        yield systems + f"; level weights ({scale.rule}): {weights}" * scoreboard.has_siq
+        yield f"{systems}; level weights ({scale.rule}): {weights}" if scoreboard.has_siq else systems
     else:
         yield from _join_names(_measure_lines(scoreboard))
         yield f"suite {scoreboard.suite}: {systems}"
@@ -176,11 +180,11 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
     yield from dict.fromkeys(filter(None, (task.odd_rows for system in scoreboard.systems for task in system.tasks)))
     if bars:
         why = "no clip in them separates the systems" if scale else "they have no clip of some category"
-        left_out = f", {bars.left_out} of them left out: {why}"
+        left_out = f", {bars.left_out} of them left out: {why}" if bars.left_out else ""
         if scoreboard.has_siq:
             which = "of the norms, which stays as it is" if scoreboard.norms else "that each sample sets"
             yield f"intervals of SIQ and Z: on the scale {which}"
-        yield f"{describe_samples(bars.draws, bars.seed, scoreboard.pool.units)}{left_out * bool(bars.left_out)}"
+        yield f"{describe_samples(bars.draws, bars.seed, scoreboard.pool.units)}{left_out}"
     if bars and (exact := [*_known_scores(scoreboard)]):
         yield f"no width: the transcripts of {', '.join(exact)} are known, so their scores on all clips are equal"
     if bars and scoreboard.has_siq and (bars.siq.low == bars.siq.high).any():
@@ -224,7 +228,7 @@ def _measure_lines(scoreboard: Scoreboard) -> Iterator[tuple[str, str]]:
     """Yield (name of a category, how its scores are read)."""
     for category, of in scoreboard.pool.levels.items():
         chance = of.measure.shown_chance
-        by_chance = "" if chance is None else f"; by chance {chance:.4g}{' %' * of.measure.in_per_cent}"
+        by_chance = "" if chance is None else f"; by chance {chance:.4g}{' %' if of.measure.in_per_cent else ''}"
         by_floor = (
             f"; {CONSTANT} {_show(of.measure, scoreboard.floors[category])}" if category in scoreboard.floors else ""
         )
@@ -267,10 +271,11 @@ def _judge_lines(scoreboard: Scoreboard) -> Iterator[tuple[str, str]]:
         for system in scoreboard.systems if of.judged else ():
             tasks = [task for task in system.tasks if task.level == category]
             judges.setdefault(name_judges(tasks), []).append(system.name)
-        shown = [judge + f" ({', '.join(names)})" * (len(judges) > 1) for judge, names in judges.items()]
-        if shown:
-            line = "; ".join(shown)
-            yield title(category), Important(line) if len(shown) > 1 else line
+        if len(judges) == 1:
+            yield title(category), next(iter(judges))
+        elif judges:
+            shown = (f"{judge} ({', '.join(names)})" for judge, names in judges.items())
+            yield title(category), Important("; ".join(shown))
 
 
 def _reader_lines(scoreboard: Scoreboard) -> Iterator[str]:

@@ -10,8 +10,7 @@ import numpy as np
 from speechiq.core.console import count_of
 from speechiq.engines.languages import ENGLISH
 from speechiq.metrics.latency import AT_ONCE, CACHED, FACTOR, FIRST_AUDIO, FIRST_TOKEN, TIMES, TOTAL, WARM_UP
-from speechiq.reducer.output.scoreboard_table import SYSTEM, score_column
-from speechiq.reducer.output.terminal import MISMATCH
+from speechiq.reducer.output.scoreboard_table import SYSTEM, mark_name, score_column
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.run_record import MeasuredSpeed
 from speechiq.reducer.runs.samples import join_clusters, read_table
@@ -68,7 +67,8 @@ def _siq_grid(boards: Mapping[str, Scoreboard]) -> Grid:
     rows: list[dict[str, Cell]] = [
         {"system": name, **by_system[name], "mean": means[name]} for name in sorted(means, key=lambda of: -means[of])
     ]
-    bars = f"\n{INTERVAL}" * all(board.bars is not None for board in boards.values())
+    has_bars = all(board.bars is not None for board in boards.values())
+    bars = f"\n{INTERVAL}" if has_bars else ""
     columns = [
         Column("system", "System"),
         *(Column(language, f"{language}\nSIQ{bars}", ".2f", ".1f", kind="siq") for language in boards),
@@ -193,7 +193,7 @@ def _read_latencies(system: str, task_type: str, tasks: Iterable[TaskRun]) -> La
 
 def latency_grid(latencies: Sequence[Latencies], draws: int) -> Grid:
     """Return a grid with one row per system, type of task and kind of time."""
-    bars = f"\n{INTERVAL}" * bool(draws)
+    bars = f"\n{INTERVAL}" if draws else ""
     counts = {"timed": "Timed", "warm_up": "Warm-up", "cached": "Cached", "at_once": "At once"}
     columns = (
         Column("system", "System"),
@@ -304,7 +304,7 @@ def reliability_grid(scoreboard: Scoreboard) -> Grid:
         {
             **reliability[row]._asdict(),
             "category": title(category),
-            "system": scoreboard.pool.systems[row] + f" {MISMATCH}" * bool(scoreboard.list_mismatches(row)),
+            "system": mark_name(scoreboard, row),
         }
         for category, reliability in scoreboard.reliability.items()
         for row in scoreboard.order

@@ -70,7 +70,7 @@ def choose_notes(notes: Iterable[str], explain: bool) -> list[str]:
     if explain or not hidden:
         return ordered
     warnings = sum(isinstance(note, Important) for note in hidden)
-    which = f", {count_of(warnings, 'warning')} among them" * bool(warnings)
+    which = f", {count_of(warnings, 'warning')} among them" if warnings else ""
     return [*shown[:-1], f"{shown[-1]} ({len(hidden)} more{which}: --explain)"]
 
 

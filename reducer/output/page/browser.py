@@ -120,8 +120,10 @@ def clip_table(study: Study) -> Grid:
         Column(COLUMNS[level], f"{title(level)}\n{SCORES[level]} %", ".1f", lower=level != "remember")
         for level in study.levels
     ]
-    weight = [Column("weight", "Weight\n% of the SIQ", ".2f")] * study.has_siq
-    return Grid("Clips", [Column("id", "Clip"), Column("seconds", "Length\ns", ".1f"), *levels, *weight], [])
+    columns = [Column("id", "Clip"), Column("seconds", "Length\ns", ".1f"), *levels]
+    if study.has_siq:
+        columns.append(Column("weight", "Weight\n% of the SIQ", ".2f"))
+    return Grid("Clips", columns, [])
 
 
 def compare_pairs(study: Study, rows: Sequence[Row]) -> dict[str, Any]:

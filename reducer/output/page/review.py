@@ -189,17 +189,15 @@ def _ask_better(exchange: Exchange) -> Item:
     scope = json.dumps(exchange.key)
     answers = [exchange.from_reference, exchange.from_transcript]
     first, second = answers if hashlib.sha256(scope.encode()).hexdigest()[0] < "8" else answers[::-1]
-    reference = Passage("Reference of the clip", exchange.reference, folded=True)
-    right = Passage("Right answer", exchange.right)
+    passages = [Passage("First answer", first or "(empty)"), Passage("Second answer", second or "(empty)")]
+    if exchange.right:
+        passages.insert(0, Passage("Right answer", exchange.right))
+    if exchange.reference != exchange.question:
+        passages.insert(0, Passage("Reference of the clip", exchange.reference, folded=True))
     failure, success = {"success": False}, {"success": True}
     return Item(
         title=exchange.question,
-        passages=(
-            *[reference] * (exchange.reference != exchange.question),
-            *[right] * bool(exchange.right),
-            Passage("First answer", first or "(empty)"),
-            Passage("Second answer", second or "(empty)"),
-        ),
+        passages=tuple(passages),
         choices=(
             ReviewChoice("1", "the first is better", failure),
             ReviewChoice("2", "the second is better", failure),
@@ -223,10 +221,15 @@ def _ask_verdict(row: Mapping[str, Any]) -> Item:
     shown, counted = [], []
     for letter, option in zip(LETTERS, options, strict=True):
         shown.append(f"({letter}) {option}")
-        voters = [f"{votes[letter]} of {count_of(len(row['systems']), 'system')}"] * bool(votes[letter])
-        voters += ["gold"] * bool(gold[letter])
-        if voters or letter == row["answer"]:
-            counted.append(" ".join([f"({letter})", "\u2713" * (letter == row["answer"]), ", ".join(voters)]))
+        voters = []
+        if votes[letter]:
+            voters.append(f"{votes[letter]} of {count_of(len(row['systems']), 'system')}")
+        if gold[letter]:
+            voters.append("gold")
+        is_right = letter == row["answer"]
+        if voters or is_right:
+            mark = "\u2713" if is_right else ""
+            counted.append(f"({letter}) {mark} {', '.join(voters)}")
     return Item(
         title=row["question"],
         facts=(row["question_id"], f"{row['failed']} of {count_of(len(row['systems']), 'system')} fail"),

@@ -123,7 +123,9 @@ def _show_reply(row: _Row, text: str, label: str) -> Markup:
         lines.append(f"written: {sum(scores) / len(scores):.2f} points")
     if audio and not player:
         lines.append("its audio is not on this machine")
-    shown = "Transcript: " * bool(audio) + _show(text) + _player(player, label)
+    shown = _show(text) + _player(player, label)
+    if audio:
+        shown = Markup("Transcript: ") + shown
     shown += Markup('<p class="reply">{}</p>').format(", ".join(lines))
     if audio:
         shown += Markup('<p class="reply">Written: <bdi>{}</bdi></p>').format(item.get("written", ""))

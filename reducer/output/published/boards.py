@@ -19,7 +19,7 @@ from speechiq.reducer.output.published.folder import name_system
 from speechiq.reducer.output.published.record import ENDING, unpack_rows
 from speechiq.reducer.output.published.schema import ROWS, CategoryRecord, Result, ScoreRecord, SuiteRecord
 from speechiq.reducer.output.scoreboard_records import read_estimate
-from speechiq.reducer.output.scoreboard_table import score_column
+from speechiq.reducer.output.scoreboard_table import TITLE, TITLE_WITHOUT, score_column
 from speechiq.reducer.runs.samples import Item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.levels import is_siq
@@ -94,8 +94,10 @@ class Board(msgspec.Struct, frozen=True, dict=True):
     def title(self) -> str:
         """Return the heading."""
         name, _, language = self.suite.partition(".")
-        words = "Speech IQ" if self.norms else "Levels, without Speech IQ" if is_siq(self.suite) else f"Suite {name}"
-        return words + f" on norms {self.norms}" * bool(self.norms) + f": {language}" * bool(language)
+        words = TITLE_WITHOUT if is_siq(self.suite) else f"Suite {name}"
+        if self.norms:
+            words = f"{TITLE} on norms {self.norms}"
+        return f"{words}: {language}" if language else words
 
     @cached_property
     def newest(self) -> list[Entry]:
@@ -124,8 +126,10 @@ class Board(msgspec.Struct, frozen=True, dict=True):
 
     def list_columns(self) -> list[Column]:
         """Return the columns of the scores."""
-        siq = [Column("siq", f"SIQ\n{INTERVAL}", ".1f", kind="siq")] * bool(self.norms)
-        return siq + [make_column(name, title(name), record) for name, record in self.columns.items()]
+        columns = [make_column(name, title(name), record) for name, record in self.columns.items()]
+        if self.norms:
+            columns.insert(0, Column("siq", f"SIQ\n{INTERVAL}", ".1f", kind="siq"))
+        return columns
 
     def list_scores(self, entry: Entry) -> dict[str, Cell]:
         """Return the scores of a result by column."""
