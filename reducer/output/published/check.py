@@ -79,6 +79,7 @@ def check(folder: Path, norms: Mapping[str, Norms]) -> Checked:
                 fault = f"{count} rows, and {ran} docs were run"
                 raise SpeechIQError(f"task {task.task!r}", fault, "publish a run of the whole task")
         again = _score_again(result, contents, _choose_norms(result, norms))
+        compare_fields(result, again.result)
         for task in result.tasks:
             if task.rows.texts:
                 _compare_texts(task, rows[task.task])
@@ -154,7 +155,7 @@ def _choose_norms(result: Result, norms: Mapping[str, Norms]) -> Norms | None:
 
 
 def _score_again(result: Result, contents: Mapping[str, bytes], norms: Norms | None) -> Draft:
-    """Score the rows again, and raise a `SpeechIQError` for the first number that differs from the result."""
+    """Score the rows again; raise a `SpeechIQError` if they cannot be scored, or are those of several systems."""
     with tempfile.TemporaryDirectory() as temporary:
         restore(result, contents, Path(temporary))
         try:
@@ -166,12 +167,16 @@ def _score_again(result: Result, contents: Mapping[str, bytes], norms: Norms | N
             raise SpeechIQError("scores", f"cannot be computed ({error!r:.200})", AGAIN) from error
     if others:
         raise SpeechIQError("tasks", "runs of several systems or conditions", "publish each by itself")
-    recorded, computed = (dict(_flatten(msgspec.to_builtins(each))) for each in (result, again.result))
+    return again
+
+
+def compare_fields(result: Result, again: Result) -> None:
+    """Raise a `SpeechIQError` for the first field of a result that is not what its rows give again."""
+    recorded, computed = (dict(_flatten(msgspec.to_builtins(each))) for each in (result, again))
     for key in sorted(recorded.keys() | computed.keys()):
         if key.split(".")[0] not in FROM_ELSEWHERE and not _is_close(recorded.get(key), computed.get(key)):
             there, here = (f"{each.get(key, 'missing')!r:.100}" for each in (recorded, computed))
             raise SpeechIQError(key[:200], f"{there}, and its rows give {here}", AGAIN)
-    return again
 
 
 def _flatten(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
