@@ -72,9 +72,9 @@ def escape_latex(text: str) -> str:
 def _cells(grid: Grid) -> Iterator[list[list[str]]]:
     """Yield the headings, then the rows; a cell is its lines."""
     yield [grid.heading(column) for column in grid.shown]
-    yield from (
-        [[" ".join(line.split()) for line in grid.lines(row, column)] for column in grid.shown] for row in grid.rows
-    )
+    for row in grid.rows:
+        cells = (grid.lines(row, column) for column in grid.shown)
+        yield [[" ".join(line.split()) for line in lines] for lines in cells]
 
 
 def _stack(cell: list[str], side: str) -> str:

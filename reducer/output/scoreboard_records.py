@@ -83,17 +83,13 @@ def csv_rows(scoreboard: Scoreboard, **part: str) -> list[dict[str, Any]]:
             "excluded_set": shorten(scoreboard.excluded_set or ""),
             "norms": scoreboard.norms.title if scoreboard.norms else "",
         }
-    return [
-        {
-            **{key: value for key, value in row.items() if key not in ("categories", "further", "flags")},
-            **row["categories"],
-            **row["further"],
-            **row["flags"],
-            **about,
-            **part,
-        }
-        for row in rows_of(scoreboard)
-    ]
+    rows = []
+    for record in rows_of(scoreboard):
+        nested = [record.pop(key) for key in ("categories", "further", "flags")]
+        for cells in (*nested, about, part):
+            record |= cells
+        rows.append(record)
+    return rows
 
 
 def group_json(scores: GroupScores) -> dict[str, Any]:

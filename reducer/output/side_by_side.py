@@ -57,9 +57,10 @@ def as_grid(compared: Compared) -> Grid:
 def clip_grids(compared: Compared, count: int) -> list[Grid]:
     """Return a grid for each of the `count` most decisive clips: reference, both texts with [differences], answers."""
     shares = [share for share in compared.comparison.clips if share.total][:count]
-    texts = [read_texts(tasks, [share.clip for share in shares]) for tasks in compared.texts]
+    clips = [share.clip for share in shares]
+    a, b = (read_texts(tasks, clips) for tasks in compared.texts)
     whole = f"{sum(share.total for share in compared.comparison.clips):+z.2f} {compared.unit}"
-    return [_clip_grid(share, whole, *(of[share.clip] for of in texts)) for share in shares]
+    return [_clip_grid(share, whole, a[share.clip], b[share.clip]) for share in shares]
 
 
 def verdict(comparison: Comparison) -> str:
@@ -69,10 +70,11 @@ def verdict(comparison: Comparison) -> str:
     if comparison.better:
         side = "A" if comparison.better == comparison.a else "B"
         return f"{side} is better beyond chance, by the intervals of {', '.join(comparison.asked)}"
-    groups = {side: [name for name, each in comparison.sides.items() if each == side] for side in SIDES}
-    parts = [
-        f"{SIDES[side]}{' is better' * bool(side)} in {', '.join(names)}" for side, names in groups.items() if names
-    ]
+    parts = []
+    for side, word in SIDES.items():
+        if names := [name for name, each in comparison.sides.items() if each == side]:
+            better = f"{word} is better" if side else word
+            parts.append(f"{better} in {', '.join(names)}")
     needed = f"in all of {', '.join(comparison.asked)}" if len(comparison.asked) > 1 else "in that row"
     return f"neither is better beyond chance: {'; '.join(parts)}. A system is better only if it is {needed}"
 
@@ -113,8 +115,11 @@ def better_of(row: ComparisonRow) -> str:
 
 def _mark(words: list[tuple[str, bool]]) -> str:
     """Return words as a text, those that differ in brackets."""
-    runs = ((differs, " ".join(word for word, _ in run)) for differs, run in groupby(words, key=lambda word: word[1]))
-    return " ".join(f"[{text}]" if differs else text for differs, text in runs)
+    marked = []
+    for differs, run in groupby(words, key=lambda word: word[1]):
+        text = " ".join(word for word, _ in run)
+        marked.append(f"[{text}]" if differs else text)
+    return " ".join(marked)
 
 
 def _join(text: str) -> str:

@@ -4,7 +4,7 @@ The stages that all systems share stand above a table once, and at most four lin
 """
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from textwrap import fill
 
@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from speechiq.core.console import count_of, printable
-from speechiq.reducer.stats.grid import Column, Grid, Important, by_importance
+from speechiq.reducer.stats.grid import Cell, Column, Grid, Important, by_importance
 
 #: Columns of tables that go into a file or a pipe, so that no name is broken.
 PIPE_WIDTH = 240
@@ -76,7 +76,7 @@ def choose_notes(notes: Iterable[str], explain: bool) -> list[str]:
 
 def as_table(grid: Grid) -> Table:
     """Return a grid as a table of the terminal, without title and notes; cells are plain text, never markup."""
-    return _table(grid, grid.shown, [[_text(grid.lines(row, column)) for column in grid.shown] for row in grid.rows])
+    return _table(grid, grid.shown, [_list_cells(grid, row, grid.shown) for row in grid.rows])
 
 
 def fits(console: Console, table: Table) -> bool:
@@ -126,7 +126,7 @@ def _table(grid: Grid, columns: Iterable[Column], rows: Iterable[Sequence[Text]]
 def _print_texts(console: Console, grid: Grid) -> None:
     """Print a grid of texts as a table whose cells break between words, or each row as a paragraph if it is narrow."""
     texts = [[*grid.heading(column), *_lines_of(grid, column)] for column in grid.shown]
-    longest_word = [max(cell_len(word) for word in " ".join(lines).split()) for lines in texts]
+    longest_word = [max(map(cell_len, " ".join(lines).split())) for lines in texts]
     longest_line = [max(map(cell_len, lines)) for lines in texts]
     room = console.width - sum(longest_word) - len(texts) + 1
     if room >= 0:
@@ -166,10 +166,7 @@ def _widen(widths: Sequence[int], wanted: Sequence[int], room: int) -> list[int]
 
 def _keyed(grid: Grid, columns: Sequence[Column]) -> Table:
     """Return some columns of a grid, with numbers in brackets instead of names."""
-    rows = (
-        [Text(f"[{number}]"), *(_text(grid.lines(row, column)) for column in columns)]
-        for number, row in enumerate(grid.rows, 1)
-    )
+    rows = ([Text(f"[{number}]"), *_list_cells(grid, row, columns)] for number, row in enumerate(grid.rows, 1))
     return _table(grid, [Column("[]", ""), *columns], rows)
 
 
@@ -182,6 +179,10 @@ def _share_out(console: Console, grid: Grid, columns: Iterable[Column]) -> list[
         else:
             parts.append([column])
     return parts
+
+
+def _list_cells(grid: Grid, row: Mapping[str, Cell], columns: Iterable[Column]) -> list[Text]:
+    return [_text(grid.lines(row, column)) for column in columns]
 
 
 def _text(lines: Iterable[str]) -> Text:

@@ -36,14 +36,13 @@ def charts(study: Study, rows: Sequence[Row]) -> dict[str, go.Figure]:
         hover = [f"{row['system']}\nSpeech IQ {row['siq']:.1f}" for row in rows]
         drawn["bell"] = figures.bell_curve(labels, np.array(siq), controls, hover)
     if study.has_z:
-        z = {level: np.array([row["categories"][level]["z"] for row in rows]) for level in study.levels}
-        hovers = {
-            level: [
+        z, hovers = {}, {}
+        for level in study.levels:
+            z[level] = np.array([row["categories"][level]["z"] for row in rows])
+            hovers[level] = [
                 f"{label}: {level.title()} {value:+.2f} ({SCORES[level]} {score:.1f} %)"
                 for label, value, score in zip(labels, z[level], shown[level], strict=True)
             ]
-            for level in study.levels
-        }
         drawn["profiles"] = figures.profiles(labels, z, hovers)
     if against := [level for level in study.levels if level != "remember" and "remember" in study.levels]:
         lines = [
@@ -82,16 +81,11 @@ def list_clips(study: Study, rows: Sequence[Row]) -> dict[str, Any]:
         for level in study.levels
     }
     weights = _weights(study) if study.has_siq else {}
-    clips = [
-        {
-            "id": clip.id,
-            "set": clip.dataset,
-            "seconds": round(clip.seconds, 1),
-            **{column: values.get(clip.id) for column, values in measured.items()},
-            "weight": round(weights.get(clip.id, math.nan), 3),
-        }
-        for clip in study.clips
-    ]
+    clips = []
+    for clip in study.clips:
+        about: dict[str, Any] = {"id": clip.id, "set": clip.dataset, "seconds": round(clip.seconds, 1)}
+        about |= {column: values.get(clip.id) for column, values in measured.items()}
+        clips.append(about | {"weight": round(weights.get(clip.id, math.nan), 3)})
     labels = dict(zip(study.names, study.labels, strict=True))
     systems = [{"name": row["system"], "label": labels[row["system"]], "control": row["control"]} for row in rows]
     return {"systems": systems, "clips": clips}
@@ -174,10 +168,11 @@ def _compare(study: Study, a: str, b: str) -> Comparison:
 
 
 def _record(comparison: Comparison) -> dict[str, Any]:
-    rows = [
-        [row.label, row.unit, each.a, each.b, *each.estimate[:3], each.p, side_by_side.better_of(row)]
-        for row, each in ((row, row.difference) for row in comparison.rows)
-    ]
+    rows = []
+    for row in comparison.rows:
+        each = row.difference
+        better = side_by_side.better_of(row)
+        rows.append([row.label, row.unit, each.a, each.b, *each.estimate[:3], each.p, better])
     return {"rows": rows, "verdict": side_by_side.verdict(comparison), "caution": comparison.caution or ""}
 
 

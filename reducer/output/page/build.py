@@ -194,17 +194,12 @@ def list_sections(study: Study, rows: Sequence[tables.Row], review: Review) -> l
         values["review"] = {"review": review}
     left_out = [title for id, title in SECTIONS.items() if id not in values and id not in OPTIONAL]
     values["leaderboard"]["left_out"] = left_out
-    return [
-        Section(
-            id,
-            title,
-            id,
-            common | values[id],
-            {chart: charts[chart] for chart in CHARTS.get(id, ()) if chart in charts},
-        )
-        for id, title in SECTIONS.items()
-        if id in values
-    ]
+    sections = []
+    for id, title in SECTIONS.items():
+        if id in values:
+            drawn = {chart: charts[chart] for chart in CHARTS.get(id, ()) if chart in charts}
+            sections.append(Section(id, title, id, common | values[id], drawn))
+    return sections
 
 
 def _set_cautions(study: Study) -> list[str]:

@@ -157,14 +157,13 @@ def align(reference: str, texts: Sequence[str]) -> list[Ops]:
     if not texts:
         return []
     aligned = jiwer.process_words([reference] * len(texts), list(texts))
-    return [
-        [
-            step
-            for same, chunks in groupby(of, key=lambda chunk: chunk.type == "equal")
-            for step in _steps(same, chunks, to)
-        ]
-        for of, to in zip(aligned.alignments, aligned.hypotheses, strict=True)
-    ]
+    found = []
+    for chunks, words in zip(aligned.alignments, aligned.hypotheses, strict=True):
+        steps: Ops = []
+        for same, run in groupby(chunks, key=lambda chunk: chunk.type == "equal"):
+            steps += _steps(same, run, words)
+        found.append(steps)
+    return found
 
 
 def edits(ops: Ops) -> Iterator[Edit]:

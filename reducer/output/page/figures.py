@@ -85,20 +85,21 @@ def profiles(labels: Sequence[str], z: dict[str, np.ndarray], hover: Mapping[str
         hoverinfo="skip",
         showlegend=False,
     )
-    levels = [
-        go.Scatter(
-            x=z[level].tolist(),
-            y=rows,
-            name=level.title(),
-            legendrank=list(z).index(level),
-            mode="markers",
-            marker={"symbol": symbol, "color": color, "size": size, "line": {"width": 2, "color": color}},
-            hovertext=[escape(text) for text in hover[level]],
-            hoverinfo="text",
+    levels = []
+    for level in (level for level in marks if level in z):
+        symbol, color, size = marks[level]
+        levels.append(
+            go.Scatter(
+                x=z[level].tolist(),
+                y=rows,
+                name=level.title(),
+                legendrank=list(z).index(level),
+                mode="markers",
+                marker={"symbol": symbol, "color": color, "size": size, "line": {"width": 2, "color": color}},
+                hovertext=[escape(text) for text in hover[level]],
+                hoverinfo="text",
+            )
         )
-        for level, (symbol, color, size) in marks.items()
-        if level in z
-    ]
     figure = go.Figure([spans, *levels])
     figure.update_layout(
         template=STYLE,

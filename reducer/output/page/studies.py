@@ -85,11 +85,10 @@ def list_latencies(found: Found, draws: int) -> list[Section]:
     latencies = read_latencies(task for tasks in found.tasks.values() for task in tasks)
     if not latencies:
         return []
-    curves = {
-        name: [latency for latency in latencies if len(latency.times(name))]
-        for name in (FIRST_TOKEN, FIRST_AUDIO, TOTAL)
-    }
-    charts = {name: _times_chart(timed, name) for name, timed in curves.items() if timed}
+    charts = {}
+    for name in (FIRST_TOKEN, FIRST_AUDIO, TOTAL):
+        if timed := [latency for latency in latencies if len(latency.times(name))]:
+            charts[name] = _times_chart(timed, name)
     captions = {name: f"Share of the answers by {TIME_NAMES[name]}" for name in charts}
     grid = latency_grid(latencies, draws)
     return [Section("latency", grid.title, figures=charts, charts=captions, grid=grid, notes=grid.notes)]
@@ -218,19 +217,20 @@ def _roc(prediction: Prediction) -> go.Figure:
 
 def _calibration(prediction: Prediction) -> go.Figure:
     """Return the calibration curve of each metric."""
-    curves = [
-        go.Scatter(
-            x=[round(bin.predicted, 4) for bin in predictor.calibration],
-            y=[round(bin.observed, 4) for bin in predictor.calibration],
-            customdata=[bin.items for bin in predictor.calibration],
-            name=escape(predictor.metric),
-            mode="lines+markers",
-            line=style,
-            hovertemplate="predicted %{x:.0%}, observed %{y:.0%} of %{customdata}"
-            f"<extra>{escape(predictor.metric)}</extra>",
+    curves = []
+    for predictor, style in zip(prediction.predictors, _styles(), strict=False):
+        name = escape(predictor.metric)
+        curves.append(
+            go.Scatter(
+                x=[round(bin.predicted, 4) for bin in predictor.calibration],
+                y=[round(bin.observed, 4) for bin in predictor.calibration],
+                customdata=[bin.items for bin in predictor.calibration],
+                name=name,
+                mode="lines+markers",
+                line=style,
+                hovertemplate=f"predicted %{{x:.0%}}, observed %{{y:.0%}} of %{{customdata}}<extra>{name}</extra>",
+            )
         )
-        for predictor, style in zip(prediction.predictors, _styles(), strict=False)
-    ]
     return _square(curves, "Predicted probability of failure (fit to other clips)", "Observed share of failures")
 
 

@@ -249,10 +249,10 @@ def _mean_score(item: Item, scores: Sequence[Mapping[Item, float]]) -> float:
 def gather(found: Found, scores: SuiteScores) -> SuitePage:
     """Read the texts of one suite, and score all groups of its items."""
     scoreboard, suite = scores.scoreboard, scores.scoreboard.suite
-    responses = {
-        name: Responses(category, [task for task in found.tasks[suite] if task.level == name])
-        for name, category in found.levels[suite].items()
-    }
+    responses = {}
+    for name, category in found.levels[suite].items():
+        tasks = [task for task in found.tasks[suite] if task.level == name]
+        responses[name] = Responses(category, tasks)
     return SuitePage(suite, scoreboard, gather_groups(scores), responses)
 
 

@@ -84,10 +84,13 @@ def scores_by_set(study: Study) -> Scores:
     if study.sets and (average := macro_average(study.scoreboard, study.sets)):
         boards["Macro average\neach set once"] = average
     boards[_head("All clips", study.scoreboard.pool)] = study.scoreboard
-    return {
-        source: {(row["system"], score): cells for row in rows_of(each) for score, *cells in _cells(study, row)}
-        for source, each in boards.items()
-    }
+    scores: dict[str, dict[tuple[str, str], Sequence[Cell]]] = {}
+    for source, board in boards.items():
+        scores[source] = {}
+        for row in rows_of(board):
+            for score, *cells in _cells(study, row):
+                scores[source][row["system"], score] = cells
+    return scores
 
 
 def _head(name: str, pool: ScoreMatrix) -> str:
@@ -114,16 +117,11 @@ def set_tables(study: Study, scores: Scores) -> dict[str, Grid]:
     order = study.scoreboard.order
     systems = [study.names[row] for row in order]
     first = Column("name", SYSTEM)
-    tables = {
-        score: _table(heading, first, scores, [(link_system(study, system), system, score) for system in systems])
-        for score, heading in score_names(study).items()
-        if study.sets
-    }
-    controls = [mark_control(study.scoreboard, row) for row in order]
-    return {
-        score: grid._replace(rows=[{**cells, **control} for cells, control in zip(grid.rows, controls, strict=True)])
-        for score, grid in tables.items()
-    }
+    tables = {}
+    for score, heading in score_names(study).items() if study.sets else ():
+        lines = [(link_system(study, system), system, score) for system in systems]
+        tables[score] = set_apart(_table(heading, first, scores, lines), study.scoreboard)
+    return tables
 
 
 def system_table(study: Study, scores: Scores, system: str) -> Grid:
@@ -148,15 +146,11 @@ def _table(heading: str, first: Column, scores: Scores, lines: Iterable[tuple[st
 def profile_table(study: Study, rows: Sequence[Row]) -> Grid:
     """Return the table of each system's Z on each level."""
     columns = [Column("system", SYSTEM), *(Column(level, f"{title(level)}\nZ", "+.2f") for level in study.levels)]
-    cells = [
-        {
-            "system": link_system(study, row["system"]),
-            **{level: row["categories"][level]["z"] for level in study.levels},
-            **mark_control(study.scoreboard, study.names.index(row["system"])),
-        }
-        for row in rows
-    ]
-    return Grid("Level profiles", columns, cells)
+    cells: list[dict[str, Cell]] = []
+    for row in rows:
+        cells.append({"system": link_system(study, row["system"])})
+        cells[-1] |= {level: row["categories"][level]["z"] for level in study.levels}
+    return set_apart(Grid("Level profiles", columns, cells), study.scoreboard)
 
 
 def stability_table(study: Study) -> Grid:

@@ -283,15 +283,16 @@ def pack_boards(boards: Sequence[Board]) -> dict[str, Markup]:
         categories = [
             _pack_category(board, name, f"{number}-{place}", packed) for place, name in enumerate(board.categories)
         ]
+        labels = short_names([entry.name for entry in board.newest])
         systems = [
             {
                 "name": entry.name,
                 "label": label,
                 "page": entry.address,
                 "control": bool(entry.result.control),
-                "siq": _plain(board.list_scores(entry).get("siq")) if board.norms else None,
+                "siq": _plain(board.list_scores(entry).get("siq")),
             }
-            for entry, label in zip(board.newest, short_names([entry.name for entry in board.newest]), strict=True)
+            for entry, label in zip(board.newest, labels, strict=True)
         ]
         described.append({"title": board.title, "systems": systems, "categories": categories})
     return {"boards": pack(described), **packed}

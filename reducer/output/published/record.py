@@ -145,11 +145,10 @@ def draft(
     for name in sorted({task.system for task in everything}):
         tasks = sorted((task for task in everything if task.system == name), key=lambda task: task.task)
         _refuse_mixed(name, tasks)
-        suites = [suite for suite in found.levels if any(task.suite == suite for task in tasks)]
-        systems = {
-            suite: read_tasks([task for task in tasks if task.suite == suite], found.levels[suite])[0]
-            for suite in suites
-        }
+        systems = {}
+        for suite, levels in found.levels.items():
+            if own := [task for task in tasks if task.suite == suite]:
+                systems[suite] = read_tasks(own, levels)[0]
         if unsigned := [task.task for task in tasks if texts and "content_sha256" not in task.metadata]:
             fault = "its metadata have no content_sha256, by which others check its texts"
             raise SpeechIQError(f"task {unsigned[0]!r}", fault, "publish it without --texts")
@@ -178,7 +177,9 @@ def _describe(
     declaration: Declaration,
 ) -> Result:
     newest = max(tasks, key=lambda task: task.date)
-    files = {task.results: [other.task for other in tasks if other.results == task.results] for task in tasks}
+    files: dict[str, list[str]] = {}
+    for task in tasks:
+        files.setdefault(task.results, []).append(task.task)
     records = [read_record(Path(file), names) for file, names in files.items()]
     used = norms if SIQ in systems else None
     return Result(
@@ -208,13 +209,13 @@ def _describe_suite(suite: str, system: System, norms: Norms | None) -> SuiteRec
     scored = rank([system], suite, norms=norms if suite == SIQ else None, draws=DRAWS, seed=SEED)
     several = len({*system.datasets.values()}) > 1
     datasets = rank_by_dataset([system], suite, draws=DRAWS, seed=SEED) if several else {}
-    groups = {
-        field: {
-            next(iter(group.columns.values())).column: _describe_columns(group, group.pool.raw)
-            for group in (rank_groups(scored, systems) for _, systems, _ in split_groups(scored.systems, field))
-        }
-        for field in scored.fields
-    }
+    groups: dict[str, dict[str, dict[str, CategoryRecord]]] = {}
+    for field in scored.fields:
+        groups[field] = {}
+        for _, systems, _ in split_groups(scored.systems, field):
+            group = rank_groups(scored, systems)
+            column = next(iter(group.columns.values())).column
+            groups[field][column] = _describe_columns(group, group.pool.raw)
     row = rows_of(scored)[0]
     return SuiteRecord(
         siq=_score(row["siq"], row["siq_interval"]) if scored.has_siq else None,
