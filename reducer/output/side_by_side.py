@@ -71,9 +71,9 @@ def verdict(comparison: Comparison) -> str:
         side = "A" if comparison.better == comparison.a else "B"
         return f"{side} is better beyond chance, by the intervals of {', '.join(comparison.asked)}"
     parts = []
-    for side, word in SIDES.items():
-        if names := [name for name, each in comparison.sides.items() if each == side]:
-            better = f"{word} is better" if side else word
+    for sign, word in SIDES.items():
+        if names := [name for name, each in comparison.sides.items() if each == sign]:
+            better = f"{word} is better" if sign else word
             parts.append(f"{better} in {', '.join(names)}")
     needed = f"in all of {', '.join(comparison.asked)}" if len(comparison.asked) > 1 else "in that row"
     return f"neither is better beyond chance: {'; '.join(parts)}. A system is better only if it is {needed}"

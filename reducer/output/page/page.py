@@ -119,7 +119,7 @@ def render(
         bodies.append(Markup(template.render(section.values, section=section)))
     charts = {id: figure.to_plotly_json() for section in sections for id, figure in section.figures.items()}
     shown = {"sounds": {}, **data}
-    if plots:
+    if plots or home:
         shown["charts"] = charts
     script = "" if home else _join(scripts)
     plotly = get_plotlyjs() if plots else ""
