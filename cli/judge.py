@@ -1,4 +1,4 @@
-"""Define `siq judge`: judge stored answers again, check the judge by scores of persons, and compare two judges."""
+"""Define `siq judge`: judge stored answers again, compare the judge with human scores, and compare two judges."""
 
 import math
 from pathlib import Path
@@ -108,7 +108,7 @@ def check(
     force: Force = False,
     bootstrap: Samples = DRAWS,
 ) -> None:
-    """Check the judge of RUNS by scores of persons.
+    """Compare the judge of RUNS with human scores.
 
     Write a page to score answers on, or read the scores (--scores). In the place of RUNS, a table (.csv, .tsv, .jsonl)
     with the columns question, answer, judge, score and, for several, person is enough.

@@ -133,7 +133,7 @@ def evaluate(
     ] = False,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Check all, print the work, what is cached of it and the commands, and stop."),
+        typer.Option("--dry-run", help="Check everything, print the work, its cached part and the commands, and stop."),
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Run finished systems again, and replace files that exist.")

@@ -1,4 +1,4 @@
-"""Define `siq study unanswerable`: find questions without an answer, and count who answers them all the same."""
+"""Define `siq study unanswerable`: find unanswerable questions, and count the systems that answer them."""
 
 from pathlib import Path
 from typing import Annotated
@@ -40,7 +40,7 @@ def unanswerable(
     allow_mismatch: AllowMismatch = False,
     force: Force = False,
 ) -> None:
-    """Find questions without an answer, and count who answers them all the same.
+    """Find unanswerable questions, and count the systems that answer them.
 
     First write the questions that most systems fail to a review, in which a person fills in the verdicts; then store
     the confirmed ones as a set; then count how often the majority of a system is another than "None of the above".

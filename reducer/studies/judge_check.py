@@ -1,4 +1,4 @@
-"""Compare a judge with the persons who scored some of its answers, and correct its mean scores by them.
+"""Compare a judge with the people who scored some of its answers, and correct its mean scores by them.
 
 Persons score answers on the page of `siq judge check`. A line of its file is one answer: `{"id": of the answer,
 "score": on the scale of the rubric, "person": name, "note": text, "judge": name, "judging": digest of its settings,
@@ -192,7 +192,7 @@ def check_grids(checked: Checked, settings: JudgeSettings) -> Iterator[Grid]:
         group | {"system": group["system"] or "all", "category": group["category"] or "all"} for group in checked.groups
     ]
     yield agreement_grid(
-        f"Judge {settings.name} against persons, rubric {rubric.name} ({low} to {high})",
+        f"Judge {settings.name} against people, rubric {rubric.name} ({low} to {high})",
         rows,
         ("kappa", "spearman", "bias"),
         ["bias: mean of judge minus person, on the scale of the rubric", *_check_notes(checked)],
@@ -222,7 +222,7 @@ def check_grids(checked: Checked, settings: JudgeSettings) -> Iterator[Grid]:
             ],
         )
     if checked.persons:
-        yield agreement_grid("Agreement of persons", checked.persons, ["kappa"])
+        yield agreement_grid("Agreement of people", checked.persons, ["kappa"])
 
 
 def _check_notes(checked: Checked) -> Iterator[str]:
@@ -388,11 +388,11 @@ def compare_ratings(ratings: Ratings, draws: int) -> list[dict[str, Any]]:
     """Return the agreement of the judge with each person, and of each two persons; draws take whole questions."""
     records = compare_each_pair(ratings.items(), lambda key: key[0], fewest=FEWEST, draws=draws)
     if not records:
-        raise SpeechIQError("judge and persons", f"no two of them scored the same {FEWEST} answers", "score more")
+        raise SpeechIQError("judge and people", f"no two of them scored the same {FEWEST} answers", "score more")
     return records
 
 
 def ratings_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
     """Return the table of the agreement of each two raters."""
     notes = ["bias: mean of A minus B", "bootstrap samples take whole questions"]
-    return agreement_grid("Agreement of judge and persons", records, ("equal", "kappa", "spearman", "bias"), notes)
+    return agreement_grid("Agreement of judge and people", records, ("equal", "kappa", "spearman", "bias"), notes)

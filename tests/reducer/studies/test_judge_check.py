@@ -200,7 +200,7 @@ def test_several_persons_and_rubrics_each_have_their_numbers(tmp_path):
     assert content["persons"] == ["Ana", "ben"]
     grade = content["rubrics"][0]["persons"][0]
     assert (grade["a"], grade["b"], grade["items"]) == ("Ana", "ben", 30) and 0 < grade["kappa"]["value"] < 1
-    assert "Agreement of persons" in done.stdout
+    assert "Agreement of people" in done.stdout
 
 
 def test_scores_of_the_same_answers_hold_for_another_judge_if_that_is_asked_for(judged_runs, tmp_path):

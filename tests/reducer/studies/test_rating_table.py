@@ -27,7 +27,7 @@ def test_a_table_gives_the_agreement_of_the_judge_and_each_person(tmp_path):
     table, output = tmp_path / "ratings.csv", tmp_path / "check.json"
     table.write_text(HEAD + rows(("ana", 1), ("ben", 0)))
     shown = siq("judge", "check", table, "--output", output)
-    assert "Agreement of judge and persons" in shown
+    assert "Agreement of judge and people" in shown
     records = json.loads(output.read_text())["raters"]
     assert [(each["a"], each["b"], each["items"]) for each in records] == [
         ("judge", "ana", 12),
