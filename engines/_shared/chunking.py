@@ -11,6 +11,8 @@ SEARCHED_S, PAUSE_S, STEP_S = 2.0, 0.1, 0.01
 #: Most seconds of a clip that an engine decodes and processes at a time, however much its model takes: memory does not
 #: grow with longer clips.
 SPAN_S = 300.0
+#: More than the fastest speech has, in any tokens; a text that is longer is not a transcript.
+TOKENS_PER_S = 25
 
 
 def split(samples: np.ndarray, longest_s: float) -> list[tuple[int, int]]:

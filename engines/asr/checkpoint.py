@@ -28,16 +28,13 @@ from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
 from speechiq.core.usage import measured, usage
-from speechiq.engines._shared.checkpoint import Checkpoint, CheckpointEngine
+from speechiq.engines._shared.checkpoint import Checkpoint, CheckpointEngine, Loading
 from speechiq.engines._shared.chunking import SPAN_S, count_chunks, read_chunks, split
-from speechiq.engines._shared.loading import Loading
 from speechiq.engines.asr.nbest import join_nbest
 from speechiq.engines.base import ASREngine, Setup
 from speechiq.engines.options import ChunkSeconds
 
 WINDOW_S = 30.0
-#: More than the fastest speech has, in any tokens; a text that is longer is not a transcript.
-TOKENS_PER_S = 25
 
 
 class CheckpointASR(CheckpointEngine, ASREngine):

@@ -10,7 +10,7 @@ from transformers import AutoModelForSpeechSeq2Seq, BatchFeature, PreTrainedConf
 from speechiq.core.checkpoints.names import find_recognizer
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
-from speechiq.engines._shared.loading import Loading
+from speechiq.engines._shared.checkpoint import Loading
 from speechiq.engines._transformers import whisper_language_codes
 from speechiq.engines.asr.checkpoint import CheckpointASR
 from speechiq.engines.asr.nbest import (

@@ -19,10 +19,10 @@ from speechiq.core.extras import missing
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
 from speechiq.core.usage import usage
-from speechiq.engines._shared.checkpoint import Checkpoint
+from speechiq.engines._shared.checkpoint import Checkpoint, Loading
 from speechiq.engines._shared.checkpoint_writer import CheckpointWriter, ModelInputs
+from speechiq.engines._shared.chunking import TOKENS_PER_S
 from speechiq.engines._shared.encodings import EncodingCache, cache_encodings
-from speechiq.engines._shared.loading import Loading
 from speechiq.engines._shared.prefill import (
     ANSWER,
     Decode,
@@ -33,7 +33,6 @@ from speechiq.engines._shared.prefill import (
     loglikelihoods,
     write,
 )
-from speechiq.engines.asr.checkpoint import TOKENS_PER_S
 from speechiq.engines.audio.inputs import InputBuilder
 from speechiq.engines.audio.prompts import AudioPrompts
 from speechiq.engines.base import AudioEngine, Seeds, Setup

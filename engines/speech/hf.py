@@ -21,8 +21,7 @@ from speechiq.core.checkpoints.opening import describe
 from speechiq.core.clip import Clip
 from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
-from speechiq.engines._shared.checkpoint import Checkpoint, CheckpointEngine
-from speechiq.engines._shared.loading import Loading
+from speechiq.engines._shared.checkpoint import Checkpoint, CheckpointEngine, Loading
 from speechiq.engines._shared.sampling import seeded
 from speechiq.engines._shared.speech import as_speech, speak_line
 from speechiq.engines.base import Setup, SpeechEngine

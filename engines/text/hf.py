@@ -12,9 +12,8 @@ from speechiq.core.checkpoints.names import is_language_model
 from speechiq.core.checkpoints.opening import check_tokens, opening, read_context
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Scored, TextPrompt
-from speechiq.engines._shared.checkpoint import Checkpoint
+from speechiq.engines._shared.checkpoint import Checkpoint, Loading
 from speechiq.engines._shared.checkpoint_writer import CheckpointWriter, ModelInputs
-from speechiq.engines._shared.loading import Loading
 from speechiq.engines._shared.prefill import ANSWER, LONGER, Decode, Request, Result, can_join, loglikelihoods
 from speechiq.engines.base import Seeds, Setup, TextEngine
 

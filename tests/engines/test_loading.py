@@ -15,9 +15,8 @@ from speechiq.core.checkpoints.names import identity, resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import cache_dir
 from speechiq.core.prompt import Prompt, TextPrompt
-from speechiq.engines._shared import loading
-from speechiq.engines._shared.checkpoint import Checkpoint
-from speechiq.engines._shared.loading import Loading
+from speechiq.engines._shared import checkpoint as loading
+from speechiq.engines._shared.checkpoint import Checkpoint, Loading
 from speechiq.engines.audio.hf import AudioLLM
 from speechiq.engines.base import Setup
 from speechiq.engines.text.hf import TransformersLLM
@@ -58,7 +57,7 @@ def test_a_checkpoint_of_the_hub_is_described_with_its_commit(tmp_path):
     program = """
 from transformers import AutoModelForCausalLM
 from speechiq.engines._shared.checkpoint import Checkpoint
-from speechiq.engines._shared.loading import Loading
+from speechiq.engines._shared.checkpoint import Loading
 from speechiq.engines.base import Setup
 stage = Checkpoint("me/tiny", AutoModelForCausalLM, lambda _: True, "a model", Loading(), Setup())
 print(stage.describe()["commit"])

@@ -13,7 +13,7 @@ from speechiq.core.clip import SAMPLING_RATE, Clip, Cut, Samples
 from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.engines._shared.chunking import SPAN_S, count_chunks, list_chunks, read_chunks, split
 from speechiq.engines.asr import checkpoint, pocketsphinx
-from speechiq.engines.asr.frame_decoders import CTCASR, TDTASR
+from speechiq.engines.asr.hf import CTCASR, TDTASR
 from speechiq.engines.asr.openai import OpenAIASR
 from speechiq.engines.asr.whisper import WhisperASR
 from speechiq.engines.audio.inputs import AudioLimits

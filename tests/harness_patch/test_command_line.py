@@ -14,7 +14,7 @@ from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.engines._shared.loading import Loading
+from speechiq.engines._shared.checkpoint import Loading
 from speechiq.engines.options import list_names
 from speechiq.harness_patch.evaluation import NOISE, _without
 from speechiq.harness_patch.run import speech_help

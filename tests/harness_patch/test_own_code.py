@@ -8,7 +8,7 @@ import transformers
 from speechiq.core.checkpoints.names import resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, TextPrompt
-from speechiq.engines.asr.frame_decoders import CTCASR
+from speechiq.engines.asr.hf import CTCASR
 from speechiq.harness_patch.systems.build import build_system
 from tests.engines.tiny_recognizers import save
 

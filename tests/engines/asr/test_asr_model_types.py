@@ -12,9 +12,7 @@ from speechiq.core.prompt import Prompt
 from speechiq.core.usage import usage
 from speechiq.engines._shared.chunking import split
 from speechiq.engines.asr.checkpoint import padding_changes_output
-from speechiq.engines.asr.frame_decoders import CTCASR, RNNTASR, TDTASR, collapse
-from speechiq.engines.asr.hf import TransformersASR
-from speechiq.engines.asr.seq2seq import Seq2SeqASR
+from speechiq.engines.asr.hf import CTCASR, RNNTASR, TDTASR, Seq2SeqASR, TransformersASR, collapse
 from speechiq.engines.base import Setup
 from speechiq.harness_patch.systems.build import build_system
 from tests.engines import tiny

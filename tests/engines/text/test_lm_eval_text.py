@@ -19,7 +19,7 @@ from speechiq.engines.asr.controls import Gold
 from speechiq.engines.base import Setup
 from speechiq.engines.cached import CachedEngine
 from speechiq.engines.registry import build as build_engine
-from speechiq.engines.text import lm_eval_model_types
+from speechiq.engines.text import lm_eval as lm_eval_model
 from speechiq.engines.text.hf import TransformersLLM
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.corrected import EXTRA, SLACK, CorrectedRecognizer
@@ -192,7 +192,7 @@ def test_a_model_type_that_calls_an_endpoint_is_refused_with_the_engine_that_doe
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_an_engine_that_fills_the_accelerators_runs_in_one_process(engine, monkeypatch):
-    monkeypatch.setattr(lm_eval_model_types, "PartialState", lambda: SimpleNamespace(num_processes=8))
+    monkeypatch.setattr(lm_eval_model, "PartialState", lambda: SimpleNamespace(num_processes=8))
     assert refusal(engine).startswith(f"{engine}:m: 8 processes would each fill the same accelerators; run one and")
 
 
