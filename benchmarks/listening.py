@@ -18,7 +18,7 @@ from planted import CATEGORY, PLANTED, plant
 from tqdm import tqdm
 
 from speechiq.reducer.studies.listening import AUDIO, Listening, compare_listening
-from speechiq.siq_tasks.conditions.variants import MUTED, TEXT
+from speechiq.siq_tasks.conditions.spec import MUTED, TEXT
 
 
 def simulate(model: str, clusters: int, sets: int, draws: int) -> dict[str, Any]:

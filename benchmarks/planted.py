@@ -7,7 +7,7 @@ import numpy as np
 from speechiq.reducer.runs.measure import Category, Measure
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.studies.listening import AUDIO
-from speechiq.siq_tasks.conditions.variants import MUTED, SWAPPED, TEXT
+from speechiq.siq_tasks.conditions.spec import MUTED, SWAPPED, TEXT
 
 LEVEL = "apply"
 CATEGORY = Category("benchmark", LEVEL, Measure("acc", "higher", "acc. %", range=(0.0, 1.0)), ("id", "question_id"))

@@ -27,7 +27,7 @@ from measure import alternate, by_size, rounds_option, write
 from tqdm import tqdm
 
 from speechiq.reducer.scores.levels import TEMPLATES
-from speechiq.siq_tasks.catalog.task_files import read_task
+from speechiq.siq_tasks.index import read_task
 
 LEVELS = {"remember": "wer", "understand": "similarity", "apply": "acc"}
 STAMP = "2025-01-01T00-00-00.000000"

@@ -20,7 +20,7 @@ from speechiq.engines.registry import KINDS, Backend, list_backends
 
 if TYPE_CHECKING:
     from speechiq.reducer.scores.norms import Norms
-    from speechiq.siq_tasks.catalog.tasks import TaskInfo
+    from speechiq.siq_tasks.index import TaskInfo
 
 #: Kind of engine -> what it is, and how its options begin.
 STAGES = {
@@ -155,7 +155,7 @@ def tasks(
     names, or what tasks measure or need, list these tasks.
     """
     from speechiq.siq_tasks.catalog.overview import describe
-    from speechiq.siq_tasks.catalog.tasks import ON_HUB, find_tasks, list_tasks, search_tasks
+    from speechiq.siq_tasks.index import ON_HUB, find_tasks, list_tasks, search_tasks
 
     if name is None:
         listed = list_tasks()
@@ -187,7 +187,7 @@ def tasks(
 
 def _list_sets(tasks: Iterable[TaskInfo]) -> Iterator[Sequence[object]]:
     """Yield a row per set of tasks: its name, what it measures, its clips, languages and needs."""
-    from speechiq.siq_tasks.catalog.suite import SUITE
+    from speechiq.siq_tasks.index import SUITE
 
     sets: dict[str, list[TaskInfo]] = defaultdict(list)
     for task in tasks:

@@ -131,7 +131,7 @@ def complete_system(incomplete: str) -> list[str]:
 
 def complete_tasks(incomplete: str) -> list[str]:
     """Return tasks and groups of the suite that begin like the last of the given names."""
-    from speechiq.siq_tasks.catalog.tasks import list_tasks
+    from speechiq.siq_tasks.index import list_tasks
 
     before, comma, last = incomplete.rpartition(",")
     names = set[str]().union(*(task.names for task in list_tasks(check_files=False)))

@@ -75,7 +75,7 @@ def add_language_tasks(manager: ModuleType, language_tasks: Callable[[], Iterabl
     """Add tasks that have no file of their own to the index of every `TaskManager`; a file with the same name wins.
 
     Wraps `TaskIndex.build`, whose entries are of files alone; an entry without a file is made by the `class` in its
-    keys. `language_tasks` returns `siq_tasks.catalog.languages.LanguageTask`s.
+    keys. `language_tasks` returns `siq_tasks.index.LanguageTask`s.
     """
     index = manager.TaskIndex
     build = index.build

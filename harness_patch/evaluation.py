@@ -26,7 +26,7 @@ from speechiq.harness_patch import _lm_eval, command_line
 if TYPE_CHECKING:
     from lm_eval.api.model import LM
 
-    from speechiq.siq_tasks.catalog.tasks import TaskInfo
+    from speechiq.siq_tasks.index import TaskInfo
 
 #: Logger -> text of a line that is wrong or useless in a speech run.
 NOISE = dict([_lm_eval.CHAT_NOISE, WHISPER_NOISE])
@@ -109,8 +109,8 @@ def guard_tasks(evaluate: Callable) -> Callable:
 
 
 def _check_tasks(suite: Mapping[str, Any], others: bool, lm: LM, options: Mapping[str, Any]) -> None:
-    from speechiq.siq_tasks.conditions.variants import LISTEN, STREAM, TEXT, TIMING
-    from speechiq.siq_tasks.metadata import refuse_unread
+    from speechiq.siq_tasks.conditions.spec import LISTEN, STREAM, TEXT, TIMING
+    from speechiq.siq_tasks.settings import refuse_unread
 
     refuse_unread([task.metadata_keys for task in suite.values()], others)
     if options.get("cache_requests"):
@@ -165,8 +165,7 @@ def choose_tasks(names: Any) -> Any:
         return names
     if not any(name.startswith(command_line.PREFIXES) for name in names):
         return names
-    from speechiq.siq_tasks.catalog.tasks import list_keys
-    from speechiq.siq_tasks.metadata import refuse_unread, user_metadata
+    from speechiq.siq_tasks.settings import list_keys, refuse_unread, user_metadata
 
     metadata = user_metadata.get() or {}
     if metadata:
@@ -187,7 +186,7 @@ def _leave_out_apply(names: Sequence[str], metadata: Mapping[str, Any]) -> tuple
     nothing else would be left: then the task itself says what it needs. The user's metadata may name a question file
     by `questions` or `DATASET.questions`.
     """
-    from speechiq.siq_tasks.catalog.tasks import list_tasks
+    from speechiq.siq_tasks.index import list_tasks
 
     known = list_tasks(check_files=False)
     wanted = [task for task in known if not task.names.isdisjoint(names)]
@@ -199,7 +198,7 @@ def _leave_out_apply(names: Sequence[str], metadata: Mapping[str, Any]) -> tuple
 
 
 def _without_questions(tasks: Sequence[TaskInfo], metadata: Mapping[str, Any]) -> Iterator[TaskInfo]:
-    from speechiq.siq_tasks.questions.location import find_question_file
+    from speechiq.siq_tasks.questions.file import find_question_file
 
     for task in tasks:
         given = {"questions", f"{task.dataset}.questions"} & metadata.keys()
@@ -210,7 +209,7 @@ def _without_questions(tasks: Sequence[TaskInfo], metadata: Mapping[str, Any]) -
 @contextmanager
 def given_metadata(options: Mapping[str, Any]) -> Iterator[None]:
     """Pass the user's metadata to the tasks inside the block, without the model arguments that lm-eval adds to it."""
-    from speechiq.siq_tasks.metadata import expand_sets, user_metadata
+    from speechiq.siq_tasks.settings import expand_sets, user_metadata
 
     arguments = options.get("model_args") or {}
     if isinstance(arguments, str):

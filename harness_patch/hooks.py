@@ -48,7 +48,7 @@ def _wrap_command(module: ModuleType) -> None:
 
 
 def _add_tasks(module: ModuleType) -> None:
-    from speechiq.siq_tasks.catalog.languages import list_language_tasks
+    from speechiq.siq_tasks.index import list_language_tasks
 
     _lm_eval.add_task_folders(module, find_task_folders)
     _lm_eval.add_language_tasks(module, list_language_tasks)

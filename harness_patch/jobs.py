@@ -22,7 +22,7 @@ from speechiq.core.response import Response
 from speechiq.engines.languages import FIELD
 from speechiq.harness_patch._lm_eval import normalize_settings
 from speechiq.harness_patch.systems.answering import TRANSCRIBE, Question
-from speechiq.siq_tasks.conditions.variants import LISTEN, TEXT, TIMING
+from speechiq.siq_tasks.conditions.spec import LISTEN, TEXT, TIMING
 
 Shared = TypeVar("Shared")
 Result = TypeVar("Result")

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> None:
 def speech_help() -> str:
     """Return the part of `siq run --help` about speech systems, made from the registered engines and options."""
     from speechiq.engines.registry import STAGES, list_backends
-    from speechiq.siq_tasks.task_types import TASK_TYPES
+    from speechiq.siq_tasks.settings import TASK_TYPES
 
     backends = {kind: sorted(list_backends(kind).values(), key=lambda backend: backend.engine) for kind in STAGES}
     engines = [f"{kind}: {', '.join(backend.engine for backend in found)}" for kind, found in backends.items()]

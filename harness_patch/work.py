@@ -282,7 +282,7 @@ def _run(evaluation: Evaluation, lm: Any, names: list[str] | None) -> MissingRow
 
 def _stages_of(evaluation: Evaluation, name: str) -> set[str]:
     """Return the stages of a task after its transcripts; a task of another package has unknown ones."""
-    from speechiq.siq_tasks.task_types import name_task_type, read_task_type
+    from speechiq.siq_tasks.settings import name_task_type, read_task_type
 
     about, docs = evaluation.tasks[name].config.metadata or {}, evaluation.docs[name]
     kind = name_task_type(about)

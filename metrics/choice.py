@@ -13,13 +13,11 @@ from lm_eval.api.filter import Filter
 
 from speechiq.core.response import response_of, reword
 from speechiq.metrics.columns import higher, lower, returns
-from speechiq.metrics.letters.options import LETTERS, UNPARSED
+from speechiq.metrics.letters.options import LETTERS, NONE_OF_THE_ABOVE, NONE_OPTION, UNPARSED
 from speechiq.metrics.letters.reading import parse_letter
 
 __all__ = ["LETTERS", "NONE_OF_THE_ABOVE", "STRICT", "UNPARSED", "Vote", "list_options", "score", "vote"]
 
-#: The text of option (E), and the item of a doc that has it in another language.
-NONE_OF_THE_ABOVE, NONE_OPTION = "None of the above", "none_option"
 #: How many of five answers must be right for `acc_strict`.
 STRICT = 3
 

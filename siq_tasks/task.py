@@ -20,15 +20,13 @@ from speechiq.metrics.wording import SPREAD, worded
 from speechiq.metrics.words.identification import warn_other_language
 from speechiq.metrics.words.normalizer import refuse_lost_marks
 from speechiq.metrics.words.units import describe_measure, refuse_unspaced
-from speechiq.siq_tasks.catalog.task_files import INLINE, join_metadata, resolve_folder
-from speechiq.siq_tasks.conditions.apply import with_condition
-from speechiq.siq_tasks.conditions.listen import check_listen, with_listen
+from speechiq.siq_tasks.conditions.apply import check_listen, with_condition, with_listen
 from speechiq.siq_tasks.conditions.preset import PRESET, with_preset
-from speechiq.siq_tasks.conditions.variants import CONDITION, LISTEN, STREAM, TIMING, QuestionSettings
+from speechiq.siq_tasks.conditions.spec import CONDITION, LISTEN, STREAM, TIMING, QuestionSettings
+from speechiq.siq_tasks.index import INLINE, join_metadata, resolve_folder
 from speechiq.siq_tasks.languages.prompts import write_prompt
 from speechiq.siq_tasks.loaders.docs import digest_content
-from speechiq.siq_tasks.metadata import expand_sets, for_dataset, keys_of, user_metadata
-from speechiq.siq_tasks.task_types import find_task_type, name_task_type
+from speechiq.siq_tasks.settings import expand_sets, find_task_type, for_dataset, keys_of, name_task_type, user_metadata
 
 REMEMBER, APPLY = "remember", "apply"
 #: The configuration of a task, as lm-eval takes it.

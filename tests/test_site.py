@@ -17,7 +17,7 @@ from speechiq.cli.main import app
 from speechiq.engines import base
 from speechiq.engines.base import Engine
 from speechiq.engines.registry import KINDS, list_backends
-from speechiq.siq_tasks.catalog.tasks import list_tasks
+from speechiq.siq_tasks.index import list_tasks
 from tests.test_docs import PYTHON, ROOT, SETUP
 from tests.test_rooms import ROOMS as ALL_ROOMS
 

@@ -71,8 +71,8 @@ def write(
     if writer is None or not checker:
         missing = "--writer" if writer is None else "--checker"
         raise SpeechIQError(missing, "missing", "name a model, or write the questions by hand with --template")
-    from speechiq.siq_tasks.catalog import suite
-    from speechiq.siq_tasks.questions import file, location
+    from speechiq.siq_tasks import index
+    from speechiq.siq_tasks.questions import file
     from speechiq.siq_tasks.questions import write as writing
     from speechiq.siq_tasks.questions.authors import StoredAnswers, parse_authors
 
@@ -81,9 +81,9 @@ def write(
     if not dry_run:
         authors = {name: spec.open() for name, spec in authors.items()}
     plan = writing.WritingPlan(authors[writer], [authors[name] for name in checker], tries, rewrites, seed)
-    output = output or suite.place_questions(dataset)
+    output = output or index.place_questions(dataset)
     file.refuse_special(output)
-    if is_file(written := location.by_hand(output)) and written != output:
+    if is_file(written := file.by_hand(output)) and written != output:
         raise SpeechIQError(written, "has questions by hand, which take the place of others", "move or rename it")
     check_output_folder(output.parent, "name a file in a folder that is yours, with --output")
     todo = writing.list_unfinished(clips, file.read_questions(output) if output.is_file() else [])
@@ -107,11 +107,11 @@ def write(
 
 
 def _write_template(dataset: str, metadata: list[str] | None, output: Path | None, force: bool) -> None:
-    from speechiq.siq_tasks.catalog import suite
-    from speechiq.siq_tasks.questions import file, location
+    from speechiq.siq_tasks import index
+    from speechiq.siq_tasks.questions import file
 
-    place = suite.place_questions(dataset)
-    table = output or location.by_hand(place)
+    place = index.place_questions(dataset)
+    table = output or file.by_hand(place)
     if table.suffix.lower() != ".csv":
         raise SpeechIQError(f"--output {table}", "does not end with .csv", f"write {table.stem}.csv")
     if output is None and is_file(place):
@@ -169,7 +169,7 @@ def join(
     """
     from speechiq.siq_tasks.questions import file as question_file
     from speechiq.siq_tasks.questions import released
-    from speechiq.siq_tasks.questions.location import questions_folder
+    from speechiq.siq_tasks.questions.file import questions_folder
     from speechiq.siq_tasks.questions.write import show_letters
 
     content = released.read_released(file)
@@ -190,7 +190,7 @@ def join(
 
 def list_clips(dataset: str, metadata: list[str] | None) -> list[dict[str, Any]]:
     """Return the clips of a data set under the settings of `--metadata`."""
-    from speechiq.siq_tasks.catalog import suite
+    from speechiq.siq_tasks import index
 
     settings = read_values("--metadata", metadata or ())
     if "dataset" in settings:
@@ -199,4 +199,4 @@ def list_clips(dataset: str, metadata: list[str] | None) -> list[dict[str, Any]]
             f"the clips are those of {dataset}",
             "name another data set in its place",
         )
-    return suite.list_clips(dataset, **settings)
+    return index.list_clips(dataset, **settings)

@@ -19,11 +19,9 @@ from speechiq.harness_patch.plan import Plan
 from speechiq.harness_patch.work import SystemWork, Work
 from speechiq.reducer.runs.results_file import CONDITION
 from speechiq.reducer.scores.norms import Norms
-from speechiq.siq_tasks.catalog.suite import SUITE
-from speechiq.siq_tasks.catalog.tasks import list_tasks
 from speechiq.siq_tasks.conditions.preset import PRESET, describe_preset, find_settings, read_preset
-from speechiq.siq_tasks.conditions.spec import parse_condition
-from speechiq.siq_tasks.conditions.variants import LISTEN, parse_listen
+from speechiq.siq_tasks.conditions.spec import LISTEN, parse_condition, parse_listen
+from speechiq.siq_tasks.index import SUITE, list_tasks
 
 #: Characters with a meaning in a system, which a path in it may therefore not have.
 ODD = {"+", ",", "="}

@@ -16,9 +16,9 @@ from speechiq.core.files.plain import exists, expand, hash_file, is_file, refuse
 from speechiq.harness_patch.plan import Plan
 from speechiq.harness_patch.systems.spec import parse
 from speechiq.reducer.runs.results_file import CONDITION
-from speechiq.siq_tasks.catalog.tasks import TaskInfo, list_tasks
-from speechiq.siq_tasks.conditions.variants import LISTEN
-from speechiq.siq_tasks.questions.location import find_question_file
+from speechiq.siq_tasks.conditions.spec import LISTEN
+from speechiq.siq_tasks.index import TaskInfo, list_tasks
+from speechiq.siq_tasks.questions.file import find_question_file
 
 NAME, SHARDS = "eval.json", "shards"
 SCHEMA = "speechiq-evaluation"

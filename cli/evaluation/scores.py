@@ -12,7 +12,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import hash_file
 from speechiq.harness_patch.plan import Plan
 from speechiq.reducer.runs.results_file import CONDITION
-from speechiq.siq_tasks.conditions.variants import LISTEN
+from speechiq.siq_tasks.conditions.spec import LISTEN
 
 SCORES, PAGE = "siq.json", "report.html"
 #: Fewer systems than these give a scale that says little, or none.

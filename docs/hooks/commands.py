@@ -21,9 +21,9 @@ from speechiq.harness_patch.audio_api import AudioAPI
 from speechiq.harness_patch.hf_audio import HFAudio
 from speechiq.harness_patch.run import speech_help
 from speechiq.metrics.settings import Subject
-from speechiq.siq_tasks.conditions.variants import QuestionSettings, RunSettings
+from speechiq.siq_tasks.conditions.spec import QuestionSettings, RunSettings
 from speechiq.siq_tasks.loaders.clips import SUBJECTS
-from speechiq.siq_tasks.task_types import TASK_TYPES
+from speechiq.siq_tasks.settings import TASK_TYPES
 
 PAGE = "reference/commands.md"
 INTRODUCTION = """# Commands

@@ -11,7 +11,7 @@ from mkdocs.structure.files import File, Files
 
 from docs.hooks.tables import code, write_table
 from speechiq.metrics.columns import columns_of
-from speechiq.siq_tasks.catalog.tasks import TaskInfo, list_tasks, read_tasks
+from speechiq.siq_tasks.index import TaskInfo, list_tasks, read_tasks
 
 TASKS = """# Tasks
 

@@ -12,7 +12,7 @@ from speechiq.core.usage import recording
 from speechiq.engines.base import AudioEngine
 from speechiq.harness_patch.systems.answering import Answering, Generate, Question
 from speechiq.metrics.letters.options import ALPHABET
-from speechiq.siq_tasks.conditions.variants import STREAM, TIMING
+from speechiq.siq_tasks.conditions.spec import STREAM, TIMING
 
 TIMED = f"--metadata {TIMING}={STREAM}"
 

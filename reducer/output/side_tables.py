@@ -31,7 +31,7 @@ from speechiq.reducer.stats.grid import (
     caution_of_raw,
 )
 from speechiq.reducer.studies.agreement import POOLED
-from speechiq.siq_tasks.conditions.variants import TIMING
+from speechiq.siq_tasks.conditions.spec import TIMING
 
 OWN_SCALES = (
     "each language has a scale of its own: SIQ compares the systems in a language, not the languages of a system"

@@ -11,7 +11,7 @@ from speechiq.reducer.runs import judged
 from speechiq.reducer.runs.results_file import CONDITION, TaskRun
 from speechiq.reducer.runs.samples import show_item
 from speechiq.reducer.runs.systems import System
-from speechiq.siq_tasks.conditions.variants import LISTEN
+from speechiq.siq_tasks.conditions.spec import LISTEN
 
 Scalar = str | int | float | None
 Conditions = Mapping[str, Scalar]

@@ -21,7 +21,7 @@ from speechiq.reducer.runs.results_file import (
     tasks_of,
 )
 from speechiq.reducer.runs.samples import may_hold_scores
-from speechiq.siq_tasks.conditions.variants import LISTEN
+from speechiq.siq_tasks.conditions.spec import LISTEN
 
 #: Number of options that a warning names, and characters of the longest value in it.
 EXAMPLES, LONGEST = 3, 60

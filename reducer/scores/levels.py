@@ -8,7 +8,7 @@ import speechiq.siq_tasks
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.measure import Category, read_category
-from speechiq.siq_tasks.catalog.task_files import read_task
+from speechiq.siq_tasks.index import read_task
 
 SUITE = "siq"
 TEMPLATES = Path(speechiq.siq_tasks.__file__).parent / "templates"

@@ -36,7 +36,7 @@ from speechiq.reducer.stats.grid import (
     caution_of_raw,
     count_units,
 )
-from speechiq.siq_tasks.conditions.variants import LISTEN, MUTED, SWAPPED, TEXT
+from speechiq.siq_tasks.conditions.spec import LISTEN, MUTED, SWAPPED, TEXT
 
 #: The run that gets the audio, beside the variants.
 AUDIO = "audio"

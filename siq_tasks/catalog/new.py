@@ -21,15 +21,18 @@ from speechiq.core.recordings.inspection import inspect
 from speechiq.engines.languages import KEY, read_language
 from speechiq.metrics.words.normalizer import read_normalizer
 from speechiq.siq_tasks.catalog.folders import check_folder, complete_folder
-from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, data_sets
-from speechiq.siq_tasks.catalog.task_files import IN_FOLDER, read_task, write_task
-from speechiq.siq_tasks.catalog.tasks import list_tasks
+from speechiq.siq_tasks.index import HERE, IN_FOLDER, LEVELS, data_sets, list_tasks, read_task, write_task
 from speechiq.siq_tasks.loaders.clips import ENTITIES, list_warnings
-from speechiq.siq_tasks.loaders.clusters import CLUSTER, COLUMN
 from speechiq.siq_tasks.loaders.docs import refuse_taken
 from speechiq.siq_tasks.loaders.odd_rows import OddRows
-from speechiq.siq_tasks.loaders.row_choice import check_groups, read_group_columns, read_groups
-from speechiq.siq_tasks.loaders.subset import check_reference
+from speechiq.siq_tasks.loaders.row_choice import (
+    CLUSTER,
+    COLUMN,
+    check_groups,
+    check_reference,
+    read_group_columns,
+    read_groups,
+)
 
 LONGEST_NAME = 64
 #: Folder of the audio and table of the clips in a folder of tasks, and the names of its tasks.

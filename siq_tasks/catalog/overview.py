@@ -11,13 +11,11 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.ids import complete_ids
 from speechiq.metrics.settings import read_record
-from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, list_clips, read_one_task
-from speechiq.siq_tasks.catalog.tasks import RECORDING
+from speechiq.siq_tasks.index import HERE, LEVELS, RECORDING, list_clips, read_one_task
 from speechiq.siq_tasks.loaders.question_columns import Columns
 from speechiq.siq_tasks.loaders.rows import open_rows, read_source
 from speechiq.siq_tasks.loaders.sentences import QUESTIONS
-from speechiq.siq_tasks.questions.file import PER_CLIP, read_questions
-from speechiq.siq_tasks.questions.location import locate
+from speechiq.siq_tasks.questions.file import PER_CLIP, locate, read_questions
 
 
 def describe(dataset: str, *, fetch: bool = False) -> Iterator[str]:

@@ -20,10 +20,9 @@ from speechiq.core.files.plain import (
     write_whole,
 )
 from speechiq.core.files.tables import check_columns, read_field, read_table
-from speechiq.siq_tasks.catalog.suite import check_task
-from speechiq.siq_tasks.catalog.task_files import FOLDER_KEYS, IN_FOLDER, read_mapping, read_task
+from speechiq.siq_tasks.index import FOLDER_KEYS, IN_FOLDER, check_task, read_mapping, read_task
 from speechiq.siq_tasks.loaders.rows import read_source
-from speechiq.siq_tasks.questions.location import find_file
+from speechiq.siq_tasks.questions.file import find_file
 
 ENDING = ".zip"
 BLOCK = 1 << 20

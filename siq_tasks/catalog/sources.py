@@ -18,12 +18,11 @@ from speechiq.core.files.plain import exists, find_on_disk
 from speechiq.core.files.tables import is_table, read_field, read_table
 from speechiq.core.recordings.audio_file import file_sha256
 from speechiq.core.recordings.inspection import inspect
-from speechiq.siq_tasks.catalog.suite import read_one_task
-from speechiq.siq_tasks.catalog.tasks import IN_PACKAGE, find_tasks, is_bundled, read_tasks
+from speechiq.siq_tasks.index import IN_PACKAGE, find_tasks, is_bundled, read_one_task, read_tasks
 from speechiq.siq_tasks.loaders import hub_sets
 from speechiq.siq_tasks.loaders.clips import check_table, list_warnings
 from speechiq.siq_tasks.loaders.rows import RowSource, read_source
-from speechiq.siq_tasks.metadata import expand_sets, for_dataset
+from speechiq.siq_tasks.settings import expand_sets, for_dataset
 
 if TYPE_CHECKING:
     from datasets import Features

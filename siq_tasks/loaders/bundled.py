@@ -6,8 +6,7 @@ from typing import Any
 from speechiq.core.files.json_text import read_objects
 from speechiq.core.recordings.audio_file import PACKAGE
 from speechiq.siq_tasks.loaders.docs import Loaded, build_docs
-from speechiq.siq_tasks.metadata import takes
-from speechiq.siq_tasks.task_types import read_task_type
+from speechiq.siq_tasks.settings import read_task_type, takes
 
 DEMO = PACKAGE / "demo"
 

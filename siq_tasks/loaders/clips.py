@@ -26,20 +26,24 @@ from speechiq.core.recordings.inspection import read_length
 from speechiq.engines.options import Options
 from speechiq.metrics.settings import Subject, Text, read_record
 from speechiq.metrics.words.normalizer import read_normalizer
-from speechiq.siq_tasks.catalog.suite import is_published
+from speechiq.siq_tasks.index import is_published
 from speechiq.siq_tasks.loaders import row_choice
-from speechiq.siq_tasks.loaders.clusters import CLUSTER, ClusterRule, read_cluster_rule
 from speechiq.siq_tasks.loaders.docs import Loaded, build_docs
 from speechiq.siq_tasks.loaders.odd_rows import OddRows, Repairs, describe_odd_rows
 from speechiq.siq_tasks.loaders.question_columns import AnswerSettings, Columns
+from speechiq.siq_tasks.loaders.row_choice import (
+    CLUSTER,
+    ClusterRule,
+    check_reference,
+    choose,
+    ids_sha256,
+    read_cluster_rule,
+)
 from speechiq.siq_tasks.loaders.row_questions import RowQuestions, read_row_questions
 from speechiq.siq_tasks.loaders.rows import Rows, RowSource, open_rows, read_source
 from speechiq.siq_tasks.loaders.sentences import QUESTIONS, SentenceRule, open_passages
-from speechiq.siq_tasks.loaders.subset import check_reference, choose, ids_sha256
-from speechiq.siq_tasks.metadata import takes
-from speechiq.siq_tasks.questions.file import join, read_questions, refuse_unknown_clips
-from speechiq.siq_tasks.questions.location import locate
-from speechiq.siq_tasks.task_types import read_task_type
+from speechiq.siq_tasks.questions.file import join, locate, read_questions, refuse_unknown_clips
+from speechiq.siq_tasks.settings import read_task_type, takes
 
 log = logging.getLogger(__name__)
 ENTITIES = "entities"

@@ -11,11 +11,10 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.transforms import read_transforms
 from speechiq.engines.languages import FIELD, read_language
-from speechiq.siq_tasks.conditions.variants import LISTEN
+from speechiq.siq_tasks.conditions.spec import LISTEN
 from speechiq.siq_tasks.languages.prompts import check_options
-from speechiq.siq_tasks.loaders.clusters import CLUSTER
-from speechiq.siq_tasks.loaders.row_choice import GROUPS
-from speechiq.siq_tasks.task_types import read_task_type
+from speechiq.siq_tasks.loaders.row_choice import CLUSTER, GROUPS
+from speechiq.siq_tasks.settings import read_task_type
 
 QUESTION_ITEMS = ("question_id", "question", "options", "answer")
 #: Fields of a clip that its doc has too, if the data set has them.

@@ -6,8 +6,7 @@ from speechiq.core.ids import check_plain
 from speechiq.siq_tasks.loaders import clips
 from speechiq.siq_tasks.loaders.docs import Loaded, build_docs
 from speechiq.siq_tasks.loaders.sentences import COLUMNS, PARTS, QUESTIONS, SENTENCES, read_sentence_rule
-from speechiq.siq_tasks.metadata import takes
-from speechiq.siq_tasks.task_types import read_task_type
+from speechiq.siq_tasks.settings import read_task_type, takes
 
 #: Keys of metadata that this loader reads, with those of every task.
 KEYS = (

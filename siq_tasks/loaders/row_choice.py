@@ -1,22 +1,150 @@
-"""Choose rows of a data set by their ids and columns, and read the group of a row, such as the kind of noise.
+"""Choose the rows of a test, and sort them into groups, such as kinds of noise, and clusters.
 
-They are `leave_out`, `where` and `group_columns` of a task's metadata.
+Rows are chosen by their ids and columns, and of these the N longest, equal for all users (paper, section 4.1). Clips of
+one cluster share a call, a speaker or a passage, and so are not independent.
 """
 
+import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
+import regex
 from msgspec import Meta
 
+from speechiq.core.console import count_of
 from speechiq.core.errors import RowError, SpeechIQError
+from speechiq.core.files.tables import read_id
 from speechiq.core.ids import PLAIN
 from speechiq.engines.options import Options
 from speechiq.metrics.settings import Text
-from speechiq.siq_tasks.loaders.odd_rows import Repairs
+from speechiq.metrics.words.normalizer import normalize
+from speechiq.siq_tasks.loaders.odd_rows import MARKED, Repairs
 from speechiq.siq_tasks.loaders.rows import Rows
+
+NOT_SCORED = "ignore time segment in scoring"
+
+
+def check_reference(text: str, normalizer: str) -> None:
+    """Raise a `RowError` if a reference cannot be scored: the normalizer leaves no word, or its authors marked it.
+
+    >>> check_reference("Good morning.", "english")
+    >>> check_reference("um", "multilingual")
+    >>> check_reference("Um...", "english")
+    Traceback (most recent call last):
+    ...
+    speechiq.core.errors.RowError: row: 'Um...' has no word to score
+    """
+    if text.replace("_", " ").strip().casefold() == NOT_SCORED:
+        raise RowError(MARKED)
+    if not any(map(str.isalnum, normalize(text, normalizer))):
+        raise RowError("no word to score", f"{text!r:.80} has no word to score")
+
+
+def choose(lengths: Mapping[str, float], size: int | str, ties: str = "id") -> list[str]:
+    """Return the ids of the `size` longest, longest first.
+
+    `lengths` has the seconds of audio or the characters of the reference of all clips that can be scored, in the order
+    of the data set; `ties` is the order of clips of one length: by `id`, or `order`, that of the data set, as in the
+    released numbers.
+
+    >>> choose({"b": 2.0, "a": 2.0, "c": 9.0}, 2)
+    ['c', 'a']
+    >>> choose({"b": 2.0, "a": 2.0, "c": 9.0}, 2, "order")
+    ['c', 'b']
+    """
+    wanted, clips = len(lengths) if size == "all" else size, count_of(len(lengths), "clip")
+    if type(wanted) is not int or wanted < 1:
+        raise SpeechIQError(
+            f"subset={size!s:.40}",
+            "neither a whole number above 0 nor all",
+            f"give one of them ({clips} can be scored)",
+        )
+    if wanted > len(lengths):
+        raise SpeechIQError(f"subset={size!s:.40}", f"only {clips} can be scored", "give a lower number, or all")
+    ordered = sorted(lengths) if ties == "id" else lengths
+    return sorted(ordered, key=lambda key: -lengths[key])[:wanted]
+
+
+def ids_sha256(ids: Sequence[str]) -> str:
+    """Return the sha256 of the sorted ids; two runs with the same value used the same clips."""
+    return hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()
+
+
+COLUMN, PATTERN = "cluster_column", "cluster_pattern"
+#: Field of a doc with its cluster.
+CLUSTER = "cluster"
+#: Seconds after which a pattern is refused on one id.
+PATIENCE = 1.0
+#: Value that turns off the rule of a data set.
+NONE = "none"
+CLUSTER_FORM = r"write a regular expression with one group, such as ^(\d+)_"
+OTHERWISE = f"{CLUSTER_FORM}, or give --metadata {PATTERN}={NONE}"
+
+
+class ClusterRule(NamedTuple):
+    """Name the column with the clusters, or the pattern whose only group finds the cluster in an id."""
+
+    column: str | None = None
+    pattern: str | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the columns that the rule reads."""
+        return [self.column] if self.column else []
+
+    def find(self, name: str, row: Mapping[str, Any]) -> str:
+        """Return the cluster of a row, whose id is `name`."""
+        if self.column:
+            return read_id(row, self.column)
+        try:
+            match = regex.search(str(self.pattern), name, timeout=PATIENCE)
+        except TimeoutError as error:
+            raise SpeechIQError(
+                self._key, f"takes longer than {PATIENCE:g} s on the id {name!r:.80}", "avoid repeats inside repeats"
+            ) from error
+        if match is None or not match[1]:
+            raise RowError("no cluster", f"{self._key} finds no cluster in the id {name!r:.80}", OTHERWISE)
+        return str(match[1])
+
+    def refuse_one_for_all(self, clusters: Collection[str]) -> None:
+        """Refuse a rule by which all clips are in one cluster."""
+        if len(clusters) > 1 and len(names := set(clusters)) == 1:
+            raise SpeechIQError(
+                self._key,
+                f"all {len(clusters)} clips are in one cluster, {names.pop()!r:.80}, so that no score has an interval",
+                f"name what differs between recordings, or give --metadata {COLUMN if self.column else PATTERN}={NONE}",
+            )
+
+    @property
+    def _key(self) -> str:
+        return f"metadata.{COLUMN}: {self.column}" if self.column else f"metadata.{PATTERN}: {self.pattern}"
+
+
+def read_cluster_rule(column: str | None, pattern: str | None) -> ClusterRule | None:
+    r"""Return the rule that metadata name, None without one or if it is `none`; refuse two rules, and an invalid one.
+
+    >>> read_cluster_rule(None, r"^(\d+)_")
+    ClusterRule(column=None, pattern='^(\\d+)_')
+    """
+    column, pattern = (None if value == NONE else value for value in (column, pattern))
+    if column is None and pattern is None:
+        return None
+    if column is not None and pattern is not None:
+        raise SpeechIQError(
+            f"metadata.{COLUMN}", f"{PATTERN} is given too", f"give one of the two, and {NONE} for the other"
+        )
+    if pattern is not None:
+        try:
+            groups = regex.compile(pattern).groups
+        except regex.error as error:
+            raise SpeechIQError(f"metadata.{PATTERN}: {pattern:.80}", error, CLUSTER_FORM) from error
+        if groups != 1:
+            raise SpeechIQError(f"metadata.{PATTERN}: {pattern:.80}", f"has {groups} groups", CLUSTER_FORM)
+    return ClusterRule(column, pattern)
+
 
 #: Column -> patterns; a row is taken if each column matches one of its patterns.
 Where = dict[str, tuple[str, ...]]
@@ -25,7 +153,9 @@ EXAMPLES = 8
 GROUPS = "groups"
 #: Group of a row that names none.
 UNKNOWN = "unknown"
-FORM = "list columns, such as [gender, accent], or write FIELD: {column: COLUMN, values: [VALUE], otherwise: GROUP}"
+GROUP_FORM = (
+    "list columns, such as [gender, accent], or write FIELD: {column: COLUMN, values: [VALUE], otherwise: GROUP}"
+)
 
 
 class ChoiceSettings(Options, frozen=True, kw_only=True):
@@ -142,10 +272,10 @@ def read_group_columns(value: Any) -> GroupColumns:
     try:
         columns = msgspec.convert({} if value is None else value, GroupColumns)
     except msgspec.ValidationError as error:
-        raise SpeechIQError("metadata.group_columns", f"{value!r:.80} is not valid ({error})", FORM) from error
+        raise SpeechIQError("metadata.group_columns", f"{value!r:.80} is not valid ({error})", GROUP_FORM) from error
     for field in columns:
         if not PLAIN.fullmatch(field):
-            raise SpeechIQError("metadata.group_columns", f"{field!r:.80} is not a plain name", FORM)
+            raise SpeechIQError("metadata.group_columns", f"{field!r:.80} is not a plain name", GROUP_FORM)
     return columns
 
 

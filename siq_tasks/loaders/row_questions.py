@@ -19,7 +19,7 @@ from speechiq.metrics.settings import read_record
 from speechiq.metrics.wording import OWN
 from speechiq.siq_tasks.loaders.odd_rows import Repairs
 from speechiq.siq_tasks.loaders.question_columns import BASE, BY_DIGEST, AnswerSettings, Columns, WordingSettings
-from speechiq.siq_tasks.task_types import RowReader, find_task_type, name_task_type
+from speechiq.siq_tasks.settings import RowReader, find_task_type, name_task_type
 
 log = logging.getLogger(__name__)
 FOLDER = PACKAGE / "audiobench" / "instructions"

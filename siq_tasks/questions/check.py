@@ -11,13 +11,11 @@ from tqdm import tqdm
 from speechiq.core.batches import run_concurrently
 from speechiq.core.console import count_of
 from speechiq.core.ids import complete_ids
-from speechiq.metrics.choice import NONE_OF_THE_ABOVE
+from speechiq.metrics.letters.options import NONE_OF_THE_ABOVE
 from speechiq.metrics.letters.reading import UNPARSED, parse_letter
-from speechiq.siq_tasks.questions import prompts
 from speechiq.siq_tasks.questions.authors import Author
-from speechiq.siq_tasks.questions.drafts import derive_seed, reveals_answer
 from speechiq.siq_tasks.questions.file import join, normalize, read_questions
-from speechiq.siq_tasks.questions.write import count_letters
+from speechiq.siq_tasks.questions.write import count_letters, derive_seed, reveals_answer, to_answer
 
 WORKERS = 8
 WITHOUT, WITH = "without the speech", "with the reference"
@@ -81,7 +79,7 @@ def _read(
 ) -> Reading:
     def answer(row: Mapping[str, Any]) -> str:
         options = [*row["options"], NONE_OF_THE_ABOVE]
-        prompt = prompts.to_answer(row["question"], options, references[row["id"]] if references else None)
+        prompt = to_answer(row["question"], options, references[row["id"]] if references else None)
         return parse_letter(author.ask(prompt, 0.0, derive_seed(row["question_id"])), options)
 
     with tqdm(total=len(asked), desc=f"{author.name} {manner}", unit="question") as bar:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from speechiq.core.files.plain import hash_file
-from speechiq.siq_tasks.catalog.task_files import read_mapping
+from speechiq.siq_tasks.index import read_mapping
 
 VERSION = "http://mlcommons.org/croissant/1.0"
 #: `context`, and the `fields` of a question with what each is.

@@ -20,7 +20,7 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import decode
 from speechiq.core.files.plain import read_plain
-from speechiq.metrics.choice import LETTERS
+from speechiq.metrics.letters.options import LETTERS
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.siq_tasks.questions.file import OPTIONS, PER_CLIP, find_fault
 

@@ -1,26 +1,147 @@
 """Write three questions per clip that every checker answers right from the reference (paper, appendix A).
 
 The questions are a function of the clips, the seed and the authors' answers: clips are processed in parallel, but the
-questions of a clip do not depend on other clips.
+questions of a clip do not depend on other clips. The right letters are balanced over the file. The prompts are in
+`_prompts.yaml`: the paper's own text is only a picture. A changed text makes other questions: raise `PROMPT_VERSION`,
+which every written question contains.
 """
 
+import hashlib
+import random
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 from tqdm import tqdm
 
 from speechiq.core.batches import run_concurrently
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.ids import complete_ids
-from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE
+from speechiq.core.response import drop_reasoning
+from speechiq.metrics.letters.options import LETTERS, NONE_OF_THE_ABOVE
 from speechiq.metrics.letters.reading import UNPARSED, parse_letter
-from speechiq.siq_tasks.questions import drafts, file, prompts
+from speechiq.siq_tasks.index import read_mapping
+from speechiq.siq_tasks.questions import file
 from speechiq.siq_tasks.questions.authors import Author, StoredAnswers
-from speechiq.siq_tasks.questions.file import PER_CLIP
+from speechiq.siq_tasks.questions.file import OPTIONS, PER_CLIP, normalize
+
+PROMPT_VERSION = 1
+
+#: Name of a prompt, or of a part of one -> its text.
+TEXTS: dict[str, str] = read_mapping(Path(__file__).with_name("_prompts.yaml"))
+
+
+def to_write(reference: str, count: int, asked: Sequence[str] = ()) -> str:
+    """Return the prompt for `count` questions about `reference` that differ from those `asked` before."""
+    avoid = TEXTS["avoid"].format(asked="\n".join(f"- {question}" for question in asked)) if asked else ""
+    return TEXTS["writing"].format(
+        count="one question" if count == 1 else f"{count} questions", avoid=avoid, reference=reference
+    )
+
+
+def to_answer(question: str, options: Sequence[str], reference: str | None = None) -> str:
+    """Return the prompt for the letter of the right option, with (E); without a reference, for a guess (the floor).
+
+    >>> print(to_answer("Who won?", ["Ann", "Dan"]).split("about it?")[1].strip())
+    Question: Who won?
+    (A) Ann
+    (B) Dan
+    Reply with the letter of one option, nothing else.
+    """
+    listed = "\n".join(f"({letter}) {option}" for letter, option in zip("ABCDE", options, strict=False))
+    template = TEXTS["guessing" if reference is None else "checking"]
+    return template.format(reference=reference, question=question, options=listed)
+
+
+class UnusableDraft(Exception):
+    """Report a writer's answer without questions; the message is one of a few reasons, which are counted."""
+
+
+class _Question(msgspec.Struct):
+    question: str
+    answer: str
+    distractors: list[str]
+
+
+class _Written(msgspec.Struct):
+    questions: list[_Question]
+
+
+class Draft(NamedTuple):
+    """Hold a question as it was written: the right answer first."""
+
+    question: str
+    options: list[str]
+
+
+def parse_drafts(answer: str, count: int) -> list[Draft]:
+    """Return the `count` questions of a writer's JSON, which may be in a code fence or between sentences.
+
+    >>> text = 'Sure: {"questions": [{"question": "Who?", "answer": "Ann", "distractors": ["Dan", "Jan", "Stan"]}]}'
+    >>> parse_drafts(text, 1)
+    [Draft(question='Who?', options=['Ann', 'Dan', 'Jan', 'Stan'])]
+    """
+    found = re.search(r"\{.*\}", drop_reasoning(answer), re.DOTALL)
+    if not found:
+        raise UnusableDraft("no JSON, perhaps a refusal")
+    try:
+        questions = msgspec.json.decode(found[0], type=_Written).questions
+    except msgspec.ValidationError:
+        raise UnusableDraft("JSON of another schema") from None
+    except ValueError:
+        raise UnusableDraft("malformed JSON") from None
+    if len(questions) != count:
+        raise UnusableDraft("another number of questions")
+    return [
+        Draft(written.question.strip(), [text.strip() for text in (written.answer, *written.distractors)])
+        for written in questions
+    ]
+
+
+def choose_letter(seed: int, place: int) -> str:
+    """Return the right letter of the question at `place` in the file; each block of four has every letter once.
+
+    >>> sorted(choose_letter(0, place) for place in range(8))
+    ['A', 'A', 'B', 'B', 'C', 'C', 'D', 'D']
+    """
+    block, within = divmod(place, OPTIONS)
+    return random.Random(f"{seed}/letters/{block}").sample(LETTERS[:OPTIONS], OPTIONS)[within]
+
+
+def shuffle(draft: Draft, letter: str, seed: int, question_id: str) -> list[str]:
+    """Return the draft's options: the right one at `letter`, the others in an order given by seed and question.
+
+    >>> shuffle(Draft("Who?", ["Ann", "Dan", "Jan", "Stan"]), "C", 0, "a-q1")[2]
+    'Ann'
+    """
+    right, *others = draft.options
+    random.Random(f"{seed}/{question_id}/{draft.question}").shuffle(others)
+    others.insert(LETTERS.index(letter), right)
+    return others
+
+
+def reveals_answer(question: str, options: list[str], answer: str) -> bool:
+    """Return whether the question contains the text of its right option, but not the texts of all options.
+
+    >>> reveals_answer("Who is Ann?", ["Dan", "Ann", "Jan", "Stan"], "B")
+    True
+    >>> reveals_answer("Was it Ann, Dan, Jan or Stan?", ["Dan", "Ann", "Jan", "Stan"], "B")
+    False
+    """
+    text = f" {normalize(question)} "
+    contained = [f" {normalize(option)} " in text for option in options]
+    return contained[LETTERS.index(answer)] and not all(contained)
+
+
+def derive_seed(*parts: Any) -> int:
+    """Return a seed of 31 bits from the parts that identify a request."""
+    return int.from_bytes(hashlib.sha256("/".join(map(str, parts)).encode()).digest()[:4]) >> 1
+
 
 TEMPERATURE = 0.7
 TOKENS_OF_A_QUESTION = 70
@@ -54,8 +175,8 @@ class CostEstimate:
         checks = PER_CLIP * len(plan.checkers) * (plan.tries // 2 + 1)
         self.requests = len(clips) * (1 + checks)
         self.at_most = len(clips) * (plan.rewrites + 1) * (1 + PER_CLIP * len(plan.checkers) * plan.tries)
-        writing = sum(len(prompts.to_write(clip["text"], PER_CLIP)) for clip in clips)
-        checking = sum(len(prompts.to_answer("", (), clip["text"])) + CHARACTERS_OF_A_QUESTION for clip in clips)
+        writing = sum(len(to_write(clip["text"], PER_CLIP)) for clip in clips)
+        checking = sum(len(to_answer("", (), clip["text"])) + CHARACTERS_OF_A_QUESTION for clip in clips)
         self.tokens_in = (writing + checks * checking) // 4
         self.tokens_out = len(clips) * (PER_CLIP * TOKENS_OF_A_QUESTION + checks)
 
@@ -132,11 +253,11 @@ def _write_clip(
         missing = [question_id for question_id in todo if question_id not in written]
         if not missing:
             break
-        prompt = prompts.to_write(clip["text"], len(missing), asked)
-        answer = answers.ask(plan.writer, prompt, TEMPERATURE, drafts.derive_seed(plan.seed, clip["id"], attempt))
+        prompt = to_write(clip["text"], len(missing), asked)
+        answer = answers.ask(plan.writer, prompt, TEMPERATURE, derive_seed(plan.seed, clip["id"], attempt))
         try:
-            written_drafts = drafts.parse_drafts(answer, len(missing))
-        except drafts.UnusableDraft as error:
+            written_drafts = parse_drafts(answer, len(missing))
+        except UnusableDraft as error:
             failures[str(error)] += 1
             reasons |= dict.fromkeys(missing, str(error))
             continue
@@ -155,17 +276,17 @@ def _write_clip(
     return [*kept, *(written[question_id] for question_id in todo)], failures
 
 
-def _lay_out(draft: drafts.Draft, clip_id: str, question_id: str, place: int, plan: WritingPlan) -> dict[str, Any]:
-    letter = drafts.choose_letter(plan.seed, place)
+def _lay_out(draft: Draft, clip_id: str, question_id: str, place: int, plan: WritingPlan) -> dict[str, Any]:
+    letter = choose_letter(plan.seed, place)
     return {
         "id": clip_id,
         "question_id": question_id,
         "question": draft.question,
-        "options": drafts.shuffle(draft, letter, plan.seed, question_id),
+        "options": shuffle(draft, letter, plan.seed, question_id),
         "answer": letter,
         "writer": plan.writer.name,
         "checkers": [checker.name for checker in plan.checkers],
-        "prompt_version": prompts.PROMPT_VERSION,
+        "prompt_version": PROMPT_VERSION,
     }
 
 
@@ -174,7 +295,7 @@ def _refuse(row: Mapping[str, Any], asked: Sequence[str]) -> str | None:
         return "options that break a rule"
     if file.normalize(row["question"]) in map(file.normalize, asked):
         return "a question asked before"
-    if drafts.reveals_answer(row["question"], row["options"], row["answer"]):
+    if reveals_answer(row["question"], row["options"], row["answer"]):
         return "a question that contains its answer"
     return None
 
@@ -182,11 +303,11 @@ def _refuse(row: Mapping[str, Any], asked: Sequence[str]) -> str | None:
 def _fail(row: Mapping[str, Any], reference: str, plan: WritingPlan, answers: StoredAnswers) -> str | None:
     """Return which checker fails: each must be right in more than half of its tries, which end once that is decided."""
     options = [*row["options"], NONE_OF_THE_ABOVE]
-    prompt = prompts.to_answer(row["question"], options, reference)
+    prompt = to_answer(row["question"], options, reference)
     for checker in plan.checkers:
         right = 0
         for number in range(plan.tries):
-            seed = drafts.derive_seed(plan.seed, row["question_id"], "check", number)
+            seed = derive_seed(plan.seed, row["question_id"], "check", number)
             right += parse_letter(answers.ask(checker, prompt, TEMPERATURE, seed), options) == row["answer"]
             if 2 * right > plan.tries or 2 * (right + plan.tries - number - 1) <= plan.tries:
                 break

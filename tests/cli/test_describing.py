@@ -16,8 +16,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.engines.registry import KINDS, list_backends
 from speechiq.reducer.output import terminal
 from speechiq.reducer.scores import norms
-from speechiq.siq_tasks.catalog.tasks import list_tasks
 from speechiq.siq_tasks.demo.fetch import MODELS
+from speechiq.siq_tasks.index import list_tasks
 from tests.conftest import KEY
 
 

@@ -61,7 +61,7 @@ FOLDERS = {
     ),
     "a function of an installed package": ({"mine.yaml": TASK + "doc_to_text: !function os.getcwd\n"}, "os.getcwd"),
     "what the package has imported": (
-        {"mine.yaml": TASK + "custom_dataset: !function speechiq.siq_tasks.catalog.suite.import_module\n"},
+        {"mine.yaml": TASK + "custom_dataset: !function speechiq.siq_tasks.index.import_module\n"},
         "suite.import_module is code that does not come with speechiq",
     ),
     "a metric that is a script": (

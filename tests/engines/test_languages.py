@@ -4,7 +4,7 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.languages import read_language
-from speechiq.siq_tasks.catalog.languages import list_language_tasks
+from speechiq.siq_tasks.index import list_language_tasks
 
 
 @pytest.mark.parametrize(

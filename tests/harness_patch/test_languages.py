@@ -7,7 +7,7 @@ from lm_eval import simple_evaluate
 from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager
 
-import speechiq.siq_tasks.catalog.suite as suite
+import speechiq.siq_tasks.index as suite
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.engines.base import Setup

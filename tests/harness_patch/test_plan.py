@@ -3,7 +3,7 @@
 import pytest
 
 from speechiq.harness_patch.plan import needs_index
-from speechiq.siq_tasks.catalog.tasks import list_tasks
+from speechiq.siq_tasks.index import list_tasks
 
 OWN = sorted(set().union(*(task.names for task in list_tasks(check_files=False))))
 

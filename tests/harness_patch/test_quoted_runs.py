@@ -9,7 +9,7 @@ from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager
 
 from speechiq.harness_patch.hf_audio import HFAudio
-from speechiq.siq_tasks.catalog.tasks import list_tasks
+from speechiq.siq_tasks.index import list_tasks
 from speechiq.siq_tasks.loaders import bundled
 from tests.cards.tables import names, read_card, write_card
 from tests.commands import siq

@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 from speechiq.metrics.settings import read_record
-from speechiq.siq_tasks.catalog.suite import HERE
-from speechiq.siq_tasks.catalog.task_files import read_task
+from speechiq.siq_tasks.index import HERE, read_task
 from speechiq.siq_tasks.loaders.question_columns import Columns
 from tests.siq_tasks.conftest import encode
 

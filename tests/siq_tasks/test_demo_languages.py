@@ -14,7 +14,7 @@ from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.choice import LETTERS
 from speechiq.siq_tasks.catalog.overview import describe
-from speechiq.siq_tasks.catalog.suite import list_clips
+from speechiq.siq_tasks.index import list_clips
 from speechiq.siq_tasks.questions.file import find_fault
 from speechiq.tools.make_language_clips import PACKAGES, SET, SOUNDS, VERSION, decode, unpack
 from tests.conftest import run

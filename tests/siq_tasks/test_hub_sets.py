@@ -14,7 +14,7 @@ from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.distance.readers import DEFAULT_EMBEDDER
 from speechiq.siq_tasks.catalog.sources import check_sources
-from speechiq.siq_tasks.catalog.tasks import TaskInfo, list_tasks, read_tasks
+from speechiq.siq_tasks.index import TaskInfo, list_tasks, read_tasks
 from speechiq.siq_tasks.loaders.rows import read_source
 from tests.loopback_hub import reach, serve
 from tests.siq_tasks.hub_cards import make_files, read_cards

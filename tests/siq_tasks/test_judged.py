@@ -9,15 +9,15 @@ from lm_eval.tasks import TaskManager
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.judge.judging import Case, judge_cases
 from speechiq.metrics.judge.settings import read_judging
-from speechiq.siq_tasks.catalog.suite import HERE
+from speechiq.siq_tasks.index import HERE
 from tests.siq_tasks.questions.server import serving
 
 LOADER = """
 from datasets import Dataset
 from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.loaders.docs import Loaded
-from speechiq.siq_tasks.task_types import read_task_type
-from speechiq.siq_tasks.metadata import takes
+from speechiq.siq_tasks.settings import read_task_type
+from speechiq.siq_tasks.settings import takes
 
 @takes()
 def load(**metadata):

@@ -8,12 +8,11 @@ from datasets import Dataset
 
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.conditions.apply import with_condition
-from speechiq.siq_tasks.conditions.listen import check_listen, with_listen
-from speechiq.siq_tasks.conditions.variants import VARIANTS
+from speechiq.siq_tasks.conditions.apply import check_listen, with_condition, with_listen
+from speechiq.siq_tasks.conditions.spec import VARIANTS
 from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.loaders.docs import digest_content
-from speechiq.siq_tasks.task_types import TASK_TYPES
+from speechiq.siq_tasks.settings import TASK_TYPES
 from tests.commands import refusal
 
 TASK = "siq_demo_apply"

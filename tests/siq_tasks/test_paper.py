@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
-from speechiq.siq_tasks.catalog.tasks import list_tasks
+from speechiq.siq_tasks.index import list_tasks
 from speechiq.siq_tasks.loaders import bundled
 from tests.siq_tasks.conftest import write_parquet
 from tests.warm import lm_eval as run_lm_eval

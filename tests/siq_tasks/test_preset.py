@@ -6,9 +6,9 @@ import pytest
 from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.catalog.tasks import list_tasks
 from speechiq.siq_tasks.conditions.preset import describe_preset, find_settings, list_presets, read_preset
-from speechiq.siq_tasks.metadata import user_metadata
+from speechiq.siq_tasks.index import list_tasks
+from speechiq.siq_tasks.settings import user_metadata
 from tests.cards.tables import read_card, write_card
 from tests.commands import refusal
 from tests.siq_tasks.conftest import encode

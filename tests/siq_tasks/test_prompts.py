@@ -5,9 +5,9 @@ import hashlib
 from speechiq.harness_patch.systems.answering import LIKELIHOOD_PROMPT, LIKELIHOOD_PROMPT_VERSION
 from speechiq.metrics import similarity
 from speechiq.metrics.distance import readers
-from speechiq.siq_tasks.catalog.task_files import read_task
+from speechiq.siq_tasks.index import read_task
 from speechiq.siq_tasks.languages.prompts import VERSION, read_phrases
-from speechiq.siq_tasks.task_types import name_task_type
+from speechiq.siq_tasks.settings import name_task_type
 from tests.siq_tasks.test_tasks import FILES
 
 FROZEN = {

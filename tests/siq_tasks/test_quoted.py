@@ -8,9 +8,7 @@ from lm_eval.tasks._yaml_loader import load_yaml
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.settings import read_record
 from speechiq.siq_tasks.catalog.overview import describe
-from speechiq.siq_tasks.catalog.suite import HERE
-from speechiq.siq_tasks.catalog.task_files import read_task
-from speechiq.siq_tasks.catalog.tasks import list_tasks
+from speechiq.siq_tasks.index import HERE, list_tasks, read_task
 from speechiq.siq_tasks.loaders.question_columns import Columns
 from speechiq.siq_tasks.task import SpeechTask
 from tests.cards.tables import find_card, names, read_card, write_card

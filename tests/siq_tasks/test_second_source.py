@@ -11,7 +11,7 @@ import pytest
 from speechiq.core.checkpoints.names import resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.demo import fetch
-from speechiq.siq_tasks.demo.second_source import Checkpoint
+from speechiq.siq_tasks.demo.fetch import Checkpoint
 from tests.conftest import run
 from tests.loopback_hub import reach, serve
 

@@ -9,7 +9,7 @@ from lm_eval.api.instance import Instance
 from lm_eval.tasks import TaskManager
 from lm_eval.tasks._yaml_loader import load_yaml
 
-import speechiq.siq_tasks.catalog.suite as suite
+import speechiq.siq_tasks.index as suite
 import speechiq.siq_tasks.loaders.bundled as bundled
 import speechiq.siq_tasks.task as speech_task
 from speechiq.core.errors import SpeechIQError

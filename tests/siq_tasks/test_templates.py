@@ -3,8 +3,7 @@
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.catalog.suite import HERE, list_clips, place_questions
-from speechiq.siq_tasks.catalog.task_files import LARGEST, read_task
+from speechiq.siq_tasks.index import HERE, LARGEST, list_clips, place_questions, read_task
 
 TASK = """
 task: siq_x_remember

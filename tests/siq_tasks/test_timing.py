@@ -15,8 +15,8 @@ from speechiq.engines.text.hf import TransformersLLM
 from speechiq.engines.text.openai import OpenAIText
 from speechiq.metrics.latency import TIMES, score
 from speechiq.metrics.settings import read_record
-from speechiq.siq_tasks.conditions.variants import QuestionSettings
-from speechiq.siq_tasks.metadata import refuse
+from speechiq.siq_tasks.conditions.spec import QuestionSettings
+from speechiq.siq_tasks.settings import refuse
 from tests.engines.opener import open_engine
 from tests.records import named
 from tests.siq_tasks.questions.server import events, serving

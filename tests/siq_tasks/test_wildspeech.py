@@ -5,7 +5,7 @@ from lm_eval.tasks._yaml_loader import load_yaml
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import AudioFile
-from speechiq.siq_tasks.catalog.suite import HERE
+from speechiq.siq_tasks.index import HERE
 from speechiq.siq_tasks.loaders import audio, bundled
 from speechiq.siq_tasks.loaders.row_choice import read_where
 from speechiq.siq_tasks.task import SpeechTask

@@ -40,7 +40,7 @@ from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.ranking import rank, rank_by_dataset, rank_groups
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.suites import Found
-from speechiq.siq_tasks.conditions.variants import LISTEN
+from speechiq.siq_tasks.conditions.spec import LISTEN
 
 ENDING = ".jsonl.gz"
 #: Bytes of the largest file of rows, without compression.

@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from speechiq.siq_tasks.catalog.suite import LEVELS
-from speechiq.siq_tasks.catalog.task_files import read_task
+from speechiq.siq_tasks.index import LEVELS, read_task
 from speechiq.siq_tasks.loaders.clips import load
 from speechiq.siq_tasks.loaders.rows import RowSource
-from speechiq.siq_tasks.task_types import TASK_TYPES
+from speechiq.siq_tasks.settings import TASK_TYPES
 from tests.core.recordings import by_ffmpeg
 from tests.fuzz.judge import judge, judge_own_frames, run_siq
 from tests.fuzz.mutations import PLACES, VALUES

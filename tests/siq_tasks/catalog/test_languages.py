@@ -2,8 +2,8 @@
 
 from lm_eval.tasks import TaskManager
 
-from speechiq.siq_tasks.catalog.languages import list_language_tasks
 from speechiq.siq_tasks.catalog.overview import describe
+from speechiq.siq_tasks.index import list_language_tasks
 from tests.conftest import run
 
 NAME = "siq_belebele_deu_Latn_remember"

@@ -15,8 +15,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.catalog.new import create
 from speechiq.siq_tasks.catalog.overview import describe
 from speechiq.siq_tasks.catalog.sources import check_sources
-from speechiq.siq_tasks.catalog.suite import HERE, list_clips
-from speechiq.siq_tasks.catalog.task_files import join_metadata, read_task, resolve_folder
+from speechiq.siq_tasks.index import HERE, join_metadata, list_clips, read_task, resolve_folder
 from tests.commands import refusal, siq
 from tests.conftest import run
 from tests.siq_tasks.conftest import encode

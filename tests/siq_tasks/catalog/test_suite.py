@@ -7,8 +7,7 @@ import pytest
 from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.catalog.suite import data_sets, list_clips, read_one_task
-from speechiq.siq_tasks.catalog.tasks import IN_PACKAGE, list_tasks
+from speechiq.siq_tasks.index import IN_PACKAGE, data_sets, list_clips, list_tasks, read_one_task
 from tests.conftest import run
 from tests.siq_tasks.conftest import Hub
 from tests.warm import lm_eval, run_warm

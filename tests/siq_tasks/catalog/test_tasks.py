@@ -4,9 +4,7 @@ import pytest
 from lm_eval.tasks import TaskManager
 
 from speechiq.harness_patch.command_line import PREFIXES
-from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, SUITE, data_sets
-from speechiq.siq_tasks.catalog.task_files import read_task
-from speechiq.siq_tasks.catalog.tasks import TaskInfo, list_tasks
+from speechiq.siq_tasks.index import HERE, LEVELS, SUITE, TaskInfo, data_sets, list_tasks, read_task
 from tests.conftest import run
 
 #: Group of the demo's clips under conditions.
@@ -93,6 +91,6 @@ def test_a_question_file_is_searched_for(tmp_path, monkeypatch, written, state):
 
 
 def test_the_list_imports_no_heavy_package():
-    program = "import sys; from speechiq.siq_tasks.catalog.tasks import list_tasks; list_tasks(); print(*sys.modules)"
+    program = "import sys; from speechiq.siq_tasks.index import list_tasks; list_tasks(); print(*sys.modules)"
     loaded = run("python", "-c", program).stdout.split()
     assert not {"torch", "lm_eval", "datasets", "transformers", "numpy"} & set(loaded)

@@ -127,7 +127,7 @@ def test_rows_that_cannot_make_a_test_are_named(own_cache, tmp_path, given, meta
 
 
 def test_no_network_and_nothing_cached_names_the_way_out(own_cache, monkeypatch, tmp_path):
-    program = "from speechiq.siq_tasks.catalog.suite import list_clips; list_clips('earnings22')"
+    program = "from speechiq.siq_tasks.index import list_clips; list_clips('earnings22')"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, "HF_HUB_OFFLINE": "1"}
     )

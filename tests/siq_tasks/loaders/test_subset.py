@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.loaders.subset import choose, ids_sha256
+from speechiq.siq_tasks.loaders.row_choice import choose, ids_sha256
 
 lengths = st.dictionaries(st.text(min_size=1, max_size=3), st.floats(0, 3).map(lambda x: round(x, 1)), min_size=1)
 

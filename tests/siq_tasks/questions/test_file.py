@@ -9,8 +9,7 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.loaders.bundled import DEMO
-from speechiq.siq_tasks.questions.file import join, read_questions, write_questions, write_template
-from speechiq.siq_tasks.questions.location import locate
+from speechiq.siq_tasks.questions.file import join, locate, read_questions, write_questions, write_template
 
 GOOD = {
     "id": "set/a", "question_id": "a-q1", "question": "Who won?", "options": ["Ann", "Dan", "Jan", "Stan"],

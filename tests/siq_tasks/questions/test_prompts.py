@@ -2,7 +2,7 @@
 
 import hashlib
 
-from speechiq.siq_tasks.questions import prompts
+from speechiq.siq_tasks.questions import write as prompts
 
 FROZEN = {1: "7bc8b17d847789c1"}
 

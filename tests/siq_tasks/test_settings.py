@@ -3,7 +3,7 @@
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.metadata import expand_sets, for_dataset, refuse
+from speechiq.siq_tasks.settings import expand_sets, for_dataset, refuse
 
 
 def test_a_file_lists_the_keys_of_several_sets(tmp_path):
