@@ -267,7 +267,7 @@ def estimate_share(
         sums: What each item adds to the share, from 0 to its size.
         sizes: How much each item counts; 0 for one that does not.
 
-    >>> [round(number, 3) for number in share([1, 1, *[0] * 15], [1] * 17, range(17))[:3]]
+    >>> [round(number, 3) for number in estimate_share([1, 1, *[0] * 15], [1] * 17, range(17))[:3]]
     [0.118, 0.033, 0.343]
     """
     if not np.sum(sizes):

@@ -67,7 +67,7 @@ def contrast(
         clips: The clip of each item.
         clusters: Clip -> its cluster, for clips that share one.
 
-    >>> found = contrast(np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0]]), [(0, 1)], "abc", draws=0)
+    >>> found = contrast(np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0]]), [(0, 1)], ["a", "b", "c"], draws=0)
     >>> round(found.differences[0].value, 3), found.differences[0].p
     (0.333, 1.0)
     """

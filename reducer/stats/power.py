@@ -73,7 +73,7 @@ def measure_spread(differences: np.ndarray, clusters: np.ndarray, *, draws: int 
         clusters: Number of the cluster of each clip, from 0 without gaps, shape (clips,).
         draws: Number of draws; 0 leaves the interval out.
 
-    >>> spread = measure(np.array([0.0, 2.0, 4.0, 2.0, 2.0]), np.arange(5))
+    >>> spread = measure_spread(np.array([0.0, 2.0, 4.0, 2.0, 2.0]), np.arange(5))
     >>> round(spread.deviation, 3), round(spread.unit.value, 3), round(spread.smallest(0.8).value, 3)
     (1.414, 1.414, 2.379)
     """

@@ -338,7 +338,7 @@ def measure_position_bias(
 
     >>> from types import SimpleNamespace as Pair
     >>> pairs = [Pair(shown_first=(1.0,), shown_second=(-1.0,)), Pair(shown_first=(1.0,), shown_second=(1.0,))]
-    >>> bias = measure(pairs, ["a", "b"])
+    >>> bias = measure_position_bias(pairs, ["a", "b"])
     >>> bias.changed.value, bias.first.value
     (0.5, 0.75)
     """
