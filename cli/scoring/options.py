@@ -1,16 +1,24 @@
-"""Define the options of commands that score runs, and read their values."""
+"""Define the options of commands that score runs, and make the commands that answer one question about runs."""
 
+import inspect
+from collections.abc import Callable, Sequence
+from inspect import Parameter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from speechiq.cli.options import EXPERT
+from speechiq.cli.commands import examples as show_examples
+from speechiq.cli.options import EXPERT, AllowMismatch, Explain, Force, Runs, Samples, output_option, split_names
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.scores import norms
+from speechiq.reducer.output.publish import Publication, list_outputs, publish
+from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.scores import norms, suites
 from speechiq.reducer.scores import scale as siq
+from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.norms import Norms
+from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.unanswerable import ConfirmedSet
 
@@ -67,3 +75,80 @@ def read_norms(norms_file: str | None, weights: str | None) -> Norms | None:
 def read_set(exclude: Path | None) -> ConfirmedSet:
     """Return the set that `--exclude` names, or an empty one without it."""
     return unanswerable.read(exclude) if exclude else unanswerable.NOTHING
+
+
+#: Shared option of the studies -> its type and default, in the order of the help; all have the mismatch and the force.
+SHARED: dict[str, tuple[Any, Any]] = {
+    "norms_file": (NormsFile, None),
+    "levels": (Levels, None),
+    "metrics": (Metrics, None),
+    "allow_mismatch": (AllowMismatch, False),
+    "force": (Force, False),
+    "explain": (Explain, False),
+    "weights": (Weights, None),
+    "bootstrap": (Samples, DRAWS),
+}
+
+
+class Call(NamedTuple):
+    """Hold what the user gave to a study: runs and shared options; the study adds the tasks that it answers from."""
+
+    runs: list[Path]
+    tasks: list[TaskRun]
+    draws: int
+    allow_mismatch: bool
+    norms_file: str | None
+    levels: str | None
+    metrics: str | None
+    weights: str | None
+
+    def find(self) -> tuple[suites.Found, ScoringOptions]:
+        """Return the suites in the runs with the chosen levels and columns, and the options of scoring."""
+        norms = read_norms(self.norms_file, None)
+        options = ScoringOptions(norms=norms, allow_mismatch=self.allow_mismatch, draws=self.draws)
+        measures = split_names(self.metrics)
+        return suites.find(self.runs, self.allow_mismatch, options, measures=measures, levels=self.levels), options
+
+
+def study(
+    shared: str, *, formats: Sequence[str], output: str, examples: Sequence[str]
+) -> Callable[[Callable[..., Publication]], Callable[..., None]]:
+    """Return a decorator that makes a command of a function from a `Call` and its own options to its results.
+
+    Options of the function are shown before `--output`, those after `*` behind it, then the shared ones.
+
+    Args:
+        shared: Names of `SHARED` that not all studies have.
+        formats: Formats of its files.
+        output: Help of `--output`.
+        examples: Complete command lines.
+    """
+    names = [name for name in SHARED if name in ("allow_mismatch", "force", *shared.split())]
+
+    def make(function: Callable[..., Publication]) -> Callable[..., None]:
+        def command(runs: list[Path], output: list[Path] | None, force: bool, **given: Any) -> None:
+            outputs = list_outputs(output, formats, force)
+            values = {name: given.pop(name, default) for name, (_, default) in SHARED.items() if name != "force"}
+            explain = values.pop("explain") or "explain" not in names
+            call = Call(runs, [], values.pop("bootstrap"), **values)
+            publish(function(call, **given), outputs, runs, call.tasks, explain)
+
+        _, *own = inspect.signature(function).parameters.values()
+        files = Annotated[list[Path] | None, output_option(output)]
+        parameters = [
+            Parameter("runs", Parameter.KEYWORD_ONLY, annotation=Runs),
+            *(option for option in own if option.kind is not Parameter.KEYWORD_ONLY),
+            Parameter("output", Parameter.KEYWORD_ONLY, annotation=files, default=None),
+            *(option for option in own if option.kind is Parameter.KEYWORD_ONLY),
+            *(
+                Parameter(name, Parameter.KEYWORD_ONLY, annotation=SHARED[name][0], default=SHARED[name][1])
+                for name in names
+            ),
+        ]
+        parameters = [option.replace(kind=Parameter.KEYWORD_ONLY) for option in parameters]
+        command.__dict__["__signature__"] = inspect.Signature(parameters)
+        command.__annotations__ = {option.name: option.annotation for option in parameters}
+        command.__doc__ = function.__doc__
+        return show_examples(*examples)(command)
+
+    return make

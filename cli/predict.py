@@ -10,22 +10,20 @@ from speechiq.cli.commands import examples, stop_in_one_line
 from speechiq.cli.options import (
     EXPERT,
     AllowMismatch,
-    Explain,
     Force,
     JudgeOptions,
     Runs,
-    Samples,
     output_option,
     read_judge_options,
     say_warnings,
     split_names,
 )
+from speechiq.cli.scoring.options import Call, study
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.page import Page
 from speechiq.core.files.plain import OWN_FILE, write_whole
-from speechiq.reducer.output.publish import Publication, command_line, list_outputs, publish
-from speechiq.reducer.scores.draws import DRAWS
+from speechiq.reducer.output.publish import Publication, command_line, list_outputs
 from speechiq.reducer.stats.grid import Important
 from speechiq.reducer.studies.agreement import agreement_grid, compare_each_pair
 from speechiq.reducer.studies.labels import Label, label_judged, read_exchanges, refuse_alike, write_labels
@@ -66,13 +64,18 @@ def _read_only(only: str | None, known: Sequence[str] = tuple(KEPT)) -> dict[str
     return kept
 
 
-@examples(
-    "siq study predict runs",
-    "siq study predict runs --labels labels.jsonl --metrics wer,llm_semdist_eowl --output predict.html",
-    "siq study predict runs --labels labels.jsonl --combine 'llm_semdist_eowl + 0.1*entity_wer'",
+@study(
+    "explain bootstrap",
+    formats=("json", "csv", "page"),
+    output="File to write: .json, .csv, or a page with ROC curves as .html.",
+    examples=(
+        "siq study predict runs",
+        "siq study predict runs --labels labels.jsonl --metrics wer,llm_semdist_eowl --output predict.html",
+        "siq study predict runs --labels labels.jsonl --combine 'llm_semdist_eowl + 0.1*entity_wer'",
+    ),
 )
 def predict(
-    runs: Runs,
+    call: Call,
     labels: Annotated[
         list[Path] | None,
         typer.Option(
@@ -81,9 +84,7 @@ def predict(
             "an item fails if its question is answered wrong."
         ),
     ] = None,
-    output: Annotated[
-        list[Path] | None, output_option("File to write: .json, .csv, or a page with ROC curves as .html.")
-    ] = None,
+    *,
     metrics: Annotated[
         str | None,
         typer.Option(
@@ -92,9 +93,6 @@ def predict(
         ),
     ] = None,
     only: Only = None,
-    allow_mismatch: AllowMismatch = False,
-    force: Force = False,
-    explain: Explain = False,
     combine: Annotated[
         list[str] | None,
         typer.Option(
@@ -106,20 +104,18 @@ def predict(
         str | None,
         typer.Option(help="Name the metric that others are compared with; by default wer.", rich_help_panel=EXPERT),
     ] = None,
-    bootstrap: Samples = DRAWS,
-) -> None:
+) -> Publication:
     """Measure how well each metric predicts failed tasks.
 
     A task fails if the answer to the transcript is wrong, or by labels.
     """
-    outputs = list_outputs(output, ("json", "csv", "page"), force)
     kept = _read_only(only)
-    tables = _read(runs, allow_mismatch)
+    tables = _read(call.runs, call.allow_mismatch)
     sources = read_sources(labels or [], tables)
     chosen = None if metrics is None else split_names(metrics)
     units = gather_runs(tables, sources, metrics=chosen, **kept)
-    prediction = predict_failure(*units, combine=combine or (), against=against, draws=bootstrap)
-    agreements = compare_each_pair(sources, lambda key: key[1][0], tables.clusters, draws=bootstrap)
+    prediction = predict_failure(*units, combine=combine or (), against=against, draws=call.draws)
+    agreements = compare_each_pair(sources, lambda key: key[1][0], tables.clusters, draws=call.draws)
     agreement_grids = [agreement_grid("Agreement of labels", agreements, ["equal", "kappa"])] if agreements else []
 
     def page() -> Page:
@@ -128,7 +124,8 @@ def predict(
 
         return Page(render_prediction(prediction, agreements, describe_origin(tables.tasks, command_line())))
 
-    publication = Publication(
+    call.tasks.extend(tables.tasks)
+    return Publication(
         "speechiq-prediction",
         [*agreement_grids, *prediction_grids(prediction)],
         prediction_content(prediction) | {"agreement": agreements},
@@ -136,7 +133,6 @@ def predict(
         [Important(prediction_verdict(prediction)), *prediction_notes(prediction)],
         page,
     )
-    publish(publication, outputs, runs, tables.tasks, explain)
 
 
 @examples(

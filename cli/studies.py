@@ -1,0 +1,210 @@
+"""Define `siq study listen`, `power`, `robustness` and `unanswerable`."""
+
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from speechiq.cli.commands import examples
+from speechiq.cli.options import AllowMismatch, Force, Runs, output_option, say_warnings
+from speechiq.cli.scoring.options import TABLES, Call, study
+from speechiq.core.console import say
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.page import Page
+from speechiq.core.files.plain import refuse_to_overwrite
+from speechiq.reducer.output.publish import Publication, command_line, list_outputs, publish
+from speechiq.reducer.runs.tasks import warn_of_variants
+from speechiq.reducer.runs.texts import Answers
+from speechiq.reducer.scores import suites
+from speechiq.reducer.scores.levels import is_siq
+from speechiq.reducer.scores.suites import read_answers
+from speechiq.reducer.stats.bootstrap import describe_samples
+from speechiq.reducer.stats.grid import name_units
+from speechiq.reducer.studies import unanswerable as unanswerable_sets
+from speechiq.reducer.studies.listening import listening_grids, listening_records, study_listening
+from speechiq.reducer.studies.robustness import (
+    curve_grid,
+    curve_records,
+    group_curves,
+    robustness_content,
+    robustness_lines,
+    study_robustness,
+)
+from speechiq.reducer.studies.sample_size import Aim, check_aim, plan_sizes, size_grid
+
+
+@study(
+    "levels metrics explain bootstrap",
+    formats=TABLES,
+    output="File to write: .json, .csv, or the tables as .md or .tex.",
+    examples=("siq study listen runs", "siq study listen runs --output listen.csv --output listen.json"),
+)
+def listen(call: Call) -> Publication:
+    """Show whether systems answer from the audio.
+
+    RUNS have the same tasks with their audio and with `--metadata listen=text`, `muted` or `swapped`. The report of
+    `siq score` has the same tables.
+    """
+    found, _ = call.find()
+    variants = list(chain.from_iterable(found.variants.values()))
+    left_out = warn_of_variants(variants)
+    say_warnings(line for line in found.warnings if line not in left_out)
+    rows = study_listening(found, call.draws, 0)
+    call.tasks.extend([*chain.from_iterable(found.tasks.values()), *variants])
+    records = list(listening_records(rows))
+    lines = [describe_samples(call.draws, 0, name_units(rows))] if call.draws else []
+    return Publication("speechiq-listen", listening_grids(rows, call.draws), {"systems": records}, records, lines)
+
+
+@study(
+    "norms_file levels explain bootstrap",
+    formats=TABLES,
+    output="File to write: .json, .csv, or a table .md or .tex.",
+    examples=(
+        "siq study power runs --difference 2",
+        "siq study power runs --difference 2 --levels apply --pair whisper-base whisper-tiny.en",
+        "siq study power runs --norms demo --output power.json",
+    ),
+)
+def power(
+    call: Call,
+    difference: Annotated[
+        float | None,
+        typer.Option(
+            help="Smallest difference that matters, in the unit of each score: points of a percentage or SIQ."
+        ),
+    ] = None,
+    power: Annotated[float, typer.Option(help="Set how probable it is that the difference is shown.")] = 0.8,
+    pair: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="A B", help="Plan for two systems, by parts of their names, not for all pairs."),
+    ] = None,
+) -> Publication:
+    """Plan how many clips show a difference between two systems.
+
+    RUNS are a pilot run of two or more systems on clips of the same kind. Without --difference, only the smallest
+    difference that their clips show is printed.
+    """
+    found, options = call.find()
+    suites.refuse_options_of_siq(found, norms=call.norms_file)
+    say_warnings(found.warnings)
+    aim = Aim(difference, power)
+    check_aim(aim, found.levels)
+    grids, content = [], {}
+    for suite in found.levels:
+        content[suite], remarks = plan_sizes(found.read(suite), aim, options, pair, has_scale=is_siq(suite))
+        grids.append(size_grid(suite, content[suite], remarks, aim, options))
+    rows = [{"suite": suite} | record for suite, records in content.items() for record in records]
+    call.tasks.extend(chain.from_iterable(found.tasks.values()))
+    return Publication("speechiq-power", grids, aim._asdict() | {"suites": content}, rows)
+
+
+@study(
+    "norms_file levels metrics explain bootstrap",
+    formats=("json", "csv", "page"),
+    output="File to write: curves as a page .html, or numbers as .json or .csv.",
+    examples=(
+        "siq study robustness runs",
+        "siq study robustness runs --levels remember --output robustness.html --output robustness.csv",
+        "siq study robustness runs --norms demo",
+    ),
+)
+def robustness(call: Call) -> Publication:
+    """Show how scores change with a condition.
+
+    RUNS have the same tasks with and without `--metadata condition=...`. Losses, slopes and the strength at which a
+    system falls below another have 95 % intervals from bootstrap samples of the same clips.
+    """
+    found, options = call.find()
+    say_warnings(found.warnings)
+    studies = study_robustness(found, call.draws, 0, options.norms)
+    call.tasks.extend(task for each in studies for task in found.tasks[each.suite])
+
+    def page() -> Page:
+        from speechiq.reducer.output.page.page import describe_origin
+        from speechiq.reducer.output.page.studies import render_robustness
+
+        return Page(render_robustness(studies, describe_origin(call.tasks, command_line())))
+
+    return Publication(
+        "speechiq-robustness",
+        [curve_grid(each, curves) for each in studies for curves in group_curves(each)],
+        {"suites": {each.suite: robustness_content(each) for each in studies}},
+        [row for each in studies for row in curve_records(each)],
+        [line for each in studies for line in robustness_lines(each)],
+        page,
+    )
+
+
+@examples(
+    "siq study unanswerable runs --output review.jsonl",
+    "siq study unanswerable runs --review review.jsonl --output set.json",
+    "siq study unanswerable runs --set set.json --output counts.csv",
+)
+def unanswerable(
+    runs: Runs,
+    output: Annotated[
+        list[Path] | None,
+        output_option(
+            "File to write: the review of candidates (.jsonl); with --review the set (.json); with --set the counts "
+            "(.json or .csv)."
+        ),
+    ] = None,
+    review: Annotated[
+        Path | None, typer.Option(help="Store the confirmed questions of a review with a verdict on every line.")
+    ] = None,
+    confirmed: Annotated[Path | None, typer.Option("--set", help="Count on a set, a file that --review made.")] = None,
+    share: Annotated[
+        float, typer.Option(min=0, max=1, help="Set the least share of systems that fail a candidate.")
+    ] = 0.5,
+    allow_mismatch: AllowMismatch = False,
+    force: Force = False,
+) -> None:
+    """Find unanswerable questions, and count the systems that answer them.
+
+    First write the questions that most systems fail to a review, in which a person fills in the verdicts; then store
+    the confirmed ones as a set; then count how often the majority of a system is another than "None of the above".
+    """
+    if confirmed and review:
+        raise SpeechIQError(
+            f"--review {review} and --set {confirmed}", "one makes a set, one counts on it", "leave one out"
+        )
+    if confirmed:
+        outputs = list_outputs(output, ("json", "csv"), force)
+        questions = unanswerable_sets.read(confirmed)
+        counts = unanswerable_sets.count_hallucinations(_read(runs, allow_mismatch), questions)
+        grids = [unanswerable_sets.hallucination_grid(counts)]
+        return publish(Publication("speechiq-hallucination", grids, {"systems": counts}), outputs, runs)
+    file = _name_file(output, ".json" if review else ".jsonl", force)
+    if review:
+        content = unanswerable_sets.confirm(review)
+        unanswerable_sets.write_set(content, file)
+        verdicts = [row["verdict"] for row in content["questions"]]
+        counted = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in unanswerable_sets.CONFIRMED)
+        return say(f"wrote {file}: {counted} of {content['reviewed']} reviewed")
+    answers = _read(runs, allow_mismatch)
+    rows = unanswerable_sets.find(answers, share)
+    found = f"{len(rows)} of {len(answers.questions)} questions fail in at least {100 * share:g} % of the systems"
+    if not rows:
+        return say(f"{found}: nothing to review, nothing written")
+    unanswerable_sets.write_review(rows, file)
+    return say(f"{found}; wrote {file}: fill in each verdict ({' or '.join(unanswerable_sets.VERDICTS)})")
+
+
+def _read(runs: list[Path], allow_mismatch: bool) -> Answers:
+    answers = read_answers(runs, allow_mismatch)
+    say_warnings(answers.warnings)
+    return answers
+
+
+def _name_file(output: list[Path] | None, ending: str, force: bool) -> Path:
+    """Return the one file to write; refuse any other number of files, another ending, and a file that exists."""
+    if not output or len(output) > 1 or output[0].suffix != ending:
+        named = " ".join(map(str, output or ())) or "nothing"
+        content = "the candidates" if ending == ".jsonl" else "the confirmed questions"
+        raise SpeechIQError(
+            f"--output {named}", f"{content} are written to one file", f"name one that ends in {ending}"
+        )
+    refuse_to_overwrite(output[0], force)
+    return output[0]

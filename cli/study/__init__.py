@@ -1,1 +1,0 @@
-"""Answer further questions about runs: conditions, failures of tasks, questions without an answer."""
