@@ -9,6 +9,7 @@ if the module `lm_eval.scorers` exists, because versions after 0.4.13 need anoth
 """
 
 import argparse
+import copy
 import functools
 import os
 import subprocess
@@ -71,18 +72,24 @@ def add_task_folders(manager: ModuleType, suite: Callable[[], Sequence[str]]) ->
     manager.TaskManager.__init__ = init
 
 
-def add_language_tasks(manager: ModuleType, language_tasks: Callable[[], Iterable[Any]]) -> None:
+def add_language_tasks(
+    manager: ModuleType, suite: Callable[[], Sequence[str]], language_tasks: Callable[[], Iterable[Any]]
+) -> None:
     """Add tasks that have no file of their own to the index of every `TaskManager`; a file with the same name wins.
 
     Wraps `TaskIndex.build`, whose entries are of files alone; an entry without a file is made by the `class` in its
-    keys. `language_tasks` returns `siq_tasks.index.LanguageTask`s.
+    keys. `language_tasks` returns `siq_tasks.index.LanguageTask`s. The files in the folders of `suite` do
+    not change, so their index is built once in a process; that takes a second.
     """
     index = manager.TaskIndex
     build = index.build
+    own = functools.cache(lambda: build([Path(folder) for folder in suite()]))
 
     @functools.wraps(build)
-    def build_all(*args: Any, **kwargs: Any) -> Any:
-        entries = build(*args, **kwargs)
+    def build_all(paths: Iterable[Path], **options: Any) -> Any:
+        paths = list(paths)
+        is_own = not options and [*map(str, paths)] == [*suite()]
+        entries = copy.deepcopy(own()) if is_own else build(paths, **options)
         for task in language_tasks():
             if task.name not in entries:
                 index.process_cfg({**task.keys, "class": _make_builder(task)}, None, entries)

@@ -51,7 +51,7 @@ def _add_tasks(module: ModuleType) -> None:
     from speechiq.siq_tasks.index import list_language_tasks
 
     _lm_eval.add_task_folders(module, find_task_folders)
-    _lm_eval.add_language_tasks(module, list_language_tasks)
+    _lm_eval.add_language_tasks(module, find_task_folders, list_language_tasks)
 
 
 #: Module of lm-eval -> what is called with it after its import.

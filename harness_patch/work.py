@@ -186,6 +186,7 @@ def build_system(system: str, plan: Plan) -> Any:
 class Evaluation(NamedTuple):
     """Hold the tasks of a run, and the docs of each that are run if these are not all."""
 
+    manager: Any
     tasks: Mapping[str, Any]
     docs: dict[str, list[Mapping[str, Any]]]
     samples: Samples
@@ -199,13 +200,14 @@ class Evaluation(NamedTuple):
         """
         from lm_eval import simple_evaluate
 
-        metadata = dict(self.metadata) if names is None else {}
+        metadata, manager = (dict(self.metadata), self.manager) if names is None else ({}, None)
         names = [name for name in names or self.tasks if self.samples.get(name) != []]
         if names:
             simple_evaluate(
                 lm,
                 tasks=[self.tasks[name] for name in names],
                 metadata=metadata,
+                task_manager=manager,
                 gen_kwargs=dict(self.gen_kwargs) or None,
                 samples={name: self.samples[name] for name in names if name in self.samples} or None,
                 bootstrap_iters=0,
@@ -229,7 +231,7 @@ def open_evaluation(plan: Plan) -> Iterator[tuple[Evaluation, dict[str, Any]]]:
         samples = choose_clips(docs, plan.limit)
         if plan.shard is not None:
             samples = choose_shard(docs, samples, plan.shard)
-        yield Evaluation(tasks, docs, samples, metadata, _lm_eval.parse_pairs(plan.gen_kwargs)), systems
+        yield Evaluation(manager, tasks, docs, samples, metadata, _lm_eval.parse_pairs(plan.gen_kwargs)), systems
 
 
 def count(plan: Plan) -> Work:

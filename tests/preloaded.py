@@ -3,7 +3,10 @@
 from functools import cache
 from importlib import import_module
 
+from lm_eval.tasks import TaskManager
 from torch.utils import collect_env
+
+from speechiq.siq_tasks.index import list_tasks
 
 PACKAGES = (
     "lm_eval.__main__",
@@ -28,6 +31,10 @@ PACKAGES = (
 )
 for name in PACKAGES:
     import_module(name)
+
+#: Both read hundreds of files, which no test changes.
+TaskManager(include_defaults=False)
+list_tasks(check_files=False)
 
 #: lm-eval lists the packages of the machine in each results file, and starts pip for that.
 collect_env.get_pip_packages = cache(collect_env.get_pip_packages)
