@@ -1,4 +1,4 @@
-"""Test the page of spoken replies: question and reply play, with transcript, written text, checklist and scores."""
+"""The section of a suite: what the judge wrote, the filter of answers, and spoken replies with their players."""
 
 from __future__ import annotations
 
@@ -14,6 +14,50 @@ from speechiq.core.recordings.audio_file import save_samples
 from speechiq.siq_tasks.loaders import bundled
 from tests.reducer.browser import Visit
 from tests.reducer.judged_runs import JUDGE, judged_row, write_judged
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory) -> Path:
+    """A page of two systems; one refuses once, and one answer of the other is unjudged."""
+    place = tmp_path_factory.mktemp("judged")
+    for system, shift in (("good", 3), ("bad", 0)):
+        rows = [judged_row(f"talks/{i}", "q", [i % 3 + shift, i % 3 + shift], f1=(i % 3 + shift) / 5) for i in range(8)]
+        if system == "good":
+            rows[2] = judged_row("talks/2", "q", [None, None], answer="<b>bold</b>")
+        else:
+            rows[5] |= {"refusal": 1.0}
+            rows[6] |= {"exact_match": 1.0, "judge": 0.0}
+        write_judged(place / system, rows, system)
+    result = CliRunner().invoke(app, ["score", str(place), "-o", str(place / "r.html"), "--bootstrap", "100"])
+    assert result.exit_code == 0, (result.exception, result.output)
+    return place / "r.html"
+
+
+def test_it_has_what_the_judge_wrote_and_its_figures(page):
+    text = page.read_text()
+    assert "reliability of the judge" in text and "judge: 4, 4" in text and "judge: no score, no score" in text
+    assert "no number here" in text and "&lt;b&gt;bold&lt;/b&gt;" in text and "<b>bold" not in text
+    assert "judged by openai:gpt-4o, rubric grade_0_5 v1, 3 judgments" in text and "1 of 8 unjudged" in text
+    assert "The answers on which judge and rule differ most" in text
+    assert "What is q? | the right one" in text, "the question and its reference"
+
+
+def test_answers_are_filtered(page, chromium):
+    here = Visit(chromium, page)
+    tools = here.tab.locator(".tools[data-marks]")
+    here.tab.locator("details.as-table summary", has_text="Every item").click()
+    rows = here.tab.locator("#suite-listening-items-answers tbody tr")
+    assert rows.count() == 8 and tools.locator(".count").inner_text() == "8 of 8 items"
+    for mark, item in (("unjudged", "talks/2"), ("refusal", "talks/5"), ("differs", "talks/6")):
+        tools.locator("select").select_option(mark)
+        visible = [row for row in rows.all() if row.is_visible()]
+        assert len(visible) == 1 and item in visible[0].inner_text()
+        assert tools.locator(".count").inner_text() == "1 of 8 items"
+    tools.locator("select").select_option("")
+    assert all(row.is_visible() for row in rows.all())
+    assert here.errors == [] and here.requests == []
+    here.context.close()
+
 
 NAMES = ("demo_reply/bread", "demo_reply/kennedy")
 QUERIES = [
@@ -41,7 +85,7 @@ def reply_row(query, audio):
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory):
+def replies_page(tmp_path_factory):
     """Return a page of a system with a voice, one whose speech was removed, and one that only writes."""
     place = tmp_path_factory.mktemp("replies")
     with pytest.MonkeyPatch.context() as patch:
@@ -57,8 +101,8 @@ def page(tmp_path_factory):
     return Path(place, "r.html")
 
 
-def test_question_and_reply_play_beside_transcript_written_text_checklist_and_scores(page, chromium):
-    here = Visit(chromium, page)
+def test_question_and_reply_play_beside_transcript_written_text_checklist_and_scores(replies_page, chromium):
+    here = Visit(chromium, replies_page)
     here.tab.locator("details.as-table summary", has_text="Every item").click()
     head = here.tab.locator("#suite-listening-items-answers thead th").all_inner_texts()
     row = here.tab.locator("#suite-listening-items-answers tbody tr", has_text=QUERIES[0]["text"])
@@ -85,8 +129,8 @@ def test_question_and_reply_play_beside_transcript_written_text_checklist_and_sc
     here.context.close()
 
 
-def test_players_have_their_buttons_on_a_narrow_screen(page, chromium):
-    here = Visit(chromium, page, viewport={"width": 360, "height": 740})
+def test_players_have_their_buttons_on_a_narrow_screen(replies_page, chromium):
+    here = Visit(chromium, replies_page, viewport={"width": 360, "height": 740})
     here.tab.locator("details.as-table summary", has_text="Every item").click()
     assert all(player.bounding_box()["width"] >= 200 for player in here.tab.locator("audio").all())
     assert here.tab.evaluate("document.documentElement.scrollWidth") == 360
