@@ -91,7 +91,7 @@ def measure(
             continue
         for level, of in known.levels.items():
             note(f"z {level}", *drawn.z_intervals[level], of.z)
-            note(f"raw {level}", *drawn.raw_clouds[level].interval, of.raw)
+            note(f"raw {level}", *drawn.raw_draws[level].interval, of.raw)
         scale = calibrate(pool)
         fixed = 100 + 15 * sum(
             of.weight * (known.levels[level].weighted - of.mean) / of.std for level, of in scale.levels.items()
@@ -106,8 +106,8 @@ def measure(
             note("equal siq", *draw(pool, draws=draws, seed=trial, pair=(0, 1)).siq_interval, 0.0)
             on_norms = draw_gap(pool, 0, 1, scale, draws, trial).siq_interval
             note("equal siq on norms", *on_norms, 100.0)
-            for level, cloud in draw_gap(pool, 0, 1, flat(pool), draws, trial).raw_clouds.items():
-                note(f"equal raw {level}", *cloud.interval, 0.0)
+            for level, drawn in draw_gap(pool, 0, 1, flat(pool), draws, trial).raw_draws.items():
+                note(f"equal raw {level}", *drawn.interval, 0.0)
     return {
         name: [
             float(np.mean(of)),
@@ -137,8 +137,8 @@ def measure_clusters(rows: list[int], known: Scores, clusters: int, icc: float, 
             of.weight * (known.levels[level].weighted - of.mean) / of.std for level, of in scale.levels.items()
         )
         note("SIQ on norms", *resample(pool, scale=scale, draws=draws, seed=trial).siq, fixed)
-        for level, cloud in draw_gap(pool, 0, last, flat(pool), draws, trial).raw_clouds.items():
-            note("difference of means", *cloud.interval, known.levels[level].raw[0] - known.levels[level].raw[last])
+        for level, drawn in draw_gap(pool, 0, last, flat(pool), draws, trial).raw_draws.items():
+            note("difference of means", *drawn.interval, known.levels[level].raw[0] - known.levels[level].raw[last])
         pair = draw(pool, draws=draws, seed=trial, pair=(0, last))
         note("difference in SIQ", *pair.siq_interval, known.siq[0] - known.siq[last])
     return [100 * float(np.mean(np.concatenate(parts))) for parts in contained.values()]

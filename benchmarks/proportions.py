@@ -100,9 +100,7 @@ def measure(sample: Sample, truth: np.ndarray, clips: int, sets: int, draws: int
     for trial in range(sets):
         raw = sample(clips, np.random.default_rng([clips, trial]))
         pool = ScoreMatrix(tuple(map(str, range(len(raw)))), {LEVEL: names}, {LEVEL: raw}, levels)
-        drawn = (
-            draw(pool, scale=flat(pool), draws=draws, seed=trial).raw_clouds[LEVEL]._replace(lowest=0.0, highest=1.0)
-        )
+        drawn = draw(pool, scale=flat(pool), draws=draws, seed=trial).raw_draws[LEVEL]._replace(lowest=0.0, highest=1.0)
         ends.append((bound_means(pool, LEVEL, drawn.interval), drawn.interval))
     low, high = np.array(ends).transpose(2, 1, 0, 3)
     covered = ((low <= truth + 1e-9) & (truth <= high + 1e-9)).mean(axis=1)

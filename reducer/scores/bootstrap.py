@@ -118,9 +118,9 @@ def resample_alone(pool: ScoreMatrix, clips: ScoreMatrix, *, draws: int = DRAWS,
 
 def _intervals_of_raw(pool: ScoreMatrix, drawn: Draws) -> dict[str, Interval]:
     intervals = {}
-    for level, cloud in drawn.raw_clouds.items():
+    for level, of_level in drawn.raw_draws.items():
         lowest, highest = pool.raw_range(level)
-        intervals[level] = bound_means(pool, level, cloud._replace(lowest=lowest, highest=highest).interval)
+        intervals[level] = bound_means(pool, level, of_level._replace(lowest=lowest, highest=highest).interval)
     return intervals
 
 

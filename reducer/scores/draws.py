@@ -84,7 +84,7 @@ class Draws(NamedTuple):
         raw: Level -> mean raw score, shape (draws, systems).
         z: Level -> Z_j, shape (draws, systems).
         siq: SIQ, shape (draws, systems).
-        raw_clouds: Level -> the draws for the intervals of mean raw scores.
+        raw_draws: Level -> the draws for the intervals of mean raw scores.
         z_intervals: Level -> interval of Z_j.
         siq_interval: Interval of SIQ.
     """
@@ -93,7 +93,7 @@ class Draws(NamedTuple):
     z: PerLevel
     siq: np.ndarray
     left_out: int
-    raw_clouds: dict[str, StudentizedDraws]
+    raw_draws: dict[str, StudentizedDraws]
     z_intervals: dict[str, Interval]
     siq_interval: Interval
 
@@ -153,13 +153,13 @@ def draw(
     }
     siq = combine(z, shares)
     if scale:
-        clouds = {
-            level: _fixed_cloud(level_sums, pool.raw[level], scale.levels[level], tail_allowance, totals[level])
+        z_draws = {
+            level: _fixed_draws(level_sums, pool.raw[level], scale.levels[level], tail_allowance, totals[level])
             for level, level_sums in found.items()
         }
-        z_intervals = {level: cloud.interval for level, cloud in clouds.items()}
+        z_intervals = {level: drawn.interval for level, drawn in z_draws.items()}
         fixed_shares = {level: level_scale.weight for level, level_scale in scale.levels.items()}
-        siq_draws = combine({level: cloud.draws for level, cloud in clouds.items()}, fixed_shares)
+        siq_draws = combine({level: drawn.draws for level, drawn in z_draws.items()}, fixed_shares)
         siq_interval = StudentizedDraws(siq[0], siq_draws).interval
     else:
         z_intervals, siq_interval = own_scale.bound(pool.raw, totals, rule=rule, draws=draws, seed=seed, pair=pair)
@@ -177,7 +177,7 @@ def draw(
     )
 
 
-def _fixed_cloud(
+def _fixed_draws(
     sums: Sums, raw: np.ndarray, level_scale: LevelScale, tail_allowance: float, total: Total
 ) -> StudentizedDraws:
     """Return the draws of Z_j on a fixed scale."""

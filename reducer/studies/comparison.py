@@ -314,7 +314,7 @@ def draw_gap(pool: ScoreMatrix, a: int, b: int, scale: Scale, draws: int, seed: 
 
 def _list_intervals(drawn: Draws, own_draws: Draws | None) -> list[Interval]:
     """Return the intervals of the raw differences, of Z, and of SIQ."""
-    raw = [cloud.interval for cloud in drawn.raw_clouds.values()]
+    raw = [of_level.interval for of_level in drawn.raw_draws.values()]
     if own_draws:
         return [*raw, *own_draws.z_intervals.values(), own_draws.siq_interval]
     low, high = drawn.siq_interval

@@ -1,4 +1,4 @@
-"""How lm-eval was called, as a results file records it."""
+"""How a run was called, what it used, how fast it was, and replies that were cut."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from speechiq.cli.main import app
+from speechiq.core import usage
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.run_record import read_record
+from tests.reducer.conftest import levels, write_run
 
 CONFIG = {
     "model": "hf-audio",
@@ -20,6 +24,8 @@ CONFIG = {
     "random_seed": 0,
     "siq": {"usage": {"asr_clips": 14, "odd": "x"}},
 }
+MEASURED = {"transcribing": {"audio_seconds": 412.5, "work_seconds": 20.5, "rtfx": 20.1}}
+MEASURED |= {"embedding": {"audio_seconds": 0, "work_seconds": 3.5, "rtfx": None}}
 
 
 @pytest.fixture
@@ -71,3 +77,86 @@ def test_earlier_names_are_read(write):
 def test_a_missing_file_is_named(tmp_path: Path):
     with pytest.raises(SpeechIQError, match=r"results_gone\.json' cannot be read"):
         read_record(tmp_path / "results_gone.json", [])
+
+
+def siq(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+@pytest.fixture
+def runs(tmp_path):
+    for name, skill in {"good": 0.9, "fair": 0.6, "poor": 0.3}.items():
+        config = {"batch_size": "auto", "siq": {"device": "cpu", "speed": MEASURED if name == "good" else {}}}
+        write_run(tmp_path / "runs" / name, levels(skill), system=name, config=config)
+    return tmp_path / "runs"
+
+
+def test_speeds_have_a_table_and_a_key_on_request(runs, tmp_path):
+    out = tmp_path / "out.json"
+    plain = siq("score", runs)
+    done = siq("score", runs, "--speed", "-o", out)
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert "RTFx" not in plain.stdout and done.stdout.startswith(plain.stdout) and "20.1" in done.stdout
+    embedding, speed = json.loads(out.read_text())["speeds"]
+    assert (speed["system"], speed["work"], speed["rtfx"]) == ("good", "transcribing", 20.1)
+    assert (speed["device"], speed["batch_size"]) == ("cpu", "auto")
+    assert (embedding["work"], embedding["work_seconds"], embedding["rtfx"]) == ("embedding", 3.5, None)
+    rows = {line.split()[1]: line.split()[2:] for line in done.stdout.splitlines() if line.split()[:1] == ["good"]}
+    assert rows["embedding"] == ["3.5", "cpu", "auto"]
+
+
+def test_runs_without_speeds_say_so(tmp_path):
+    for name, skill in {"good": 0.9, "fair": 0.6, "poor": 0.3}.items():
+        write_run(tmp_path / name, levels(skill), system=name)
+    assert "no run recorded a speed" in siq("score", tmp_path, "--speed").stdout
+
+
+def test_a_speed_that_is_not_a_number_is_one_line(tmp_path):
+    for name, skill in {"good": 0.9, "fair": 0.6, "poor": 0.3}.items():
+        config = {"siq": {"speed": {"transcribing": {"rtfx": "fast", "audio_seconds": 1, "work_seconds": 1}}}}
+        write_run(tmp_path / name, levels(skill), system=name, config=config)
+    refused = siq("score", tmp_path, "--speed")
+    assert isinstance(refused.exception, SpeechIQError) and "the recorded speed is invalid" in str(refused.exception)
+
+
+def test_work_is_measured_and_added_over_processes():
+    before = usage.snapshot()
+    with usage.measured("transcribing", 30.0):
+        pass
+    one = usage.since(before)
+    assert one.audio["transcribing"] == pytest.approx(30) and 0 < one.work["transcribing"] < 1
+    both = usage.total([one, one])
+    assert both.audio["transcribing"] == pytest.approx(60) and both.speeds()["transcribing"]["rtfx"] == pytest.approx(
+        30 / one.work["transcribing"]
+    )
+    with pytest.raises(ZeroDivisionError), usage.measured("transcribing", 30.0):
+        _ = 1 / 0
+    assert usage.since(before).audio["transcribing"] == pytest.approx(30)
+
+
+def test_work_for_a_purpose_is_apart_from_the_other_work_of_an_engine():
+    before = usage.snapshot()
+    with usage.counted_as("judging"), usage.measured("answering"):
+        pass
+    with usage.measured("answering", 8.0):
+        pass
+    speeds = usage.since(before).speeds()
+    assert speeds["judging"]["rtfx"] is None and speeds["judging"]["work_seconds"] > 0
+    assert speeds["answering"]["audio_seconds"] == pytest.approx(8)
+
+
+def test_replies_that_end_at_the_limit_are_said_below_the_table_and_in_the_files(runs, tmp_path):
+    usage = {"calls": 40, "replies": 40, "replies_at_limit": 12}
+    write_run(runs / "cut", levels(0.5), system="cut", config={"siq": {"usage": usage}})
+    (file,) = (runs / "cut").glob("results_*.json")
+    content = json.loads(file.read_text())
+    for task, tokens in {"demo_1": 64, "demo_2": 256}.items():
+        content["configs"][task]["generation_kwargs"] = {"max_gen_toks": tokens}
+    file.write_text(json.dumps(content))
+    out = tmp_path / "out.json"
+    done = siq("score", runs, "-o", out)
+    assert "12 of 40 replies of cut end at the limit of 64 or 256 tokens; raise it with --gen_kwargs" in " ".join(
+        done.stdout.split()
+    )
+    cut = {"system": "cut", "replies": 40, "at_limit": 12, "limits": [64, 256]}
+    assert json.loads(out.read_text())["cut_replies"] == [cut]

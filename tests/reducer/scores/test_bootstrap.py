@@ -255,7 +255,7 @@ def test_other_units_of_a_level_leave_its_z_alone():
     moved = pool._replace(raw=pool.raw | {"remember": 7 * pool.raw["remember"] + 3})
     bars, other = resample(pool, draws=100), resample(moved, draws=100)
     assert np.array(other.z["remember"]) == pytest.approx(np.array(bars.z["remember"]), abs=1e-7)
-    raw, moved_raw = (np.array(draw(of, draws=100).raw_clouds["remember"].interval) for of in (pool, moved))
+    raw, moved_raw = (np.array(draw(of, draws=100).raw_draws["remember"].interval) for of in (pool, moved))
     assert moved_raw == pytest.approx(7 * raw + 3, abs=1e-7)
     equal, other = resample(pool, rule="equal", draws=100), resample(moved, rule="equal", draws=100)
     assert np.array(other.siq) == pytest.approx(np.array(equal.siq), abs=1e-6)
@@ -362,7 +362,7 @@ def test_intervals_cover_the_truth():
         held.append((low <= known.siq) & (known.siq <= high))
         low, high = np.percentile(drawn.siq, (2.5, 97.5), axis=0)
         old.append((low <= known.siq) & (known.siq <= high))
-        low, high = drawn.raw_clouds["remember"].interval
+        low, high = drawn.raw_draws["remember"].interval
         raw.append((low <= known.levels["remember"].raw) & (known.levels["remember"].raw <= high))
     assert 0.92 < np.mean(held) < 0.985
     assert 0.88 < np.mean(raw) < 0.985

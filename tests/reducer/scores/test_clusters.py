@@ -76,7 +76,7 @@ def test_equal_clips_of_a_cluster_are_worth_one():
     names = tuple(f"{i:03}" for i in range(150))
     copies = once._replace(raw=raw, clips=dict.fromkeys(LEVELS, names))
     copies = copies._replace(clusters={name: f"{i // 5:03}" for i, name in enumerate(names)})
-    widths = [np.ptp(draw(pool, draws=400).raw_clouds["remember"].interval, axis=0) for pool in (once, copies)]
+    widths = [np.ptp(draw(pool, draws=400).raw_draws["remember"].interval, axis=0) for pool in (once, copies)]
     assert widths[1] == pytest.approx(widths[0], rel=1e-9)
 
 

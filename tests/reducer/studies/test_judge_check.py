@@ -1,4 +1,4 @@
-"""`siq judge check`: the choice of answers, the page, what it saves, and what a person's scores show."""
+"""The judge against persons: the page, the scores that they save, and a table of the user."""
 
 from __future__ import annotations
 
@@ -16,11 +16,15 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.reducer.runs.judged import find_judged, read_judged
 from speechiq.reducer.studies.judge_check import choose_answers, read_settings
+from tests.commands import refusal, siq
 from tests.reducer.browser import Visit
 from tests.reducer.studies.conftest import write_judged
 
+HEAD = "question,answer,judge,score,person\n"
+THREE = "".join(f"Q{n},a,1,1,ben\n" for n in range(3))
 
-def siq(*arguments):
+
+def invoke(*arguments):
     return CliRunner().invoke(app, list(map(str, arguments)))
 
 
@@ -64,7 +68,7 @@ def test_every_answer_has_the_same_chance_and_systems_and_scores_have_their_shar
 
 @pytest.fixture
 def page(judged_runs, tmp_path) -> Path:
-    done = siq("judge", "check", judged_runs, "-n", 12, "-o", tmp_path / "check.html")
+    done = invoke("judge", "check", judged_runs, "-n", 12, "-o", tmp_path / "check.html")
     assert done.exit_code == 0 and "12 of 80 judged answers" in done.stderr
     return tmp_path / "check.html"
 
@@ -118,7 +122,7 @@ def test_a_person_scores_with_the_keyboard_pauses_and_saves(page, judged_runs, c
     rows = [json.loads(line) for line in saved.read_text(encoding="utf-8").splitlines()]
     assert Counter(row["score"] for row in rows) == {0: 7, 3: 4, 4: 1} and {row["person"] for row in rows} == {"Ana 4"}
     assert here.errors == [] and here.requests == [] and not tab.evaluate("'hacked' in window")
-    done = siq("judge", "check", judged_runs, "--scores", saved, "--bootstrap", 100)
+    done = invoke("judge", "check", judged_runs, "--scores", saved, "--bootstrap", 100)
     assert done.exit_code == 0 and "Corrected" in done.stdout
 
 
@@ -138,7 +142,7 @@ def test_the_page_of_long_scales_takes_numbers(chromium, tmp_path):
     rubric.write_text("{name: percent, version: 1, kind: score, scale: [0, 100], prompt: '{answer}'}", encoding="utf-8")
     write_judged(tmp_path / "one", "one", [float(10 * i) for i in range(10)], rubric=str(rubric))
     write_judged(tmp_path / "ten", "ten", [float(1 + i) for i in range(10)], rubric="points_1_10", task="ten")
-    assert siq("judge", "check", tmp_path / "one", "-o", tmp_path / "check.html").exit_code == 0
+    assert invoke("judge", "check", tmp_path / "one", "-o", tmp_path / "check.html").exit_code == 0
     here = Visit(chromium, tmp_path / "check.html")
     here.tab.fill("#review input[type=number]", "120")
     here.tab.keyboard.press("Enter")
@@ -146,7 +150,7 @@ def test_the_page_of_long_scales_takes_numbers(chromium, tmp_path):
     here.tab.fill("#review input[type=number]", "85")
     here.tab.keyboard.press("Enter")
     assert here.tab.locator(".revealed").count() == 1 and here.tab.input_value("#review input[type=number]") == "85"
-    assert siq("judge", "check", tmp_path / "ten", "-o", tmp_path / "ten.html").exit_code == 0
+    assert invoke("judge", "check", tmp_path / "ten", "-o", tmp_path / "ten.html").exit_code == 0
     here = Visit(chromium, tmp_path / "ten.html")
     here.tab.locator("#review .card").wait_for()
     here.tab.keyboard.press("0")
@@ -158,7 +162,7 @@ def test_the_page_of_long_scales_takes_numbers(chromium, tmp_path):
 def test_numbers_are_those_of_their_definitions(judged_runs, tmp_path):
     scores = write_scores(tmp_path / "ana.jsonl", judged_runs, strict)
     outputs = ["-o", tmp_path / "check.json", "-o", tmp_path / "check.csv"]
-    done = siq("judge", "check", judged_runs, "--scores", scores, *outputs)
+    done = invoke("judge", "check", judged_runs, "--scores", scores, *outputs)
     assert done.exit_code == 0, done.output
     content = json.loads((tmp_path / "check.json").read_text())
     (found,) = content["rubrics"]
@@ -193,7 +197,7 @@ def test_several_persons_and_rubrics_each_have_their_numbers(tmp_path):
     write_judged(runs / "b", "a", random.integers(0, 2, 30).astype(float).tolist(), rubric="right_wrong", task="right")
     ana = write_scores(tmp_path / "ana.jsonl", runs, lambda of: int(of.stored.points))
     ben = write_scores(tmp_path / "ben.jsonl", runs, lambda of: int(of.stored.points > 2), person="")
-    done = siq("judge", "check", runs, "--scores", ana, "--scores", ben, "-o", tmp_path / "check.json")
+    done = invoke("judge", "check", runs, "--scores", ana, "--scores", ben, "-o", tmp_path / "check.json")
     assert done.exit_code == 0, done.output
     content = json.loads((tmp_path / "check.json").read_text())
     assert [of["rubric"] for of in content["rubrics"]] == ["grade_0_5", "right_wrong"]
@@ -207,12 +211,12 @@ def test_scores_of_the_same_answers_hold_for_another_judge_if_that_is_asked_for(
     scores = write_scores(tmp_path / "ana.jsonl", judged_runs, strict)
     points = [float(i % 6) for i in range(40)]
     other = write_judged(tmp_path / "other", "good", points, judge="openai:another")
-    refused = siq("judge", "check", other, "--scores", scores)
+    refused = invoke("judge", "check", other, "--scores", scores)
     assert "no answer in these runs" in str(refused.exception)
     scores = write_scores(tmp_path / "ana.jsonl", judged_runs / "good", strict)
-    refused = siq("judge", "check", other, "--scores", scores)
+    refused = invoke("judge", "check", other, "--scores", scores)
     assert "'openai:another'" in str(refused.exception) and "--allow-mismatch" in str(refused.exception)
-    assert siq("judge", "check", other, "--scores", scores, "--allow-mismatch").exit_code == 0
+    assert invoke("judge", "check", other, "--scores", scores, "--allow-mismatch").exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -228,31 +232,89 @@ def test_scores_of_the_same_answers_hold_for_another_judge_if_that_is_asked_for(
 )
 def test_scores_that_do_not_fit_are_refused_in_one_line(changed, message, judged_runs, tmp_path):
     scores = write_scores(tmp_path / "ana.jsonl", judged_runs, strict, **changed)
-    done = siq("judge", "check", judged_runs, "--scores", scores)
+    done = invoke("judge", "check", judged_runs, "--scores", scores)
     assert message in str(done.exception) and "ana.jsonl' line 1" in str(done.exception)
 
 
 def test_too_few_double_and_missing_scores_are_refused(judged_runs, tmp_path):
     few = write_scores(tmp_path / "few.jsonl", judged_runs, strict, count=9)
-    assert "9 answers with a score" in str(siq("judge", "check", judged_runs, "--scores", few).exception)
-    twice = siq("judge", "check", judged_runs, "--scores", few, "--scores", few)
+    assert "9 answers with a score" in str(invoke("judge", "check", judged_runs, "--scores", few).exception)
+    twice = invoke("judge", "check", judged_runs, "--scores", few, "--scores", few)
     assert "already scored by this person" in str(twice.exception)
     (tmp_path / "empty.jsonl").touch()
-    empty = siq("judge", "check", judged_runs, "--scores", tmp_path / "empty.jsonl")
+    empty = invoke("judge", "check", judged_runs, "--scores", tmp_path / "empty.jsonl")
     assert "has no scores" in str(empty.exception)
 
 
 def test_a_check_that_cannot_be_made_is_refused_in_one_line(judged_runs, two_runs, tmp_path):
     page = tmp_path / "page.html"
     several = write_judged(tmp_path / "several", "third", [1.0] * 20, judge="openai:another")
-    assert "judge is" in str(siq("judge", "check", judged_runs, several, "-o", page).exception)
-    assert "no judged task in" in str(siq("judge", "check", two_runs / "good", "-o", page).exception)
+    assert "judge is" in str(invoke("judge", "check", judged_runs, several, "-o", page).exception)
+    assert "no judged task in" in str(invoke("judge", "check", two_runs / "good", "-o", page).exception)
     assert "scored 3 answers of these runs; a check needs at least 10" in str(
-        siq("judge", "check", write_judged(tmp_path / "few", "few", [1.0] * 3), "-o", page).exception
+        invoke("judge", "check", write_judged(tmp_path / "few", "few", [1.0] * 3), "-o", page).exception
     )
     stale = write_judged(tmp_path / "stale", "stale", [1.0] * 20, judge_rubric_sha256="00")
-    assert "has another content now" in str(siq("judge", "check", stale, "-o", page).exception)
-    assert "name one page" in str(siq("judge", "check", judged_runs).exception)
-    assert "name one page" in str(siq("judge", "check", judged_runs, "-o", tmp_path / "numbers.json").exception)
+    assert "has another content now" in str(invoke("judge", "check", stale, "-o", page).exception)
+    assert "name one page" in str(invoke("judge", "check", judged_runs).exception)
+    assert "name one page" in str(invoke("judge", "check", judged_runs, "-o", tmp_path / "numbers.json").exception)
     page.touch()
-    assert "exists" in str(siq("judge", "check", judged_runs, "-o", page).exception)
+    assert "exists" in str(invoke("judge", "check", judged_runs, "-o", page).exception)
+
+
+def rows(*persons: tuple[str, int], count: int = 12) -> str:
+    """Twelve answers to six questions, scored by persons, each off the judge's score by a number on every third."""
+    lines = []
+    for number in range(count):
+        judge = number % 5
+        for person, off in persons:
+            score = judge + off * (number % 3 == 0)
+            lines.append(f"Q{number // 2}?,answer {number},{judge},{score},{person}\n")
+    return "".join(lines)
+
+
+def test_a_table_gives_the_agreement_of_the_judge_and_each_person(tmp_path):
+    table, output = tmp_path / "ratings.csv", tmp_path / "check.json"
+    table.write_text(HEAD + rows(("ana", 1), ("ben", 0)))
+    shown = siq("judge", "check", table, "--output", output)
+    assert "Agreement of judge and people" in shown
+    records = json.loads(output.read_text())["raters"]
+    assert [(each["a"], each["b"], each["items"]) for each in records] == [
+        ("judge", "ana", 12),
+        ("judge", "ben", 12),
+        ("ana", "ben", 12),
+    ]
+    with_ana, with_ben, _ = records
+    assert with_ana["bias"]["value"] == pytest.approx(-4 / 12) and with_ana["equal"]["value"] == pytest.approx(8 / 12)
+    assert with_ben["kappa"]["value"] == 1 and with_ben["bias"]["value"] == 0
+
+
+def test_without_a_name_the_person_is_that_of_the_file(tmp_path):
+    table = tmp_path / "ana.jsonl"
+    lines = [{"question": f"Q{n}", "answer": "a", "judge": n % 3, "score": n % 2} for n in range(10)]
+    table.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    siq("judge", "check", table, "--output", tmp_path / "check.json")
+    (record,) = json.loads((tmp_path / "check.json").read_text())["raters"]
+    assert (record["a"], record["b"]) == ("judge", "ana")
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("question,answer,score\nQ,a,1\n", "no column 'judge'"),
+        (HEAD + "Q,a,good,1,ana\n", "row 1: judge is 'good', not a number"),
+        (HEAD + "Q,a,1,,ana\n", "row 1: score is '', not a number"),
+        (HEAD + "Q,a,1,1,ana\nQ,a,1,2,ana\n", "row 2: 'ana' scored this answer in an earlier row"),
+        (HEAD + "Q,a,1,1,ana\nQ,a,2,1,ben\n", "row 2: the judge gave 2 here and 1 in another row of this answer"),
+        (HEAD + "Q,a,1,1,judge\n", "row 1: person is 'judge'"),
+        (HEAD + "Q,a,1,1,ana\n", "1 answers; score at least 10"),
+        (
+            HEAD + rows(("ana", 0), count=9) + THREE,
+            "no two of them scored the same 10 answers",
+        ),
+    ],
+)
+def test_what_is_wrong_in_a_table_is_said(tmp_path, text, error):
+    table = tmp_path / "ratings.csv"
+    table.write_text(text)
+    assert error in refusal("judge", "check", table)

@@ -56,7 +56,7 @@ def test_a_planted_model_is_recovered(model):
 
 def test_the_test_of_a_zero_gap_rejects_one_in_twenty_null_runs():
     """Answers of a run on one cluster agree: single clips would reject far more often."""
-    p = [planted("from both alike", 10, seed).gap.p for seed in range(400)]
+    p = [planted("from both alike", 10, seed).gap.p for seed in range(200)]
     assert 0.02 <= np.mean(np.array(p) < 0.05) <= 0.08
 
 
