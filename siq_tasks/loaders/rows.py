@@ -20,7 +20,7 @@ from speechiq.core.checkpoints.names import notice_offline
 from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.folders import working_folder
 from speechiq.core.files.json_text import shorten
-from speechiq.core.files.plain import exists, expand, is_file
+from speechiq.core.files.plain import exists, expand, find_on_disk, is_file
 from speechiq.core.files.tables import check_columns, is_table, read_field, read_table
 from speechiq.core.recordings.audio_file import PACKAGE
 from speechiq.core.suggestions import did_you_mean
@@ -247,7 +247,7 @@ class AudioFiles:
         return len(self.rows)
 
     def __getitem__(self, i: int) -> Path:
-        return self.folder / _name_file(read_field(self.rows[i], self.column))
+        return find_on_disk(self.folder / _name_file(read_field(self.rows[i], self.column)))
 
 
 def _name_file(path: str) -> Path:

@@ -316,6 +316,13 @@ def test_tables_of_other_programs_are_read(own_cache, tmp_path, name, content):
     assert clip["text"] == "one two"
 
 
+def test_a_name_may_be_spelled_in_the_other_form_of_its_accents(own_cache, tmp_path):
+    tmp_path.joinpath("re\N{COMBINING ACUTE ACCENT}union.wav").write_bytes(encode(1.0))
+    tmp_path.joinpath("m.csv").write_text("audio,text\nr\N{LATIN SMALL LETTER E WITH ACUTE}union.wav,one two\n")
+    (clip,) = prepare(dataset="own", dataset_path=str(tmp_path / "m.csv"), subset="all").clips
+    assert clip["text"] == "one two"
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
