@@ -151,7 +151,7 @@ def compare_references(systems: Iterable[System], draws: int = 1000) -> list[dic
 
     Clips are joined by their ids without the name of the set, which both versions of a set share. A record has the set
     (`dataset`), the system, the number of `clips` and of those whose score is `changed`, the mean error rates against
-    both references, their `difference`, and that as a `estimate_share` of the original rate; NaN if that is 0.
+    both references, their `difference`, and that as a `share` of the original rate; NaN if that is 0.
     """
     systems = sorted(systems, key=lambda system: system.name)
     rows = [row for system in systems for row in _compare(system, draws)]

@@ -64,7 +64,7 @@ class _InSet(msgspec.Struct, forbid_unknown_fields=True):
     verdict: Literal["unanswerable", "wrong_key"]
 
 
-def find(answers: Answers, estimate_share: float = 0.5) -> list[dict[str, Any]]:
+def find(answers: Answers, share: float = 0.5) -> list[dict[str, Any]]:
     """Find the questions that at least a share of the systems fail, most failed first, then by clip and question.
 
     Controls do not count as systems; the answers of those with the reference (`gold`) are shown as well. The result is
@@ -80,7 +80,7 @@ def find(answers: Answers, estimate_share: float = 0.5) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for item, question in answers.questions.items():
         failed = sum(answers.votes[system][item].vote != question.answer for system in systems)
-        if failed >= estimate_share * len(systems) - 1e-9:
+        if failed >= share * len(systems) - 1e-9:
             rows.append(
                 dict(zip(("id", "question_id"), item, strict=True))
                 | question._asdict()
