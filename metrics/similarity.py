@@ -24,7 +24,7 @@ from speechiq.metrics.distance.readers import DEFAULT_EMBEDDER, EMBEDDER, embed,
 from speechiq.metrics.models import check_checkpoint
 from speechiq.metrics.settings import Dtype, Template, Text, read_record, record_of
 from speechiq.metrics.words.normalizer import TextForm, prepare
-from speechiq.metrics.words.pairs import index_texts, pair_texts
+from speechiq.metrics.words.wer import index_texts, pair_texts
 
 PROMPTS = {
     "background": "The background scenario of the speech [{text}] in one word is",

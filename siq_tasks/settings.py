@@ -24,10 +24,9 @@ from speechiq.metrics.letters.options import ALPHABET
 from speechiq.metrics.reply import scores as reply
 from speechiq.metrics.settings import Subject, read_record
 from speechiq.metrics.similarity import EmbedderSettings, describe_embedding
-from speechiq.metrics.words.entities import check_entities
 from speechiq.metrics.words.normalizer import NormalizerSettings, read_normalizer
 from speechiq.metrics.words.units import UnitSettings, read_unit
-from speechiq.metrics.words.word_classes import RareWordSettings
+from speechiq.metrics.words.word_classes import RareWordSettings, check_entities
 from speechiq.siq_tasks.conditions.spec import LISTEN, TIMED_TASKS, TIMING, RunSettings
 from speechiq.siq_tasks.index import list_groups, read_tasks
 from speechiq.siq_tasks.languages.prompts import PromptSettings, read_prompt_language

@@ -17,9 +17,8 @@ from speechiq.metrics.judge.free_answers import check_docs
 from speechiq.metrics.judge.settings import READER
 from speechiq.metrics.settings import read_record
 from speechiq.metrics.wording import SPREAD, worded
-from speechiq.metrics.words.identification import warn_other_language
 from speechiq.metrics.words.normalizer import refuse_lost_marks
-from speechiq.metrics.words.units import describe_measure, refuse_unspaced
+from speechiq.metrics.words.units import describe_measure, refuse_unspaced, warn_other_language
 from speechiq.siq_tasks.conditions.apply import check_listen, with_condition, with_listen
 from speechiq.siq_tasks.conditions.preset import PRESET, with_preset
 from speechiq.siq_tasks.conditions.spec import CONDITION, LISTEN, STREAM, TIMING, QuestionSettings

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from speechiq.core.errors import SpeechIQError, print_in_one_line
 from speechiq.core.files.plain import hash_file, write_whole
-from speechiq.metrics.rules.wordnet import LICENSE, TABLE
+from speechiq.metrics.rules.meteor import LICENSE, TABLE
 
 #: Part of speech -> end of the names of its files, and sha256 of its data file in WordNet 3.0 as Debian packages it.
 PARTS = {

@@ -19,7 +19,6 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import response_of
 from speechiq.engines.options import Options
 from speechiq.metrics.columns import higher, lower, mean, returns
-from speechiq.metrics.distance.gram import distance
 from speechiq.metrics.distance.readers import (
     ASSISTANT,
     DEFAULT_ASSISTANT,
@@ -27,19 +26,24 @@ from speechiq.metrics.distance.readers import (
     ENCODER,
     PROMPTS,
     check_assistant,
+    distance,
     encode,
     find_head,
     read_vectors,
 )
 from speechiq.metrics.models import check_checkpoint
 from speechiq.metrics.settings import Dtype, Template, Text, read_record
-from speechiq.metrics.words.entities import ROLE as TAGGER
-from speechiq.metrics.words.entities import count_entity_errors, find_entities
 from speechiq.metrics.words.normalizer import TextForm, normalize, prepare, read_normalizer
-from speechiq.metrics.words.pairs import index_texts, pair_texts
-from speechiq.metrics.words.repetition import repetition
-from speechiq.metrics.words.wer import ErrorRate, count_errors, pool
-from speechiq.metrics.words.word_classes import OFF, count_rare, find_rare_words, read_rare_words
+from speechiq.metrics.words.wer import ErrorRate, count_errors, index_texts, pair_texts, pool, repetition
+from speechiq.metrics.words.word_classes import (
+    OFF,
+    count_entity_errors,
+    count_rare,
+    find_entities,
+    find_rare_words,
+    read_rare_words,
+)
+from speechiq.metrics.words.word_classes import ROLE as TAGGER
 
 #: Kind of distance -> its column. `raw_layers` and `raw_tokens` are the variants of the paper's table 4.
 KINDS = {

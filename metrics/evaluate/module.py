@@ -20,9 +20,8 @@ from speechiq.metrics.letters.reading import parse_letter
 from speechiq.metrics.rules.meteor import meteor
 from speechiq.metrics.similarity import PROMPTS, compute_cosines, read_embedding
 from speechiq.metrics.words.normalizer import DEFAULT
-from speechiq.metrics.words.pairs import pair_texts
+from speechiq.metrics.words.wer import pair_texts, wer
 from speechiq.metrics.words.wer import score as score_transcript
-from speechiq.metrics.words.wer import wer
 
 CITATION = """\
 @inproceedings{wan-etal-2025-speechiq,

@@ -14,8 +14,7 @@ from speechiq.core.files.json_text import content_sha256, shorten
 from speechiq.core.response import drop_reasoning
 from speechiq.engines.options import list_names, read_options
 from speechiq.metrics.columns import higher, lower, mean
-from speechiq.metrics.judge.draws import Draw, JudgeQuestion, draw
-from speechiq.metrics.judge.judging import report
+from speechiq.metrics.judge.judging import Draw, JudgeQuestion, draw, report
 from speechiq.metrics.judge.rubric import read_rubric
 from speechiq.metrics.judge.settings import GENERATE, READER, Judging, ReaderOptions, open_judge, refuse_similar
 from speechiq.metrics.letters.options import ALPHABET, UNPARSED

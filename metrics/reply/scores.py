@@ -26,8 +26,8 @@ from speechiq.metrics.reply.transcript import DEFAULT as DEFAULT_ASR
 from speechiq.metrics.reply.transcript import KEY, PREFIX, find_audible, read_reply_asr, transcribe_replies
 from speechiq.metrics.rules.exact_match import count_keywords
 from speechiq.metrics.settings import Subject, Text, read_record
-from speechiq.metrics.words.identification import FEWEST_WORDS, is_other_language
 from speechiq.metrics.words.normalizer import normalize
+from speechiq.metrics.words.units import FEWEST_WORDS, is_other_language
 from speechiq.metrics.words.wer import wer
 
 RUBRIC = "points_1_10"

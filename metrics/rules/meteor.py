@@ -3,8 +3,8 @@
 Call `meteor` on texts. `score` is what the tasks of lm-eval name.
 
 The function is NLTK's own, with its default weights (alpha 0.9, beta 3, gamma 0.5), as `evaluate.load("meteor")` and
-AudioBench call it. Synonyms come from a table of WordNet 3.0 in this package (`rules/wordnet.py`), so nothing is
-downloaded. Three properties of NLTK's function are kept, because scores would not compare otherwise:
+AudioBench call it. Synonyms come from a table of WordNet 3.0 in this package, so nothing is downloaded. Three
+properties of NLTK's function are kept, because scores would not compare otherwise:
 
 * Words are stemmed before synonyms are searched, so that many synonyms are not found ("cars" and "automobiles").
 * The order of references does not matter, that of words does, and case does not.
@@ -15,14 +15,89 @@ download; the same algorithm without a trained model finds the sentences here, a
 with a period ("Dr.") precedes a capital letter.
 """
 
+import gzip
+import json
 import math
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import response_of
-from speechiq.metrics.rules import wordnet
+
+TABLE = Path(__file__).with_name("wordnet.json.gz")
+LICENSE = Path(__file__).with_name("wordnet.LICENSE")
+
+
+class Lemma(NamedTuple):
+    """Hold a word of a synset, as WordNet writes it."""
+
+    word: str
+
+    def name(self) -> str:
+        """Return the word."""
+        return self.word
+
+
+class Synset(NamedTuple):
+    """Hold words with one meaning."""
+
+    words: Sequence[str]
+
+    def lemmas(self) -> Iterator[Lemma]:
+        """Return the words as lemmas."""
+        return map(Lemma, self.words)
+
+
+class WordNet:
+    """Find the synsets of a word, as the `WordNetCorpusReader` of NLTK does, in the methods that its METEOR calls.
+
+    Args:
+        synsets: Per part of speech (`n`, `v`, `a`, `r`) the words of each synset.
+        exceptions: Per part of speech the irregular forms and the base forms of each.
+    """
+
+    def __init__(
+        self, synsets: Mapping[str, Sequence[Sequence[str]]], exceptions: Mapping[str, Mapping[str, Sequence[str]]]
+    ) -> None:
+        from nltk.corpus import WordNetCorpusReader
+
+        self._endings: Mapping[str, Sequence[tuple[str, str]]] = WordNetCorpusReader.MORPHOLOGICAL_SUBSTITUTIONS
+        self._exceptions = exceptions
+        self._synsets: dict[str, dict[str, list[Synset]]] = {}
+        for part, groups in synsets.items():
+            of_word = self._synsets[part] = defaultdict(list)
+            for words in groups:
+                synset = Synset(words)
+                for word in {word.lower() for word in words}:
+                    of_word[word].append(synset)
+
+    def synsets(self, word: str) -> list[Synset]:
+        """Return the synsets of all parts of speech that have the word or one of its base forms.
+
+        >>> sorted(lemma.name() for synset in load_wordnet().synsets("purchases") for lemma in synset.lemmas())
+        ['buy', 'leverage', 'purchase', 'purchase', 'purchase']
+        """
+        return [
+            synset
+            for part, of_word in self._synsets.items()
+            for form in dict.fromkeys([word.lower(), *self._base_forms(word.lower(), part)])
+            for synset in of_word.get(form, ())
+        ]
+
+    def _base_forms(self, word: str, part: str) -> Sequence[str]:
+        if word in self._exceptions[part]:
+            return self._exceptions[part][word]
+        return [word[: -len(old)] + new for old, new in self._endings[part] if word.endswith(old)]
+
+
+@cache
+def load_wordnet() -> WordNet:
+    """Return the table, read when it is first needed."""
+    table = json.loads(gzip.decompress(TABLE.read_bytes()))
+    return WordNet(table["synsets"], table["exceptions"])
 
 
 def meteor(reference: str | Sequence[Any], hypothesis: str | Sequence[str]) -> float:
@@ -63,7 +138,7 @@ def best(references: str | Sequence[str], hypothesis: str) -> float:
     words = list(filter(None, map(split_words, texts)))
     if not words:
         return math.nan
-    return float(meteor_score(words, split_words(hypothesis), wordnet=wordnet.load()))
+    return float(meteor_score(words, split_words(hypothesis), wordnet=load_wordnet()))
 
 
 def split_words(text: str) -> list[str]:

@@ -2,16 +2,36 @@
 
 `whisper` and `basic` are the rules of OpenAI's Whisper, as transformers carries them, with OpenAI's table of British
 and American words (`whisper_spelling.json`; its MIT license is in the same folder). `english` is `whisper` without its
-known faults (`metrics/words/english.py`). All three are for English only: they delete combining marks, such as the
+known faults (`EnglishRules`). All three are for English only: they delete combining marks, such as the
 vowel signs of Hindi, so words that differ in these alone are equal. `multilingual` keeps the marks, and
 `multilingual-LANGUAGE` lowers I and İ as Turkish and its relatives do.
 
 `openasr-LANGUAGE` follows the Open ASR Leaderboard for languages other than English: the rules of `basic`, then numbers
 in words of the language by num2words (a number that it cannot write stays as it is), and compounds that equal their
-parts when errors are counted (`metrics/words/compounds.py`). The leaderboard's lists of filler words are not used.
+parts when errors are counted (`metrics/words/wer.py`). The leaderboard's lists of filler words are not used.
 
-All but `whisper` and `basic` write characters in one form first (`metrics/words/characters.py`).
+All but `whisper` and `basic` write characters in one form first:
+
+Invisible characters are dropped: those that Unicode calls `Default_Ignorable_Code_Point` (zero-width spaces and
+joiners, direction marks, soft hyphens, byte order marks, variation selectors and the like), enclosing marks such as
+that of a keycap, and the Arabic tatweel, which only widens a word. So the joiners of Persian and of Indic scripts do
+not count either, as in the normalizers of these languages: people and recognizers write the same word with and without
+them. Only in Malayalam a joiner can be a letter of its own, the chillu, which is written as that letter.
+
+Apostrophes of all kinds are `'`, and decimal digits of all scripts are ASCII digits.
+
+`english` differs from Whisper's rules in this alone:
+
+* A typographic apostrophe is the typed one.
+* An ellipsis at the end is not a word, and neither is a sign of money or a percent sign without a number.
+* `one dollar` is `$1` and not `one`, and so are `1%`, `3.1` and `D.1` (pull request 2836 of openai/whisper); `$0.5` is
+  fifty cents and not five.
+* `0123` keeps its 0, as `oh one two three` does.
+* `mm` behind a number is a unit and not a filler: `20 mm` equals `20mm`.
+* Digits of other scripts are digits, and invisible characters are dropped.
 """
+
+from __future__ import annotations
 
 import json
 import re
@@ -20,9 +40,11 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from importlib.metadata import version
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import regex
 from msgspec import Meta
 
 from speechiq.core.errors import SpeechIQError
@@ -31,8 +53,108 @@ from speechiq.engines._transformers import whisper_text_rules
 from speechiq.engines.languages import AUTO, ENGLISH, read_language
 from speechiq.engines.options import Options
 from speechiq.metrics.settings import Text, read_record
-from speechiq.metrics.words.characters import DOTTED_I, clean, drop_punctuation, lower_dotted_i
-from speechiq.metrics.words.english import EnglishRules
+
+#: Languages in which I is the capital of ı, and İ that of i.
+DOTTED_I = frozenset({"az", "crh", "gag", "tr"})
+_INVISIBLE = regex.compile(r"[\p{Default_Ignorable_Code_Point}\p{Me}\N{ARABIC TATWEEL}]")
+_APOSTROPHES = "‘’ʻʼ´′＇"
+# Consonant, virama and joiner of Malayalam -> the letter.
+_CHILLU = re.compile("[കണനരലള]\N{MALAYALAM SIGN VIRAMA}\N{ZERO WIDTH JOINER}")
+_CHILLUS = {"ക": "ൿ", "ണ": "ൺ", "ന": "ൻ", "ര": "ർ", "ല": "ൽ", "ള": "ൾ"}
+
+
+class _Table(dict[int, str]):
+    """Map the number of a character to what a function makes of it, and remember it; for `str.translate`."""
+
+    def __init__(self, write: Callable[[str], str]) -> None:
+        super().__init__()
+        self._write = write
+
+    def __missing__(self, number: int) -> str:
+        self[number] = self._write(chr(number))
+        return self[number]
+
+
+def _write_plain(character: str) -> str:
+    if _INVISIBLE.match(character):
+        return ""
+    if character in _APOSTROPHES:
+        return "'"
+    return str(unicodedata.decimal(character, character))
+
+
+def _write_space(character: str) -> str:
+    return " " if unicodedata.category(character)[0] in "PS" else character
+
+
+_PLAIN, _SPACED = _Table(_write_plain), _Table(_write_space)
+
+
+def clean(text: str) -> str:
+    r"""Return a text without invisible characters, with plain apostrophes and digits.
+
+    >>> clean("don’t\u200b pay ٤٢"), clean("می\u200cخواهم") == "میخواهم"
+    ("don't pay 42", True)
+    """
+    if text.isascii():
+        return text
+    return _CHILLU.sub(lambda found: _CHILLUS[found[0][0]], text).translate(_PLAIN)
+
+
+def drop_punctuation(text: str) -> str:
+    """Return a text with a space for each punctuation mark and symbol."""
+    return text.translate(_SPACED)
+
+
+def lower_dotted_i(text: str) -> str:
+    """Return a Turkish text with its letters I and İ in lower case.
+
+    >>> lower_dotted_i("Işık, İyi")
+    'ışık, iyi'
+    """
+    return unicodedata.normalize("NFC", text).replace("I", "ı").replace("İ", "i")
+
+
+_ELLIPSIS = re.compile(r"\.{2,}|…")
+_MILLIMETERS = re.compile(r"(?<=\d)\s+(?=mm\b)", re.IGNORECASE)
+# Zeros at the beginning of a number; `_`, which cannot be in the text here, hides the number from Whisper's rules.
+_LEADING_ZEROS = re.compile(r"(?<!\S)(?<!point )0\d+(?!\S)")
+_HIDDEN = "_"
+_DOLLARS_AND_CENTS = re.compile(r"([€£$]\d+) (?:and )?¢(\d{1,2})\b")
+_CENTS = re.compile(r"[€£$]0\.(\d{1,2})\b")
+_ONE = re.compile(r"(?<!\S)1(s?)(?!\S)")
+
+
+class EnglishRules:
+    """Normalize by Whisper's English rules, with the repairs of this module."""
+
+    def __init__(self, whisper: Any) -> None:
+        """Take an `EnglishTextNormalizer`, and put the writing of numbers of this class in the place of its own."""
+        self._rules: Callable[[str], str] = whisper
+        self._numbers = whisper.standardize_numbers
+        whisper.standardize_numbers = self._write_numbers
+
+    def __call__(self, text: str) -> str:
+        """Return the normalized text."""
+        text = _MILLIMETERS.sub("", _ELLIPSIS.sub(" ", clean(text)))
+        return self._rules(text).rstrip(" .$¢€£").lstrip(" %")
+
+    def _write_numbers(self, text: str) -> str:
+        """Return a text with its numbers in digits, as Whisper's `EnglishNumberNormalizer` writes them."""
+        text = _LEADING_ZEROS.sub(rf"{_HIDDEN}\g<0>", self._numbers.preprocess(text))
+        words: list[str] = []
+        for is_number, run in groupby(text.split(), self._can_be_number):
+            spoken = list(run)
+            words += self._numbers.process_words(spoken) if is_number else spoken
+        text = " ".join(words).replace(_HIDDEN, "")
+        if "$" in text or "£" in text or "€" in text:
+            text = _DOLLARS_AND_CENTS.sub(lambda money: f"{money[1]}.{int(money[2]):02d}", text)
+            text = _CENTS.sub(lambda money: f"¢{int(money[1].ljust(2, '0'))}", text)
+        return _ONE.sub(r"one\1", text)
+
+    def _can_be_number(self, word: str) -> bool:
+        return word in self._numbers.words or not word.isalpha()
+
 
 #: Name of each normalizer -> its rules; scores of different rules do not compare.
 RULES = {

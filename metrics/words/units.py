@@ -1,21 +1,79 @@
-"""Choose the units in which errors are counted, by language: words, characters, or both for code-switched texts.
+"""Identify the language of a text, and choose the units in which errors are counted by language.
+
+They are words, characters, or both for code-switched texts.
 
 Languages without spaces between words are scored by characters (CER), and their spaces do not count. All others are
 scored by words (WER). The mixed error rate (MER) is for texts that switch between languages: each Chinese or Japanese
 character is a unit, and so is each word of other scripts.
+
+The language is identified by py3langid; only a clear finding counts.
 """
 
+import math
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Annotated, Any, Literal
 
 import regex
 from msgspec import Meta
 
+from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.engines.languages import AUTO, KEY, UNSPACED, is_unspaced, read_language
+from speechiq.engines.languages import AUTO, KEY, UNSPACED, UNSPACED_SIGNS, is_unspaced, list_alike, read_language
 from speechiq.engines.options import Options
 from speechiq.metrics.columns import Columns, lower, mean
 from speechiq.metrics.settings import read_record
+
+#: Fewest words from which a language is certain; in scripts without spaces, fewest characters.
+FEWEST_WORDS = 4
+#: Probability from which another language is certain.
+CERTAIN = 0.9
+
+
+def is_other_language(text: str, language: str) -> bool:
+    """Return whether a text is clearly in another language than the one with this code.
+
+    >>> is_other_language("Der Zug fährt um acht Uhr ab.", "en"), is_other_language("Hallo du da vorn", "de")
+    (True, False)
+    """
+    code, probability = _identifier().classify(text)
+    return bool(code not in list_alike(language) and probability >= CERTAIN)
+
+
+def wrong_language(text: str, language: str) -> float:
+    """Return 1 if a transcript is clearly in another language, else 0; NaN if it is short, or the language not known.
+
+    >>> wrong_language("Der Zug fährt um acht Uhr ab.", "fr"), wrong_language("Der Zug fährt um acht Uhr ab.", "de")
+    (1.0, 0.0)
+    >>> wrong_language("我不知道", "zh"), wrong_language("Ja.", "de")
+    (0.0, nan)
+    """
+    size = len(text.split()) + len(UNSPACED_SIGNS.findall(text))
+    if size < FEWEST_WORDS or not {*list_alike(language)} & {*_identifier().labels}:
+        return math.nan
+    return float(is_other_language(text, language))
+
+
+def warn_other_language(texts: Iterable[str], language: str) -> None:
+    """Say that most references are clearly in another language than that of their data set, if so.
+
+    This is not an error, since languages that are much alike may be taken for one another.
+    """
+    known = [text for text in texts if not math.isnan(wrong_language(text, language))]
+    others = [text for text in known if is_other_language(text, language)]
+    if len(others) > len(known) / 2:
+        say(
+            f"metadata.{KEY}={language}: {len(others)} of {len(known)} references seem to be in another language, such "
+            f"as {others[0][:40]!r}; recognizers are given {language}"
+        )
+
+
+@cache
+def _identifier() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
 
 UNIT = "unit"
 WORD, CHARACTER, MIXED = UNITS = ("word", "character", "mixed")

@@ -8,26 +8,164 @@ of all clips. A rate over a reference without words is undefined: NaN. An empty 
 
 If a corrector rewrote the n-best list of a recognizer, `wer_first` is the rate of the first text of that list and
 `wer_oracle` the rate of its best text: a row shows what the correction gained and what it could have gained.
+
+A transcript repeats itself if it has a phrase many times more than the speaker said it, as recognizers do when they
+lose the speech. A text repeats itself if a phrase occurs at least `TIMES` times in a row and these repeats have at
+least `WORDS` words together. What the speaker repeats does not count: as many repeats of the phrase as the reference
+has are left out. The rule is the same for all systems, and no repeat is cut off a transcript.
+
+A compound equals its parts where a normalizer says so: "white paper" and "whitepaper" differ in no word. The rule is
+that of kaldialign's option `merge_compounds`: adjacent words of either text, joined, match one word of the other text
+without an error. The Open ASR Leaderboard counts so.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import jiwer
 
+from speechiq.core.console import count_of
+from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import response_of
 from speechiq.engines.languages import FIELD, UNSPACED
 from speechiq.metrics.columns import higher, lower, returns
-from speechiq.metrics.words.compounds import Alignment, align_compounds
-from speechiq.metrics.words.identification import wrong_language
 from speechiq.metrics.words.normalizer import DEFAULT, follows_open_asr, name_rules, normalize
-from speechiq.metrics.words.pairs import pair_texts
-from speechiq.metrics.words.repetition import repetition
-from speechiq.metrics.words.units import CHARACTER, MIXED, UNIT, WORD, separate
+from speechiq.metrics.words.units import CHARACTER, MIXED, UNIT, WORD, separate, wrong_language
+
+
+def pair_texts(reference: str | Sequence[str], hypothesis: str | Sequence[str]) -> list[tuple[str, str]]:
+    """Return one (reference, hypothesis) per clip; a single text counts as a list of one.
+
+    >>> pair_texts("so it goes", "so he goes")
+    [('so it goes', 'so he goes')]
+    """
+    references, hypotheses = ([side] if isinstance(side, str) else list(side) for side in (reference, hypothesis))
+    if len(references) != len(hypotheses):
+        raise SpeechIQError(
+            "references",
+            f"{count_of(len(references), 'text')}, hypotheses: {len(hypotheses)}",
+            "give one hypothesis per reference",
+        )
+    return list(zip(references, hypotheses, strict=True))
+
+
+def index_texts(pairs: Sequence[tuple[str, str]], names: Sequence[str] = ()) -> tuple[dict[str, str], list[list[int]]]:
+    """Return the different texts of pairs, sorted, each with its name in errors, and the places of both sides in them.
+
+    `pairs` has (reference, hypothesis) per clip, at least one, and `names` a name per clip, by default its number.
+
+    >>> index_texts([("so it goes", "so he goes")])[1]
+    [[1], [0]]
+    """
+    owners: dict[str, str] = {}
+    for (reference, hypothesis), clip in zip(pairs, names or range(len(pairs)), strict=True):
+        owners.setdefault(hypothesis, f"the transcript of {clip}")
+        owners[reference] = f"the reference of {clip}"
+    rows = {text: row for row, text in enumerate(sorted(owners))}
+    return {text: owners[text] for text in rows}, [[rows[text] for text in side] for side in zip(*pairs, strict=True)]
+
+
+class Alignment(NamedTuple):
+    """Hold the counts of one alignment; `hits` counts words of the reference. Fewer errors are less."""
+
+    errors: int
+    substitutions: int
+    deletions: int
+    insertions: int
+    hits: int
+
+    def plus(self, substitutions: int = 0, deletions: int = 0, insertions: int = 0, hits: int = 0) -> Alignment:
+        """Return the counts after one more step."""
+        step = substitutions + deletions + insertions, substitutions, deletions, insertions, hits
+        return Alignment(*map(sum, zip(self, step, strict=True)))
+
+
+def align_compounds(reference: str, hypothesis: str) -> Alignment:
+    """Return the counts of the alignment with the fewest errors.
+
+    >>> align_compounds("the white paper of today", "the whitepaper to day")
+    Alignment(errors=1, substitutions=0, deletions=1, insertions=0, hits=4)
+    """
+    spoken, written = reference.split(), hypothesis.split()
+    rows = [[Alignment(j, 0, 0, j, 0) for j in range(len(written) + 1)]]
+    for i, word in enumerate(spoken, 1):
+        row = [Alignment(i, 0, i, 0, 0)]
+        rows.append(row)
+        for j, other in enumerate(written, 1):
+            same = int(word == other)
+            choices = [
+                rows[i - 1][j - 1].plus(substitutions=1 - same, hits=same),
+                rows[i - 1][j].plus(deletions=1),
+                row[j - 1].plus(insertions=1),
+            ]
+            choices += [rows[i - count][j - 1].plus(hits=count) for count in _joined(spoken[:i], other)]
+            choices += [rows[i - 1][j - count].plus(hits=1) for count in _joined(written[:j], word)]
+            row.append(min(choices))
+    return rows[-1][-1]
+
+
+def _joined(words: Sequence[str], compound: str) -> Iterator[int]:
+    """Yield how many of the last words (two or more), joined, are the compound; at most one number."""
+    rest, count = compound, 0
+    while count < len(words) and rest and rest.endswith(words[-1 - count]):
+        rest, count = rest[: -len(words[-1 - count])], count + 1
+    if count > 1 and not rest:
+        yield count
+
+
+TIMES = 4
+WORDS = 8
+LONGEST_PHRASE = 50
+
+
+def repeats_itself(text: str) -> bool:
+    """Return whether `text` repeats itself; words are compared as Whisper's basic normalizer writes them.
+
+    >>> repeats_itself("we are very, very, very glad"), repeats_itself("Thank you. " * 4)
+    (False, True)
+    """
+    return bool(repetition(text, ""))
+
+
+def repetition(hypothesis: str, reference: str) -> float:
+    """Return 1 if the hypothesis repeats a phrase many times more than the reference does, else 0.
+
+    >>> repetition("no, no, no, no, no, no, no, no", "no"), repetition("so it goes", "so it goes")
+    (1.0, 0.0)
+    """
+    words, spoken = (normalize(text, "basic").split() for text in (hypothesis, reference))
+    return float(
+        any(
+            length - len(phrase) * _count_repeats(phrase, spoken) >= max(TIMES * len(phrase), WORDS)
+            for phrase, length in _find_runs(words)
+        )
+    )
+
+
+def _find_runs(words: Sequence[str]) -> Iterator[tuple[Sequence[str], int]]:
+    """Yield each phrase that occurs several times in a row, with the number of words of all its repeats."""
+    for period in range(1, min(LONGEST_PHRASE, len(words) // TIMES) + 1):
+        start = 0
+        for is_same, run in groupby(zip(words, words[period:], strict=False), key=lambda pair: pair[0] == pair[1]):
+            size = len(list(run))
+            if is_same and size + period >= max(TIMES * period, WORDS):
+                yield words[start : start + period], size + period
+            start += size
+
+
+def _count_repeats(phrase: Sequence[str], words: Sequence[str]) -> int:
+    """Count the occurrences of a phrase after its first one, wherever it begins."""
+    size = len(phrase)
+    double = [*phrase, *phrase]
+    phrases = [double[start : start + size] for start in range(size)]
+    places = range(len(words) - size + 1)
+    return max(0, *(sum(words[place : place + size] == each for place in places) - 1 for each in phrases))
+
 
 Align = Callable[[str, str], jiwer.WordOutput | jiwer.CharacterOutput | Alignment]
 
@@ -203,7 +341,7 @@ def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
 
     `normalizer` of the doc names the rules for all rates but `wer_basic`, `unit` the unit of the measure (see
     `words/units.py`). The columns are `audio_coverage` (seconds that the system received / seconds of the clip; NaN if
-    the system did not report them), `repetition` (see `metrics/words/repetition.py`), `wer`, `wer_basic`, `cer`,
+    the system did not report them), `repetition` (see `metrics/words/wer.py`), `wer`, `wer_basic`, `cer`,
     `wer_corpus`, and `substitutions`, `deletions`, `insertions` per unit of the reference; `wer_first` and
     `wer_oracle`, both equal to `wer` for a system without an n-best list and a corrector; `corrector_trimmed` and
     `corrector_refused` (1 if the corrector's answer was that, see `CORRECTIONS`). All rates of words are NaN for a

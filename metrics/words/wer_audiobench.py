@@ -20,8 +20,7 @@ from speechiq.metrics.columns import lower, returns
 from speechiq.metrics.wording import SPREAD, spread
 from speechiq.metrics.words import wer as ours
 from speechiq.metrics.words.normalizer import normalize
-from speechiq.metrics.words.pairs import pair_texts
-from speechiq.metrics.words.wer import ErrorRate, count_errors, pool
+from speechiq.metrics.words.wer import ErrorRate, count_errors, pair_texts, pool
 
 EMPTY = "empty"
 _SMALL = (

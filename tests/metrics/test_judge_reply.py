@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from speechiq.metrics.judge.rubric import read_rubric
-from speechiq.metrics.judge.verdict import read_reply
+from speechiq.metrics.judge.rubric import read_reply, read_rubric
 
 #: Name of a rubric, a reply, and what a careful reader takes from it: a score, or the reason why there is none.
 HARD = json.loads(Path(__file__).with_name("hard_replies.json").read_text(encoding="utf-8"))

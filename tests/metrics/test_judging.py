@@ -12,7 +12,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import since, snapshot, usage
 from speechiq.engines._shared.chat import PROBE
 from speechiq.metrics.columns import mean
-from speechiq.metrics.judge import draws as judge_draws
+from speechiq.metrics.judge import judging as judge_draws
 from speechiq.metrics.judge.free_answers import Judge, judge, score
 from speechiq.metrics.judge.judging import Case, PairCase, judge_cases, judge_pairs
 from speechiq.metrics.judge.settings import read_judging, read_settings

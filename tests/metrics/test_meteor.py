@@ -15,7 +15,7 @@ from nltk.translate.meteor_score import meteor_score, single_meteor_score
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
 from speechiq.harness_patch.jobs import CarryingText
-from speechiq.metrics.rules import wordnet
+from speechiq.metrics.rules import meteor as wordnet
 from speechiq.metrics.rules.meteor import meteor, score, split_words
 from speechiq.tools.make_wordnet import make
 from tests.debian import fetch_package
@@ -103,7 +103,7 @@ def test_each_word_has_the_synonyms_of_the_complete_wordnet(full):
         form for part in "nvar" for form in draw.sample(sorted(full._exception_map[part]), 2 if part == "r" else 200)
     ]
     words += [word + ending for word, ending in zip(words[:1000], ["s", "es", "ed", "ing"] * 250, strict=True)]
-    table = wordnet.load()
+    table = wordnet.load_wordnet()
     for word in words:
         if "_" not in word:
             assert names(table.synsets(word)) == names(full.synsets(word)), word
@@ -132,7 +132,7 @@ def test_the_best_reference_counts():
     references, text = [reference for reference, *_ in KNOWN], "People yell while a child laughs."
     assert meteor(references, text) == max(meteor(one, text) for one in references) > 0
     tokens = list(map(split_words, references))
-    assert meteor(references, text) == meteor_score(tokens, split_words(text), wordnet=wordnet.load())
+    assert meteor(references, text) == meteor_score(tokens, split_words(text), wordnet=wordnet.load_wordnet())
     assert meteor([references, "Rain"], [text, "Rain"]) == (meteor(references, text) + meteor("Rain", "Rain")) / 2
 
 
@@ -170,8 +170,8 @@ def test_a_caption_is_scored_with_its_coverage():
 @pytest.mark.slow
 def test_the_table_is_read_only_when_it_is_needed():
     code = (
-        "import sys, speechiq.metrics.rules.meteor as m; from speechiq.metrics.rules import wordnet;"
-        "assert 'nltk' not in sys.modules and not wordnet.load.cache_info().currsize;"
-        "m.meteor('a', 'a'); assert wordnet.load.cache_info().currsize"
+        "import sys, speechiq.metrics.rules.meteor as m;"
+        "assert 'nltk' not in sys.modules and not m.load_wordnet.cache_info().currsize;"
+        "m.meteor('a', 'a'); assert m.load_wordnet.cache_info().currsize"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

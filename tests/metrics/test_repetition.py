@@ -1,6 +1,6 @@
 import pytest
 
-from speechiq.metrics.words.repetition import repeats_itself, repetition
+from speechiq.metrics.words.wer import repeats_itself, repetition
 
 PHRASE = "and that is what we see in the market "
 

@@ -9,7 +9,7 @@ import transformers as tf
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import usage
-from speechiq.metrics.distance import gram, readers
+from speechiq.metrics.distance import readers
 from speechiq.metrics.distance.readers import PROMPTS, LanguageModel, find_head, read_vectors
 from speechiq.metrics.distance.semantic import KINDS, Distances, measure, read_distance, semantic_distance
 from speechiq.metrics.models import TextModel, forget_models
@@ -118,13 +118,13 @@ def test_the_distance_of_logits_needs_no_logits_where_the_head_is_linear(tiny, s
 
 @pytest.mark.parametrize("bias", [False, True])
 def test_the_gram_matrix_is_exact(monkeypatch, bias):
-    monkeypatch.setattr(gram, "BLOCK", 7)
+    monkeypatch.setattr(readers, "BLOCK", 7)
     draw = np.random.default_rng(0).standard_normal
     weight, offset, first, second = draw((100, 16)), draw(100), draw((50, 16)), draw((50, 16))
     offset = offset if bias else np.zeros(100)
     logits = [states @ weight.T + offset for states in (first, second)]
     given = (torch.tensor(weight), torch.tensor(offset)) if bias else (torch.tensor(weight),)
-    found = gram.distance(first, second, gram.compute_gram(*given))
+    found = readers.distance(first, second, readers.compute_gram(*given))
     expected = [distance_slowly(list(one), list(other)) for one, other in zip(*logits, strict=True)]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
@@ -144,11 +144,11 @@ def test_real_states_in_float64_give_the_distance_of_real_logits_to_1e_8(tiny):
             found = model.double()(ids, output_hidden_states=True)
             states["float64"].append(found.hidden_states[-1][0, -1].numpy())
             logits.append(found.logits[0, -1].tolist())
-    head = gram.compute_gram(model.get_output_embeddings().weight)
+    head = readers.compute_gram(model.get_output_embeddings().weight)
     expected = [distance_slowly(logits[i], logits[i + 1]) for i in range(0, len(logits), 2)]
     for dtype, error in (("float64", 1e-12), ("float32", 1e-6)):
         rows = np.stack(states[dtype])
-        np.testing.assert_allclose(gram.distance(rows[::2], rows[1::2], head), expected, rtol=0, atol=error)
+        np.testing.assert_allclose(readers.distance(rows[::2], rows[1::2], head), expected, rtol=0, atol=error)
 
 
 def test_equal_texts_have_distance_0_exactly(settings):
@@ -181,7 +181,7 @@ def test_a_text_passes_the_model_once_for_each_prompt_and_costs_kilobytes(own_st
 def test_a_head_is_read_once_and_again_if_its_file_is_damaged(own_store, tiny, caplog):
     choice = options(tiny["biased"])
     head = find_head(choice)
-    (file,) = own_store.rglob(gram.FILE)
+    (file,) = own_store.rglob(readers.FILE)
     forget()
     np.testing.assert_array_equal(find_head(choice), head)
     file.write_bytes(file.read_bytes()[:-9])

@@ -8,10 +8,9 @@ import kaldialign
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.metrics.words.compounds import align_compounds
 from speechiq.metrics.words.normalizer import normalize, read_normalizer
 from speechiq.metrics.words.units import describe_measure, read_unit
-from speechiq.metrics.words.wer import cer, mer, score, wer
+from speechiq.metrics.words.wer import align_compounds, cer, mer, score, wer
 
 #: Language, unit, reference, transcript, errors and units, counted by hand.
 CASES = [

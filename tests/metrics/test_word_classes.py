@@ -14,10 +14,17 @@ from speechiq.core.usage import usage
 from speechiq.metrics.distance.semantic import score
 from speechiq.metrics.models import forget_models
 from speechiq.metrics.words import word_classes
-from speechiq.metrics.words.entities import check_entities, entity_wer, find_entities
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.metrics.words.wer import Errors, count_errors, pool
-from speechiq.metrics.words.word_classes import count_entities, count_rare, rare_wer, read_rare_words
+from speechiq.metrics.words.word_classes import (
+    check_entities,
+    count_entities,
+    count_rare,
+    entity_wer,
+    find_entities,
+    rare_wer,
+    read_rare_words,
+)
 from tests.metrics import tiny_text
 
 WORDS = ["who", "the", "calculus", "cactus", "new", "york"]
