@@ -96,7 +96,7 @@ class Remarks(NamedTuple):
         floors: Name of each `silence` control, which receives no audio -> level -> its mean raw score.
         ceilings: Lines on levels on which a control `gold`, which receives the references, is beaten.
         above_floor: Lines on levels with a high floor: the place of the best system between floor and ceiling.
-        weighting: Lines on what the weights of clips do to a level (`weighting.describe_weights`).
+        weighting: Lines on what the weights of clips do to a level (`describe_weights`).
         predictive: Lines on levels that predict wrong answers better than the heaviest one (`level_weights`).
     """
 

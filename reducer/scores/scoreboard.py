@@ -40,7 +40,7 @@ class Scoreboard(NamedTuple):
         mismatches: How systems differ from each other or from the norms, if that was allowed.
         bars: Error bars; None without draws.
         reliability: Category with a judge -> the reliability of its judge on each system's answers, in the order of
-            the pool (`judges.reliability.add_reliability`).
+            the pool (`agreement.add_reliability`).
         scale: The scale of SIQ; that of `flat` if no scale can be set, and None for a suite without a scale.
         weighted: Level -> X_j of eq. 4; NaN on a flat scale.
         z: Level -> Z_j of eq. 5, in standard deviations of the scale's pool; NaN on a flat scale.

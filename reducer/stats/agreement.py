@@ -181,7 +181,7 @@ def correct(
     The variance is that of the sum over clips, or `clusters` of clips, of each answer's part in the estimate. So the
     answers of a clip may depend on each other, and the answers that the person scored count in both means, as they are
     part of both. If all parts agree, each clip or cluster that the person scored counts as one answer
-    (`proportion.wilson`). The interval ends at the bounds of the score.
+    (`bootstrap.wilson`). The interval ends at the bounds of the score.
 
     >>> correct(np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0, 0.0]), "abcd").value
     0.25

@@ -325,7 +325,7 @@ def describe_undefined(comparison: Comparison) -> Iterator[str]:
 def compare_metrics(pairs: Sequence[SystemPair], metrics: Sequence[str], options: ScoringOptions) -> Compared:
     """Compare two systems on metrics that any of their suites has.
 
-    Rates of errors by words or characters are pooled over clips (`lengths.can_pool`), all others are means over clips.
+    Rates of errors by words or characters are pooled over clips (`texts.can_pool`), all others are means over clips.
     Intervals are percentiles of the draws.
 
     Args:

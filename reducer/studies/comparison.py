@@ -146,7 +146,7 @@ class Comparison(NamedTuple):
 
     @property
     def caution(self) -> str | None:
-        """Return the caution about intervals from few clips or clusters (`coverage.caution`)."""
+        """Return the caution about intervals from few clips or clusters (`grid.caution`)."""
         return caution(len(self.clips), self.clusters)
 
     @property
