@@ -140,7 +140,7 @@ def _cut(samples: np.ndarray, start: float, seconds: float) -> np.ndarray:
 def file_clip(items: Mapping[str, Any], id: str = "") -> Clip:
     """Return the clip of a doc with `path`, `sha256`, `duration` (s) and, optionally, `offset` (s) and `transforms`.
 
-    `transforms` are text; see `speechiq.core.transforms`.
+    `transforms` are text; see `core/transforms.py`.
     """
     source = AudioFile(items["path"], items["sha256"])
     transforms = read_transforms(items.get("transforms") or "[]")

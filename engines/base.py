@@ -136,7 +136,7 @@ class Engine(Protocol):
 
         It is part of the key of each row in the response cache: results of an equal identity are used again, so that a
         setting that is missing here leads to wrong results. Names of files are not enough if their content can change;
-        `speechiq.core.checkpoints.names` returns digests of a checkpoint.
+        `core/checkpoints/names.py` returns digests of a checkpoint.
 
         Returns:
             JSON types only, with the key `stage`: the kind of the engine. None, the default, if results should not be

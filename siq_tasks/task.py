@@ -62,7 +62,7 @@ class SpeechTask(ConfigurableTask):
 
     @property
     def metadata_keys(self) -> frozenset[str] | None:
-        """Return the keys of metadata that the task reads; see `metadata.keys_of`."""
+        """Return the keys of metadata that the task reads; see `settings.keys_of`."""
         about = self.config.metadata
         return keys_of(self.config.custom_dataset, name_task_type(about), about.get("dataset"))
 

@@ -2,7 +2,7 @@
 
 `<folder>/<stage>/` contains the rows of one stage: `stage.json` records what they depend on, and every process appends
 its rows to a file of its own. Processes and machines may share a folder, also on a network file system. Nothing is
-deleted or rewritten while runs are active; `siq store remove` does that (`speechiq.core.cache.stages`). A run may also
+deleted or rewritten while runs are active; `siq store remove` does that (`core/cache/stages.py`). A run may also
 limit which stages compute (`limited_to`), or count the rows that it needs without computing any (`StageCount`).
 """
 

@@ -170,7 +170,7 @@ def bound_means(pool: ScoreMatrix, level: str, drawn: Interval) -> Interval:
 
 
 def estimate_means(pool: ScoreMatrix, level: str, drawn: Resampled) -> list[Estimate]:
-    """Return the mean raw score of each system on a level, drawn by `stats.bootstrap`, with its `bound_means`."""
+    """Return the mean raw score of each system on a level, drawn by `stats/bootstrap.py`, with its `bound_means`."""
     estimates = drawn.estimates
     if len(drawn.values) == 1:
         return estimates

@@ -1,7 +1,7 @@
 """Compare two systems on the same draws: how much they differ, whether that is chance, and which clips decide it.
 
 One system is better only if every interval that must agree favors it. All intervals come from the same draws (the
-coupled bootstrap of the LLMSemDist paper, section 2.2), made as in `scores.bootstrap`. Each difference has a
+coupled bootstrap of the LLMSemDist paper, section 2.2), made as in `scores/bootstrap.py`. Each difference has a
 permutation test: how often a difference at least as large results if the two systems are swapped at random on each
 clip.
 

@@ -2,7 +2,7 @@
 
 A series is one system under one kind of condition of several strengths: noise, codec, room, speed. All runs are scored
 on the same clips, and intervals come from one set of draws of these clips or their clusters, with replacement:
-percentiles of what the draws give (`stats.bootstrap`). Shares and grades have intervals of their own (`wilson`).
+percentiles of what the draws give (`stats/bootstrap.py`). Shares and grades have intervals of their own (`wilson`).
 """
 
 import math

@@ -187,7 +187,7 @@ def _scores(study: Study, row: Row) -> Iterator[tuple[str, str, float]]:
 
 
 def _parts(study: Study) -> dict[str, dict[str, Any]]:
-    """Return each level's column -> its title and how much a clip's difference counts (`comparison.Share`)."""
+    """Return each level's column -> its title and how much a clip's difference counts (`Share`)."""
     pool = study.scoreboard.pool
     scale = study.scale if study.has_siq else flat(pool)
     unit = POINTS if study.has_siq else 100.0

@@ -98,7 +98,7 @@ def gather(
 
     Args:
         runs: Folders (any depth) or results files.
-        rule: Rule of the level weights, as for `siq.share_out`; norms have their own.
+        rule: Rule of the level weights, as for `scale.share_out`; norms have their own.
         norms: Norms whose scale to use; None makes the systems their own reference population.
         exclude: Questions to leave out of Apply, as `unanswerable.read` returns them.
         bootstrap: Draws of the error bars; 0 for none.
