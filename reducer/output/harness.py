@@ -71,7 +71,8 @@ def as_harness(scoreboard: Scoreboard, record: Mapping[str, Any]) -> dict[str, A
     Returns:
         `results` has per category its column as lm-eval's own tasks have it (`wer,none` falls with ability), with a
         standard error, and for the group SIQ or the mean rank, the further columns, and the shares of failures that
-        scores hide (`systems.Flags`). Clips without a score are in no sample file; `n-samples` has them under `original`.
+        scores hide (`systems.Flags`). Clips without a score are in no sample file; `n-samples` counts them under
+        `original`.
     """
     pool, group, system = scoreboard.pool, scoreboard.suite, record["system"]
     j = pool.systems.index(system)
