@@ -10,8 +10,10 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.output.page.review import review_questions
 from speechiq.reducer.runs.texts import differing, read_texts
-from speechiq.reducer.scores.suites import read_systems
+from speechiq.reducer.scores.suites import read_answers, read_systems
+from speechiq.reducer.studies.unanswerable import find
 from tests.reducer.conftest import frozen_set, levels, write_run
 
 REFERENCE = "We sail at nine, Captain."
@@ -41,6 +43,11 @@ def three_runs(tmp_path: Path) -> Path:
 
 def siq_compare(*arguments: object):
     return CliRunner().invoke(app, ["compare", *map(str, arguments), "--bootstrap", "60"])
+
+
+def test_questions_with_two_options_are_reviewed_with_the_letter_of_none(three_runs):
+    review = review_questions(find(read_answers([three_runs])))
+    assert review.items[0].passages[0].text == "(A) at nine\n(B) at ten\n(E) None of the above"
 
 
 def test_names_in_a_pool(three_runs):

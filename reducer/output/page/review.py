@@ -216,10 +216,11 @@ def _label(exchange: Exchange, **judgment: bool) -> dict[str, str | bool]:
 
 
 def _ask_verdict(row: Mapping[str, Any]) -> Item:
-    options = [*row["options"], "None of the above"]
+    # Questions of other tables than ours may have fewer than four options.
+    options = dict(zip(LETTERS, row["options"], strict=False)) | {LETTERS[-1]: "None of the above"}
     votes, gold = (Counter(answer["vote"] for answer in row[group].values()) for group in ("systems", "gold"))
     shown, counted = [], []
-    for letter, option in zip(LETTERS, options, strict=True):
+    for letter, option in options.items():
         shown.append(f"({letter}) {option}")
         voters = []
         if votes[letter]:
