@@ -155,12 +155,10 @@ def _write_page(
 
     judged = [answer for answer in answers if not math.isnan(answer.stored.points)]
     if len(judged) < FEWEST:
-        unjudged = len(answers) - len(judged)
-        raise SpeechIQError(
-            f"judge {settings.name!r} scored {count_of(len(judged), 'answer')} of these runs",
-            fix=f"a check needs at least "
-            f"{FEWEST}: give more runs" + f", or judge the {unjudged} unjudged again" * bool(unjudged),
-        )
+        fix = f"a check needs at least {FEWEST}: give more runs"
+        if unjudged := len(answers) - len(judged):
+            fix += f", or judge the {unjudged} unjudged again"
+        raise SpeechIQError(f"judge {settings.name!r} scored {count_of(len(judged), 'answer')} of these runs", fix=fix)
     chosen = choose_answers(judged, count, seed=0)
     text = render_answers(chosen, settings, {"Judge": settings.name} | describe_origin(tasks, command_line()))
     write_whole(page, text.encode(errors="replace"), OWN_FILE)

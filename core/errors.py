@@ -81,5 +81,6 @@ def _stopped(error: BaseException, trace: TracebackType | None) -> str:
     frames = [(frame.f_globals.get("__name__", ""), frame.f_code.co_name) for frame, _ in walk_tb(trace)]
     if any(code == "<module>" and name != "__main__" for name, code in frames):
         return "stopped by hand while starting"
-    ours = any(name.startswith("speechiq.") for name, _ in frames)
-    return "stopped by hand; the same command continues from the response cache" * ours
+    if any(name.startswith("speechiq.") for name, _ in frames):
+        return "stopped by hand; the same command continues from the response cache"
+    return ""

@@ -54,7 +54,10 @@ class Prompt:
                 f"its prompt {text[:60]!r} has more {AUDIO} ({text.count(AUDIO)}) than clips ({len(clips)})",
                 "give a clip for each in doc_to_audio, or use another word in doc_to_text",
             )
-        words = (f"{AUDIO}\n" * without_place + text).split(AUDIO) if clips else [text]
+        words = [text]
+        if clips:
+            in_front = "".join(f"{AUDIO}\n" for _ in range(without_place))
+            words = (in_front + text).split(AUDIO)
         content = chain.from_iterable(zip_longest(words, clips, fillvalue=""))
         return cls((Turn(USER, tuple(part for part in content if part)),))
 

@@ -58,8 +58,10 @@ class Backend(Struct, frozen=True):
 
     def missing(self) -> list[str]:
         """Return the packages and the program that the engine needs and that are not found; nothing is imported."""
-        packages = [package for package in self.packages if find_spec(package) is None]
-        return packages + [self.program] * bool(self.program and which(self.program) is None)
+        found = [package for package in self.packages if find_spec(package) is None]
+        if self.program and which(self.program) is None:
+            found.append(self.program)
+        return found
 
     @property
     def installation(self) -> str:

@@ -119,7 +119,7 @@ def compare(
     for compared in comparisons.values():
         say_warnings(compared.warnings)
         grid = side_by_side.as_grid(compared)
-        notes = [*grid.notes, *[side_by_side.BRACKETS] * bool(clips)]
+        notes = [*grid.notes, side_by_side.BRACKETS] if clips else [*grid.notes]
         grids += [grid._replace(notes=notes), *side_by_side.clip_grids(compared, clips)]
     contents = {suite: compared.content for suite, compared in comparisons.items()}
     tasks = [task for each in read for tasks in each.found.tasks.values() for task in tasks]

@@ -145,10 +145,10 @@ def _missing_model(name: str, folder: Path) -> SpeechIQError:
     """Return the error for a demo model that is not there: to be fetched, or mistyped."""
     second = folder.with_name(f"{folder.name}{SECOND}")
     if folder.name in DEMO_MODELS or folder.name.removesuffix(SECOND) in DEMO_MODELS or is_folder(second):
-        instead = f"name {DEMO}{second.name}, which is here, or " * is_file(second / "config.json")
-        return SpeechIQError(
-            name, f"no such model in {folder.parent}", f"{instead}run `siq demo fetch {folder.name}` first"
-        )
+        fix = f"run `siq demo fetch {folder.name}` first"
+        if is_file(second / "config.json"):
+            fix = f"name {DEMO}{second.name}, which is here, or {fix}"
+        return SpeechIQError(name, f"no such model in {folder.parent}", fix)
     known = sorted({*DEMO_MODELS, *(file.parent.name for file in folder.parent.glob("*/config.json"))})
     names = [DEMO + each for each in known]
     return SpeechIQError(name, "no such demo model", f"{did_you_mean(name, names)}known are {', '.join(names)}")

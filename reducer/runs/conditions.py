@@ -183,13 +183,17 @@ def summarize(mismatches: Sequence[Mismatch]) -> str:
         levels, systems = shared.setdefault(difference, ({}, {}))
         levels[of.level] = systems[of.system] = None
     shown = [_show_shared(difference, *sharing) for difference, sharing in list(shared.items())[:EXAMPLES]]
-    return "; ".join(shown) + f"; and {len(shared) - EXAMPLES} more" * (len(shared) > EXAMPLES)
+    if len(shared) > EXAMPLES:
+        shown.append(f"and {len(shared) - EXAMPLES} more")
+    return "; ".join(shown)
 
 
 def _show_shared(difference: str, levels: Collection[str], systems: Collection[str]) -> str:
-    first, more = next(iter(systems)), len(systems) - 1
-    own = f"system {first!r}" + f" and {count_of(more, 'other system')}" * bool(more)
-    return f"level{'s' * (len(levels) > 1)} {', '.join(levels)}{difference.replace(_OWN, own)}"
+    own = f"system {next(iter(systems))!r}"
+    if more := len(systems) - 1:
+        own += f" and {count_of(more, 'other system')}"
+    noun = "levels" if len(levels) > 1 else "level"
+    return f"{noun} {', '.join(levels)}{difference.replace(_OWN, own)}"
 
 
 def _levels_of(systems: Iterable[System]) -> list[str]:
@@ -227,13 +231,20 @@ def _by_dataset(tasks: Iterable[Conditions]) -> dict[str, dict[str, set[Scalar]]
 def _show_judge(values: Mapping[str, set[Scalar]], fields: Sequence[str]) -> str:
     """Return the name of a judge, with the fields in which it differs from another judge."""
     shown = [f"{field} {_show(field, values[field])}" for field in fields if field != judged.JUDGE_KEYS[0]]
-    return _show(judged.JUDGE_KEYS[0], values[judged.JUDGE_KEYS[0]]) + f" ({', '.join(shown)})" * bool(shown)
+    name = _show(judged.JUDGE_KEYS[0], values[judged.JUDGE_KEYS[0]])
+    return f"{name} ({', '.join(shown)})" if shown else name
 
 
 def _show(field: str, values: set[Scalar]) -> str:
-    absent = USUAL.get(field, NOT_RECORDED)
-    shown = (shorten(str(value)) if field.endswith("sha256") else value for value in values if value is not None)
-    return " and ".join(sorted([*map(repr, shown), *[absent] * (None in values)]))
+    shown = []
+    for value in values:
+        if value is None:
+            shown.append(USUAL.get(field, NOT_RECORDED))
+        elif field.endswith("sha256"):
+            shown.append(repr(shorten(str(value))))
+        else:
+            shown.append(repr(value))
+    return " and ".join(sorted(shown))
 
 
 def _as_scalar(value: Any) -> Scalar:

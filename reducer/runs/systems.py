@@ -123,7 +123,9 @@ def read_tasks(tasks: Iterable[TaskRun], levels: Mapping[str, Category]) -> list
     levels = {level: _in_unit_of(tasks, category) for level, category in levels.items()}
     systems: dict[str, list[TaskRun]] = {}
     for task in tasks:
-        systems.setdefault(task.system, []).extend([task] * (task.level in levels))
+        of_system = systems.setdefault(task.system, [])
+        if task.level in levels:
+            of_system.append(task)
     known: dict[Item, Item] = {}
     datasets: dict[str, str] = {}
     clusters: dict[str, str] = {}

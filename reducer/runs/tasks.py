@@ -205,8 +205,10 @@ def changes(older: Mapping[str, Any], newer: Mapping[str, Any]) -> str:
     """
     before, after = dict(_flatten(older)), dict(_flatten(newer))
     differ = [name for name in before | after if before.get(name) != after.get(name)]
-    shown = [f"{printable(name)} {_show(before, name)} -> {_show(after, name)}" for name in differ]
-    return ", ".join(shown[:EXAMPLES]) + f", and {len(differ) - EXAMPLES} more" * (len(differ) > EXAMPLES)
+    shown = [f"{printable(name)} {_show(before, name)} -> {_show(after, name)}" for name in differ[:EXAMPLES]]
+    if len(differ) > EXAMPLES:
+        shown.append(f"and {len(differ) - EXAMPLES} more")
+    return ", ".join(shown)
 
 
 def _flatten(described: Mapping[str, Any], stage: str = "") -> Iterator[tuple[str, str]]:

@@ -125,7 +125,8 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     @property
     def title(self) -> str:
         """Return label and short hash, for tables; says of an example that it is one."""
-        return f"{self.label} ({'example, ' * self.example}{shorten(self.sha256)})"
+        example = "example, " if self.example else ""
+        return f"{self.label} ({example}{shorten(self.sha256)})"
 
     @property
     def items(self) -> dict[str, set[Item]]:

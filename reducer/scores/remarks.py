@@ -155,10 +155,10 @@ class Remarks(NamedTuple):
                 f", {count_of(count.items, count.noun)}" for count in self.counts.values() if count.several
             )
         else:
-            shown = [
-                f"{title(level)} {count.units}" + f" ({count_of(count.items, count.noun)})" * count.several
-                for level, count in self.counts.items()
-            ]
+            shown = []
+            for level, count in self.counts.items():
+                items = f" ({count_of(count.items, count.noun)})" if count.several else ""
+                shown.append(f"{title(level)} {count.units}{items}")
             yield f"the levels have different clips: {', '.join(shown)}"
         limited = [
             f"{title(level)} {count.asked} of {count.whole} {count.noun}s"
@@ -230,7 +230,9 @@ def _describe_gap(pool: ScoreMatrix, systems: Sequence[System], level: str, row:
     reason = "beyond the 95 % interval of this pair" if beyond_chance else "which may be chance"
     models = {systems[place].name.split("+")[-1] for place in better}
     model = "" if models == {control.name.split("+")[-1]} else "; their language models differ"
-    names = best.name + f" and {count_of(len(better) - 1, 'other')}" * (len(better) > 1)
+    names = best.name
+    if len(better) > 1:
+        names += f" and {count_of(len(better) - 1, 'other')}"
     return f"{title(level)}: {control.name} is {gap} below {names}, {reason}{model}"
 
 
@@ -310,8 +312,8 @@ def title(level: str) -> str:
 
 def _score(category: Category, raw: float) -> str:
     """Return a raw score with its unit as people read it, such as `WER 12.5 %`."""
-    unit = category.unit.removesuffix("%").strip()
-    return f"{unit} {category.show(raw):.1f}" + " %" * category.measure.in_per_cent
+    text = f"{category.unit.removesuffix('%').strip()} {category.show(raw):.1f}"
+    return f"{text} %" if category.measure.in_per_cent else text
 
 
 class HeavyClip(NamedTuple):

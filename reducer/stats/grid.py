@@ -194,7 +194,9 @@ def count_units(clips: int, clusters: int) -> str:
     >>> count_units(14, 14), count_units(200, 6)
     ('14 clips', '200 clips in 6 clusters')
     """
-    return count_of(clips, "clip") + f" in {count_of(clusters, 'cluster')}" * (clusters < clips)
+    if clusters < clips:
+        return f"{count_of(clips, 'clip')} in {count_of(clusters, 'cluster')}"
+    return count_of(clips, "clip")
 
 
 def name_units(samples: Iterable[Any]) -> str:
@@ -260,7 +262,7 @@ def caution(clips: int, clusters: int) -> str | None:
         return None
     size = max((size for size in MEASURED if size <= clips), default=min(MEASURED))
     (own, worst), (norms, worst_on_norms) = MEASURED[size]
-    with_size = f" of {size} clips" * (clips != size)
+    with_size = "" if clips == size else f" of {size} clips"
     return Important(
         f"Small test set ({count_units(clips, clusters)}): 95 % intervals of SIQ{with_size} contained the truth in "
         f"{own} % of simulated sets, worst system {worst} % (on norms {norms} and {worst_on_norms} %)"

@@ -244,7 +244,8 @@ def compare_scores(
     if no_siq is None and scale is None and len(pool.systems) < 3:
         no_siq = f"no SIQ: {NO_SCALE}"
     scaled = no_siq is None
-    asked = _check_asked(asked, (*pool.raw, *[SIQ] * scaled), no_siq)
+    known = (*pool.raw, SIQ) if scaled else (*pool.raw,)
+    asked = _check_asked(asked, known, no_siq)
     fixed = scale if scaled else flat(pool)
     scale = fixed or calibrate(pool, rule)
     scores = score(pool, scale)

@@ -87,11 +87,12 @@ class GroupScores(NamedTuple):
         """Yield what to know about the comparison, a line each."""
         board, pool = self.scoreboard, self.scoreboard.pool
         counts, units = board.remarks.counts, pool.units
-        sizes = [
-            f"{title(group)} {count_of(counts[group].items, counts[group].noun)}"
-            + f" of {count_of(self.clusters[group], units[:-1])}" * (units == "clusters" or counts[group].several)
-            for group in pool.clips
-        ]
+        sizes = []
+        for group in pool.clips:
+            size = f"{title(group)} {count_of(counts[group].items, counts[group].noun)}"
+            if units == "clusters" or counts[group].several:
+                size += f" of {count_of(self.clusters[group], units[:-1])}"
+            sizes.append(size)
         yield f"by {self.field}: the mean over the items of {', '.join(map(title, self.categories))}"
         yield f"size of groups: {', '.join(sizes)}"
         if self.without:
@@ -109,7 +110,9 @@ class GroupScores(NamedTuple):
         yield Important(self._pairing())
         yield from map(Important, self._compositions())
         if board.bars:
-            pairs = f", for all {math.comb(len(compared), 2)} pairs of groups together" * (len(compared) > 2)
+            pairs = ""
+            if len(compared) > 2:
+                pairs = f", for all {math.comb(len(compared), 2)} pairs of groups together"
             yield (
                 f"best - worst: the largest gap of each system; interval and p come from {board.bars.draws} "
                 f"permutations of the groups of {units}{pairs}"

@@ -200,9 +200,12 @@ def label_judged(exchanges: Sequence[Exchange], judging: Judging, clusters: Mapp
     notes = [
         f"{len(exchanges) - len(judged)} of {len(exchanges)} items have equal answers: successes without the judge",
         f"{inconsistent} of {len(success)} items are judged differently in the two orders: failures",
-        *[f"{unjudged} of {len(exchanges)} items are unjudged: left out"] * bool(unjudged),
     ]
-    return Success(success, notes + [_describe_bias(judged, clusters)] * bool(judged))
+    if unjudged:
+        notes.append(f"{unjudged} of {len(exchanges)} items are unjudged: left out")
+    if judged:
+        notes.append(_describe_bias(judged, clusters))
+    return Success(success, notes)
 
 
 def _describe_bias(judged: Sequence[tuple[PairJudgment, str]], clusters: Mapping[str, str]) -> str:

@@ -162,7 +162,7 @@ def listening_grids(rows: Sequence[Listening], draws: int) -> list[Grid]:
 
 
 def _as_grid(rows: Sequence[Listening], draws: int) -> Grid:
-    category, bars = rows[0].category, f"\n{INTERVAL}" * bool(draws)
+    category, bars = rows[0].category, f"\n{INTERVAL}" if draws else ""
     columns = [Column("system", "System")]
     for variant, (heading, difference) in HEADINGS.items():
         if any(variant in row.scores for row in rows):
@@ -176,9 +176,10 @@ def _as_grid(rows: Sequence[Listening], draws: int) -> Grid:
     fewest = min(rows, key=lambda row: row.clusters)
     notes += caution_lines(caution_of_raw(fewest.clips, fewest.clusters) if draws else None)
     chance = category.measure.shown_chance
-    notes += [f"{title(category.name)}: guessing scores {chance:g} {category.unit}"] * (chance is not None)
+    if chance is not None:
+        notes.append(f"{title(category.name)}: guessing scores {chance:g} {category.unit}")
     notes += [f"{count_of(rows[0].items, 'item')} of {count_units(rows[0].clips, rows[0].clusters)}", *MEANINGS]
-    suite = f" of suite {category.suite}" * (category.suite != SIQ)
+    suite = "" if category.suite == SIQ else f" of suite {category.suite}"
     heading = f"Did they listen? {title(category.name)}{suite}: {category.unit}"
     return Grid(heading, columns, [_as_row(row) for row in rows], notes)
 

@@ -235,9 +235,12 @@ def label_answers(tables: Tables) -> Success:
         raise SpeechIQError(
             f"only controls ({', '.join(sorted(controls))}) answered in these runs", fix="give runs of other systems"
         )
-    unjudged = len(right) - len(success)
-    notes = [f"{count_of(unjudged, 'answer')} without a score left out"] * bool(unjudged)
-    return Success(success, notes + [f"controls left out: {', '.join(sorted(controls))}"] * bool(controls))
+    notes = []
+    if unjudged := len(right) - len(success):
+        notes.append(f"{count_of(unjudged, 'answer')} without a score left out")
+    if controls:
+        notes.append(f"controls left out: {', '.join(sorted(controls))}")
+    return Success(success, notes)
 
 
 def read_right(columns: Sequence[SampleTable]) -> dict[Key, float]:

@@ -105,8 +105,13 @@ class Predictor(NamedTuple):
     @property
     def remark(self) -> str:
         """Return that it points the other way or separates failures from successes; empty for an ordinary one."""
-        share = "" if self.separated == 1 else f"{100 * self.separated:.0f} % "
-        return ", ".join(["opposite direction"] * self.opposite + [f"{share}separated"] * bool(self.separated))
+        found = []
+        if self.opposite:
+            found.append("opposite direction")
+        if self.separated:
+            share = "" if self.separated == 1 else f"{100 * self.separated:.0f} % "
+            found.append(f"{share}separated")
+        return ", ".join(found)
 
     def show(self, threshold: Threshold) -> str:
         """Return a threshold as a rule, such as `>= 0.25`."""

@@ -346,7 +346,9 @@ def _study_suite(suite: str, systems: list[System], draws: int, seed: int, norms
     measures, without = measure_runs(pool, runs, suite, draws, seed, _scale_of(norms, pool) if is_siq(suite) else None)
     curves = [curve for measured in measures for curve in draw_curves(measured, series, runs)]
     crossings = [crossing for measured in measures for crossing in find_crossings(measured, series, runs)]
-    notes = [without] * bool(without) + caution_lines(caution_of_raw(*pool.smallest) if draws else None)
+    notes = caution_lines(caution_of_raw(*pool.smallest) if draws else None)
+    if without:
+        notes.insert(0, without)
     drawn = Clips.of(pool)
     return Robustness(suite, curves, crossings, len(drawn.names), drawn.cluster_count, draws, notes)
 
@@ -380,7 +382,7 @@ def curve_grid(robustness: Robustness, curves: Sequence[Curve]) -> Grid:
 
     Its notes say where the curves cross.
     """
-    first, bars = curves[0], f"\n{INTERVAL}" * bool(robustness.draws)
+    first, bars = curves[0], f"\n{INTERVAL}" if robustness.draws else ""
     columns = [Column("system", "System")]
     clean, *strengths = list_strengths(curves)
     columns.append(Column(clean, clean + bars, ".1f"))
@@ -405,11 +407,11 @@ def _row(curve: Curve) -> dict[str, Cell]:
 
 def robustness_lines(robustness: Robustness) -> list[str]:
     """Return the lines below the tables of a suite."""
-    bars = (
-        f"intervals from {robustness.draws} bootstrap samples of {count_units(robustness.clips, robustness.clusters)}"
-    )
-    loss = "loss: how much worse than on clean audio, on the same clips"
-    return [loss, *[bars] * bool(robustness.draws), *robustness.notes]
+    lines = ["loss: how much worse than on clean audio, on the same clips"]
+    if robustness.draws:
+        units = count_units(robustness.clips, robustness.clusters)
+        lines.append(f"intervals from {robustness.draws} bootstrap samples of {units}")
+    return [*lines, *robustness.notes]
 
 
 def title_of_curves(group: Curve | Crossing) -> str:

@@ -99,10 +99,14 @@ def plan_sizes(
     if not records:
         names = ", ".join(matrix.systems)
         raise SpeechIQError(names, "they differ equally on all clips", "give systems whose scores differ")
-    remarks: list[str] = [Important(f"not on equal terms: {summarize(mismatches)}")] * bool(mismatches)
+    remarks: list[str] = []
+    if mismatches:
+        remarks.append(Important(f"not on equal terms: {summarize(mismatches)}"))
     equal = [title(name) for name, *_ in scores if name not in {record["score"] for record in records}]
     remarks += [f"{name}: the systems differ equally on all clips, so nothing can be planned" for name in equal]
-    return records, remarks + [no_siq] * bool(no_siq)
+    if no_siq:
+        remarks.append(no_siq)
+    return records, remarks
 
 
 def parts_of_siq(matrix: ScoreMatrix, scale: Scale) -> np.ndarray:
@@ -132,7 +136,8 @@ def size_grid(
     columns += [Column("smallest_difference", f"Shown now\n{INTERVAL}", ".2f")]
     if aim.difference is not None:
         columns += [Column("needed_clips", f"Clips for {aim.difference:g}\n{INTERVAL}", ".0f")]
-        columns += [Column("needed_clusters", f"Clusters\nfor {aim.difference:g}", ".0f")] * clustered
+        if clustered:
+            columns.append(Column("needed_clusters", f"Clusters\nfor {aim.difference:g}", ".0f"))
     rows: list[dict[str, Cell]] = []
     for record in records:
         score = f"{title(record['score'])} {record['unit']}\n{record['pair']}".strip()

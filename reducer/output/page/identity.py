@@ -102,7 +102,8 @@ def _drop_ends(texts: Sequence[str]) -> list[str]:
     if min(map(len, texts)) <= start + end or len(set(texts)) == 1:
         return list(texts)
     head = f"{first}…" if start > len(first) else first
-    return [f"{head}{text[start : len(text) - end]}{'…' * (end > 0)}" for text in texts]
+    tail = "…" if end else ""
+    return [f"{head}{text[start : len(text) - end]}{tail}" for text in texts]
 
 
 def _count_shared(texts: Sequence[str]) -> int:
