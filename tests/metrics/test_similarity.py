@@ -28,7 +28,7 @@ def cosines(demo_models):
 
 
 def embed(hypotheses, references, **options):
-    embedding = read_embedding({"embedder": EMBEDDER} | options)
+    embedding = describe_embedding({"embedder": EMBEDDER} | options)
     return np.array(Embed().apply(hypotheses, [{"text": text} | embedding for text in references]))[:, :-1]
 
 
