@@ -128,7 +128,9 @@ def study(
     def make(function: Callable[..., Publication]) -> Callable[..., None]:
         def command(runs: list[Path], output: list[Path] | None, force: bool, **given: Any) -> None:
             outputs = list_outputs(output, formats, force)
-            values = {name: given.pop(name, default) for name, (_, default) in SHARED.items() if name != "force"}
+            values = {name: default for name, (_, default) in SHARED.items() if name != "force"}
+            # An option of the function itself may have the name of a shared one, and another meaning.
+            values |= {name: given.pop(name) for name in names if name in values}
             explain = values.pop("explain") or "explain" not in names
             call = Call(runs, [], values.pop("bootstrap"), **values)
             publish(function(call, **given), outputs, runs, call.tasks, explain)

@@ -1,16 +1,17 @@
 """Task folders of somebody else: code that their YAML files name runs only with `--allow-code`."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
 from speechiq.cli.cluster.plan import read_plan
 from speechiq.core.errors import SpeechIQError
-from speechiq.harness_patch.foreign_code import VARIABLE, check_settings
+from speechiq.harness_patch.foreign_code import check_settings
+from speechiq.harness_patch.plan import Plan
+from speechiq.harness_patch.processes import environment_of, work_command
 from tests.commands import refusal
-from tests.warm import run_warm, siq_check
+from tests.warm import run_warm, siq_work
 
 pytestmark = pytest.mark.slow
 
@@ -62,7 +63,7 @@ FOLDERS = {
     "a function of an installed package": ({"mine.yaml": TASK + "doc_to_text: !function os.getcwd\n"}, "os.getcwd"),
     "what the package has imported": (
         {"mine.yaml": TASK + "custom_dataset: !function speechiq.siq_tasks.index.import_module\n"},
-        "suite.import_module is code that does not come with speechiq",
+        "index.import_module is code that does not come with speechiq",
     ),
     "a metric that is a script": (
         {"mine.yaml": TASK + "metric_list: [{metric: ./own.py}]\n"},
@@ -100,9 +101,8 @@ def folder(tmp_path, monkeypatch):
 
 def check(folder: Path, *, allow_code: bool = False):
     """Check the task of a folder in a process of its own, as `siq eval` does before it runs systems."""
-    given = {"systems": ["letter:A"], "tasks": ["theirs"], "include_path": str(folder), "metadata": []}
-    given |= {"seed": None, "device": None, "batch_size": "1", "limit": None, "shard": None}
-    return run_warm(siq_check, json.dumps(given), env=dict(os.environ) | ({} if allow_code else {VARIABLE: "1"}))
+    plan = Plan(("letter:A",), ("theirs",), "out", batch_size=1, include_path=str(folder), allow_code=allow_code)
+    return run_warm(siq_work, *work_command("count", plan)[3:], env=environment_of(plan))
 
 
 @pytest.mark.parametrize("files, fault", FOLDERS.values(), ids=FOLDERS.keys())
@@ -170,4 +170,4 @@ def test_a_plan_records_that_code_is_allowed(tmp_path, monkeypatch):
     Path("mine").mkdir()
     Path("plan.yaml").write_text("{systems: [letter:A], tasks: [a], output: out, include_path: mine, allow_code: true}")
     plan = read_plan(Path("plan.yaml"))
-    assert plan.settings("clean").allow_code and "--allow-code" in plan.shard_commands(1)[0]
+    assert plan.under("clean").allow_code and "--allow-code" in plan.shard_commands(1)[0]

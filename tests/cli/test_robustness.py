@@ -10,7 +10,7 @@ import zlib
 import pytest
 from PIL import Image
 from rich.console import Console
-from tests.reducer.studies.robustness.test_curves import STRENGTHS, write_study
+from tests.reducer.studies.test_robustness import STRENGTHS, write_study
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app

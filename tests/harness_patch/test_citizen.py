@@ -111,7 +111,7 @@ def test_audio_in_every_form_is_the_same_clip(demo_clips):
         ({"array": [], "sampling_rate": 16_000}, "an array without samples"),
         ({"path": "a.wav"}, "dict is not audio.*give a dict with array and sampling_rate"),
         (7, "int is not audio"),
-        ({"bytes": b"RIFF of nothing"}, "doc_to_audio: not readable as audio"),
+        ({"bytes": b"RIFF of nothing"}, "doc_to_audio: cut off or damaged: no sound can be found in it"),
     ],
 )
 def test_what_is_no_audio_is_named(audio, message):
