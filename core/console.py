@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import sys
 from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from tqdm import tqdm
 
 #: What each line on stderr begins with.
@@ -73,7 +74,8 @@ def printable(text: str) -> str:
 VARIABLE = "SIQ_PROGRESS"
 
 
-class Progress(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Progress:
     """Hold the state of a bar: how many items (counted in `unit`) are done.
 
     `verb` says which stage does what, such as `demo:whisper-base transcribing`.
@@ -90,8 +92,8 @@ class ReportedBar(tqdm):  # type: ignore[type-arg] # it takes no type argument w
 
     def display(self, msg: str | None = None, pos: int | None = None) -> None:
         """Report the state; called by tqdm at most ten times a second."""
-        line = msgspec.json.encode(Progress(self.desc.removesuffix(": "), self.n, self.total or 0, self.unit)) + b"\n"
-        os.write(int(os.environ[VARIABLE]), line)
+        state = Progress(self.desc.removesuffix(": "), self.n, self.total or 0, self.unit)
+        os.write(int(os.environ[VARIABLE]), json.dumps(asdict(state)).encode() + b"\n")
 
 
 def progress_bar(items: Iterable[Any] | None = None, *, total: int, verb: str, unit: str) -> tqdm[Any]:
