@@ -10,7 +10,6 @@ import zlib
 import pytest
 from PIL import Image
 from rich.console import Console
-from tests.reducer.studies.test_robustness import STRENGTHS, write_study
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
@@ -19,6 +18,7 @@ from speechiq.reducer.scores.suites import ScoringOptions, find
 from speechiq.reducer.studies.robustness import curve_grid, group_curves, study_robustness
 from speechiq.tools.screenshots import CHART_SIZE, take_chart
 from tests.reducer.browser import Visit
+from tests.reducer.studies.test_robustness import STRENGTHS, write_study
 
 
 @pytest.fixture(scope="module")
