@@ -171,6 +171,10 @@ def test_the_rows_of_a_clip_are_shown_as_text(visit):
     assert float(highest.inner_text()) < 100, "silence, whose error rate is 100 %, is a control"
     here.tab.get_by_label("Category").select_option("understand")
     here.tab.get_by_label("Find").fill("KENNEDY")
+    # A key that is pressed while the rows are drawn anew would get lost.
+    here.tab.wait_for_function(
+        "[...document.querySelectorAll('[data-clip]')].every(row => /kennedy/.test(row.dataset.clip))"
+    )
     here.tab.locator("[data-clip='demo/kennedy']").press("Enter")
     row = here.tab.locator(".detail tbody tr", has_text=SCRIPT)
     row.wait_for()
