@@ -19,7 +19,7 @@ FIX = "replace the file or leave the clip out"
 #: Full scale is 1. Lossy codings exceed it a little; what exceeds the second was an integer before it became a float.
 LOUD, LOUDEST = 1.5, 8.0
 TOO_LOUD = f"its peak is above {LOUD} times full scale, so endpoints get clipped samples"
-#: Seconds by which a file may be shorter than its header promises: a few frames of padding.
+#: Seconds by which a file may be shorter than its header promises, a few frames of padding; at most the half of it.
 PADDING_S = 0.25
 RATES = (1_000, 1_000_000)
 SHORTEST_S = 0.1
@@ -89,7 +89,8 @@ def _read_to_the_end(reader: Reader) -> Inspected:
     if not frames:
         raise Damage("it has no samples")
     seconds = frames / reader.rate
-    if seconds + PADDING_S < (promised := max(reader.promised or 0.0, reader.spanned)):
+    promised = max(reader.promised or 0.0, reader.spanned)
+    if seconds + min(PADDING_S, promised / 2) < promised:
         raise Damage(f"cut off or damaged: it promises {promised:.2f} s, and {seconds:.2f} s can be decoded")
     is_short = seconds < SHORTEST_S
     is_constant = total**2 > CONSTANT * mean_energy * frames and not is_short

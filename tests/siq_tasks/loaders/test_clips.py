@@ -274,10 +274,10 @@ def test_a_data_set_has_a_plain_name_and_nothing_is_written_elsewhere(own_cache,
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        ({"dataset_path": ["a"]}, r"metadata\.dataset_path: \['a'\] is not a text"),
+        ({"dataset_path": ["a"]}, r"dataset_path=\['a'\]: not a text; give one"),
         ({"dataset_path": None}, r"metadata\.dataset_path: missing"),
-        ({"text_column": {"a": 1}}, r"metadata\.text_column: .* is not a text"),
-        ({"split": 1.5}, r"metadata\.split: 1\.5 is not a text"),
+        ({"text_column": {"a": 1}}, r"text_column=.*: not a text; give one"),
+        ({"split": 1.5}, r"split=1\.5: not a text; give one"),
         ({"length_column": "text"}, "row 0: text is 'one two', not a number of seconds"),
         ({"audio_column": "text"}, r"m\.csv row 0: .*one two: No such file"),
         ({"subset": True}, "subset=True: neither"),
