@@ -6,6 +6,8 @@ their own.
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError
@@ -43,7 +45,10 @@ def check(doc: Mapping[str, Any], reply: str) -> dict[str, list[bool]]:
     The doc has `question`, and `checks`: JSON of a list of names and a list of the options of each.
     """
     import langdetect
-    from lm_eval.tasks.ifeval import utils
+
+    # Its import tries a download, and prints how that went.
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        from lm_eval.tasks.ifeval import utils
 
     # Without a seed, the detected language of a short text differs from call to call.
     langdetect.DetectorFactory.seed = 0
