@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.checks, pytest.mark.slow, pytest.mark.network]
+#: One process builds the wheel, in the folder of the repository.
+pytestmark = [pytest.mark.checks, pytest.mark.slow, pytest.mark.network, pytest.mark.xdist_group("wheel")]
 
 ROOT = Path(__file__).parent.parent
 LOOK = """
