@@ -17,7 +17,7 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from measure_spread import write
+from measure import write
 from scipy.special import log_ndtr
 from tqdm import tqdm
 
