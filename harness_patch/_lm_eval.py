@@ -83,12 +83,13 @@ def add_language_tasks(
     """
     index = manager.TaskIndex
     build = index.build
-    own = functools.cache(lambda: build([Path(folder) for folder in suite()]))
+    own_folders = functools.cache(lambda: [Path(folder) for folder in suite()])
+    own = functools.cache(lambda: build(own_folders()))
 
     @functools.wraps(build)
     def build_all(paths: Iterable[Path], **options: Any) -> Any:
         paths = list(paths)
-        is_own = not options and [*map(str, paths)] == [*suite()]
+        is_own = not options and paths == own_folders()
         entries = copy.deepcopy(own()) if is_own else build(paths, **options)
         for task in language_tasks():
             if task.name not in entries:

@@ -4,6 +4,7 @@
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -153,7 +154,7 @@ def has_task_files(plan: Choices) -> bool:
     return plan.include_path is not None or any(is_file(Path(name)) for name in plan.tasks)
 
 
-def needs_index(tasks: tuple[str, ...] | list[str]) -> bool:
+def needs_index(tasks: Sequence[str]) -> bool:
     """Return whether some names may be tasks of lm-eval, whose index takes most of the time of a start.
 
     A name is not one of them if its first word is that of a file in the task folder, so mistyped names, patterns such

@@ -84,9 +84,10 @@ def write_record(record: Record, folder: Path) -> None:
 
 def describe(plan: Plan) -> dict[str, Any]:
     """Return the settings of a plan that scores depend on, as they are recorded."""
+    kept = {name: getattr(plan, name) for name in plan.__struct_fields__ if name not in NEUTRAL}
     # In the types of JSON, since they are compared with what was read.
-    settings: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(plan))
-    return {name: value for name, value in settings.items() if name not in NEUTRAL}
+    settings: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(kept))
+    return settings
 
 
 def describe_run(name: str, system: str, plan: Plan, results: Iterable[Path]) -> EvaluationRun:
@@ -141,7 +142,7 @@ def _texts(folder: str | None) -> Iterator[Path]:
 
 
 def describe_shards(plan: Plan) -> ShardOptions:
-    """Return what shards of a plan record; conditions may differ."""
+    """Return the options that shards of a plan record; conditions may differ."""
     kept = [item for item in plan.metadata if item.partition("=")[0].rpartition(".")[2] not in (CONDITION, LISTEN)]
     return ShardOptions(plan.systems, describe(plan.change(metadata=tuple(kept))))
 
