@@ -38,7 +38,7 @@ class Subject(NamedTuple):
         return frozenset(self.prefix + name for name in names)
 
     def describe(self) -> list[OptionInfo]:
-        """Return what each key means and takes, for the page of the documentation."""
+        """Return the description of each key, for the page of the documentation."""
         return [info._replace(name=self.prefix + info.name) for info in describe_options(self.record)]
 
 

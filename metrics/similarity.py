@@ -55,7 +55,7 @@ def read_embedding(metadata: Mapping[str, Any]) -> EmbedderSettings:
 
 
 def describe_embedding(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return what docs and results of a task of the level Understand record."""
+    """Return the settings of an embedder that docs and results of the level Understand record."""
     return msgspec.structs.asdict(read_embedding(metadata))
 
 

@@ -40,7 +40,7 @@ def find_damage(place: str | Path) -> str | None:
 
 
 def find_special(place: str | Path) -> str | None:
-    """Return what in a folder is neither a file nor a folder, such as a pipe, on which a library would block."""
+    """Return the pipes and devices in a folder, on which a library would block."""
     for path in sorted(Path(place).rglob("*") if is_folder(place) else ()):
         with suppress(OSError):
             mode = path.stat().st_mode

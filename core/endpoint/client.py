@@ -90,7 +90,7 @@ class Advice(NamedTuple):
     length: str
 
     def about(self, status: int, key_variable: str) -> str:
-        """Return what to do about an HTTP error.
+        """Return the advice about an HTTP error.
 
         >>> Advice("--base-url", "fewer --workers", "a shorter text", "").about(429, "OPENAI_API_KEY")
         'try fewer --workers'

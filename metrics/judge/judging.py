@@ -50,7 +50,7 @@ class _Asked(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return what distinguishes this draw from others."""
+        """Return the cache key of the draw."""
         return repr((self.question.key, self.seed))
 
 

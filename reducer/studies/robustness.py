@@ -80,7 +80,7 @@ def describe_run(system: System) -> SeriesRun:
 
 
 def _without_strength(step: Step) -> str:
-    """Return what steps of other strengths share with a step: kind, name, scale, and the side of the neutral strength.
+    """Return the key that steps of other strengths share with it: kind, name, scale and side of the neutral strength.
 
     Slower and faster speech get worse in opposite directions.
 

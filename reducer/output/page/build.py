@@ -129,7 +129,7 @@ def render(study: Study, command: str = "", sections: Sequence[Section] = ()) ->
 
 
 def pack_clips(study: Study, rows: Sequence[tables.Row]) -> dict[str, Markup]:
-    """Return what the page reads when it shows clips: `clips`, the comparisons, and parts of texts, `texts-0` ..."""
+    """Return the data with which the page shows clips: `clips`, the comparisons, and parts of texts, `texts-0` ..."""
     names = [row["system"] for row in rows]
     parts, starts = page.pack_parts("texts", list_texts(study.clips, study.answers, names))
     clips = browser.list_clips(study, rows) | {"starts": starts}
@@ -209,7 +209,7 @@ def _set_cautions(study: Study) -> list[str]:
 
 
 def _lead(study: Study) -> str:
-    """Return what the page is about, in a sentence."""
+    """Return the subject of the page in a sentence."""
     counts = f"{count_of(len(study.names), 'system')}, {count_of(len(study.clips), 'clip')}"
     asked = ", ".join(MEANINGS[level] for level in study.levels)
     if not study.has_siq:

@@ -94,7 +94,7 @@ def _show(text: str) -> Markup:
 
 
 def _show_query(doc: Mapping[str, Any], spoken: str) -> Markup:
-    """Return what was asked; `spoken` names the player of a spoken query."""
+    """Return the texts of a question; `spoken` names the player of a spoken query."""
     parts = (doc.get(key) for key in ("question", "text", "answer"))
     shown = _show(" | ".join(dict.fromkeys(str(part) for part in parts if part not in (None, ""))))
     if spoken:

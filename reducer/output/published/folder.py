@@ -215,7 +215,7 @@ def read_declaration(path: Path, systems: Collection[str]) -> dict[str, Declarat
 
 
 def find_missing(declaration: Declaration) -> list[str]:
-    """Return what a registry needs and is not declared.
+    """Return the fields that a registry needs and that are not declared.
 
     >>> find_missing(Declaration(contamination="none known"))
     ['interests']
