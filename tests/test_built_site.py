@@ -84,6 +84,7 @@ def test_the_search_finds(open_tab, words, place):
     tab.goto(SITE.joinpath("index.html").as_uri())
     query = tab.locator("[data-md-component=search-query]")
     query.click()
+    tab.get_by_text("Type to start searching").wait_for()  # before it, the theme has no index for what is typed
     query.press_sequentially(words)
     path, _, anchor = place.partition("#")
     tab.locator(f".md-search-result__link[href*='{path}'][href$='#{anchor}']").first.wait_for(state="attached")
