@@ -2,17 +2,20 @@
 
 A letter is read from each answer (`letters/reading.py`); an answer without one is unparsed (`?`). The system's answer
 is the letter that most answers give; in a tie, the letter that got to its count first. If no answer can be read, the
-vote is unparsed too, and the question does not count as answered correctly.
+vote is unparsed too, and the question does not count as answered correctly. If the docs name a reader
+(`judge/reader.py`), it reads every answer too, and its letter takes the place of `?`.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any
 
 from lm_eval.api.filter import Filter
 
 from speechiq.core.response import response_of, reword
-from speechiq.metrics.columns import higher, lower, returns
+from speechiq.metrics.columns import higher, lower, mean, returns
+from speechiq.metrics.judge.reader import IDENTITY, read_letters, score_reading
 from speechiq.metrics.letters.options import LETTERS, NONE_OF_THE_ABOVE, NONE_OPTION, UNPARSED
 from speechiq.metrics.letters.reading import parse_letter
 
@@ -47,17 +50,38 @@ def list_options(doc: Mapping[str, Any]) -> list[str]:
 class Vote(Filter):
     """Turn the answers to each question into `[vote, [letter, ...]]`, as a filter of lm-eval.
 
-    Each letter carries the response of its answer, which has its audio coverage.
+    Each letter carries the response of its answer, which has its audio coverage. With a reader there are two more
+    lists: the letters that the rules read, and those that the reader read.
     """
 
     def apply(self, resps: Iterable[Sequence[str]], docs: Iterable[Mapping[str, Any]]) -> list[list[Any]]:
         """Return one `[vote, [letter, ...]]` per question."""
-        voted = []
-        for answers, doc in zip(resps, docs, strict=True):
-            options = list_options(doc)
-            letters = [reword(answer, parse_letter(answer, options)) for answer in answers]
-            voted.append([vote(letters), letters])
-        return voted
+        answers, docs = [list(answers) for answers in resps], list(docs)
+        if docs and IDENTITY in docs[0]:
+            readings = _read_answers(answers, docs)
+            return [count_votes(of_doc, doc, read) for of_doc, doc, read in zip(answers, docs, readings, strict=True)]
+        return [count_votes(of_doc, doc) for of_doc, doc in zip(answers, docs, strict=True)]
+
+
+def count_votes(answers: Sequence[str], doc: Mapping[str, Any], read: Sequence[str] | None = None) -> list[Any]:
+    """Return the item of `Vote` for the answers to one question; `read` are the letters of a reader."""
+    options = list_options(doc)
+    ruled = [parse_letter(answer, options) for answer in answers]
+    if read is None:
+        letters = [reword(answer, letter) for answer, letter in zip(answers, ruled, strict=True)]
+        return [vote(letters), letters]
+    letters = []
+    for answer, by_rule, by_model in zip(answers, ruled, read, strict=True):
+        letters.append(reword(answer, by_model if by_rule == UNPARSED else by_rule))
+    return [vote(letters), letters, ruled, list(read)]
+
+
+def _read_answers(answers: Sequence[Sequence[str]], docs: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """Return the letters that the reader of some docs reads from the answers to each."""
+    doc_of_each = [doc for of_doc, doc in zip(answers, docs, strict=True) for _ in of_doc]
+    options = [list_options(doc) for doc in doc_of_each]
+    letters = iter(read_letters(doc_of_each, [*chain.from_iterable(answers)], options))
+    return [list(islice(letters, len(of_doc))) for of_doc in answers]
 
 
 @returns(higher("acc", "acc_strict"), lower("unparsed", "none_of_the_above"), higher("agreement", "audio_coverage"))
@@ -67,14 +91,15 @@ def score(doc: Mapping[str, Any], results: Sequence[Sequence[Any]]) -> dict[str,
     Its columns are `acc` (the vote is right), `acc_strict` (at least three answers are right, the rule behind the
     paper's released numbers), `unparsed` (share of answers without a letter), `none_of_the_above` (the vote is E),
     `agreement` (share of the answers that give the letter of the vote; 0 without a vote), `audio_coverage` (seconds
-    that the system received / seconds of the clip; NaN if it did not report them).
+    that the system received / seconds of the clip; NaN if it did not report them). With a reader, also the means over
+    the answers of the columns of `judge.reader.score_reading`.
 
     >>> rates = score({"answer": "B"}, [["B", ["B", "B", "A", "C", "?"]]])
     >>> rates["acc"], rates["acc_strict"], rates["agreement"], rates["unparsed"]
     (1.0, 0.0, 0.4, 0.2)
     """
-    voted, letters = results[0]
-    return {
+    voted, letters, *readings = results[0]
+    scores = {
         "acc": float(voted == doc["answer"]),
         "acc_strict": float(letters.count(doc["answer"]) >= STRICT),
         "unparsed": letters.count(UNPARSED) / len(letters),
@@ -82,3 +107,7 @@ def score(doc: Mapping[str, Any], results: Sequence[Sequence[Any]]) -> dict[str,
         "agreement": letters.count(voted) / len(letters) if voted != UNPARSED else 0.0,
         "audio_coverage": response_of(letters[0]).coverage,
     }
+    if readings:
+        read = [score_reading(*pair) for pair in zip(*readings, strict=True)]
+        scores |= {name: mean(each[name] for each in read) for name in read[0]}
+    return scores

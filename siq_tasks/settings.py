@@ -64,6 +64,10 @@ def _read_letter(metadata: Mapping[str, Any]) -> Settings:
     return _read_right_wrong(metadata) | reader.read_settings(metadata)
 
 
+def _read_apply(metadata: Mapping[str, Any]) -> Settings:
+    return read_prompt_language(metadata) | reader.read_settings(metadata)
+
+
 def _read_spoken_choice(metadata: Mapping[str, Any]) -> Settings:
     read_record(SpokenOptions, metadata)
     return _read_letter(metadata)
@@ -81,7 +85,7 @@ def _read_labels(metadata: Mapping[str, Any]) -> Settings:
             f"{labels!r:.80} does not map two or more labels to words",
             "write {joy: [happy], anger: []}",
         )
-    return _read_right_wrong(metadata) | {"labels": {label: list(words) for label, words in labels.items()}}
+    return _read_letter(metadata) | {"labels": {label: list(words) for label, words in labels.items()}}
 
 
 def _are_texts(words: Any) -> bool:
@@ -130,16 +134,16 @@ _CHECKS = _QUESTION | {"checks_column", "check_options_column"}
 TASK_TYPES: dict[str, TaskType] = {
     "remember": TaskType((_NORMALIZER, Subject(UnitSettings)), lambda about: read_unit(about) | read_normalizer(about)),
     "understand": TaskType((Subject(EmbedderSettings),), describe_embedding),
-    "apply": TaskType((Subject(PromptSettings),), read_prompt_language, has_questions=True),
+    "apply": TaskType((Subject(PromptSettings), *READ), _read_apply, has_questions=True),
     "distance": TaskType(_DISTANCE, read_distance, check=check_entities),
     "choice": TaskType(_LETTER, _read_letter, columns=_CHOICE, read_row=read_choice),
     "spoken_choice": TaskType(_LETTER, _read_spoken_choice, columns=_QUESTION | _ANSWER, read_row=read_spoken_choice),
-    "labels": TaskType(_ASKED, _read_labels, columns=_ANSWER, read_row=read_label),
+    "labels": TaskType(_LETTER, _read_labels, columns=_ANSWER, read_row=read_label),
     "judged": TaskType(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
     "open": TaskType(_ASKED, read_settings, columns=_QUESTION, read_row=read_query),
     "refusal": TaskType(columns=_QUESTION, read_row=read_query),
     "checks": TaskType(columns=_CHECKS, read_row=read_checks),
-    "choose": TaskType(has_questions=True),
+    "choose": TaskType(READ, reader.read_settings, has_questions=True),
     "answer": TaskType(JUDGED, read_settings, has_questions=True),
     "caption": TaskType(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
     "transcribe": TaskType((_WORDING, _NORMALIZER), read_normalizer, read_row=read_nothing),

@@ -42,6 +42,16 @@ def score_key(found: str, doc: Mapping[str, Any], choices: int) -> dict[str, flo
     }
 
 
+def _score_found(ruled: str, doc: Mapping[str, Any], results: Results, choices: int) -> dict[str, float]:
+    """Score the letter or label that the rules read, or that of the reader (`read`) where they read none."""
+    read = results[0].get("read")
+    scores = judge.score(doc, results)
+    if read is None:
+        return scores | score_key(ruled, doc, choices)
+    found = read if ruled == UNPARSED else ruled
+    return scores | score_key(found, doc, choices) | score_reading(ruled, read)
+
+
 @returns(KEY, judge.COLUMNS)
 def score_letter(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
     """Score the one answer to a question with any number of options; the `process_results` of `_choice`.
@@ -56,17 +66,14 @@ def score_letter(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
     (1.0, 0.0, 1.0)
     """
     ruled = parse_letter(results[0]["answer"], doc["options"])
-    read = results[0].get("read")
-    found = ruled if read is None or ruled != UNPARSED else read
-    reading = {} if read is None else score_reading(ruled, read)
-    return judge.score(doc, results) | score_key(found, doc, len(doc["options"])) | reading
+    return _score_found(ruled, doc, results, len(doc["options"]))
 
 
 @returns(KEY, judge.COLUMNS, judge.WORDED)
 def score_label(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
     """Score the one label of a clip; the `process_results` of `_labels`.
 
-    The doc has `labels` (label -> further words that name it), `gold` and `majority`; see `judge.score` for the rest.
+    The doc has `labels` (label -> further words that name it), `gold` and `majority`; see `score_letter` for a reader.
 
     >>> doc = {"labels": {"joy": ["happy"], "anger": []}, "answer": "joy", "gold": ["joy"], "majority": "anger"}
     >>> item = {"answer": "I cannot decide.", "scores": [0.0], "texts": [""], "coverage": 1.0}
@@ -74,8 +81,8 @@ def score_label(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
     >>> row["acc"], row["unparsed"]
     (0.0, 1.0)
     """
-    found = parse_label(results[0]["answer"], doc["labels"])
-    return judge.score(doc, results) | score_key(found, doc, len(doc["labels"]))
+    ruled = parse_label(results[0]["answer"], doc["labels"])
+    return _score_found(ruled, doc, results, len(doc["labels"]))
 
 
 @returns(higher("acc", "acc_guess"), lower("unparsed"), judge.COLUMNS)

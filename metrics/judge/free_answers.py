@@ -22,6 +22,7 @@ from speechiq.metrics.columns import higher, lower, mean, returns
 from speechiq.metrics.judge.judging import Case, Judgment, check_cases, judge_cases
 from speechiq.metrics.judge.reader import IDENTITY, read_letters
 from speechiq.metrics.judge.settings import judging_of, read_judging
+from speechiq.metrics.letters.options import ALPHABET, UNPARSED
 from speechiq.metrics.rules.exact_match import contains_answer, exact_match, f1
 from speechiq.metrics.rules.refusal import is_refusal
 from speechiq.metrics.wording import SPREAD, spread
@@ -109,7 +110,7 @@ class Judge(Filter):
     def apply(self, resps: Iterable[str], docs: Sequence[Mapping[str, Any]]) -> list[JudgedItem]:
         """Return `{"answer", "scores", "texts", "coverage"}` per answer; the score of an unjudged draw is None.
 
-        If the docs name a reader, also `read`: the letter that it reads.
+        If the docs name a reader, also `read`: the letter or label that it reads.
         """
         answers = list(resps)
         if not answers:
@@ -122,9 +123,17 @@ class Judge(Filter):
             for answer, judgment in zip(answers, judgments, strict=True)
         ]
         if IDENTITY in docs[0]:
-            for item, letter in zip(items, read_letters(docs, answers), strict=True):
-                item["read"] = letter
+            options = [list(doc["labels"] if "labels" in doc else doc["options"]) for doc in docs]
+            letters = read_letters(docs, answers, options)
+            for item, doc, letter in zip(items, docs, letters, strict=True):
+                item["read"] = _label_of(letter, doc["labels"]) if "labels" in doc else letter
         return items
+
+
+def _label_of(letter: str, labels: Iterable[str]) -> str:
+    """Return the label that has a letter, in their order; `?` for none."""
+    by_letter = dict(zip(ALPHABET, labels, strict=False))
+    return by_letter.get(letter, UNPARSED)
 
 
 def item_of(answer: str, judgment: Judgment, coverage: float) -> JudgedItem:

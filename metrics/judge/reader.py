@@ -1,4 +1,4 @@
-"""Let a language model read the answers from which no rule reads a letter: `reader=ENGINE:MODEL`, off by default.
+"""Let a language model read the answers from which no rule reads an option: `reader=ENGINE:MODEL`, off by default.
 
 The model reads every answer that is not empty, so that its readings are compared with those of the rules; a letter that
 the rules read stays. Its replies are in the response cache beside those of judges.
@@ -73,20 +73,27 @@ def _open_reader(reader: Any, given: Mapping[str, Any]) -> Judging:
     )
 
 
-def read_letters(docs: Sequence[Mapping[str, Any]], answers: Sequence[str]) -> list[str]:
-    """Return the letter that the reader of some docs reads from each answer, `?` for none."""
+def read_letters(
+    docs: Sequence[Mapping[str, Any]], answers: Sequence[str], options: Sequence[Sequence[str]]
+) -> list[str]:
+    """Return the letter of the option that the reader of some docs reads from each answer, `?` for none.
+
+    Args:
+        docs: The doc of each answer; all name the same reader.
+        options: The options of each doc, in the order of their letters.
+    """
     judging = _open_reader(docs[0][READER], (docs[0].get(READING) or {}).get("options") or {})
     asked = [place for place, answer in enumerate(answers) if answer.strip()]
-    questions = [_ask(docs[place], str(answers[place]), judging) for place in asked]
+    questions = [_ask(docs[place], str(answers[place]), options[place], judging) for place in asked]
     drawn = draw(questions, judging) if questions else []
     report(drawn, judging)
-    found = {place: _read(reply, docs[place]["options"]) for place, (reply,) in zip(asked, drawn, strict=True)}
+    found = {place: _read(reply, options[place]) for place, (reply,) in zip(asked, drawn, strict=True)}
     return [found.get(place, UNPARSED) for place in range(len(answers))]
 
 
-def _ask(doc: Mapping[str, Any], answer: str, judging: Judging) -> JudgeQuestion:
-    options = "\n".join(f"({letter}) {text}" for letter, text in zip(ALPHABET, doc["options"], strict=False))
-    shown = {"question": doc["question"], "options": options, "answer": answer}
+def _ask(doc: Mapping[str, Any], answer: str, options: Sequence[str], judging: Judging) -> JudgeQuestion:
+    lines = "\n".join(f"({letter}) {text}" for letter, text in zip(ALPHABET, options, strict=False))
+    shown = {"question": doc["question"], "options": lines, "answer": answer}
     return JudgeQuestion(judging.rubric.fill(shown), list(shown.values()), str(doc.get("id", "")))
 
 
@@ -98,10 +105,10 @@ def _read(reply: Draw, options: Sequence[str]) -> str:
 
 
 def score_reading(ruled: str, read: str) -> dict[str, float]:
-    """Return what the reader of an answer did, by the letter of the rules and its own.
+    """Return what the reader of an answer did, by the letter or label of the rules and its own.
 
-    They are `read_by_model` (the letter is that of the model) and `reader_agrees` (both read the same letter; NaN if
-    one of them read none).
+    They are `read_by_model` (it is that of the model) and `reader_agrees` (both read the same; NaN if one of them read
+    none).
 
     >>> score_reading("?", "B"), score_reading("A", "A")
     ({'read_by_model': 1.0, 'reader_agrees': nan}, {'read_by_model': 0.0, 'reader_agrees': 1.0})

@@ -6,6 +6,7 @@ from typing import Any
 
 from speechiq.core.console import count_of, printable
 from speechiq.core.files.json_text import shorten
+from speechiq.metrics.columns import mean
 from speechiq.reducer.output.scoreboard_records import read_estimate, rows_of
 from speechiq.reducer.output.terminal import CONTROL, MISMATCH
 from speechiq.reducer.runs.conditions import ASPECTS, summarize
@@ -279,7 +280,7 @@ def _judge_lines(scoreboard: Scoreboard) -> Iterator[tuple[str, str]]:
 
 
 def _reader_lines(scoreboard: Scoreboard) -> Iterator[str]:
-    """Yield for each category that a model read too how many letters are its own, and how often it agrees by rule."""
+    """Yield for each category how many answers a model alone could read, and how often it agrees with the rules."""
     for category in scoreboard.pool.levels:
         names: set[str] = set()
         by_model, agrees = list[float](), list[float]()
@@ -293,9 +294,9 @@ def _reader_lines(scoreboard: Scoreboard) -> Iterator[str]:
         if names:
             both = [value for value in agrees if not math.isnan(value)]
             yield (
-                f"{title(category)}: reader {', '.join(sorted(names))} agrees with the rules on {sum(both):.0f} of "
-                f"{count_of(len(both), 'answer')} that both read; {sum(by_model):.0f} of {len(by_model)} letters are "
-                "its own, where the rules read none"
+                f"{title(category)}: reader {', '.join(sorted(names))} agrees with the rules on "
+                f"{100 * mean(both):.1f} % of the answers that both read ({count_of(len(both), 'item')}); "
+                f"{100 * mean(by_model):.1f} % of all answers are read by it alone"
             )
 
 

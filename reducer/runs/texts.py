@@ -53,11 +53,18 @@ class _AskedRow(msgspec.Struct):
     doc: _Asked
 
 
+class _Vote(msgspec.Struct, array_like=True):
+    """Hold the vote and the letters that it comes from; what follows in a row of a run with a reader is left out."""
+
+    vote: Letter
+    letters: list[Letter]
+
+
 class _AnswerRow(msgspec.Struct):
     """Hold a row with its question and answers."""
 
     doc: _AskedWithClip
-    filtered_resps: Annotated[list[tuple[Letter, list[Letter]]], msgspec.Meta(min_length=1)]
+    filtered_resps: Annotated[list[_Vote], msgspec.Meta(min_length=1)]
 
 
 class AnsweredQuestion(NamedTuple):
@@ -109,11 +116,7 @@ def read_votes(tasks: Iterable[TaskRun]) -> Answers:
         if control := name_control(task.described):
             controls[task.system] = control
         for number, row in read_rows(task.samples, _AnswerRow, NEEDS):
-            item, (letter, letters), where = (
-                _item_of_question(row.doc),
-                row.filtered_resps[0],
-                locate(task.samples, number),
-            )
+            item, voted, where = _item_of_question(row.doc), row.filtered_resps[0], locate(task.samples, number)
             question = _question_of(row.doc)._replace(text=row.doc.text, audio=_path(row.doc.audio))
             if item in answered:
                 raise SpeechIQError(
@@ -129,7 +132,7 @@ def read_votes(tasks: Iterable[TaskRun]) -> Answers:
                 )
             if row.doc.cluster is not None:
                 clusters[item[0]] = str(row.doc.cluster)
-            answered[item] = _vote(letter, "".join(letters))
+            answered[item] = _vote(voted.vote, "".join(voted.letters))
     _refuse_gaps(questions, votes)
     return Answers(dict(sorted(questions.items())), votes, dict(sorted(controls.items())), [], clusters)
 

@@ -9,11 +9,13 @@ from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.choice import Vote, score
 from speechiq.metrics.judge.free_answers import renew
 from speechiq.metrics.judge.judging import Judgment
 from speechiq.metrics.judge.reader import read_letters, read_settings
 from speechiq.reducer.runs.conditions import compare, read_conditions
 from speechiq.reducer.runs.tasks import find_tasks
+from speechiq.reducer.scores.suites import read_answers
 from tests.commands import siq
 from tests.siq_tasks.questions.server import serving
 
@@ -38,12 +40,13 @@ def evaluate(tmp_path, monkeypatch, endpoint_key, tiny_cascade):
     """Return a function that runs the demo's choices, by a system and a reader behind one server."""
     monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
 
-    def run(server, name="run", **metadata):
+    def run(server, name="run", task=TASK, limit=None, **metadata):
         tracker = EvaluationTracker(output_path=str(tmp_path / name))
         found = simple_evaluate(
             model="hf-audio",
             model_args={"pretrained": f"{tiny_cascade[0]}+openai:system", "llm_base_url": server.url},
-            tasks=[TASK],
+            tasks=[task],
+            limit=limit,
             task_manager=TaskManager(include_defaults=False, metadata=metadata),
             metadata=metadata,
             device="cpu",
@@ -52,7 +55,7 @@ def evaluate(tmp_path, monkeypatch, endpoint_key, tiny_cascade):
         )
         samples = found.pop("samples")
         tracker.save_results_aggregated(results=found, samples=samples)
-        tracker.save_results_samples(task_name=TASK, samples=samples[TASK])
+        tracker.save_results_samples(task_name=task, samples=samples[task])
         (file,) = tmp_path.joinpath(name).rglob("samples_*.jsonl")
         return found, [json.loads(line) for line in file.read_text().splitlines()]
 
@@ -86,12 +89,50 @@ def test_a_model_reads_what_the_rules_leave_unread(evaluate, tmp_path, capsys):
     recorded = found["configs"][TASK]["metadata"]
     assert recorded["reader"] == "openai:reader" and len(recorded["reader_identity"]) > 8
     table = " ".join(siq("score", tmp_path / "with", "--explain").split())
-    line = f"reader openai:reader agrees with the rules on 0 of {len(others)} answers that both read; 2 of {len(rows)}"
-    assert line in table
+    items = f"({len(others)} items); {200 / len(rows):.1f} % of all answers are read by it alone"
+    assert f"reader openai:reader agrees with the rules on 0.0 % of the answers that both read {items}" in table
     assert "reader" not in siq("score", tmp_path / "without", "--explain")
     (with_reader,), (plain,) = (find_tasks([tmp_path / name])[0] for name in ("with", "without"))
     (mismatch,) = compare("a", "choice", [read_conditions(with_reader)], "b", [read_conditions(plain)])
     assert "reader is 'openai:reader, " in mismatch.text and " and none in b" in mismatch.text
+
+
+def answer_by_words(prompt, number):
+    """Answer in words that no rule reads; read A, the first option."""
+    return "A" if "<answer>" in prompt else f"Hard to say, I only heard {number} words."
+
+
+@pytest.mark.parametrize("task", ["siq_demo_apply", "audiobench_demo_gender"])
+def test_a_model_reads_votes_and_labels_too(evaluate, task, tmp_path):
+    with serving(answer_by_words) as server:
+        metadata = {"reader": "openai:reader", "reader_base_url": server.url}
+        found, rows = evaluate(server, "run", task, 2, **metadata)
+    assert found["configs"][task]["metadata"]["reader"] == "openai:reader"
+    assert [(row["read_by_model"], row["unparsed"]) for row in rows] == [(1, 0)] * 2
+    table = siq("score", tmp_path / "run", "--explain", "--bootstrap", 0)
+    assert "100.0 % of all answers are read by it alone" in " ".join(table.split())
+
+
+def test_the_questions_of_a_run_with_a_reader_are_read(evaluate, tmp_path):
+    with serving(answer_by_words) as server:
+        evaluate(server, "run", "siq_demo_apply", 2, reader="openai:reader", reader_base_url=server.url)
+    answers = read_answers([tmp_path / "run"])
+    assert {vote.letters for votes in answers.votes.values() for vote in votes.values()} == {"AAAAA"}
+
+
+def test_the_letter_of_a_reader_counts_where_the_rules_read_none(tmp_path, monkeypatch, endpoint_key):
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path))
+    with serving(lambda prompt, _: "E" if "Nothing fits" in prompt else "B") as server:
+        doc = DOC | {"options": ["today", "never", "soon", "late"], "answer": "B"}
+        doc |= read_settings({"reader": "openai:m", "reader_base_url": server.url})
+        answers = ["(A)", "Not at any time.", "Nothing fits.", "Never ever.", ""]
+        (voted,) = Vote().apply([answers], [doc])
+        assert voted == ["B", ["A", "B", "E", "B", "?"], ["A", "?", "?", "B", "?"], ["B", "B", "E", "B", "?"]]
+        shown = server.requests[0]["messages"][0]["content"]
+        assert "(E) None of the above" in shown
+    scores = score(doc, [voted])
+    assert scores["unparsed"] == 0.2 and scores["read_by_model"] == 0.4 and scores["reader_agrees"] == 0.5
+    assert "read_by_model" not in score(doc, [voted[:2]])
 
 
 @pytest.mark.parametrize(
@@ -144,7 +185,7 @@ def test_a_reply_that_is_no_letter_of_the_question_stays_unread(reply, letter, t
     monkeypatch.setenv("SIQ_STORE", str(tmp_path))
     with serving(lambda prompt, _: reply) as server:
         doc = DOC | read_settings({"reader": "openai:m", "reader_base_url": server.url, "reader_max_gen_toks": 9})
-        assert read_letters([doc, doc], ["At some time.", " "]) == [letter, "?"]
+        assert read_letters([doc, doc], ["At some time.", " "], [DOC["options"]] * 2) == [letter, "?"]
         request = server.requests[-1]
         assert "(C) None of them\n" in request["messages"][0]["content"] and 9 in request.values()
 
@@ -158,5 +199,6 @@ def test_stored_answers_that_are_judged_again_keep_what_was_read():
 def test_a_small_model_reads_an_answer(demo_models, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path))
     doc = DOC | read_settings({"reader": "hf:demo:SmolLM2-135M-Instruct", "reader_max_gen_toks": 8})
-    letters = read_letters([doc, doc], ["It never happened.", "Today, this very day."])
-    assert set(letters) <= set("ABC?") and read_letters([doc, doc], ["It never happened.", ""])[1] == "?"
+    options = [DOC["options"]] * 2
+    letters = read_letters([doc, doc], ["It never happened.", "Today, this very day."], options)
+    assert set(letters) <= set("ABC?") and read_letters([doc, doc], ["It never happened.", ""], options)[1] == "?"

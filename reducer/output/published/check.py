@@ -268,9 +268,17 @@ def _find_scorer(task: TaskRecord) -> Scorer | None:
         "remember": lambda row: wer.score(row["doc"], row["resps"][0]),
         # lm-eval writes the similarities as texts.
         "understand": lambda row: similarity.score(row["doc"], [[*map(float, row["filtered_resps"][0])]]),
-        "apply": lambda row: choice.score(row["doc"], choice.Vote().apply(row["resps"], [row["doc"]])),
+        "apply": lambda row: choice.score(row["doc"], [_count_votes(row)]),
     }
     return scorers.get(task.metadata.get("category")) if task.metadata.get("suite") == SIQ else None
+
+
+def _count_votes(row: Mapping[str, Any]) -> list[Any]:
+    """Return the vote on the answers of a row, with the letters that a reader read when it was run."""
+    from speechiq.metrics import choice
+
+    _, _, *readings = row["filtered_resps"][0]
+    return choice.count_votes(row["resps"][0], row["doc"], readings[1] if readings else None)
 
 
 def _compare_row(where: str, row: Mapping[str, Any], scores: Mapping[str, float]) -> None:
