@@ -15,7 +15,7 @@ from typing import NamedTuple
 #: Clips transcribed by a recognizer (`asr_clips`) or encoded by an audio encoder (`encoded_clips`), texts spoken
 #: (`spoken_texts`), speech rated (`speech_ratings`), prompts prefilled (`prefills`), tokens generated
 #: (`generated_tokens`), texts embedded (`embeddings`), draws of a judge (`judgments`), calls to endpoints (`calls`),
-#: answers of an endpoint (`replies`) and those that ended at the limit of their tokens (`replies_at_limit`).
+#: answers that were written (`replies`) and those that ended at the limit of their tokens (`replies_at_limit`).
 usage: Counter[str] = Counter()
 #: Kind of work (`transcribing`, ...) -> seconds of audio, and seconds of work on them, without loading of models.
 audio_seconds: Counter[str] = Counter()
@@ -34,7 +34,7 @@ def counted_as(purpose: str) -> Iterator[None]:
 
 
 def count_replies(replies: int, at_limit: int) -> None:
-    """Count answers of an endpoint, unless its work is counted as another kind, such as that of a judge."""
+    """Count written answers, unless the work is counted as another kind, such as that of a judge."""
     if _purpose.get() is None:
         usage["replies"] += replies
         usage["replies_at_limit"] += at_limit

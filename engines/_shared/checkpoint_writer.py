@@ -11,7 +11,7 @@ from transformers import BatchFeature, Cache, GenerationConfig, PreTrainedModel,
 from speechiq.core.batches import OnResult, run_in_batches
 from speechiq.core.console import progress_bar
 from speechiq.core.prompt import Prompt, TextPrompt, audio_seconds
-from speechiq.core.usage import is_recording, measured, timed
+from speechiq.core.usage import count_replies, is_recording, measured, timed
 from speechiq.engines._shared.checkpoint import CheckpointEngine
 from speechiq.engines._shared.prefill import (
     Decode,
@@ -21,6 +21,7 @@ from speechiq.engines._shared.prefill import (
     Request,
     Result,
     can_join,
+    count_cut,
     fill_cache,
     prefill_text,
     write,
@@ -167,5 +168,6 @@ class CheckpointWriter(CheckpointEngine, Writer):
         on_finished: OnFinished,
     ) -> list[list[str]]:
         rows = write(model, prefill, seeds, settings, self.pad_token_id, on_finished)
+        count_replies(len(rows), count_cut(model, rows, settings, self.pad_token_id))
         texts = iter(self.tokenizer.batch_decode(rows.tolist(), skip_special_tokens=True))
         return [[next(texts) for _ in row] for row in seeds]

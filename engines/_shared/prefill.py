@@ -144,7 +144,7 @@ def write(
         chain.append(SeededSampling([seed for row in seeds for seed in row]))
     ids, mask, cache = prefill.expand([i for i, row in enumerate(seeds) for _ in row])
     config = greedy_config(model, max_new_tokens=steps, pad_token_id=pad_token_id)
-    ends = torch.tensor([] if config.eos_token_id is None else config.eos_token_id, dtype=torch.long).flatten()
+    ends = _list_ends(model)
     output = GenerationMixin.generate(
         model,
         ids,
@@ -152,11 +152,27 @@ def write(
         past_key_values=cache,
         generation_config=config,
         logits_processor=LogitsProcessorList(chain),
-        stopping_criteria=StoppingCriteriaList([Finished(ends.tolist(), on_finished)]),
-        streamer=stream_to_clock(ends.tolist()),
+        stopping_criteria=StoppingCriteriaList([Finished(ends, on_finished)]),
+        streamer=stream_to_clock(ends),
     )[:, ids.shape[1] :]
     usage["generated_tokens"] += int((output != pad_token_id).sum())
     return output
+
+
+def count_cut(model: PreTrainedModel, rows: torch.Tensor, settings: Mapping[str, Any], pad_token_id: int) -> int:
+    """Return how many answers that `write` returned end at the limit of their tokens, not by themselves."""
+    if rows.shape[1] < int(settings.get("max_gen_toks", ANSWER)):
+        return 0
+    ended = torch.tensor([pad_token_id, *_list_ends(model)], device=rows.device)
+    return int((~torch.isin(rows[:, -1], ended)).sum())
+
+
+def _list_ends(model: PreTrainedModel) -> list[int]:
+    """Return the tokens that end an answer."""
+    ends = model.generation_config.eos_token_id
+    if ends is None:
+        return []
+    return list(ends) if isinstance(ends, list | tuple) else [ends]
 
 
 def loglikelihoods(

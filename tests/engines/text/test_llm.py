@@ -64,6 +64,16 @@ def test_sampled_answers_depend_on_their_seed_not_on_the_batch(llm, demo_models)
     assert len(set(together[1])) > 1
 
 
+def test_answers_that_end_at_the_limit_are_counted(llm):
+    greedy = {"do_sample": False}
+    whole = llm.generate(ASKED, seeds(1), greedy | {"max_gen_toks": 64})
+    before = usage["replies"], usage["replies_at_limit"]
+    answers = llm.generate(ASKED, seeds(1), greedy | {"max_gen_toks": 12})
+    cut = sum(answer != full for answer, full in zip(answers, whole, strict=True))
+    assert 0 < cut < len(ASKED)
+    assert (usage["replies"] - before[0], usage["replies_at_limit"] - before[1]) == (len(ASKED), cut)
+
+
 def test_gen_kwargs_go_before_the_models_own_defaults(llm):
     cold = llm.generate(ASKED, seeds(5), {"max_gen_toks": 4, "do_sample": True, "top_k": 1})
     greedy = llm.generate(ASKED, seeds(1), {"max_gen_toks": 4, "do_sample": False})
