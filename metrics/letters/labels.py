@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+from speechiq.metrics.letters.mentions import strip_answer
 from speechiq.metrics.letters.options import UNPARSED
-from speechiq.metrics.letters.text import strip_answer
 
 __all__ = ["UNPARSED", "parse_label"]
 
