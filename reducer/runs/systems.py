@@ -8,17 +8,18 @@ Names in a run are never imported, evaluated or followed as a path.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Self
 
 import msgspec
+import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.judged import Judged, read_judgments
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.samples import FLAGS, Item, SampleTable, join_clusters, read_table, show_item
+from speechiq.reducer.runs.samples import Item, SampleTable, join_clusters, read_table, show_item
 from speechiq.reducer.runs.tasks import name_control
 
 #: A clip of which a system received a smaller share than this counts as incomplete.
@@ -154,10 +155,11 @@ def _read_system(
         level, category = task.level, levels[task.level]
         table = read_table(task, category, known=known)
         level_scores = scores.setdefault(level, {})
-        if duplicates := level_scores.keys() & set(table.items):
+        if not level_scores.keys().isdisjoint(table.items):
+            twice = min(level_scores.keys() & set(table.items))
             raise SpeechIQError(
                 f"{str(task.samples)!r}",
-                f"{show_item(min(duplicates))} of system {name!r} was already scored by another {level} task",
+                f"{show_item(twice)} of system {name!r} was already scored by another {level} task",
                 "score only one of the two tasks",
             )
         raw = category.measure.sign * table.columns[category.column] + 0.0  # no negative zero
@@ -168,7 +170,7 @@ def _read_system(
             judged.setdefault(level, {}).update(read_judgments(task))
         tables.append(table)
         join_clusters([table], clusters)
-        datasets |= dict.fromkeys((clip for clip, *_ in table.items), task.dataset)
+        datasets |= {item[0]: task.dataset for item in table.items}
     system = System(
         name,
         scores,
@@ -185,27 +187,38 @@ def _read_system(
 
 def count_flags(tables: Iterable[SampleTable], scored: Mapping[str, Collection[Item]]) -> Flags:
     """Count a system's failures over the items that are scored, by level; the worst row of a clip counts."""
-    rows: dict[str, list[tuple[Item, float]]] = {}
+    place: dict[str, int] = {}
+    parts = []
     for table in tables:
         kept = scored.get(table.level, ())
-        for name in table.columns.keys() & set(FLAGS):
-            pairs = zip(table.items, table.columns[name].tolist(), strict=True)
-            rows.setdefault(name, []).extend(row for row in pairs if row[0] in kept and not math.isnan(row[1]))
+        rows = np.array([row for row, item in enumerate(table.items) if item in kept], dtype=int)
+        clips = np.array([place.setdefault(item[0], len(place)) for item in table.items])
+        parts.append((table.columns, rows, clips[rows]))
+
+    def values_of(flag: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the values of a flag that are defined, and the number of the clip of each."""
+        found = [(columns[flag][rows], clips) for columns, rows, clips in parts if flag in columns]
+        if not found:
+            return np.empty(0), np.empty(0)
+        values, clips = (np.concatenate(part) for part in zip(*found, strict=True))
+        defined = ~np.isnan(values)
+        return values[defined], clips[defined]
+
     return Flags(
-        unparsed=_mean([value for _, value in rows.get("unparsed", ())]),
-        none_of_the_above=_mean([value for _, value in rows.get("none_of_the_above", ())]),
-        incomplete_audio=_mean([value < COMPLETE for value in _by_clip(rows.get("audio_coverage", ()), min)]),
-        repetition=_mean([value > 0 for value in _by_clip(rows.get("repetition", ()), max)]),
-        wrong_language=_mean([*_by_clip(rows.get("wrong_language", ()), max)]),
+        unparsed=_mean(values_of("unparsed")[0]),
+        none_of_the_above=_mean(values_of("none_of_the_above")[0]),
+        incomplete_audio=_mean(_worst(*values_of("audio_coverage"), np.minimum) < COMPLETE),
+        repetition=_mean(_worst(*values_of("repetition"), np.maximum) > 0),
+        wrong_language=_mean(_worst(*values_of("wrong_language"), np.maximum)),
     )
 
 
-def _by_clip(rows: Iterable[tuple[Item, float]], worst: Callable[[float, float], float]) -> Iterable[float]:
-    clips: dict[str, float] = {}
-    for (clip, *_), value in rows:
-        clips[clip] = worst(clips.get(clip, value), value)
-    return clips.values()
+def _worst(values: np.ndarray, clips: np.ndarray, worse: np.ufunc) -> np.ndarray:
+    """Return the worst of the values of each clip."""
+    order = np.argsort(clips, kind="stable")
+    starts = np.flatnonzero(np.diff(clips[order], prepend=-1))
+    return np.asarray(worse.reduceat(values[order], starts)) if len(values) else values
 
 
-def _mean(values: list[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+def _mean(values: np.ndarray) -> float | None:
+    return sum(values.tolist()) / len(values) if len(values) else None
