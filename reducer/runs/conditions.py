@@ -88,13 +88,13 @@ def read_conditions(task: TaskRun) -> dict[str, Scalar]:
 
 def by_level(system: System) -> dict[str, list[Conditions]]:
     """Return level -> the conditions of each of the system's tasks, sorted; empty if its tasks are not known."""
-    return {
-        level: sorted(
-            (read_conditions(task) for task in system.tasks if task.level == level),
-            key=lambda conditions: json.dumps(conditions, sort_keys=True),
-        )
-        for level in system.levels
-    }
+    conditions: dict[str, list[Conditions]] = {level: [] for level in system.levels}
+    for task in system.tasks:
+        if task.level in conditions:
+            conditions[task.level].append(read_conditions(task))
+    for of_level in conditions.values():
+        of_level.sort(key=lambda each: json.dumps(each, sort_keys=True))
+    return conditions
 
 
 def compare_systems(systems: Sequence[System]) -> list[Mismatch]:

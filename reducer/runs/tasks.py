@@ -1,6 +1,7 @@
 """Find the tasks in folders of runs: the newest run of each, sorted into suites with their categories."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import filterfalse
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ def find_all(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[Ta
     """
     runs = list(runs)
     files = list(list_files(runs))
-    results = {path: read_results(path) for path in once(path for path in files if not is_samples(path))}
+    results = {path: read_results(path) for path in once(filterfalse(is_samples, files))}
     found = [task for path, content in results.items() for task in tasks_of(path, content)]
     categories = [task.category for task in found]
     missing = list(_undescribed(results, once(filter(is_samples, files)), categories))

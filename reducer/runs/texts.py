@@ -205,14 +205,13 @@ def differing(one: str, other: str) -> tuple[list[tuple[str, bool]], list[tuple[
     reference, hypothesis = (" ".join(map(_key, text)) for text in words)
     aligned = jiwer.process_words(reference, hypothesis).alignments[0]
     equal = [chunk for chunk in aligned if chunk.type == "equal"]
-    shared = (
-        {i for chunk in equal for i in range(chunk.ref_start_idx, chunk.ref_end_idx)},
-        {i for chunk in equal for i in range(chunk.hyp_start_idx, chunk.hyp_end_idx)},
+    in_first = {i for chunk in equal for i in range(chunk.ref_start_idx, chunk.ref_end_idx)}
+    in_second = {i for chunk in equal for i in range(chunk.hyp_start_idx, chunk.hyp_end_idx)}
+    first, second = words
+    return (
+        [(word, i not in in_first) for i, word in enumerate(first)],
+        [(word, i not in in_second) for i, word in enumerate(second)],
     )
-    first, second = (
-        [(word, i not in kept) for i, word in enumerate(text)] for text, kept in zip(words, shared, strict=True)
-    )
-    return first, second
 
 
 class Written(NamedTuple):

@@ -87,8 +87,10 @@ def rank_probabilities(siq: np.ndarray) -> np.ndarray:
 
 def resample_raw(pool: ScoreMatrix, *, draws: int = DRAWS, seed: int = 0) -> Bars:
     """Return the error bars of mean raw scores only; NaN for a system with fewer than two clips with a score."""
-    nothing = {level: np.full(len(pool.systems), np.nan) for level in pool.raw}
-    low, high, std = ({level: empty.copy() for level, empty in nothing.items()} for _ in range(3))
+    size = len(pool.systems)
+    low, high, std = (dict[str, np.ndarray](), dict[str, np.ndarray](), dict[str, np.ndarray]())
+    for level in pool.raw:
+        low[level], high[level], std[level] = np.full((3, size), np.nan)
     left_out = 0
     for rows, part in pool.complete_parts():
         drawn = draw(part, scale=flat(part), draws=draws, seed=seed)
@@ -97,7 +99,7 @@ def resample_raw(pool: ScoreMatrix, *, draws: int = DRAWS, seed: int = 0) -> Bar
             low[level][rows], high[level][rows] = interval
         for level, errors in _std_of_raw(part, drawn).items():
             std[level][rows] = errors
-    return Bars(draws, left_out, seed, {level: Interval(low[level], high[level]) for level in nothing}, std)
+    return Bars(draws, left_out, seed, {level: Interval(low[level], high[level]) for level in low}, std)
 
 
 def resample_alone(pool: ScoreMatrix, clips: ScoreMatrix, *, draws: int = DRAWS, seed: int = 0) -> Bars:
@@ -175,10 +177,8 @@ def estimate_means(pool: ScoreMatrix, level: str, drawn: Resampled) -> list[Esti
     if len(drawn.values) == 1:
         return estimates
     ends = bound_means(pool, level, Interval(*np.array([estimate.ends for estimate in estimates]).T))
-    return [
-        estimate._replace(low=low, high=high)
-        for estimate, low, high in zip(estimates, *(end.tolist() for end in ends), strict=True)
-    ]
+    lows, highs = np.asarray(ends).tolist()
+    return [estimate._replace(low=low, high=high) for estimate, low, high in zip(estimates, lows, highs, strict=True)]
 
 
 def _between(raw: np.ndarray, clusters: np.ndarray, lowest: float, highest: float) -> Interval:

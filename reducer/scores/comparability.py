@@ -54,8 +54,11 @@ def narrow_to_shared(systems: Iterable[System], *others: Mapping[str, Collection
 def _find_shared(systems: Sequence[System], *others: Mapping[str, Collection[Item]]) -> dict[str, set[Item]]:
     """Return level -> the items that all systems, and `others`, have."""
     refuse_missing(systems)
-    sides = (*others, *(system.scores for system in systems))
-    return {level: set.intersection(*(set(items[level]) for items in sides)) for level in levels_of(systems)}
+    sides = [*others, *(system.scores for system in systems)]
+    shared = {}
+    for level in levels_of(systems):
+        shared[level] = set.intersection(*(set(items[level]) for items in sides))
+    return shared
 
 
 def complete(systems: Sequence[System]) -> list[System]:
@@ -63,7 +66,8 @@ def complete(systems: Sequence[System]) -> list[System]:
     kept = {}
     for level, category in levels_of(systems).items():
         items = common_items(level, systems)
-        kept[level] = [item for item in items if not any(math.isnan(system.scores[level][item]) for system in systems)]
+        unscored = {item for system in systems for item in items if math.isnan(system.scores[level][item])}
+        kept[level] = [item for item in items if item not in unscored]
         if not kept[level]:
             word = category.undefined_word
             counts = ", ".join(f"{system.name!r} {system.count_undefined(level)} of {len(items)}" for system in systems)
@@ -76,13 +80,17 @@ def complete(systems: Sequence[System]) -> list[System]:
 
 
 def _keep(system: System, kept: Mapping[str, Iterable[Item]]) -> System:
-    return system.narrow({level: {item: system.scores[level][item] for item in items} for level, items in kept.items()})
+    scores = {}
+    for level, items in kept.items():
+        scores[level] = {item: system.scores[level][item] for item in items}
+    return system.narrow(scores)
 
 
 def drop_empty_levels(systems: Sequence[System]) -> list[System]:
     """Return the systems without levels at which none has scores; refuse levels at which only some have."""
-    levels = [level for level in levels_of(systems) if any(level in system.scores for system in systems)]
-    shared = [level for level in levels if all(level in system.scores for system in systems)]
+    answered = [system.scores.keys() for system in systems]
+    levels = [level for level in levels_of(systems) if level in set().union(*answered)]
+    shared = [level for level in levels if level in set(levels).intersection(*answered)]
     kept = [system.restrict(levels) for system in systems]
     refuse_missing(kept, f", or score only what all systems have: --levels {','.join(shared)}" if shared else "")
     return kept

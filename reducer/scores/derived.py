@@ -46,7 +46,7 @@ def derive_columns(systems: Sequence[System]) -> DerivedColumns:
     levels = systems[0].levels
     parts = _list_members((part, name) for name, category in levels.items() for part in category.aggregate)
     several = {part: names for part, names in parts.items() if len(names) > 1}
-    aggregates = {part: names for part, names in several.items() if share_measure(levels[name] for name in names)}
+    aggregates = {part: names for part, names in several.items() if share_measure(map(levels.__getitem__, names))}
     columns: dict[str, Category] = {}
     members: dict[str, list[str]] = {}
     values: dict[str, list[dict[Item, float]]] = {}
@@ -56,22 +56,17 @@ def derive_columns(systems: Sequence[System]) -> DerivedColumns:
             columns[part], members[part], values[part] = _as_column(part, levels[names[0]]), names, items
     extra = _list_members((of.column, name) for name, category in levels.items() for of in category.extra_columns)
     for column, names in extra.items():
-        measures = [next(of for of in levels[name].extra_columns if of.column == column) for name in names]
+        measures = [_find_extra(levels[name], column) for name in names]
         items = [_read_extra(system, measures[0], names) for system in systems]
         if measures.count(measures[0]) == len(names) and _has_value(items):
             counted = msgspec.structs.replace(measures[0], undefined="counted")
             columns[column] = Category(levels[names[0]].suite, column, counted, levels[names[0]].item)
             members[column], values[column] = names, items
-    scored = tuple(
-        System(
-            system.name,
-            {column: items[row] for column, items in values.items()},
-            levels=columns,
-            clusters=system.clusters,
-        )
-        for row, system in enumerate(systems)
-    )
-    return DerivedColumns(scored, align(scored), members, [part for part in several if part not in aggregates])
+    scored = []
+    for row, system in enumerate(systems):
+        scores = {column: items[row] for column, items in values.items()}
+        scored.append(System(system.name, scores, levels=columns, clusters=system.clusters))
+    return DerivedColumns(tuple(scored), align(scored), members, [part for part in several if part not in aggregates])
 
 
 def share_measure(categories: Iterable[Category]) -> bool:
@@ -88,6 +83,11 @@ def _as_column(name: str, like: Category) -> Category:
 def _join_items(system: System, names: Iterable[str]) -> dict[Item, float]:
     """Return the scores of a system on the items of several categories; an item ends with its category."""
     return {(*item, name): score for name in names for item, score in system.scores[name].items()}
+
+
+def _find_extra(category: Category, column: str) -> Measure:
+    """Return the further column of a category that has a name."""
+    return next(measure for measure in category.extra_columns if measure.column == column)
 
 
 def _list_members(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -122,14 +122,16 @@ def split_groups(systems: Sequence[System], field: str) -> list[MeasuredGroups]:
     count.
     """
     groups = _join_groups(systems, field)
-    parts: list[list[Category]] = []
-    for category in (category for name, category in systems[0].levels.items() if name in groups):
-        alike = [part for part in parts if share_measure([*part, category])]
+    parts: list[dict[str, Category]] = []
+    for name, category in systems[0].levels.items():
+        if name not in groups:
+            continue
+        alike = [part for part in parts if share_measure([*part.values(), category])]
         if alike:
-            alike[0].append(category)
+            alike[0][name] = category
         else:
-            parts.append([category])
-    return [_split(systems, {category.name: groups[category.name] for category in part}) for part in parts]
+            parts.append({name: category})
+    return [_split(systems, dict(zip(part, map(groups.__getitem__, part), strict=True))) for part in parts]
 
 
 def _join_groups(systems: Sequence[System], field: str) -> dict[str, dict[Item, str]]:

@@ -52,7 +52,7 @@ class Clips(NamedTuple):
     def of(cls, pool: ScoreMatrix) -> Clips:
         """Return the clips of a pool."""
         place = {clip: i for i, clip in enumerate(sorted(set().union(*pool.clips.values())))}
-        places = {level: [place[clip] for clip in clips] for level, clips in pool.clips.items()}
+        places = {level: list(map(place.__getitem__, clips)) for level, clips in pool.clips.items()}
         return cls(tuple(place), places, number_clusters(tuple(place), pool.clusters))
 
     @property
@@ -126,9 +126,11 @@ def draw(
     totals = {level: partial(clips.sum, level) for level in pool.raw}
     parts = {level: _list_rows(raw, base.levels[level], scale, totals[level]) for level, raw in pool.raw.items()}
     counts = count_clusters(clips.cluster_count, draws, seed)
-    chunks = [{level: chunk @ part.T for level, part in parts.items()} for chunk in counts]
-    of_pool = {level: part.sum(axis=1) for level, part in parts.items()}
-    sums = {level: np.vstack([of_pool[level], *(chunk[level] for chunk in chunks)]) for level in parts}
+    summed = {level: [part.sum(axis=1)] for level, part in parts.items()}
+    for chunk in counts:
+        for level, part in parts.items():
+            summed[level].append(chunk @ part.T)
+    sums = {level: np.vstack(chunks) for level, chunks in summed.items()}
     with np.errstate(divide="ignore", invalid="ignore"):
         fixed = scale.levels if scale else {}
         found = {level: _read_sums(summed, pool.raw[level], fixed.get(level)) for level, summed in sums.items()}
@@ -140,7 +142,7 @@ def draw(
             "too few such clips for error bars",
             "run more clips, or leave error bars out (--bootstrap 0)",
         )
-    found = {level: Sums(*(values[kept] for values in level_sums)) for level, level_sums in found.items()}
+    found = {level: level_sums.keep(kept) for level, level_sums in found.items()}
     shares: PerLevel = (
         {level: scale.levels[level].weight + np.zeros((len(level_sums.raw), 1)) for level, level_sums in found.items()}
         if scale
@@ -217,6 +219,10 @@ class Sums(NamedTuple):
     error: np.ndarray
     spread: np.ndarray
     scored: np.ndarray
+
+    def keep(self, kept: np.ndarray) -> Sums:
+        """Return the scores of some rows."""
+        return Sums(*(values[kept] for values in self))
 
 
 def _list_rows(raw: np.ndarray, level_scale: LevelScale, scale: Scale | None, total: Total) -> np.ndarray:

@@ -54,16 +54,17 @@ def compare_languages(boards: Mapping[str, Scoreboard]) -> list[LanguageScores]:
         boards: Language -> the scores of its systems, with their draws; systems that miss a language are left out.
     """
     first = next(iter(boards.values()))
-    systems = [name for name in first.pool.systems if all(name in board.pool.systems for board in boards.values())]
+    common = set(first.pool.systems).intersection(*(board.pool.systems for board in boards.values()))
+    systems = [name for name in first.pool.systems if name in common]
     groups: dict[tuple[str, str], list[str]] = {}
     for language, board in boards.items():
         for level, category in board.levels.items():
             groups.setdefault((level, category.unit), []).append(language)
-    return [
-        _compare(level, {language: boards[language] for language in languages}, systems)
-        for (level, _), languages in groups.items()
-        if len(languages) > 1 and systems
-    ]
+    compared = []
+    for (level, _), languages in groups.items():
+        if len(languages) > 1 and systems:
+            compared.append(_compare(level, {language: boards[language] for language in languages}, systems))
+    return compared
 
 
 class _Clips(NamedTuple):
@@ -102,16 +103,15 @@ def _compare(level: str, boards: Mapping[str, Scoreboard], systems: Sequence[str
         for language, own in clips.items()
         if has_mean and ENGLISH in clips and language != ENGLISH
     }
-    gaps = {
-        language: [gap.map(sign) for gap in _measure_gaps(clips[language], clips[ENGLISH], shared, **how)]
-        for language, shared in pairs.items()
-        if shared
-    }
+    gaps = {}
+    for language, shared in pairs.items():
+        if shared:
+            measured = _measure_gaps(clips[language], clips[ENGLISH], shared, **how)
+            gaps[language] = [gap.map(sign) for gap in measured]
     means = [mean.map(sign) for mean in _average([*clips.values()], **how)] if has_mean else []
-    scores = {
-        language: [board.estimate(level, board.pool.systems.index(name)) for name in systems]
-        for language, board in boards.items()
-    }
+    scores = {}
+    for language, board in boards.items():
+        scores[language] = [board.estimate(level, board.pool.systems.index(name)) for name in systems]
     return LanguageScores(category, systems, scores, means, gaps, {name: len(shared) for name, shared in pairs.items()})
 
 

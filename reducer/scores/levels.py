@@ -73,15 +73,15 @@ def choose(
             raise SpeechIQError(
                 f"--metrics {measure}", f"level {level} is not among --levels {levels}", "leave one out"
             )
-    chosen = {
-        suite: {
-            name: category.measured_by(columns[name]) if columns.get(name) in category.measure.columns else category
-            for name, category in categories.items()
-            if name in named
-        }
-        for suite, categories in suites.items()
-    }
-    return {suite: categories for suite, categories in chosen.items() if categories}
+    chosen: dict[str, dict[str, Category]] = {}
+    for suite, categories in suites.items():
+        for name, category in categories.items():
+            if name not in named:
+                continue
+            if columns.get(name) in category.measure.columns:
+                category = category.measured_by(columns[name])
+            chosen.setdefault(suite, {})[name] = category
+    return chosen
 
 
 def _refuse_unknown(where: str, name: str, known: Collection[str]) -> None:

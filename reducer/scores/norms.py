@@ -210,9 +210,9 @@ def freeze_norms(norms: Norms, label: str, *, example: bool = False) -> Norms:
 
 def _describe_member(system: System) -> Member:
     dates = [datetime.fromtimestamp(task.date, UTC).date().isoformat() for task in system.tasks]
-    scores = {
-        level: {json.dumps(item): items[item] for item in sorted(items)} for level, items in system.scores.items()
-    }
+    scores = {}
+    for level, items in system.scores.items():
+        scores[level] = {json.dumps(item): items[item] for item in sorted(items)}
     return Member(system.name, max(dates, default=None), content_sha256(scores))
 
 
@@ -222,7 +222,10 @@ def _list_conditions(systems: Iterable[System]) -> dict[str, list[dict[str, Scal
     for system in systems:
         for level, conditions in by_level(system).items():
             tasks[level] |= {tuple(task.items()): dict(task) for task in conditions}
-    return {level: [conditions[key] for key in sorted(conditions, key=repr)] for level, conditions in tasks.items()}
+    described = {}
+    for level, by_items in tasks.items():
+        described[level] = [by_items[key] for key in sorted(by_items, key=repr)]
+    return described
 
 
 def _questions(items: Iterable[Item]) -> dict[str, list[str]]:

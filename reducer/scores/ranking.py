@@ -10,6 +10,7 @@ import numpy as np
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.runs.samples import Item
 from speechiq.reducer.runs.systems import Flags, System
 from speechiq.reducer.scores.bootstrap import leave_one_out, resample, resample_alone, resample_raw
 from speechiq.reducer.scores.comparability import intersect
@@ -148,7 +149,10 @@ def split(systems: Iterable[System]) -> dict[str, list[System]]:
     systems = list(systems)
     items = [(system, item) for system in systems for scores in system.scores.values() for item in scores]
     names = sorted({system.datasets[item[0]] for system, item in items})
-    return {name: [_part(system, name) for system in systems] for name in names}
+    parts = {}
+    for name in names:
+        parts[name] = [_part(system, name) for system in systems]
+    return parts
 
 
 def macro_average(scoreboard: Scoreboard, parts: Mapping[str, Scoreboard]) -> Scoreboard | None:
@@ -158,12 +162,16 @@ def macro_average(scoreboard: Scoreboard, parts: Mapping[str, Scoreboard]) -> Sc
     all levels it is missing. There are neither intervals nor flags.
     """
     boards = list(parts.values())
-    sets = {column: [board for board in boards if column in board.columns] for column in scoreboard.columns}
+    sets: dict[str, list[Scoreboard]] = {column: [] for column in scoreboard.columns}
+    for column, having in sets.items():
+        having += [board for board in boards if column in board.columns]
     columns = [column for column, having in sets.items() if len(having) == len(boards) or not scoreboard.scale]
     pool, further = scoreboard.pool.restrict(columns), scoreboard.further
     if not pool.raw or (not scoreboard.scale and all(len(sets[category]) < 2 for category in pool.raw)):
         return None
-    means = {column: np.mean([board.means[column] for board in sets[column]], axis=0) for column in columns}
+    means = {}
+    for column in columns:
+        means[column] = np.mean([board.means[column] for board in sets[column]], axis=0)
     macro = scoreboard._replace(
         pool=pool,
         systems=tuple(system._replace(flags=Flags()) for system in scoreboard.systems),
@@ -176,11 +184,11 @@ def macro_average(scoreboard: Scoreboard, parts: Mapping[str, Scoreboard]) -> Sc
     )
     if scoreboard.scale is None:
         return macro
-    return macro._replace(
-        weighted={level: np.mean([board.weighted[level] for board in boards], axis=0) for level in pool.raw},
-        z={level: np.mean([board.z[level] for board in boards], axis=0) for level in pool.raw},
-        siq=np.mean([board.siq for board in boards], axis=0),
-    )
+    weighted, z = dict[str, np.ndarray](), dict[str, np.ndarray]()
+    for level in pool.raw:
+        weighted[level] = np.mean([board.weighted[level] for board in boards], axis=0)
+        z[level] = np.mean([board.z[level] for board in boards], axis=0)
+    return macro._replace(weighted=weighted, z=z, siq=np.mean([board.siq for board in boards], axis=0))
 
 
 def macro_caption(pools: Mapping[str, ScoreMatrix]) -> list[str]:
@@ -195,10 +203,9 @@ def macro_caption(pools: Mapping[str, ScoreMatrix]) -> list[str]:
 
 def _part(system: System, dataset: str) -> System:
     tasks = tuple(task for task in system.tasks if task.dataset == dataset)
-    return system._replace(tasks=tasks).narrow(
-        {
-            level: kept
-            for level, scores in system.scores.items()
-            if (kept := {item: score for item, score in scores.items() if system.datasets[item[0]] == dataset})
-        }
-    )
+    scores: dict[str, dict[Item, float]] = {}
+    for level, items in system.scores.items():
+        kept = {item: score for item, score in items.items() if system.datasets[item[0]] == dataset}
+        if kept:
+            scores[level] = kept
+    return system._replace(tasks=tasks).narrow(scores)

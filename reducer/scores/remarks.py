@@ -189,9 +189,7 @@ def observe(pool: ScoreMatrix, systems: Sequence[System]) -> Remarks:
         pairs=len(pool.systems) * (len(pool.systems) - 1) // 2,
         identical=tuple(find_identical(pool)),
         floors={
-            system.name: {level: float(scores[row]) for level, scores in means.items() if not np.isnan(scores[row])}
-            for row, system in enumerate(systems)
-            if system.control == "silence"
+            system.name: _known_means(means, row) for row, system in enumerate(systems) if system.control == "silence"
         },
         ceilings=tuple(
             _describe_gap(pool, systems, level, row, better)
@@ -288,9 +286,17 @@ def explain_few(pool: ScoreMatrix, norms: Norms | None = None) -> str | None:
     return f"{whose}: each result depends strongly on which systems they are; {advice}"
 
 
+def _known_means(means: Mapping[str, np.ndarray], row: int) -> dict[str, float]:
+    """Return level -> mean raw score of the system of a row, for the levels on which it has one."""
+    return {level: float(scores[row]) for level, scores in means.items() if not np.isnan(scores[row])}
+
+
 def _count(level: str, pool: ScoreMatrix, systems: Sequence[System]) -> Count:
-    docs = [[task.docs for task in system.tasks if task.level == level and task.docs] for system in systems]
-    totals = [tuple(map(sum, zip(*counts, strict=True))) for counts in docs if counts]
+    totals = []
+    for system in systems:
+        counts = [task.docs for task in system.tasks if task.level == level and task.docs]
+        if counts:
+            totals.append(tuple(map(sum, zip(*counts, strict=True))))
     asked, whole = min(totals, key=lambda total: total[0] - total[1], default=(None, None))
     fields = pool.levels[level].item
     noun = fields[-1].removesuffix("_id") if len(fields) > 1 else "clip"

@@ -109,13 +109,12 @@ class ScoreMatrix(NamedTuple):
         for rows in parts.values():
             places = {level: np.flatnonzero(~np.isnan(raw[rows[0]])) for level, raw in self.raw.items()}
             kept = {level: of for level, of in places.items() if len(of) >= min(2, len(self.clips[level]))}
+            clips, raw = {}, {}
+            for level, of in kept.items():
+                clips[level] = tuple(self.clips[level][place] for place in of)
+                raw[level] = self.raw[level][np.ix_(np.array(rows), of)]
             if kept:
-                part = self._replace(
-                    systems=tuple(self.systems[row] for row in rows),
-                    clips={level: tuple(self.clips[level][place] for place in of) for level, of in kept.items()},
-                    raw={level: self.raw[level][np.ix_(np.array(rows), of)] for level, of in kept.items()},
-                )
-                yield rows, part
+                yield rows, self._replace(systems=tuple(self.systems[row] for row in rows), clips=clips, raw=raw)
 
 
 def align(systems: Iterable[System]) -> ScoreMatrix:

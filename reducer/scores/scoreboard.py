@@ -11,7 +11,7 @@ import numpy as np
 
 from speechiq.reducer.runs.conditions import Mismatch
 from speechiq.reducer.runs.measure import Category
-from speechiq.reducer.runs.samples import FLAGS, FLOOR
+from speechiq.reducer.runs.samples import FLAGS, FLOOR, Item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.bootstrap import NOTHING, Bars, rank_probabilities
 from speechiq.reducer.scores.derived import DerivedColumns
@@ -235,16 +235,15 @@ class Scoreboard(NamedTuple):
 
         rows = []
         for system in self.systems:
-            flags = {
-                flag: {
-                    (table.level, item): value for table in system.tables for item, value in table.column(flag).items()
-                }
-                for flag in FLAGS
-            }
+            flags: dict[tuple[str, Item], dict[str, float]] = {}
+            for table in system.tables:
+                for flag in FLAGS:
+                    for item, value in table.column(flag).items():
+                        flags.setdefault((table.level, item), {})[flag] = value
             for level, scores in system.scores.items():
                 category = system.levels[level]
-                rows += [
-                    {
+                for item, value in scores.items():
+                    about = {
                         "system": system.name,
                         "level": level,
                         "clip": item[0],
@@ -252,10 +251,8 @@ class Scoreboard(NamedTuple):
                         "dataset": system.datasets.get(item[0]),
                         "score": category.show(value) + 0.0,
                         "unit": category.unit,
-                        **{flag: values.get((level, item), np.nan) for flag, values in flags.items()},
                     }
-                    for item, value in scores.items()
-                ]
+                    rows.append(about | flags.get((level, item), {}))
         columns = ["system", "level", "clip", "question", "dataset", "score", "unit", *FLAGS]
         return pd.DataFrame(rows, columns=columns)
 

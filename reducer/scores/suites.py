@@ -126,7 +126,8 @@ def _describe(suite: str, tasks: Sequence[TaskRun], norms: Norms | None) -> Mapp
     if norms is not None:
         return {level: category.measured_by(norms.levels[level].metric) for level, category in LEVELS.items()}
     # The levels are those of the templates; only fields that all tasks have can group their items.
-    groups = [field for field in tasks[0].category.group_by if all(field in task.category.group_by for task in tasks)]
+    common = set(tasks[0].category.group_by).intersection(*(task.category.group_by for task in tasks))
+    groups = [field for field in tasks[0].category.group_by if field in common]
     return {level: replace(category, suite=suite, group_by=tuple(groups)) for level, category in LEVELS.items()}
 
 

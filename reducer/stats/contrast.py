@@ -185,15 +185,13 @@ def compare_groups(
         rows = np.array([tested[a] and tested[b] for a, b in pairs])
         numbers = np.cumsum(tested)[label[kept]] - 1
         low[rows], high[rows], p[rows] = _test_groups(sums[kept], sizes[kept], numbers, draws, seed)
-    return [
-        {
-            (str(names[a]), str(names[b])): Difference(
-                *(float(number) for number in (means[a, row], means[b, row], low[at, row], high[at, row], p[at, row]))
-            )
-            for at, (a, b) in enumerate(pairs)
-        }
-        for row in range(len(scores))
-    ]
+    compared: list[GroupPairs] = []
+    for row in range(len(scores)):
+        compared.append({})
+        for at, (a, b) in enumerate(pairs):
+            numbers = (means[a, row], means[b, row], low[at, row], high[at, row], p[at, row])
+            compared[-1][str(names[a]), str(names[b])] = Difference(*map(float, numbers))
+    return compared
 
 
 def _test_groups(

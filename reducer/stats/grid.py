@@ -143,7 +143,8 @@ class Grid(NamedTuple):
 
     def records(self) -> list[dict[str, Any]]:
         """Return the rows as plain data for files, unrounded; an estimate has a key for each end of its interval."""
-        return [flatten({column.name: row.get(column.name) for column in self.columns}) for row in self.rows]
+        names = [column.name for column in self.columns]
+        return [flatten(dict(zip(names, map(row.get, names), strict=True))) for row in self.rows]
 
     def to_frame(self) -> pd.DataFrame:
         """Return the rows as a pandas frame, with the columns of `records`."""
