@@ -1,7 +1,7 @@
 """Write grids as Markdown and LaTeX, for READMEs and papers; cells stay text in both."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from speechiq.reducer.stats.grid import Grid
 
@@ -30,7 +30,7 @@ _ESCAPES = {
 
 def as_markdown(grid: Grid) -> str:
     """Return a grid as GitHub's Markdown, with a paragraph per note; its title is left out."""
-    head, *body = (["<br>".join(map(escape_markdown, cell)) for cell in row] for row in _cells(grid))
+    head, *body = map(_markdown_row, _cells(grid))
     marks = ["---:" if column.form else ":---" for column in grid.shown]
     text = "".join(f"| {' | '.join(row)} |\n" for row in (head, marks, *body))
     return text + "".join(f"\n{escape_markdown(note)}\n" for note in grid.notes)
@@ -73,8 +73,15 @@ def _cells(grid: Grid) -> Iterator[list[list[str]]]:
     """Yield the headings, then the rows; a cell is its lines."""
     yield [grid.heading(column) for column in grid.shown]
     for row in grid.rows:
-        cells = (grid.lines(row, column) for column in grid.shown)
-        yield [[" ".join(line.split()) for line in lines] for lines in cells]
+        yield [[*map(_single_space, grid.lines(row, column))] for column in grid.shown]
+
+
+def _single_space(line: str) -> str:
+    return " ".join(line.split())
+
+
+def _markdown_row(cells: Iterable[Iterable[str]]) -> list[str]:
+    return ["<br>".join(map(escape_markdown, lines)) for lines in cells]
 
 
 def _stack(cell: list[str], side: str) -> str:

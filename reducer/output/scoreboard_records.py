@@ -196,8 +196,7 @@ def _cell(scoreboard: Scoreboard, column: str, row: int) -> Iterator[tuple[str, 
         yield "rank", _whole(scoreboard.rank_in(column)[row])
     if measure.may_be_undefined:
         yield "undefined", holder.count_undefined(column)
-    judges = name_judges(task for task in holder.tasks if task.level == column) if category.judged else ""
-    if judges:
+    if category.judged and (judges := name_judges(holder.tasks_at(column))):
         yield "judge", judges
     if column in scoreboard.reliability:
         yield "reliability", scoreboard.reliability[column][row]

@@ -96,7 +96,10 @@ def shown_flags(scoreboard: Scoreboard) -> list[str]:
 def _list_flags(scoreboard: Scoreboard) -> dict[str, set[float | None]]:
     """Return flag -> its values for all systems that get audio; for controls `silence` if there are only these."""
     systems = [system for system in scoreboard.systems if system.control != "silence"] or scoreboard.systems
-    values = {flag: {getattr(system.flags, flag) for system in systems} for flag in FLAGS}
+    values: dict[str, set[float | None]] = {flag: set() for flag in FLAGS}
+    for system in systems:
+        for flag, known in values.items():
+            known.add(getattr(system.flags, flag))
     # Sets in English alone do not record it.
     return {flag: shares for flag, shares in values.items() if flag != "wrong_language" or shares != {None}}
 
@@ -270,7 +273,7 @@ def _judge_lines(scoreboard: Scoreboard) -> Iterator[tuple[str, str]]:
     for category, of in scoreboard.pool.levels.items():
         judges: dict[str, list[str]] = {}
         for system in scoreboard.systems if of.judged else ():
-            tasks = [task for task in system.tasks if task.level == category]
+            tasks = system.tasks_at(category)
             judges.setdefault(name_judges(tasks), []).append(system.name)
         if len(judges) == 1:
             yield title(category), next(iter(judges))

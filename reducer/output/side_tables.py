@@ -59,11 +59,10 @@ def _siq_grid(boards: Mapping[str, Scoreboard]) -> Grid:
         ends = board.bars.siq if board.bars else np.full((2, len(board.siq)), np.nan)
         for name, siq, low, high in zip(board.pool.systems, board.siq, *ends, strict=True):
             by_system.setdefault(name, {})[language] = Estimate(float(siq), float(low), float(high))
-    means = {
-        name: float(np.mean([each.value for each in scores.values()]))
-        for name, scores in by_system.items()
-        if len(scores) == len(boards)
-    }
+    means = {}
+    for name, scores in by_system.items():
+        if len(scores) == len(boards):
+            means[name] = float(np.mean([each.value for each in scores.values()]))
     rows: list[dict[str, Cell]] = [
         {"system": name, **by_system[name], "mean": means[name]} for name in sorted(means, key=lambda of: -means[of])
     ]
@@ -182,11 +181,10 @@ def read_latencies(tasks: Iterable[TaskRun]) -> list[Latencies]:
 def _read_latencies(system: str, task_type: str, tasks: Iterable[TaskRun]) -> Latencies:
     names = (*TIMES, WARM_UP, CACHED, AT_ONCE)
     tables = [read_table(task, columns=names) for task in tasks]
-    absent = [np.full(len(table.items), np.nan) for table in tables]
-    columns = {
-        name: np.concatenate([table.columns.get(name, none) for table, none in zip(tables, absent, strict=True)])
-        for name in names
-    }
+    columns = {}
+    for name in names:
+        parts = [table.columns.get(name, np.full(len(table.items), np.nan)) for table in tables]
+        columns[name] = np.concatenate(parts)
     clips = tuple(item[0] for table in tables for item in table.items)
     return Latencies(system, task_type, clips, join_clusters(tables), columns)
 

@@ -84,9 +84,13 @@ class System(NamedTuple):
     def restrict(self, levels: Iterable[str]) -> System:
         """Return the system with only some of its levels."""
         kept = {level: category for level, category in self.levels.items() if level in levels}
-        tasks = tuple(task for task in self.tasks if task.level in kept)
+        tasks = tuple(self.tasks_at(*kept))
         scores = {level: items for level, items in self.scores.items() if level in kept}
         return self._replace(levels=kept, tasks=tasks).narrow(scores)
+
+    def tasks_at(self, *levels: str) -> list[TaskRun]:
+        """Return the tasks of some levels."""
+        return [task for task in self.tasks if task.level in levels]
 
     def count_undefined(self, level: str) -> int:
         """Return the number of items of a level that have no score (`measure.undefined: counted`)."""

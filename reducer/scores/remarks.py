@@ -294,7 +294,7 @@ def _known_means(means: Mapping[str, np.ndarray], row: int) -> dict[str, float]:
 def _count(level: str, pool: ScoreMatrix, systems: Sequence[System]) -> Count:
     totals = []
     for system in systems:
-        counts = [task.docs for task in system.tasks if task.level == level and task.docs]
+        counts = [task.docs for task in system.tasks_at(level) if task.docs]
         if counts:
             totals.append(tuple(map(sum, zip(*counts, strict=True))))
     asked, whole = min(totals, key=lambda total: total[0] - total[1], default=(None, None))

@@ -79,7 +79,8 @@ def compare_each_pair(
     for (name_a, scores_a), (name_b, scores_b) in combinations(raters, 2):
         keys = sorted(scores_a.keys() & scores_b.keys())
         if len(keys) >= fewest:
-            a, b = (np.array([float(scores[key]) for key in keys]) for scores in (scores_a, scores_b))
+            a = np.array([float(scores_a[key]) for key in keys])
+            b = np.array([float(scores_b[key]) for key in keys])
             agreement = compare_raters(a, b, [clip_of(key) for key in keys], clusters, draws=draws)
             records.append({"a": name_a, "b": name_b, "items": len(keys), **agreement._asdict()})
     return records
@@ -109,7 +110,8 @@ def compare_judges(runs_a: Found, runs_b: Found, *, draws: int, allow_mismatch: 
     agreements: list[dict[str, Any]] = []
     for suite in runs_a.levels:
         if suite in runs_b.levels:
-            side_a, side_b = ({system.name: system for system in runs.read(suite)} for runs in (runs_a, runs_b))
+            side_a = {system.name: system for system in runs_a.read(suite)}
+            side_b = {system.name: system for system in runs_b.read(suite)}
             for name, category in runs_a.levels[suite].items():
                 if category.judged and name in runs_b.levels[suite]:
                     agreements += _compare_category(suite, name, side_a, side_b, draws, allow_mismatch)
@@ -128,12 +130,15 @@ def _compare_category(
     allow_mismatch: bool,
 ) -> Iterator[dict[str, Any]]:
     sides = side_a, side_b
-    shared = [name for name in side_a if all(name in side and category in side[name].scores for side in sides)]
+    shared = [name for name in side_a if _has_scores(name, category, side_a) and _has_scores(name, category, side_b)]
     if not shared:
         return
-    tasks = [[task for name in shared for task in side[name].tasks if task.level == category] for side in sides]
-    judges = [name_judges(side) for side in tasks]
-    settings = [{tuple(repr(task.metadata.get(key)) for key in JUDGE_KEYS) for task in side} for side in tasks]
+    judges: list[str] = []
+    settings: list[set[str]] = []
+    for side in sides:
+        tasks = [task for name in shared for task in side[name].tasks_at(category)]
+        judges.append(name_judges(tasks))
+        settings.append({repr([*map(task.metadata.get, JUDGE_KEYS)]) for task in tasks})
     if settings[0] & settings[1]:
         raise SpeechIQError(f"category {category}", f"both sides were {judges[0]} with equal settings", FIX)
     groups = {name: _pair_answers(side_a[name], side_b[name], category, allow_mismatch) for name in shared}
@@ -164,6 +169,10 @@ def _compare_category(
             "ordinal": ordinal,
             **agreement._asdict(),
         }
+
+
+def _has_scores(name: str, category: str, systems: Mapping[str, System]) -> bool:
+    return name in systems and category in systems[name].scores
 
 
 def _pair_answers(system_a: System, system_b: System, category: str, allow_mismatch: bool) -> list[AnswerPair]:
@@ -277,20 +286,17 @@ def add_reliability(scoreboard: Scoreboard) -> Scoreboard:
     If one judge judged several categories, also the reliability over all their answers (`POOLED`).
     """
     draws, seed = (scoreboard.bars.draws, scoreboard.bars.seed) if scoreboard.bars else (0, 0)
-    answers = {
-        category: [system.scored_answers(category) for system in scoreboard.systems] for category in scoreboard.pool.raw
-    }
-    judged = {category: systems for category, systems in answers.items() if any(systems)}
-    judges = {name_judges(task for task in system.tasks if task.level in judged) for system in scoreboard.systems}
+    judged: dict[str, list[dict[Item, Judged]]] = {}
+    for category in scoreboard.pool.raw:
+        answers = [system.scored_answers(category) for system in scoreboard.systems]
+        if any(answers):
+            judged[category] = answers
+    judges = {name_judges(system.tasks_at(*judged)) for system in scoreboard.systems}
     if len(judged) > 1 and not any(";" in names for names in judges):
-        systems = range(len(scoreboard.systems))
-        judged[POOLED] = [
-            join_categories({name: judged[name][row] for name in answers if name in judged}) for row in systems
-        ]
-    reliability = {
-        category: [measure_reliability(system, scoreboard.pool.clusters, draws=draws, seed=seed) for system in systems]
-        for category, systems in judged.items()
-    }
+        by_system = [dict(zip(judged, answers, strict=True)) for answers in zip(*judged.values(), strict=True)]
+        judged[POOLED] = [join_categories(answers) for answers in by_system]
+    measure = partial(measure_reliability, clusters=scoreboard.pool.clusters, draws=draws, seed=seed)
+    reliability = {category: list(map(measure, answers)) for category, answers in judged.items()}
     return scoreboard._replace(reliability=reliability)
 
 

@@ -96,8 +96,11 @@ class SelectedRuns(NamedTuple):
 
     def only(self, name: str) -> SelectedRuns:
         """Return the suites that the system with a name ran, with this system alone."""
-        own = {suite: [system for system in systems if system.name == name] for suite, systems in self.systems.items()}
-        return self._replace(systems={suite: systems for suite, systems in own.items() if systems})
+        own: dict[str, list[System]] = {}
+        for suite, systems in self.systems.items():
+            if named := [system for system in systems if system.name == name]:
+                own[suite] = named
+        return self._replace(systems=own)
 
 
 def choose_system(
@@ -168,10 +171,14 @@ def _names_of_suite(asked: Collection[str], suite: str, shared: Mapping[str, Map
     return [name for name in asked if name in (suite, *shared[suite]) or name not in elsewhere]
 
 
+def _list_sources(system: System) -> set[tuple[str, str]]:
+    """Return the results file and the name of each task."""
+    return {(os.path.realpath(task.results), task.task) for task in system.tasks}
+
+
 def _distinct_names(a: System, b: System, places: tuple[str, str]) -> tuple[System, System]:
     """Add folders to the names of two runs of one system, or refuse the same run given twice."""
-    files = [{(os.path.realpath(task.results), task.task) for task in system.tasks} for system in (a, b)]
-    if files[0] == files[1]:
+    if _list_sources(a) == _list_sources(b):
         raise SpeechIQError(f"A and B are one run of system {a.name!r}", "give two systems, or two runs of one")
     if a.name != b.name:
         return a, b
@@ -209,7 +216,8 @@ def compare_pair(pair: SystemPair, options: ScoringOptions) -> Compared:
     if has_scale:
         systems = unanswerable.leave_out(systems, options.exclude)
     kept, mismatches = intersect(_restrict(systems, pair, asked), options.allow_mismatch, norms)
-    a, b = ({system.name: system for system in kept}[system.name] for system in pair.both)
+    by_name = {system.name: system for system in kept}
+    a, b = (by_name[system.name] for system in pair.both)
     undefined = _count_undefined(a, b)
     if undefined:
         kept = complete(kept)
@@ -264,11 +272,8 @@ def _restrict(systems: Sequence[System], pair: SystemPair, asked: Collection[str
     """Return the systems with the categories to compare: those that must agree; for SIQ also those that all have."""
     if asked is None or (is_siq(pair.suite) and SIQ in asked):
         return list(systems)
-    kept = [
-        name
-        for name in pair.categories
-        if name in asked or (is_siq(pair.suite) and all(name in system.scores for system in systems))
-    ]
+    common = set(pair.categories).intersection(*(system.scores for system in systems)) if is_siq(pair.suite) else set()
+    kept = [name for name in pair.categories if name in asked or name in common]
     return [system.restrict(kept) for system in systems] if kept else list(systems)
 
 
@@ -303,8 +308,10 @@ def _notes_of_pair(
         yield describe_samples(comparison.draws, comparison.seed, comparison.units)
     if comparison.left_out and is_siq(pair.suite):
         yield f"{count_of(comparison.left_out, 'bootstrap sample')} left out, in which no clip separates the systems"
-    for name in (name for name, category in comparison.levels.items() if category.judged):
-        a, b = (name_judges(task for task in system.tasks if task.level == name) for system in pair.both)
+    for name, category in comparison.levels.items():
+        if not category.judged:
+            continue
+        a, b = (name_judges(system.tasks_at(name)) for system in pair.both)
         yield f"{title(name)}: {a if a == b else f'A {a}; B {b}'}"
     if options.exclude:
         which = shorten(options.exclude.sha256 or "")
@@ -333,9 +340,8 @@ def compare_metrics(pairs: Sequence[SystemPair], metrics: Sequence[str], options
     """
     if not options.allow_mismatch:
         comparability.require_equal([mismatch for pair in pairs for mismatch in compare_systems(pair.both)])
-    tables_a, tables_b = (
-        [read_table(task, columns=task.signs) for pair in pairs for task in pair.both[side].tasks] for side in (0, 1)
-    )
+    tables_a = [read_table(task, columns=task.signs) for pair in pairs for task in pair.both[0].tasks]
+    tables_b = [read_table(task, columns=task.signs) for pair in pairs for task in pair.both[1].tasks]
     signs = {name: table.task.signs[name] for table in (*tables_a, *tables_b) for name in table.signed}
     for name in metrics:
         if name not in signs:
@@ -350,11 +356,14 @@ def compare_metrics(pairs: Sequence[SystemPair], metrics: Sequence[str], options
     if not clips:
         raise SpeechIQError(f"--metrics {','.join(metrics)}", "the two systems share no clip with all of these")
     tasks = [table.task for table in tables_a]
-    raw = np.array(
-        [[[signs[name] * by_clip[clip] for clip in clips] for by_clip in both] for name, both in values.items()]
-    )
-    lengths = [read_lengths(tasks, name) if can_pool(name) else {} for name in metrics]
-    weights = np.array([[by_clip.get(clip, 1.0) for clip in clips] for by_clip in lengths])
+    rows = [(signs[name], by_clip) for name, both in values.items() for by_clip in both]
+    raw = np.array([sign * np.array([*map(by_clip.__getitem__, clips)]) for sign, by_clip in rows])
+    raw = raw.reshape(len(values), 2, len(clips))
+    weights = np.ones((len(metrics), len(clips)))
+    for row, name in enumerate(metrics):
+        if can_pool(name):
+            lengths = read_lengths(tasks, name)
+            weights[row] = [lengths.get(clip, 1.0) for clip in clips]
     levels = {name: _describe_metric(name, signs[name]) for name in metrics}
     names = pairs[0].a.name, pairs[0].b.name
     clusters = {clip: name for pair in pairs for system in pair.both for clip, name in system.clusters.items()}
@@ -367,7 +376,10 @@ def compare_metrics(pairs: Sequence[SystemPair], metrics: Sequence[str], options
         content=comparison_content(comparison) | {"caution": caution, "pooled": [*filter(can_pool, metrics)]},
         warnings=[],
         unit=UNIT,
-        texts=[list_texts([task for pair in pairs for task in pair.both[side].tasks]) for side in (0, 1)],
+        texts=[
+            list_texts([task for pair in pairs for task in pair.both[0].tasks]),
+            list_texts([task for pair in pairs for task in pair.both[1].tasks]),
+        ],
     )
 
 

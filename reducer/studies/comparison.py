@@ -53,6 +53,10 @@ class ClipShare(NamedTuple):
     total: float
     levels: dict[str, float]
 
+    def swap(self) -> ClipShare:
+        """Return the part in the difference of B minus A."""
+        return ClipShare(self.clip, -self.total, {level: -part for level, part in self.levels.items()})
+
 
 class UndefinedItems(NamedTuple):
     """Hold numbers of items of a level: without a score of A, of B, all, and those `compared`, with a score of both."""
@@ -190,11 +194,9 @@ class Comparison(NamedTuple):
 
     def swap(self) -> Comparison:
         """Return the comparison of B with A."""
-        raw, z = ({level: gap.swap() for level, gap in gaps.items()} for gaps in (self.raw, self.z))
-        clips = [
-            ClipShare(share.clip, -share.total, {level: -part for level, part in share.levels.items()})
-            for share in self.clips
-        ]
+        raw = {level: gap.swap() for level, gap in self.raw.items()}
+        z = {level: gap.swap() for level, gap in self.z.items()}
+        clips = [share.swap() for share in self.clips]
         return self._replace(a=self.b, b=self.a, raw=raw, z=z, siq=self.siq and self.siq.swap(), clips=clips)
 
 

@@ -86,7 +86,8 @@ def correlate_ranks(scoreboard: Scoreboard, ranks: Mapping[str, Mapping[str, flo
     levels = {f"{level} {category.column}": scoreboard.means[level] for level, category in scoreboard.levels.items()}
     scored = ({"SIQ": scoreboard.siq} if scoreboard.has_siq else {}) | levels
     metrics = {name: scores[places].tolist() for name, scores in scored.items()}
-    metrics |= {name: [-ranks[name][system] for system in systems] for name in others}
+    for name in others:
+        metrics[name] = [-ranks[name][system] for system in systems]
     truth = [-ranks[first][name] for name in systems]
     records = []
     for metric, scores in metrics.items():

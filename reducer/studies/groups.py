@@ -131,17 +131,14 @@ class GroupScores(NamedTuple):
     def _compositions(self) -> Iterator[str]:
         """Yield how groups differ most in their categories and data sets."""
         system = self.scoreboard.systems[0]
-        aspects = {
-            "category": {group: Counter(item[-1] for item in items) for group, items in system.scores.items()},
-            "data set": {
-                group: Counter(system.datasets[item[0]] for item in items) for group, items in system.scores.items()
-            },
-        }
+        aspects: dict[str, dict[str, Counter[str]]] = {"category": {}, "data set": {}}
+        for group, items in system.scores.items():
+            aspects["category"][group] = Counter(item[-1] for item in items)
+            aspects["data set"][group] = Counter(system.datasets[item[0]] for item in items)
         for aspect, counts in aspects.items():
-            shares = {
-                name: {group: count[name] / count.total() for group, count in counts.items()}
-                for name in sorted(set().union(*counts.values()))
-            }
+            shares: dict[str, dict[str, float]] = {}
+            for name in sorted(set().union(*counts.values())):
+                shares[name] = {group: count[name] / count.total() for group, count in counts.items()}
             name = max(shares, key=lambda name: np.ptp([*shares[name].values()]))
             most, least = (choose(shares[name], key=shares[name].__getitem__) for choose in (max, min))
             if shares[name][most] - shares[name][least] >= UNEQUAL:

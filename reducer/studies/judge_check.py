@@ -132,8 +132,11 @@ def _check_rubric(
     grades, confusion = _confuse(np.array(points))
     clips = {answer.id: answer.item[0] for answer in answers}
     clusters = _name_clusters(answers)
+    rated: list[tuple[str, dict[str, float]]] = []
+    for person, by_id in scores.items():
+        rated.append((person, {id: score for id, score in by_id.items() if id in clips}))
     persons = compare_each_pair(
-        [(person, {id: score for id, score in by_id.items() if id in clips}) for person, by_id in scores.items()],
+        rated,
         clips.__getitem__,
         clusters,
         fewest=FEWEST,

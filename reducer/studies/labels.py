@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -114,8 +114,11 @@ def refuse_alike(success: Collection[bool], where: str) -> None:
 
 def write_labels(labels: Iterable[Label], path: Path) -> None:
     """Write labels, complete or not at all; a field with its default is left out."""
-    rows = (msgspec.to_builtins(label) for label in labels)
-    write_whole(path, as_lines({key: value for key, value in row.items() if value != ""} for row in rows), OWN_FILE)
+    write_whole(path, as_lines(map(_list_given, labels)), OWN_FILE)
+
+
+def _list_given(label: Label) -> dict[str, Any]:
+    return {key: value for key, value in msgspec.to_builtins(label).items() if value != ""}
 
 
 class Exchange(NamedTuple):

@@ -143,7 +143,8 @@ def _count_right(runs: list[System], category: Category, clusters: Mapping[str, 
     if not blind or not category.measure.is_bounded:
         return UNDEFINED
     best = category.measure.raw_range[1]
-    right = np.array([float(all(scores[item] >= best for scores in blind)) for item in blind[0]])
+    values = np.array([[*map(scores.__getitem__, blind[0])] for scores in blind])
+    right = (values >= best).all(axis=0).astype(float)
     return estimate_share(right, np.ones(len(right)), [clip for clip, *_ in blind[0]], clusters).map(100.0)
 
 

@@ -119,32 +119,29 @@ class Prediction(NamedTuple):
     @property
     def rows(self) -> list[dict[str, Any]]:
         """Return one record per metric, for tables and CSV."""
-        return [
-            {
-                "metric": predictor.metric,
-                "direction": predictor.direction,
-                **predictor.in_sample._asdict(),
-                "auc": predictor.auc,
-                "separated": predictor.separated,
-                "opposite_direction": predictor.opposite,
-                "undefined": predictor.undefined,
-                "validated": predictor.validated._asdict(),
-                "baseline": self.baseline,
-                "difference": (gap := self.gap(predictor.metric)) and gap.estimate,
-                "difference_p": gap and gap.p,
-                **{
-                    f"{name}_at_{100 * threshold.aim:.0f}": value
-                    for threshold in predictor.thresholds
-                    for name, value in threshold._asdict().items()
-                    if name != "aim"
-                },
-                "items": self.items,
-                "failures": self.failures,
-                "clips": self.clips,
-                "clusters": self.clusters,
-            }
-            for predictor in self.predictors
-        ]
+        return [*map(self._row, self.predictors)]
+
+    def _row(self, predictor: Predictor) -> dict[str, Any]:
+        gap = self.gap(predictor.metric)
+        row = {
+            "metric": predictor.metric,
+            "direction": predictor.direction,
+            **predictor.in_sample._asdict(),
+            "auc": predictor.auc,
+            "separated": predictor.separated,
+            "opposite_direction": predictor.opposite,
+            "undefined": predictor.undefined,
+            "validated": predictor.validated._asdict(),
+            "baseline": self.baseline,
+            "difference": gap and gap.estimate,
+            "difference_p": gap and gap.p,
+        }
+        for threshold in predictor.thresholds:
+            for name, value in threshold._asdict().items():
+                if name != "aim":
+                    row[f"{name}_at_{100 * threshold.aim:.0f}"] = value
+        sizes = {"items": self.items, "failures": self.failures, "clips": self.clips, "clusters": self.clusters}
+        return row | sizes
 
     def gap(self, metric: str) -> Difference | None:
         """Return the difference of a metric from the baseline; None for the baseline."""
@@ -311,8 +308,8 @@ def prediction_verdict(prediction: Prediction) -> str:
         return "no verdict: it rests on the intervals, which --bootstrap 0 leaves out"
     gaps = {name: gap for (name, baseline), gap in prediction.gaps.items() if baseline == prediction.baseline}
     groups = {
-        how: [name for name, gap in gaps.items() if gap.side == side]
-        for how, side in {"better": 1, "worse": -1}.items()
+        "better": [name for name, gap in gaps.items() if gap.side == 1],
+        "worse": [name for name, gap in gaps.items() if gap.side == -1],
     }
     clauses = [
         f"{', '.join(names)} {'predicts' if len(names) == 1 else 'predict'} failure {how} than {prediction.baseline}"
@@ -370,10 +367,10 @@ def _metric_grid(prediction: Prediction) -> Grid:
         Column("mcfadden", NAMES["mcfadden"], ".3f"),
         Column("remark", ""),
     ]
-    rows = [
-        {name: cell for name, cell in row.items() if cell is not None} | {"remark": predictor.remark}
-        for row, predictor in zip(prediction.rows, prediction.predictors, strict=True)
-    ]
+    rows = []
+    for row, predictor in zip(prediction.rows, prediction.predictors, strict=True):
+        known = {name: cell for name, cell in row.items() if cell is not None}
+        rows.append(known | {"remark": predictor.remark})
     return Grid("What predicts failure?", columns, rows)
 
 
@@ -396,13 +393,11 @@ def _combination_grid(prediction: Prediction) -> Grid:
 def _threshold_grid(prediction: Prediction) -> Grid:
     headings = {f"{aim}": f"catch {100 * aim:.0f} %\nfalse alarms" for aim in CAUGHT}
     columns = [Column("metric", "Metric"), *(Column(name, heading, ".0f") for name, heading in headings.items())]
-    rows = [
-        {"metric": predictor.metric}
-        | {
-            f"{threshold.aim}": f"{predictor.show(threshold)}\n{100 * threshold.false_alarms:.0f} %"
-            for threshold in predictor.thresholds
-        }
-        for predictor in prediction.predictors
-    ]
+    rows = []
+    for predictor in prediction.predictors:
+        row = {"metric": predictor.metric}
+        for threshold in predictor.thresholds:
+            row[f"{threshold.aim}"] = f"{predictor.show(threshold)}\n{100 * threshold.false_alarms:.0f} %"
+        rows.append(row)
     notes = ["false alarms: share of the successes that the threshold flags as well"]
     return Grid("Thresholds that catch failures", columns, rows, notes)

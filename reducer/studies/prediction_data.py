@@ -77,10 +77,10 @@ def read_tables(runs: Iterable[Path], allow_missing: bool = False, allow_mismatc
 def _systems(tasks: list[TaskRun]) -> list[System]:
     """Return the systems of one suite, without scores."""
     levels = categories_of(tasks)
-    names = dict.fromkeys(task.system for task in tasks)
-    return [
-        System(name, {}, tasks=tuple(task for task in tasks if task.system == name), levels=levels) for name in names
-    ]
+    by_system: dict[str, list[TaskRun]] = {}
+    for task in tasks:
+        by_system.setdefault(task.system, []).append(task)
+    return [System(name, {}, tasks=tuple(own), levels=levels) for name, own in by_system.items()]
 
 
 class Metric(NamedTuple):
@@ -163,11 +163,8 @@ def gather(
         if condition is not None:
             joined = join_columns(of_clips, condition)
             keys = [key for key in keys if math.isnan(joined.get(clip_of(key), math.nan)) is wanted]
-    usual = [
-        name
-        for name in _signs_of_columns(table for table in of_clips if not answers(table.task))
-        if name not in NOT_METRICS
-    ]
+    of_transcripts = [table for table in of_clips if not answers(table.task)]
+    usual = [name for name in _signs_of_columns(of_transcripts) if name not in NOT_METRICS]
     notes: list[str] = []
     chosen: dict[str, Metric] = {}
     for name in metrics or usual:
@@ -315,13 +312,14 @@ def find_gold(tables: Tables) -> dict[str, str]:
     The way in which the language model answers is the same as well.
     """
     models = {task.system: (task.described.get("llm"), task.described.get("answering")) for task in tables.tasks}
-    gold = [name for name, control in tables.controls.items() if control == "gold"]
-    return {
-        name: match
-        for name, model in models.items()
-        if (match := next((control for control in gold if models[control] == model), None))
-        and name not in tables.controls
-    }
+    controls = tables.controls
+    gold = [name for name, control in controls.items() if control == "gold"]
+    matches = {}
+    for name, model in models.items():
+        alike = [control for control in gold if models[control] == model]
+        if alike and name not in controls:
+            matches[name] = alike[0]
+    return matches
 
 
 def _score_references(success: Iterable[Key], tables: Tables) -> dict[Key, float]:

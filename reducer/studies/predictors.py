@@ -228,14 +228,13 @@ def _draw_aucs(
     systems: Sequence[System], levels: Sequence[str], clusters: Mapping[str, str], bars: Bars
 ) -> Resampled | None:
     """Return the AUC of each level in bootstrap samples; None if there is none, or too much to draw."""
-    rows = np.array(
-        [
-            [score, *(system.scores[level].get(item[:1], np.nan) for level in levels)]
-            for system in systems
-            for item, score in system.scores[OUTCOME].items()
-        ]
-    )
-    clips = np.array([item[0] for system in systems for item in system.scores[OUTCOME]])
+    scored: list[list[float]] = []
+    names: list[str] = []
+    for system in systems:
+        for item, score in system.scores[OUTCOME].items():
+            names.append(item[0])
+            scored.append([score, *(system.scores[level].get(item[:1], np.nan) for level in levels)])
+    rows, clips = np.array(scored), np.array(names)
     known = ~np.isnan(rows).any(axis=1)
     answers, risks = rows[known, 0], -rows[known, 1:].T
     failed = answers < 0.5

@@ -67,10 +67,11 @@ def count_learned(
         }
         usual = [counts[name] for name in clean if name in counts]
         for name, places in counts.items():
-            shared = [clip for clip in places if all(clip in each for each in usual)]
+            common = set(places).intersection(*usual)
+            shared = [clip for clip in places if clip in common]
             if shared:
                 clips, clusters = [f"{original}/{clip}" for clip in shared], by_name[name].clusters
-                rows = np.array([[each[clip] for clip in shared] for each in (places, *usual)], dtype=float)
+                rows = np.array([[*map(each.__getitem__, shared)] for each in (places, *usual)], dtype=float)
                 learned[original, name] = _measure(rows, clips, clusters, name in clean, draws)
     return learned
 
@@ -180,7 +181,8 @@ def _compare(system: System, draws: int) -> Iterator[dict[str, Any]]:
             )
         names = {clip: f"{name}/{clip}" for clip in shared}
         clusters = {clip: system.clusters[key] for clip, key in names.items() if key in system.clusters}
-        before, after = (np.array([sets[version][clip] for clip in shared]) for version in (name, cleaned))
+        before = np.array([sets[name][clip] for clip in shared])
+        after = np.array([sets[cleaned][clip] for clip in shared])
         original = float(before.mean())
         difference = resample(mean_of_defined((before - after)[None]), shared, clusters, draws=draws).estimate
         yield {

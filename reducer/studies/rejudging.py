@@ -201,7 +201,8 @@ def _choose_target(folder: Path, path: Path, source: Path, plans: Sequence[Judgi
     judges = {plan.task.task: plan.judging.record() for plan in plans}
     origin = {"results": source.name, "date": content["date"], "judges": judges, "speechiq": version("speechiq")}
     if not force:
-        existing = [file for file in (path, *(samples_of(path, task) for task in judges)) if exists(file)]
+        written = [path, *(samples_of(path, task) for task in judges)]
+        existing = [file for file in written if exists(file)]
         if existing and (not is_file(path) or _read_results(path).get(ORIGIN) != origin):
             raise SpeechIQError(
                 f"{str(existing[0])!r} exists and was not made from {str(source)!r} by this judge",
@@ -225,11 +226,11 @@ def _new_results(target: Target, tasks: Sequence[Rejudged]) -> dict[str, Any]:
     Means that lm-eval computed over a group of tasks are left out.
     """
     old, by_name = target.content, {task.plan.task.task: task for task in tasks}
-    groups = {
-        group: members
-        for group, names in old.get("group_subtasks", {}).items()
-        if (members := [name for name in names if name in by_name]) or group in by_name
-    }
+    groups = {}
+    for group, names in old.get("group_subtasks", {}).items():
+        members = [name for name in names if name in by_name]
+        if members or group in by_name:
+            groups[group] = members
     kept = by_name.keys() | groups.keys()
     new = {key: value for key, value in old.items() if key != "groups"}
     for key in ("results", *BY_TASK):

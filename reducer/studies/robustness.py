@@ -264,7 +264,9 @@ def _slopes(strengths: np.ndarray, values: np.ndarray) -> np.ndarray:
 def find_crossings(measured: Measured, series: Mapping[str, Paths], runs: Sequence[SeriesRun]) -> Iterator[Crossing]:
     """Yield where curves of two systems cross, in each series in which both have the same strengths."""
     for name, paths in series.items():
-        strengths = {system: [runs[row].strength for row in rows[1:]] for system, rows in paths.items()}
+        strengths: dict[str, list[float]] = {}
+        for system, rows in paths.items():
+            strengths[system] = [runs[row].strength for row in rows[1:]]
         for better, worse in combinations(paths, 2):
             if strengths[better] != strengths[worse]:
                 continue
@@ -331,7 +333,8 @@ def study_robustness(found: Found, draws: int, seed: int, norms: Norms | None = 
 
     Without norms, the systems on clean audio are the scale of SIQ. 0 draws leave the intervals out.
     """
-    suites = [suite for suite in found.levels if any(task.metadata.get(CONDITION) for task in found.tasks[suite])]
+    changed = {suite for suite in found.levels for task in found.tasks[suite] if task.metadata.get(CONDITION)}
+    suites = [suite for suite in found.levels if suite in changed]
     if not suites:
         group_series([])
     return [_study_suite(suite, found.read(suite), draws, seed, norms) for suite in suites]
@@ -450,13 +453,16 @@ def curve_records(robustness: Robustness) -> Iterator[dict[str, Any]]:
 
 def robustness_content(robustness: Robustness) -> dict[str, Any]:
     """Return curves, slopes and crossings of a suite for the JSON file."""
-    fields = ("measure", "series", "system", "slope", "per", "strength_unit")
+    slopes = []
+    for curve in robustness.curves:
+        about = {"measure": curve.measure, "series": curve.series, "system": curve.system}
+        slopes.append(about | {"slope": curve.slope, "per": curve.per, "strength_unit": curve.strength_unit})
     return {
         "clips": robustness.clips,
         "clusters": robustness.clusters,
         "draws": robustness.draws,
         "notes": robustness.notes,
         "points": [*curve_records(robustness)],
-        "slopes": [{name: getattr(curve, name) for name in fields} for curve in robustness.curves],
+        "slopes": slopes,
         "crossings": robustness.crossings,
     }

@@ -102,7 +102,8 @@ def plan_sizes(
     remarks: list[str] = []
     if mismatches:
         remarks.append(Important(f"not on equal terms: {summarize(mismatches)}"))
-    equal = [title(name) for name, *_ in scores if name not in {record["score"] for record in records}]
+    planned = {record["score"] for record in records}
+    equal = [title(name) for name, *_ in scores if name not in planned]
     remarks += [f"{name}: the systems differ equally on all clips, so nothing can be planned" for name in equal]
     if no_siq:
         remarks.append(no_siq)

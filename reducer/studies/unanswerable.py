@@ -160,7 +160,7 @@ def check_wording(confirmed: Mapping[Item, Confirmed], asked: Mapping[Item, str]
 
 
 def _without(system: System, confirmed: ConfirmedSet) -> System:
-    tasks = [task for task in system.tasks if task.level == "apply"]
+    tasks = system.tasks_at("apply")
     check_wording(confirmed, read_asked(tasks, confirmed), f"the runs of system {system.name!r}")
     kept = {item: score for item, score in system.scores["apply"].items() if item not in confirmed}
     if not kept:

@@ -29,7 +29,9 @@ def charts(study: Study, rows: Sequence[Row]) -> dict[str, go.Figure]:
     """Return the plotly figures by the id of their place in the page: those that the scored levels allow."""
     labels = [study.labels[study.names.index(row["system"])] for row in rows]
     controls = [bool(row["control"]) for row in rows]
-    shown = {level: [_shown(study, level, row) for row in rows] for level in study.levels}
+    shown: dict[str, list[float]] = {}
+    for level in study.levels:
+        shown[level] = [_shown(study, level, row) for row in rows]
     drawn = {}
     if study.has_siq:
         siq = [row["siq"] for row in rows]
@@ -45,10 +47,9 @@ def charts(study: Study, rows: Sequence[Row]) -> dict[str, go.Figure]:
             ]
         drawn["profiles"] = figures.profiles(labels, z, hovers)
     if against := [level for level in study.levels if level != "remember" and "remember" in study.levels]:
-        lines = [
-            "\n".join([row["system"], *(f"{SCORES[level]} {shown[level][i]:.1f} %" for level in study.levels)])
-            for i, row in enumerate(rows)
-        ]
+        lines = [row["system"] for row in rows]
+        for level in study.levels:
+            lines = [f"{line}\n{SCORES[level]} {value:.1f} %" for line, value in zip(lines, shown[level], strict=True)]
         for level in against:
             drawn[SCORES[level]] = figures.against_wer(
                 np.array(shown["remember"]),

@@ -46,6 +46,10 @@ def identify(system: System) -> Identity:
     return Identity("", "", "")
 
 
+def _without_owner(stage: str) -> str:
+    return stage.rpartition("/")[2] or stage
+
+
 def short_names(names: Sequence[str]) -> list[str]:
     """Return short names of systems; different names stay different.
 
@@ -57,7 +61,7 @@ def short_names(names: Sequence[str]) -> list[str]:
     >>> short_names(["a/same", "b/same"])
     ['a/same', 'b/same']
     """
-    stages = [[stage.rpartition("/")[2] or stage for stage in name.split("+")] for name in names]
+    stages = [[*map(_without_owner, name.split("+"))] for name in names]
     last = [parts[-1] for parts in stages if len(parts) > 1]
     end = -1 if len(last) > 1 and len(set(last)) == 1 else None
     bare = _keep_apart(names, ["+".join(parts[:end] or parts) for parts in stages])
@@ -122,7 +126,9 @@ def _fit(name: str) -> str:
         return name
     parts = [part.rpartition(":")[2] or part for part in name.split("+")]
     room = LONGEST_LABEL - len(parts) + 1
-    most = next((size for size in range(room, 2, -1) if sum(min(len(part), size) for part in parts) <= room), 3)
+    most = max(room, 3)
+    while most > 3 and sum(min(len(part), most) for part in parts) > room:
+        most -= 1
     return "+".join(
         part if len(part) <= most else f"{part[: (most - 1) // 2]}…{part[-(most // 2) :]}" for part in parts
     )

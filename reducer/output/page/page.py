@@ -225,7 +225,7 @@ def link(section: str, name: str, text: str = "") -> Markup:
 def draw(grid: Grid, row: Mapping[str, Any], column: Column) -> Markup:
     """Return the mark of a number: its interval between the ends of all rows, or a bar from 0 to it; none of a text."""
     cells = [each.get(column.name) for each in (row, *grid.rows)]
-    known = [[end for end in _span(cell) if math.isfinite(end)] for cell in cells]
+    known = [[*filter(math.isfinite, _span(cell))] for cell in cells]
     if not known[0]:
         return Markup("")
     ends = [end for span in known for end in span]

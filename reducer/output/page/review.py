@@ -218,7 +218,8 @@ def _label(exchange: Exchange, **judgment: bool) -> dict[str, str | bool]:
 def _ask_verdict(row: Mapping[str, Any]) -> Item:
     # Questions of other tables than ours may have fewer than four options.
     options = dict(zip(LETTERS, row["options"], strict=False)) | {LETTERS[-1]: "None of the above"}
-    votes, gold = (Counter(answer["vote"] for answer in row[group].values()) for group in ("systems", "gold"))
+    votes = Counter(answer["vote"] for answer in row["systems"].values())
+    gold = Counter(answer["vote"] for answer in row["gold"].values())
     shown, counted = [], []
     for letter, option in options.items():
         shown.append(f"({letter}) {option}")

@@ -16,7 +16,7 @@ from speechiq.reducer.output.page.page import HEIGHT, Section, render
 from speechiq.reducer.output.side_tables import TIME_NAMES, Latencies, language_grids, latency_grid, read_latencies
 from speechiq.reducer.output.suite_scores import SuiteScores
 from speechiq.reducer.scores.suites import Found, ScoringOptions
-from speechiq.reducer.stats.grid import Column, Grid
+from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.reducer.studies.agreement import agreement_grid
 from speechiq.reducer.studies.listening import listening_grids, study_listening
 from speechiq.reducer.studies.prediction import (
@@ -148,8 +148,10 @@ def _differences(prediction: Prediction) -> Grid:
     names = [predictor.metric for predictor in prediction.predictors]
     estimates = {pair: gap.estimate for pair, gap in prediction.gaps.items()}
     columns = [Column("row", "Metric"), *(Column(f"minus {name}", f"minus {name}", "+.3f") for name in names)]
-    rows = [{"row": a} | {f"minus {b}": estimates[a, b] for b in names if (a, b) in estimates} for a in names]
-    return Grid("Differences", columns, rows)
+    rows: dict[str, dict[str, Cell]] = {name: {"row": name} for name in names}
+    for (a, b), estimate in estimates.items():
+        rows[a][f"minus {b}"] = estimate
+    return Grid("Differences", columns, [*rows.values()])
 
 
 def _curves_chart(curves: Sequence[Curve]) -> go.Figure:

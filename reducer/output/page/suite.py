@@ -233,7 +233,7 @@ class SuitePage:
         cells = [row["categories"][category] for row in rows]
         show = self.categories[category].measure.show_score
         values = [show(cell["score"]) for cell in cells]
-        ends = [[show(end) for end in cell["interval"] or [cell["score"]] * 2] for cell in cells]
+        ends = [[*map(show, cell["interval"] or [cell["score"]] * 2)] for cell in cells]
         names = dict(zip(self.scoreboard.pool.systems, short_names(self.scoreboard.pool.systems), strict=True))
         labels = [figures.escape(names[row["system"]]) for row in rows]
         controls = [bool(row["control"]) for row in rows]

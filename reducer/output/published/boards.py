@@ -307,7 +307,7 @@ def _pack_category(board: Board, name: str, number: str, packed: dict[str, Marku
         for entry, cell in zip(board.newest, cells, strict=True)
     ]
     items = sorted({item for each in scores for item in each})
-    values = [[_round(each.get(item)) for item in items] for each in scores]
+    values = [[*map(_round, map(each.get, items))] for each in scores]
     packed[f"rows-{number}"] = pack({"items": [", ".join(item) for item in items], "values": values})
     parts, starts = pack_parts(f"texts-{number}", _list_texts(board, name, items))
     packed |= parts
@@ -349,7 +349,7 @@ def _list_texts(board: Board, name: str, items: Sequence[Item]) -> Iterator[byte
 
 def _read_texts(entry: Entry, suite: str, name: str) -> Iterator[_Row]:
     """Yield the rows of a category that have texts and are not withdrawn."""
-    tasks = {task.task for task in entry.systems[suite].tasks if task.level == name}
+    tasks = {task.task for task in entry.systems[suite].tasks_at(name)}
     for task in entry.result.tasks if not entry.find_withdrawal(suite, name) else ():
         if task.task in tasks and task.rows.texts:
             content = unpack_rows(entry.folder / ROWS / f"{task.task}{ENDING}", task.rows)

@@ -76,7 +76,8 @@ def _list_scores(board: Board, name: str) -> Grid:
         z = entry.show(board.suite, record.z, column) if record.z and isinstance(cell, Estimate) else ""
         sizes = {key: getattr(record, key) for key in ("clips", "clusters", "items", "undefined")}
         rows.append({"score": f"{title(column)}\n{record.unit}", "value": shown, "z": z, **sizes})
-    used = [column for column in SCORES if any(row.get(column.name, "") not in ("", 0) for row in rows)]
+    known = {name for row in rows for name, cell in row.items() if cell not in ("", 0)}
+    used = [column for column in SCORES if column.name in known]
     return Grid(board.title, used, rows)
 
 
@@ -122,7 +123,8 @@ def build(root: Path) -> dict[str, str]:
     entries = [Entry(each.folder, each.result, each.systems) for each in registry.results if each.result]
     boards = list_boards(entries)
     # Texts of a result cannot contain the digest, which scripts on pages need.
-    digest = shorten(content_sha256([version("speechiq"), *(msgspec.to_builtins(entry.result) for entry in entries)]))
+    results = [msgspec.to_builtins(entry.result) for entry in entries]
+    digest = shorten(content_sha256([version("speechiq"), *results]))
     pages = {name: describe(name, boards) for name in sorted({entry.name for entry in entries})}
     files = share(digest, pack_boards(boards), SCRIPTS, plots=any(page["charts"] for page in pages.values()))
     draw = partial(_draw_page, digest)
