@@ -48,7 +48,8 @@ def lm_eval(monkeypatch):
         (
             (*QUICK, "--metadata", "subset=5"),
             r"^--metadata subset=5: .*; leave it out "
-            r"\(known: condition, language, listen, preset, prompt_language, reader, reader_\*, reader_max_gen_toks, timing\)",
+            r"\(known: condition, language, listen, preset, prompt_language, reader, reader_\*, reader_max_gen_toks, "
+            r"timing\)",
         ),
         (
             (*SYSTEM, "--tasks", "siq_medasr_remember", "--metadata", "medasr.subst=5"),
