@@ -40,7 +40,7 @@ from speechiq.harness_patch.systems.build import build_system, name_system
 from speechiq.harness_patch.systems.spec import REFERENCE
 from speechiq.harness_patch.systems.system import SpeechSystem
 from speechiq.harness_patch.systems.voices import SPEAKS
-from speechiq.metrics.reply.transcript import find_audible, transcribe_replies
+from speechiq.metrics.reply import find_audible, transcribe_replies
 
 log = logging.getLogger(__name__)
 

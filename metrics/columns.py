@@ -1,12 +1,21 @@
 """Declare the columns of a score function beside it: their names, directions and aggregations, such as `mean`."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
 
 Score = TypeVar("Score", bound=Callable[..., Any])
 #: Name of an aggregation of lm-eval, or a function that takes the values of all items.
 Aggregation = str | Callable[..., float]
+#: A metric that tasks compute themselves, of their measure: how the score depends on the wording of the instruction.
+SPREAD = "instruction_spread"
+#: Number of the wording of an item that has its own instruction.
+OWN = -1
 
 
 class MetricColumn(NamedTuple):
@@ -66,3 +75,55 @@ def mean(values: Iterable[float]) -> float:
     """
     defined = [value for value in values if not math.isnan(value)]
     return math.fsum(defined) / len(defined) if defined else math.nan
+
+
+class Worded(float):
+    """Hold the score of one item: a float with the clip and the number of the wording it was asked with."""
+
+    clip: str
+    wording: int
+
+    def __new__(cls, score: float, clip: str, wording: int) -> Worded:
+        """Return a score of `clip` with the wording `wording`."""
+        worded = super().__new__(cls, score)
+        worded.clip, worded.wording = clip, wording
+        return worded
+
+    def __reduce__(self) -> tuple[type[Worded], tuple[float, str, int]]:
+        return type(self), (float(self), self.clip, self.wording)
+
+
+def worded(score: float, doc: Mapping[str, Any]) -> Worded:
+    """Return a score that carries the question without its wording, and the wording, of its doc.
+
+    `question_id` names the question, else `id` does; a doc without `instruction_id` has its own instruction.
+
+    >>> worded(1.0, {"id": "a"}).wording, worded(1.0, {"id": "a", "question_id": "b#3", "instruction_id": 3}).clip
+    (-1, 'b')
+    """
+    question, wording = doc.get("question_id"), doc.get("instruction_id")
+    name = str(doc["id"] if question is None else question)
+    return Worded(score, name.partition("#")[0], OWN if wording is None else int(wording))
+
+
+def spread(scores: Iterable[Worded]) -> float:
+    """Return the standard deviation (n - 1), over wordings, of the mean score; the aggregation of `instruction_spread`.
+
+    NaN if fewer than two wordings were asked about the same items. An item without a score for one of the wordings is
+    left out for all.
+
+    >>> spread([Worded(0, "a", 0), Worded(1, "a", 1), Worded(0, "b", 0), Worded(1, "b", 1)])
+    0.7071067811865476
+    >>> spread([Worded(0, "a", 0), Worded(1, "b", 1)])
+    nan
+    """
+    by_clip: dict[str, dict[int, float]] = defaultdict(dict)
+    wordings: set[int] = set()
+    for score in scores:
+        wordings.add(score.wording)
+        if not math.isnan(score):
+            by_clip[score.clip][score.wording] = float(score)
+    complete = [[found[wording] for wording in sorted(found)] for found in by_clip.values() if found.keys() == wordings]
+    if len(wordings) < 2 or not complete:
+        return math.nan
+    return float(np.std(np.mean(complete, axis=0), ddof=1))

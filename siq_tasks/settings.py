@@ -17,11 +17,11 @@ from speechiq.core.files.plain import expand, read_plain
 from speechiq.core.files.yaml_text import load_yaml
 from speechiq.core.suggestions import find_nearest
 from speechiq.engines.options import Options
+from speechiq.metrics import reply
 from speechiq.metrics.distance.semantic import DistanceSettings, read_distance
 from speechiq.metrics.judge import reader
 from speechiq.metrics.judge.settings import JUDGED, READ, read_judging, read_settings
 from speechiq.metrics.letters.options import ALPHABET
-from speechiq.metrics.reply import scores as reply
 from speechiq.metrics.settings import Subject, read_record
 from speechiq.metrics.similarity import EmbedderSettings, describe_embedding
 from speechiq.metrics.words.normalizer import NormalizerSettings, read_normalizer

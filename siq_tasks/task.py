@@ -11,12 +11,11 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response, drop_reasoning, response_of, reword
 from speechiq.engines.languages import PROMPT_LANGUAGE, read_language
 from speechiq.metrics import latency
-from speechiq.metrics.columns import Columns, columns_of
+from speechiq.metrics.columns import SPREAD, Columns, columns_of, worded
 from speechiq.metrics.judge import reader
 from speechiq.metrics.judge.free_answers import check_docs
 from speechiq.metrics.judge.settings import READER
 from speechiq.metrics.settings import read_record
-from speechiq.metrics.wording import SPREAD, worded
 from speechiq.metrics.words.normalizer import refuse_lost_marks
 from speechiq.metrics.words.units import describe_measure, refuse_unspaced, warn_other_language
 from speechiq.siq_tasks.conditions.apply import check_listen, with_condition, with_listen

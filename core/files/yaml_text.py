@@ -1,8 +1,12 @@
 """Read YAML that a person wrote: no aliases, by which a short file has a structure without end."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import yaml
+
+_PART = re.compile(r"<([A-Z_]+)>")
 
 
 class PlainLoader(yaml.SafeLoader):
@@ -24,3 +28,14 @@ def load_yaml(text: str | bytes) -> Any:
         raise ValueError(" ".join(str(error).split())) from error
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+
+
+def read_patterns(file: Path) -> dict[str, re.Pattern[str]]:
+    """Return the regular expressions of a file by name.
+
+    Line breaks in an expression do not count, and `<NAME>` in one is replaced by `name`, which comes before it.
+    """
+    texts: dict[str, str] = {}
+    for name, text in load_yaml(file.read_bytes()).items():
+        texts[name] = _PART.sub(lambda part: texts[part[1].lower()], "".join(text.splitlines()))
+    return {name: re.compile(text) for name, text in texts.items()}

@@ -4,11 +4,10 @@ A rubric is a YAML file with `name`, `version`, `kind` (`score`, `pairwise` or `
 highest]) and `grades` (number -> what it means), and `prompt`. The prompt contains the names of what is judged in
 braces; `{grades}` is the list of grades. Files of users have the same form. See docs/concepts/judges.md.
 
-Read the verdict of a judge from its reply, by rule.
-
-A rubric asks for one form: a last line "Score: N" or "Better: first", or a JSON object. These are read, with markup,
-with the scale behind the number ("4/5", "4 out of 5"), or with a reason behind them. A reply from which a careful
-reader could not take exactly one score of the scale is unparsed, with the reason.
+The verdict of a judge is read from its reply by rule. A rubric asks for one form: a last line "Score: N" or
+"Better: first", or a JSON object. These are read, with markup, with the scale behind the number ("4/5", "4 out of 5"),
+or with a reason behind them. A reply from which a careful reader could not take exactly one score of the scale is
+unparsed, with the reason.
 """
 
 import json
@@ -27,10 +26,9 @@ from speechiq.core.endpoint.replies import FILTERED
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import content_sha256
 from speechiq.core.files.plain import expand, is_file, read_plain
-from speechiq.core.files.yaml_text import load_yaml
+from speechiq.core.files.yaml_text import load_yaml, read_patterns
 from speechiq.core.response import drop_reasoning
 from speechiq.core.suggestions import did_you_mean
-from speechiq.metrics.patterns import read_patterns
 from speechiq.metrics.rules.refusal import is_refusal
 
 HERE = Path(__file__).with_name("rubrics")
@@ -266,10 +264,6 @@ def _name_fields(fields: dict[str, str], rubric: Rubric) -> list[str]:
     limits = named("json_limit")
     scores = {name: value for name, value in named("json_score").items() if name not in limits}
     whole = {name: value for name, value in scores.items() if _PATTERNS["json_whole"].search(name)}
-    if not scores and rubric.scale == (0, 1):
-        return [
-            f"Score: {int(value == 'True')}" for value in named("json_right").values() if value in ("True", "False")
-        ]
     highest = {re.split(r"\D+", value)[-1] for value in limits.values()}
     behind = f"/{highest.pop()}" if len(highest) == 1 else ""
     line = ", ".join(f"Score: {value}{behind}" for value in (whole or scores).values())
@@ -283,7 +277,7 @@ def _read_lines(lines: list[str], rubric: Rubric) -> Verdict:
     scores = {found.score for found in stated if not found.reason}
     if verdict.reason == NOTHING and len(scores) == 1 and not _PATTERNS["hedge"].search(lines[-1]):
         return Verdict(scores.pop())
-    if len(scores) > 1 and _PATTERNS["score_line"].match(lines[-1]) and not _PATTERNS["last_word"].match(lines[-1]):
+    if len(scores) > 1 and _PATTERNS["score_line"].match(lines[-1]):
         return Verdict(math.nan, SEVERAL)
     return verdict
 
@@ -294,7 +288,8 @@ def _read_score(line: str, rubric: Rubric) -> Verdict:
     verdict, start = Verdict(math.nan, NOTHING), 0
     while score := _PATTERNS["score"].search(line, start):
         start = score.end("number")
-        if not score["scale"] and (score["scaled"] or (score["alone"] is not None and score["behind"].strip(" .!"))):
+        is_remark = score["alone"] is not None and score["behind"].strip(" .!")
+        if is_remark and not score["scale"]:
             continue
         verdict = _as_grade(score, line, rubric)
         found.add(str(verdict))

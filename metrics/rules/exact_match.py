@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from speechiq.metrics.patterns import read_patterns
+from speechiq.core.files.yaml_text import read_patterns
 from speechiq.metrics.words.normalizer import normalize
 
 #: Raised if the rules change; recorded as the identity of `judge=exact_match`.

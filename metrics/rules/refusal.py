@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from speechiq.core.endpoint.replies import FILTERED
+from speechiq.core.files.yaml_text import read_patterns
 from speechiq.core.response import response_of
 from speechiq.metrics.columns import higher, lower, returns
-from speechiq.metrics.patterns import read_patterns
 
 #: How much of an answer is read: a refusal comes first, and later sentences may quote one.
 BEGINNING = 300

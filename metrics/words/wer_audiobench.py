@@ -16,8 +16,7 @@ from typing import Any
 import jiwer
 
 from speechiq.core.response import response_of
-from speechiq.metrics.columns import lower, returns
-from speechiq.metrics.wording import SPREAD, spread
+from speechiq.metrics.columns import SPREAD, lower, returns, spread
 from speechiq.metrics.words import wer as ours
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.metrics.words.wer import ErrorRate, count_errors, pair_texts, pool

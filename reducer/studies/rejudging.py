@@ -21,8 +21,7 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import as_lines, content_sha256, decode
 from speechiq.core.files.plain import check_output_folder, exists, is_file, read_plain, write_whole
-from speechiq.metrics.columns import mean
-from speechiq.metrics.wording import SPREAD, spread
+from speechiq.metrics.columns import SPREAD, mean, spread
 from speechiq.reducer.runs.judged import JudgedRow, read_item, read_judged
 from speechiq.reducer.runs.results_file import TaskRun, samples_of
 
@@ -98,8 +97,8 @@ def rejudge(plans: Sequence[JudgingPlan]) -> list[Rejudged]:
 
 def _scorer(plan: JudgingPlan) -> Any:
     """Return the module that judges the answers of a task, by its type."""
+    from speechiq.metrics import reply
     from speechiq.metrics.judge import free_answers as judge
-    from speechiq.metrics.reply import scores as reply
 
     return reply if plan.task.metadata.get("task_type") == "reply" else judge
 
@@ -112,7 +111,7 @@ def _update(
     plan: JudgingPlan, rows: list[dict[str, Any]], judged: Sequence[JudgedRow], judgments: Iterator[Judgment]
 ) -> Rejudged:
     """Put new judgments into the rows of a task; columns that a row did not have are not added."""
-    from speechiq.metrics.wording import SPREAD, worded
+    from speechiq.metrics.columns import SPREAD, worded
 
     scorer = _scorer(plan)
     scores: dict[str, dict[str, list[Any]]] = {}

@@ -15,8 +15,8 @@ import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import PACKAGE
+from speechiq.metrics.columns import OWN
 from speechiq.metrics.settings import read_record
-from speechiq.metrics.wording import OWN
 from speechiq.siq_tasks.loaders.odd_rows import Repairs
 from speechiq.siq_tasks.loaders.question_columns import BASE, BY_DIGEST, AnswerSettings, Columns, WordingSettings
 from speechiq.siq_tasks.settings import RowReader, find_task_type, name_task_type

@@ -17,7 +17,7 @@ from speechiq.core.cache.stages import list_stages
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import usage
 from speechiq.harness_patch.hf_audio import HFAudio, _choose_device
-from speechiq.metrics.reply.scores import Reply, read_settings
+from speechiq.metrics.reply import Reply, read_settings
 from tests.conftest import run
 from tests.engines.speech.tiny_voice import make_voice
 from tests.records import items

@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from speechiq.metrics.judge.closed_form import score_label, score_letter, score_number
+from speechiq.metrics.judge.free_answers import score_label, score_letter, score_number
 from speechiq.metrics.letters.options import ALPHABET
 
 WORDS = ("copper", "a violin", "three trains", "at noon", "the north wind", "her brother")

@@ -14,11 +14,9 @@ from speechiq.core.transforms import Noise
 from speechiq.core.usage import usage
 from speechiq.engines._shared.speech import as_speech
 from speechiq.harness_patch.jobs import CarryingText
+from speechiq.metrics import reply
 from speechiq.metrics.judge.judging import Judgment
-from speechiq.metrics.reply import scores as reply
-from speechiq.metrics.reply.rater import rate
-from speechiq.metrics.reply.scores import read_settings
-from speechiq.metrics.reply.transcript import find_audible, open_reply_asr, transcribe_replies
+from speechiq.metrics.reply import find_audible, open_reply_asr, rate, read_settings, transcribe_replies
 from speechiq.reducer.runs.judged import read_item, read_stored
 from speechiq.siq_tasks.loaders import bundled
 

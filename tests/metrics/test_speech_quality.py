@@ -6,7 +6,7 @@ import pytest
 from speechiq.core.clip import SAMPLING_RATE, file_clip
 from speechiq.core.usage import usage
 from speechiq.engines._shared.distillmos import HOP, WINDOW, cut_windows
-from speechiq.metrics.reply.rater import rate, read_rater, speech_quality
+from speechiq.metrics.reply import rate, read_rater, speech_quality
 from speechiq.siq_tasks.loaders import bundled
 
 #: Scores of the first 20 s of clips by the code of the package `distillmos` 0.9.1.

@@ -10,8 +10,7 @@ from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import usage
 from speechiq.engines._shared import utmos
-from speechiq.metrics.reply.rater import rate, rater_of, speech_quality
-from speechiq.metrics.reply.scores import read_settings
+from speechiq.metrics.reply import rate, rater_of, read_settings, speech_quality
 from speechiq.siq_tasks.loaders import bundled
 
 #: Clip and number of its first samples -> the score by the published code (torch.hub, `tarepan/SpeechMOS:v1.2.0`,

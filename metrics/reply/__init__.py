@@ -1,1 +1,0 @@
-"""Score spoken replies: their transcript, language and quality."""
