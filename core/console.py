@@ -72,6 +72,8 @@ def printable(text: str) -> str:
 
 #: Set by a program that starts this process and draws the bars itself: the file descriptor to report them to.
 VARIABLE = "SIQ_PROGRESS"
+#: Seconds between two lines about one stage where stderr is no terminal.
+LINE_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -96,11 +98,38 @@ class ReportedBar(tqdm):  # type: ignore[type-arg] # it takes no type argument w
         os.write(int(os.environ[VARIABLE]), json.dumps(asdict(state)).encode() + b"\n")
 
 
+class LineBar(tqdm):  # type: ignore[type-arg] # it takes no type argument when it runs
+    """Print the state of a bar as a line each minute instead of drawing it; work that takes less prints nothing."""
+
+    _shown: float = -1
+
+    def display(self, msg: str | None = None, pos: int | None = None) -> None:
+        """Print the state if it is another than before; called by tqdm at most once in `LINE_S`, and at the end."""
+        if self.n == self._shown:
+            return
+        self._shown = self.n
+        whole, seconds = count_of(self.total or 0, self.unit), self.format_dict["elapsed"]
+        say(f"{self.desc.removesuffix(': ')}: {self.n:g} of {whole} after {seconds:.0f} s")
+
+
 def progress_bar(items: Iterable[Any] | None = None, *, total: int, verb: str, unit: str) -> tqdm[Any]:
-    """Return a bar over `items`, or one to be updated; shown by the first process alone. See `Progress`."""
-    if VARIABLE in os.environ and is_first_process():
-        return ReportedBar(items, total=total, desc=verb, unit=unit, file=io.StringIO())
-    return tqdm(items, total=total, desc=verb, unit=unit, disable=not is_first_process())
+    """Return a bar over `items`, or one to be updated; shown by the first process alone. See `Progress`.
+
+    Where stderr is no terminal, such as in the log of a cluster, it is a line each minute.
+    """
+    about: dict[str, Any] = {"total": total, "desc": verb, "unit": unit}
+    if not is_first_process():
+        return tqdm(items, disable=True, **about)
+    if VARIABLE in os.environ:
+        return ReportedBar(items, file=io.StringIO(), **about)
+    if has_terminal():
+        return tqdm(items, **about)
+    return LineBar(items, file=io.StringIO(), delay=LINE_S, mininterval=LINE_S, maxinterval=LINE_S, **about)
+
+
+def has_terminal() -> bool:
+    """Return whether stderr is a terminal, on which bars can be drawn."""
+    return sys.stderr.isatty()
 
 
 def is_first_process() -> bool:

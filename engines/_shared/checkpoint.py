@@ -10,10 +10,12 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 import torch
 from msgspec import Meta
 from transformers import BitsAndBytesConfig, GenerationConfig, PreTrainedConfig, PreTrainedModel
+from transformers import logging as transformers_logging
 
 from speechiq.core.batches import needing_memory
 from speechiq.core.checkpoints.names import INSTEAD, identity, read_config, resolve
 from speechiq.core.checkpoints.opening import check_filled, find_damaged_weights, opening
+from speechiq.core.console import has_terminal
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.files.plain import expand
@@ -221,6 +223,8 @@ class Checkpoint:
         )
         given = ", ".join(f"{prefix}{name}={value}" for name, value in self.loading.describe().items())
         what = f"{self.name}: cannot be loaded{given and f' with {given}'}"
+        if not has_terminal():
+            transformers_logging.disable_progress_bar()
         adapter = self.loading.adapter
         paths = [self.place, *filter(None, [adapter])]
         with (

@@ -19,6 +19,7 @@ from speechiq.cli.evaluation import record as evaluation_record
 from speechiq.cli.evaluation.checks import check_form
 from speechiq.cli.evaluation.record import describe_run, read_record, write_record
 from speechiq.cli.main import app
+from speechiq.core import console
 from speechiq.core.console import VARIABLE, Progress, progress_bar
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch import processes
@@ -221,6 +222,20 @@ def test_a_bar_reports_to_the_process_that_asks(monkeypatch):
     with os.fdopen(reader) as lines:
         states = [json.loads(line) for line in lines]
     assert states[-1] == {"verb": "model transcribing", "done": 3, "total": 3, "unit": "clip"}
+
+
+def test_a_bar_without_a_terminal_is_a_line_now_and_then(monkeypatch, capsys):
+    monkeypatch.setattr(console, "LINE_S", 0.2)
+    for _ in progress_bar(range(3), total=3, verb="model transcribing", unit="clip"):
+        time.sleep(0.25)
+    with progress_bar(total=2, verb="model answering", unit="prompt") as short:
+        short.update(2)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.rpartition(" after ")[0] for line in lines] == [
+        f"siq: model transcribing: {done} of 3 clips" for done in (1, 2, 3)
+    ]
+    monkeypatch.setenv("RANK", "1")
+    assert progress_bar(total=3, verb="model transcribing", unit="clip").disable, "the first process prints for all"
 
 
 def test_why_a_run_failed_is_found_in_its_log(tmp_path):

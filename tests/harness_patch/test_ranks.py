@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -68,22 +67,22 @@ def one(ask, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def several(ask, tmp_path_factory):
-    """A run of several processes that share a store: its place, and its output."""
+    """A run of several processes that share a store: its place."""
     folder = tmp_path_factory.mktemp("several")
-    return folder, launch(*LAUNCH, "3", ask=ask, folder=folder / "runs", limit=5, store=folder / "store")
+    launch(*LAUNCH, "3", ask=ask, folder=folder / "runs", limit=5, store=folder / "store")
+    return folder
 
 
 def test_uneven_shards_give_the_same_rows_and_scores(one, several):
-    rows, results, usage = read(several[0] / "runs")
+    rows, results, usage = read(several / "runs")
     assert rows == one[0]
     assert results == one[1]
     assert usage["asr_clips"] == one[2]["asr_clips"] == 5
     assert usage["prefills"] == one[2]["prefills"]
-    assert len(set(re.findall(r"transcribing: 100%.*?(\d+/\d+)", several[1]))) == 1
 
 
 def test_what_several_processes_kept_one_reads_and_computes_nothing(ask, one, several, tmp_path):
-    evaluate(tmp_path, ask=ask, limit=5, store=several[0] / "store")
+    evaluate(tmp_path, ask=ask, limit=5, store=several / "store")
     assert read(tmp_path) == (*one[:2], {})
 
 
