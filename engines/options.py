@@ -5,13 +5,25 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
-from msgspec.inspect import BoolType, DictType, FloatType, IntType, LiteralType, Metadata, NoneType, StrType, UnionType
+from msgspec.inspect import (
+    BoolType,
+    DictType,
+    FloatType,
+    IntType,
+    ListType,
+    LiteralType,
+    Metadata,
+    NoneType,
+    StrType,
+    UnionType,
+)
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import find_nearest
 
 DAY_S = 86_400
-UNIT = "unit"
+#: Keys of `Meta(extra=...)`: the unit of a number, and how a value of several parts is written, for errors.
+UNIT, FORM = "unit", "form"
 
 #: A whole number above 0, such as a count of beams or of tokens.
 Count = Annotated[int, Meta(ge=1)]
@@ -119,14 +131,30 @@ def _unknown(name: str, engine: str, prefix: str, known: Collection[str], hints:
 def _explain(record: type[Options], values: Mapping[str, Any], prefix: str, error: Exception) -> SpeechIQError:
     """Return the error for the first value that its field does not take, else for values that the record refuses."""
     for field in msgspec.structs.fields(record):
-        if field.name in values:
-            try:
-                msgspec.convert(values[field.name], field.type)
-            except msgspec.ValidationError:
-                given = f"{prefix}{field.name}={values[field.name]}"
-                return SpeechIQError(given, _advise(msgspec.inspect.type_info(field.type)))
+        kind = msgspec.inspect.type_info(field.type)
+        if field.name not in values:
+            if field.required:
+                return SpeechIQError(f"{prefix}{field.name}", "missing", f"give {_describe_type(kind)}")
+            continue
+        try:
+            msgspec.convert(values[field.name], field.type)
+        except msgspec.ValidationError as fault:
+            given = f"{prefix}{field.name}={values[field.name]}"
+            if form := _find_form(kind):
+                return SpeechIQError(given, f"not valid ({fault})", f"write {form}")
+            return SpeechIQError(given, _advise(kind))
     given = ", ".join(f"{prefix}{name}={value}" for name, value in values.items())
     return SpeechIQError(given, error, "give other values")
+
+
+def _find_form(kind: msgspec.inspect.Type) -> str:
+    """Return how a value of a type is written; empty if its type says enough."""
+    match kind:
+        case UnionType(types=kinds):
+            return "".join(map(_find_form, kinds))
+        case Metadata(type=inner, extra=extra):
+            return (extra or {}).get(FORM) or _find_form(inner)
+    return ""
 
 
 def _advise(kind: msgspec.inspect.Type) -> str:
@@ -136,6 +164,8 @@ def _advise(kind: msgspec.inspect.Type) -> str:
 
 def _describe_type(kind: msgspec.inspect.Type, unit: str = "") -> str:
     """Return the values of a type in words, such as `a number of seconds from 1 to 86400`."""
+    if form := _find_form(kind):
+        return form
     match kind:
         case UnionType(types=kinds):
             return " or ".join(_describe_type(one, unit) for one in kinds if not isinstance(one, NoneType))
@@ -153,6 +183,8 @@ def _describe_type(kind: msgspec.inspect.Type, unit: str = "") -> str:
             return "a text"
         case DictType():
             return "a JSON object"
+        case ListType():
+            return "a list"
     return f"a value of the type {type(kind).__name__.removesuffix('Type').lower()}"
 
 

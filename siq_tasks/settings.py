@@ -8,20 +8,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
 from importlib import import_module
-from typing import Annotated, Any, NamedTuple, TypeVar
-
-from msgspec import Meta
+from typing import Any, NamedTuple, TypeVar
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import expand, read_plain
 from speechiq.core.files.yaml_text import load_yaml
 from speechiq.core.suggestions import find_nearest
-from speechiq.engines.options import Options
 from speechiq.metrics import reply
 from speechiq.metrics.distance.semantic import DistanceSettings, read_distance
 from speechiq.metrics.judge import reader
 from speechiq.metrics.judge.settings import JUDGED, READ, read_judging, read_settings
-from speechiq.metrics.letters.options import ALPHABET
 from speechiq.metrics.settings import Subject, read_record
 from speechiq.metrics.similarity import EmbedderSettings, describe_embedding
 from speechiq.metrics.words.normalizer import NormalizerSettings, read_normalizer
@@ -32,6 +28,8 @@ from speechiq.siq_tasks.index import list_groups, read_tasks
 from speechiq.siq_tasks.languages.prompts import PromptSettings, read_prompt_language
 from speechiq.siq_tasks.loaders.odd_rows import Repairs
 from speechiq.siq_tasks.loaders.question_columns import (
+    LabelSettings,
+    RowSettings,
     WordingSettings,
     read_checks,
     read_choice,
@@ -43,15 +41,9 @@ from speechiq.siq_tasks.loaders.question_columns import (
 )
 
 Settings = dict[str, Any]
-#: Takes the values of a row by role (`Columns.pick`), the task's metadata with its settings, and a list for repairs;
-#: returns what the row asks.
-RowReader = Callable[[Mapping[str, Any], Mapping[str, Any], Repairs], dict[str, Any]]
-
-
-class SpokenOptions(Options, frozen=True, kw_only=True):
-    """Define how many options are spoken in a clip."""
-
-    spoken_options: Annotated[int, Meta(ge=2, le=len(ALPHABET))] = 4
+#: Takes the values of a row by role (`Columns.pick`), the settings of rows and a list for repairs; returns what the row
+#: asks.
+RowReader = Callable[[Mapping[str, Any], RowSettings, Repairs], dict[str, Any]]
 
 
 def _read_right_wrong(metadata: Mapping[str, Any]) -> Settings:
@@ -68,28 +60,10 @@ def _read_apply(metadata: Mapping[str, Any]) -> Settings:
     return read_prompt_language(metadata) | reader.read_settings(metadata)
 
 
-def _read_spoken_choice(metadata: Mapping[str, Any]) -> Settings:
-    read_record(SpokenOptions, metadata)
-    return _read_letter(metadata)
-
-
 def _read_labels(metadata: Mapping[str, Any]) -> Settings:
-    labels = metadata.get("labels")
-    if (
-        not isinstance(labels, Mapping)
-        or len(labels) < 2
-        or not all(isinstance(label, str) and _are_texts(words) for label, words in labels.items())
-    ):
-        raise SpeechIQError(
-            "metadata.labels",
-            f"{labels!r:.80} does not map two or more labels to words",
-            "write {joy: [happy], anger: []}",
-        )
+    """Return the settings of a judge and a reader beside the label, and the labels with their words."""
+    labels = read_record(LabelSettings, metadata).labels
     return _read_letter(metadata) | {"labels": {label: list(words) for label, words in labels.items()}}
-
-
-def _are_texts(words: Any) -> bool:
-    return isinstance(words, list | tuple) and all(isinstance(word, str) and word.strip() for word in words)
 
 
 class TaskType(NamedTuple):
@@ -102,6 +76,7 @@ class TaskType(NamedTuple):
         has_questions: Whether its docs are questions, not clips.
         columns: Keys of metadata that must name a column.
         read_row: Reads what a row asks, for questions in the columns of the data set; None for other task types.
+        row_settings: The record of the settings by which `read_row` reads.
     """
 
     subjects: tuple[Subject, ...] = ()
@@ -110,6 +85,7 @@ class TaskType(NamedTuple):
     check: Callable[[Mapping[str, Any]], None] = lambda doc: None
     columns: frozenset[str] = frozenset()
     read_row: RowReader | None = None
+    row_settings: type[RowSettings] = RowSettings
 
     @property
     def keys(self) -> frozenset[str]:
@@ -137,8 +113,8 @@ TASK_TYPES: dict[str, TaskType] = {
     "apply": TaskType((Subject(PromptSettings), *READ), _read_apply, has_questions=True),
     "distance": TaskType(_DISTANCE, read_distance, check=check_entities),
     "choice": TaskType(_LETTER, _read_letter, columns=_CHOICE, read_row=read_choice),
-    "spoken_choice": TaskType(_LETTER, _read_spoken_choice, columns=_QUESTION | _ANSWER, read_row=read_spoken_choice),
-    "labels": TaskType(_LETTER, _read_labels, columns=_ANSWER, read_row=read_label),
+    "spoken_choice": TaskType(_LETTER, _read_letter, columns=_QUESTION | _ANSWER, read_row=read_spoken_choice),
+    "labels": TaskType(_LETTER, _read_labels, columns=_ANSWER, read_row=read_label, row_settings=LabelSettings),
     "judged": TaskType(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
     "open": TaskType(_ASKED, read_settings, columns=_QUESTION, read_row=read_query),
     "refusal": TaskType(columns=_QUESTION, read_row=read_query),

@@ -20,7 +20,7 @@ from speechiq.metrics.words.normalizer import refuse_lost_marks
 from speechiq.metrics.words.units import describe_measure, refuse_unspaced, warn_other_language
 from speechiq.siq_tasks.conditions.apply import check_listen, with_condition, with_listen
 from speechiq.siq_tasks.conditions.preset import PRESET, with_preset
-from speechiq.siq_tasks.conditions.spec import CONDITION, LISTEN, STREAM, TIMING, QuestionSettings
+from speechiq.siq_tasks.conditions.spec import CONDITION, LISTEN, STREAM, TIMING, QuestionSettings, RunSettings
 from speechiq.siq_tasks.index import INLINE, join_metadata, resolve_folder
 from speechiq.siq_tasks.languages.prompts import write_prompt
 from speechiq.siq_tasks.loaders.docs import digest_content
@@ -54,7 +54,7 @@ class SpeechTask(ConfigurableTask):
     def __init__(self, config: dict[str, Any]) -> None:
         task = resolve(config)
         metrics = task["metric_list"]
-        self.is_timed = TIMING in task["metadata"]
+        self.is_timed = task["metadata"].get(TIMING) is not None
         self.has_spread = any(metric["metric"] == SPREAD for metric in metrics)
         self._responses: dict[tuple[Any, ...], Response] = {}
         super().__init__(config=task | {"metric_list": _named_metrics(metrics)})
@@ -75,8 +75,11 @@ class SpeechTask(ConfigurableTask):
             )
         about = self.config.metadata
         loaded = self.config.custom_dataset(**resolve_folder(about, about.get("config_source", INLINE)))
-        docs = with_condition(loaded.docs, about[CONDITION]) if CONDITION in about else loaded.docs
-        docs = with_listen(docs, about[LISTEN], str(self.config.task)) if LISTEN in about else docs
+        docs = loaded.docs
+        if about.get(CONDITION) is not None:
+            docs = with_condition(docs, about[CONDITION])
+        if about.get(LISTEN) is not None:
+            docs = with_listen(docs, about[LISTEN], str(self.config.task))
         if "judging" in docs.column_names:
             check_docs(docs)
         if name_task_type(about) == REMEMBER:
@@ -144,8 +147,10 @@ def _choose_metadata(task: Task) -> Task:
     """Take the metadata of the task's data set, and the condition of the task itself; the user may not give another."""
     metadata = expand_sets(task["metadata"])
     metadata = for_dataset(metadata, metadata.get("dataset"))
+    read_record(RunSettings, metadata)
+    read_record(QuestionSettings, metadata)
     own = task.pop(CONDITION, None)
-    if own is not None and CONDITION in metadata:
+    if own is not None and metadata.get(CONDITION) is not None:
         raise SpeechIQError(
             f"--metadata condition={metadata[CONDITION]}",
             f"task {task.get('task')} has the condition {own}",
@@ -158,14 +163,14 @@ def _choose_metadata(task: Task) -> Task:
 
 def _apply_preset(task: Task) -> Task:
     metadata = task["metadata"]
-    if PRESET not in metadata:
+    if metadata.get(PRESET) is None:
         return task
     given = for_dataset(expand_sets(user_metadata.get() or {}), metadata.get("dataset"))
     return with_preset(task, metadata, given)
 
 
 def _check_variant(task: Task) -> Task:
-    if LISTEN in task["metadata"]:
+    if task["metadata"].get(LISTEN) is not None:
         check_listen(task.get("task"), task["metadata"])
     return task
 
@@ -201,9 +206,8 @@ def _add_reader(task: Task) -> Task:
 def _time_answers(task: Task) -> Task:
     """Time the answers if the user asks for it; a task that wants a transcript is not timed."""
     metadata = task["metadata"]
-    if TIMING not in metadata:
+    if metadata.get(TIMING) is None:
         return task
-    read_record(QuestionSettings, {TIMING: metadata[TIMING]})
     task_type = find_task_type(metadata)
     if task_type is None or not task_type.asks_question:
         return task | {"metadata": {key: value for key, value in metadata.items() if key != TIMING}}

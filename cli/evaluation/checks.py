@@ -17,10 +17,11 @@ from speechiq.core.suggestions import did_you_mean
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import Plan
 from speechiq.harness_patch.work import SystemWork, Work
+from speechiq.metrics.settings import read_record
 from speechiq.reducer.runs.results_file import CONDITION
 from speechiq.reducer.scores.norms import Norms
 from speechiq.siq_tasks.conditions.preset import PRESET, describe_preset, find_settings, read_preset
-from speechiq.siq_tasks.conditions.spec import LISTEN, parse_condition, parse_listen
+from speechiq.siq_tasks.conditions.spec import LISTEN, QuestionSettings, parse_condition
 from speechiq.siq_tasks.index import SUITE, list_tasks
 
 #: Characters with a meaning in a system, which a path in it may therefore not have.
@@ -115,7 +116,7 @@ def _check_metadata(items: Sequence[str], tasks: Sequence[str]) -> None:
         if key.rpartition(".")[2] == CONDITION:
             parse_condition(value)
         if key.rpartition(".")[2] == LISTEN:
-            parse_listen(value)
+            read_record(QuestionSettings, {LISTEN: value})
         if key == PRESET:
             for line in _check_preset(value, tasks):
                 say(line)

@@ -23,6 +23,7 @@ from speechiq.harness_patch.run import speech_help
 from speechiq.metrics.settings import Subject
 from speechiq.siq_tasks.conditions.spec import QuestionSettings, RunSettings
 from speechiq.siq_tasks.loaders.clips import SUBJECTS
+from speechiq.siq_tasks.loaders.sentences import PassageSettings
 from speechiq.siq_tasks.settings import TASK_TYPES
 
 PAGE = "reference/commands.md"
@@ -110,6 +111,7 @@ def _describe_metadata() -> str:
     readers: dict[str, list[Subject]] = {"every task": [Subject(RunSettings)], "every task with a question": [asking]}
     readers |= {f"task type {name}": [*task_type.subjects] for name, task_type in TASK_TYPES.items()}
     readers["sets that are prepared from rows"] = [*SUBJECTS]
+    readers["sets of passages"] = [Subject(PassageSettings)]
     infos: dict[str, OptionInfo] = {}
     read_by = defaultdict[str, list[str]](list)
     for reader, subjects in readers.items():
@@ -118,7 +120,9 @@ def _describe_metadata() -> str:
             read_by[info.name].append(reader)
     rows = []
     for key, info in infos.items():
-        values = [info.type.removeprefix("value of the type any"), info.default and f"default {info.default}"]
+        # Escaped, since a brace begins the attributes of a cell.
+        kind = info.type.removeprefix("value of the type any").replace("{", r"\{")
+        values = [kind, info.default and f"default {info.default}"]
         rows.append((code(key), "; ".join(filter(None, values)), info.description, ", ".join(read_by[key])))
     others = "Keys that begin with `judge_`, `reader_` or `reply_asr_` are also the options of that model's engine."
     return f"{write_table(['key', 'values', 'meaning', 'read by'], rows)}\n{others}\n"

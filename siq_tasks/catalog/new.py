@@ -19,6 +19,7 @@ from speechiq.core.ids import compose
 from speechiq.core.recordings.audio_file import file_sha256
 from speechiq.core.recordings.inspection import inspect
 from speechiq.engines.languages import KEY, read_language
+from speechiq.metrics.settings import read_record
 from speechiq.metrics.words.normalizer import read_normalizer
 from speechiq.siq_tasks.catalog.folders import check_folder, complete_folder
 from speechiq.siq_tasks.index import HERE, IN_FOLDER, LEVELS, data_sets, list_tasks, read_task, write_task
@@ -28,9 +29,9 @@ from speechiq.siq_tasks.loaders.odd_rows import OddRows
 from speechiq.siq_tasks.loaders.row_choice import (
     CLUSTER,
     COLUMN,
+    ChoiceSettings,
     check_groups,
     check_reference,
-    read_group_columns,
     read_groups,
 )
 
@@ -86,7 +87,7 @@ def create(
     if not audio.is_dir():
         raise SpeechIQError(f"--audio {audio}", "no such folder", "give the folder that the column audio starts from")
     rows = [line.row for line in read_clip_texts(text)]
-    groups = read_group_columns([*group_by])
+    groups = read_record(ChoiceSettings, {"group_columns": [*group_by]}).groups
     refuse_taken(groups)
     by_name = {} if "audio" in rows[0] or "id" not in rows[0] else _list_audio(audio.resolve())
     check_columns(rows[0], [*([] if by_name else ["audio"]), "text", *groups], text)

@@ -134,8 +134,8 @@ def list_columns(**metadata: Any) -> list[str]:
     source, asked = read_source(metadata), read_record(Columns, metadata).names
     choice = read_record(row_choice.ChoiceSettings, metadata)
     rule = read_cluster_rule(choice.cluster_column, choice.cluster_pattern)
-    groups = row_choice.list_columns(row_choice.read_group_columns(choice.group_columns))
-    more = [*asked, *row_choice.read_where(choice.where), *groups, *(rule.columns if rule else [])]
+    groups = row_choice.list_columns(choice.groups)
+    more = [*asked, *choice.patterns, *groups, *(rule.columns if rule else [])]
     return list(dict.fromkeys([source.audio_column, *source.list_columns(more)]))
 
 
@@ -152,7 +152,7 @@ def load(dataset: str | None = None, questions: str | None = None, **metadata: A
     row_questions = read_row_questions(metadata)
     file = locate(dataset, questions) if task_type.has_questions and row_questions is None else None
     test = prepare(dataset=dataset, **metadata)
-    if fields := row_choice.read_group_columns(metadata.get("group_columns")):
+    if fields := read_record(row_choice.ChoiceSettings, metadata).groups:
         test.record["group_by"] = [*dict.fromkeys([*metadata.get("group_by", []), *fields])]
     if row_questions is not None:
         record = test.record | settings | row_questions.describe()
@@ -181,9 +181,9 @@ def _read_plan(metadata: Mapping[str, Any], sentences: SentenceRule | None) -> L
     return LoadingPlan(
         source,
         read_row_questions(metadata),
-        row_choice.read_ids(choice.leave_out),
-        row_choice.read_where(choice.where),
-        row_choice.read_group_columns(choice.group_columns),
+        choice.unwanted,
+        choice.patterns,
+        choice.groups,
         read_cluster_rule(cluster_column, choice.cluster_pattern),
         sentences,
         read_normalizer(metadata)["normalizer"],

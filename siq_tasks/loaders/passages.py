@@ -3,16 +3,21 @@
 from typing import Any
 
 from speechiq.core.ids import check_plain
+from speechiq.metrics.settings import Subject
 from speechiq.siq_tasks.loaders import clips
 from speechiq.siq_tasks.loaders.docs import Loaded, build_docs
-from speechiq.siq_tasks.loaders.sentences import COLUMNS, PARTS, QUESTIONS, SENTENCES, read_sentence_rule
+from speechiq.siq_tasks.loaders.sentences import (
+    COLUMNS,
+    PARTS,
+    QUESTIONS,
+    SENTENCES,
+    PassageSettings,
+    read_sentence_rule,
+)
 from speechiq.siq_tasks.settings import read_task_type, takes
 
-#: Keys of metadata that this loader reads, with those of every task.
-KEYS = (
-    "dataset_path", "dataset_name", "split", "dataset_revision", "recording", "pause_s", "leave_out", "subset",
-    "selection", "ties",
-)  # fmt: skip
+#: Keys of metadata that this loader reads, with those of every task and of `PassageSettings`.
+KEYS = ("dataset_path", "dataset_name", "split", "dataset_revision", "leave_out", "subset", "selection", "ties")
 
 
 def list_columns(**_: Any) -> list[str]:
@@ -25,7 +30,7 @@ def list_clips(dataset: Any = None, **metadata: Any) -> list[dict[str, Any]]:
     return _prepare(dataset, metadata).clips
 
 
-@takes(*KEYS)
+@takes(*KEYS, *Subject(PassageSettings).keys)
 def load(dataset: Any = None, **metadata: Any) -> Loaded:
     """Load the docs of one task: one per passage, or for Apply one per question, whose id is that of its passage."""
     task_type = read_task_type(metadata)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from speechiq.core.errors import RowError, SpeechIQError
-from speechiq.engines.options import Options
+from speechiq.engines.options import FORM, Options
 from speechiq.metrics.letters.labels import parse_label
 from speechiq.metrics.letters.options import ALPHABET, UNPARSED
 from speechiq.metrics.rules import instructions
@@ -18,10 +18,10 @@ from speechiq.metrics.settings import Text
 from speechiq.siq_tasks.loaders.odd_rows import Repairs
 from speechiq.siq_tasks.questions.file import normalize
 
-#: Key of metadata: the number of the first option, for answers that are numbers.
-BASE = "answer_base"
-#: Value of `instruction`, next to `all` and a number: a wording for each row by a digest of its name.
-BY_DIGEST = "rotate"
+#: Values of `instruction`, next to a number: a wording for each row by a digest of its name, and every wording.
+BY_DIGEST, ALL = "rotate", "all"
+#: How many options are spoken in a clip if its set does not say it.
+SPOKEN_OPTIONS = 4
 #: The marks before the first option of a text, and how those of the others are written.
 _MARKS = {
     re.compile(r"\s*\(A\)"): r"\({}\)",
@@ -35,23 +35,47 @@ _MARKED = re.compile(r"\s*(?:[\[(]([A-Z])[\])]|([A-Z])[).:])\s*(.*?)\s*", re.DOT
 
 
 class AnswerSettings(Options, frozen=True, kw_only=True):
-    """Define how answers are written."""
+    """Define how answers are written, as a run may say."""
 
     answer_base: Annotated[
         Literal[0, 1] | None, Meta(description="Number of the first option, if answers are numbers: 0 or 1.")
     ] = None
 
 
+#: Label -> words that name it.
+Labels = Annotated[
+    dict[str, list[Annotated[str, Meta(pattern=r"\S")]]],
+    Meta(min_length=2, extra={FORM: "two or more labels with their words, such as {joy: [happy], anger: []}"}),
+]
+
+
+class RowSettings(AnswerSettings, frozen=True, kw_only=True):
+    """Define how the rows of a data set are read, as its YAML says."""
+
+    answer_after: Annotated[Text | None, Meta(description="Text after which an answer begins.")] = None
+    labels: Annotated[Labels | None, Meta(description="Labels and the words that name them.")] = None
+    spoken_options: Annotated[
+        Annotated[int, Meta(ge=2, le=len(ALPHABET))] | None,
+        Meta(description="Number of options that are spoken in a clip; 4 without it."),
+    ] = None
+
+
+class LabelSettings(RowSettings, frozen=True, kw_only=True):
+    """Define how the rows of a data set with labels are read."""
+
+    labels: Labels
+
+
 class WordingSettings(Options, frozen=True, kw_only=True):
     """Define which wordings of an instruction are asked."""
 
     instruction: Annotated[
-        Any,
+        Literal["rotate", "all"] | Annotated[int, Meta(ge=0)],
         Meta(
             description="Wording of the instruction: one for each row by a digest of its id (`rotate`), every one "
             "(`all`), or one for all rows (its number)."
         ),
-    ] = BY_DIGEST
+    ] = "rotate"
 
 
 class Columns(Options, frozen=True, kw_only=True):
@@ -114,30 +138,29 @@ class Columns(Options, frozen=True, kw_only=True):
         return picked
 
 
-def read_nothing(raw: Mapping[str, Any], settings: Mapping[str, Any], repairs: Repairs) -> dict[str, Any]:
+def read_nothing(raw: Mapping[str, Any], settings: RowSettings, repairs: Repairs) -> dict[str, Any]:
     """Return an empty question: a transcript is wanted."""
     return {"question": ""}
 
 
-def read_open(raw: Mapping[str, Any], settings: Mapping[str, Any], repairs: Repairs) -> dict[str, Any]:
+def read_open(raw: Mapping[str, Any], settings: RowSettings, repairs: Repairs) -> dict[str, Any]:
     """Return `question`, `answer` and `accepted` of a row with a free answer.
 
-    `raw` has the values by role, from `Columns.pick`, and `settings` those of the task type: `answer_after` is a text
-    after which the answer begins. What a rule repairs is added to `repairs`.
+    `raw` has the values by role, from `Columns.pick`. What a rule repairs is added to `repairs`.
 
-    >>> read_open({"question": "Who?", "answer": ["Ann", "Anna"]}, {}, [])
+    >>> read_open({"question": "Who?", "answer": ["Ann", "Anna"]}, RowSettings(), [])
     {'question': 'Who?', 'answer': 'Ann', 'accepted': ['Anna']}
     """
     question = _read_text(raw["question"], "question") if "question" in raw else ""
-    answers = _read_texts(raw.get("answer"), "answer", repairs, settings.get("answer_after") or "")
+    answers = _read_texts(raw.get("answer"), "answer", repairs, settings.answer_after or "")
     accepted = _read_texts(raw["accepted"], "accepted answer", repairs) if raw.get("accepted") else []
     return {"question": question, "answer": answers[0], "accepted": [*answers[1:], *accepted]}
 
 
-def read_query(raw: Mapping[str, Any], settings: Mapping[str, Any], repairs: Repairs) -> dict[str, Any]:
+def read_query(raw: Mapping[str, Any], settings: RowSettings, repairs: Repairs) -> dict[str, Any]:
     """Return `question`, `checklist`, `answer` and `accepted` of a spoken query, of which only the first is required.
 
-    >>> read_query({"question": "How do I boil an egg?", "checklist": None}, {}, [])
+    >>> read_query({"question": "How do I boil an egg?", "checklist": None}, RowSettings(), [])
     {'question': 'How do I boil an egg?', 'checklist': '', 'answer': '', 'accepted': []}
     """
     checklist = raw.get("checklist")
@@ -151,22 +174,22 @@ def read_query(raw: Mapping[str, Any], settings: Mapping[str, Any], repairs: Rep
     }
 
 
-def read_choice(raw: Mapping[str, Any], settings: Mapping[str, Any], repairs: Repairs) -> dict[str, Any]:
+def read_choice(raw: Mapping[str, Any], settings: RowSettings, repairs: Repairs) -> dict[str, Any]:
     r"""Return the fields of a row with options: those of `read_open`, `options` and `gold`, the right letters.
 
     An empty option is dropped, and letters close up. Each option that is equal to the right one is right.
 
     >>> raw = {"question": "When?", "choices": "(A) Today;\n(B) Never.", "answer": "(B) Never."}
-    >>> row = read_choice(raw, {}, [])
+    >>> row = read_choice(raw, RowSettings(), [])
     >>> row["options"], row["gold"], row["answer"], row["accepted"]
     (['Today', 'Never.'], ['B'], '(B) Never.', ['B', 'Never.'])
-    >>> row = read_choice(raw | {"choices": ["now", None, "then", "Now."], "answer": "D"}, {}, repairs := [])
+    >>> row = read_choice(raw | {"choices": ["now", None, "then", "Now."], "answer": "D"}, RowSettings(), repairs := [])
     >>> row["options"], row["gold"], [repair.reason for repair in repairs]
     (['now', 'then', 'Now.'], ['A', 'C'], ['empty options', 'equal options'])
     """
     row = read_open(raw, settings, repairs)
     texts = parse_options(raw.get("choices"))
-    right = find_right(row["answer"], texts, settings.get(BASE))
+    right = find_right(row["answer"], texts, settings.answer_base)
     kept = [place for place, text in enumerate(texts) if text]
     gold = [letter for letter, place in zip(ALPHABET, kept, strict=False) if place in right]
     options = [texts[place] for place in kept]
@@ -182,19 +205,19 @@ def read_choice(raw: Mapping[str, Any], settings: Mapping[str, Any], repairs: Re
     return {"question": row["question"], "options": options, **answer}
 
 
-def read_spoken_choice(raw: Mapping[str, Any], settings: Mapping[str, Any], repairs: Repairs) -> dict[str, Any]:
+def read_spoken_choice(raw: Mapping[str, Any], settings: RowSettings, repairs: Repairs) -> dict[str, Any]:
     """Return the fields of a row whose options are spoken in the clip and known by their letters alone.
 
-    `settings` has `spoken_options`, the number of options; 4 without it.
-
-    >>> row = read_spoken_choice({"question": "Is it A. hot or B. cold?", "answer": "(B)"}, {"spoken_options": 2}, [])
+    >>> two = RowSettings(spoken_options=2)
+    >>> row = read_spoken_choice({"question": "Is it A. hot or B. cold?", "answer": "(B)"}, two, [])
     >>> row["options"], row["gold"]
     (['A', 'B'], ['B'])
     """
-    return read_choice({**raw, "choices": list(ALPHABET[: settings.get("spoken_options", 4)])}, settings, repairs)
+    letters = ALPHABET[: settings.spoken_options or SPOKEN_OPTIONS]
+    return read_choice({**raw, "choices": list(letters)}, settings, repairs)
 
 
-def read_checks(raw: Mapping[str, Any], settings: Mapping[str, Any], repairs: Repairs) -> dict[str, Any]:
+def read_checks(raw: Mapping[str, Any], settings: RowSettings, repairs: Repairs) -> dict[str, Any]:
     """Return `question` and `checks` of a spoken request, whose checks are tried once, so that they can work later."""
     checks, options = raw["checks"], raw["check_options"]
     if not isinstance(checks, list) or not isinstance(options, list) or not len(checks) == len(options) > 0:
@@ -210,17 +233,15 @@ def read_checks(raw: Mapping[str, Any], settings: Mapping[str, Any], repairs: Re
     return row
 
 
-def read_label(raw: Mapping[str, Any], settings: Mapping[str, Any], repairs: Repairs) -> dict[str, Any]:
+def read_label(raw: Mapping[str, Any], settings: RowSettings, repairs: Repairs) -> dict[str, Any]:
     """Return the fields of a row with a label: those of `read_open`, and in `gold` the one label that its answer names.
 
-    `settings` has `labels`: label -> words that name it.
-
-    >>> labels = {"joy": ["happy"], "anger": ["angry"]}
-    >>> read_label({"answer": "The speaker sounds happy."}, {"labels": labels}, [])["gold"]
+    >>> settings = LabelSettings(labels={"joy": ["happy"], "anger": ["angry"]})
+    >>> read_label({"answer": "The speaker sounds happy."}, settings, [])["gold"]
     ['joy']
     """
     row = read_open(raw, settings, repairs)
-    labels: Mapping[str, Sequence[str]] = settings["labels"]
+    labels = settings.labels or {}
     label = parse_label(row["answer"], labels)
     if label == UNPARSED:
         raise RowError(
@@ -300,7 +321,7 @@ def find_right(answer: str, options: Sequence[str], base: int | None = None) -> 
         raise RowError(
             "an answer that is in no option",
             f"the answer {answer!r:.80} is not one of the options {list(options)!r:.200}",
-            f"write its letter, its text or both; for a number give metadata.{BASE}, 0 or 1",
+            "write its letter, its text or both; for a number give metadata.answer_base, 0 or 1",
         )
     return [each for each, text in enumerate(texts) if text == texts[place]]
 

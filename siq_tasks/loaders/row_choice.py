@@ -18,7 +18,7 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.tables import read_id
 from speechiq.core.ids import PLAIN
-from speechiq.engines.options import Options
+from speechiq.engines.options import FORM, Count, Options
 from speechiq.metrics.settings import Text
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.siq_tasks.loaders.odd_rows import MARKED, Repairs
@@ -55,15 +55,10 @@ def choose(lengths: Mapping[str, float], size: int | str, ties: str = "id") -> l
     >>> choose({"b": 2.0, "a": 2.0, "c": 9.0}, 2, "order")
     ['c', 'b']
     """
-    wanted, clips = len(lengths) if size == "all" else size, count_of(len(lengths), "clip")
-    if type(wanted) is not int or wanted < 1:
-        raise SpeechIQError(
-            f"subset={size!s:.40}",
-            "neither a whole number above 0 nor all",
-            f"give one of them ({clips} can be scored)",
-        )
+    wanted = len(lengths) if isinstance(size, str) else size
     if wanted > len(lengths):
-        raise SpeechIQError(f"subset={size!s:.40}", f"only {clips} can be scored", "give a lower number, or all")
+        fault = f"only {count_of(len(lengths), 'clip')} can be scored"
+        raise SpeechIQError(f"subset={size!s:.40}", fault, "give a lower number, or all")
     ordered = sorted(lengths) if ties == "id" else lengths
     return sorted(ordered, key=lambda key: -lengths[key])[:wanted]
 
@@ -154,14 +149,32 @@ GROUPS = "groups"
 #: Group of a row that names none.
 UNKNOWN = "unknown"
 GROUP_FORM = (
-    "list columns, such as [gender, accent], or write FIELD: {column: COLUMN, values: [VALUE], otherwise: GROUP}"
+    "a list of columns, such as [gender, accent], or {FIELD: {column: COLUMN, values: [VALUE], otherwise: GROUP}}"
 )
+
+
+class GroupColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Name the column with the group of a row, the values that are groups, and the group of rows with another value."""
+
+    column: str
+    values: tuple[str, ...]
+    otherwise: str
+
+
+#: Field of doc -> the column of its groups, whose values are the groups unless some are listed.
+GroupColumns = dict[str, GroupColumn | str]
+
+
+#: Column -> a value or several.
+WhereColumns = Annotated[
+    dict[str, str | Annotated[list[str], Meta(min_length=1)]], Meta(min_length=1, extra={FORM: "{COLUMN: [VALUE]}"})
+]
 
 
 class ChoiceSettings(Options, frozen=True, kw_only=True):
     """Define which rows are taken, and how they are sorted into groups and clusters."""
 
-    subset: Annotated[Any, Meta(description="Number of clips of the test, or all.")] = "all"
+    subset: Annotated[Literal["all"] | Count, Meta(description="Number of clips of the test, or all.")] = "all"
     selection: Annotated[
         Literal["longest-audio", "longest-text"],
         Meta(
@@ -172,21 +185,23 @@ class ChoiceSettings(Options, frozen=True, kw_only=True):
     ties: Annotated[
         Literal["id", "order"], Meta(description="Order of clips of one length: by id, or that of the data set.")
     ] = "id"
-    leave_out: Annotated[Any, Meta(description="Ids of rows to leave out, separated by `;`, or in a YAML a list.")] = (
-        None
-    )
+    leave_out: Annotated[
+        str | int | list[str | int] | None,
+        Meta(description="Ids of rows to leave out, separated by `;`, or in a YAML a list."),
+    ] = None
     where: Annotated[
-        Any,
+        WhereColumns | None,
         Meta(
             description="Rows to take, {column: [value, ...]} in a YAML or as JSON: those whose columns match one of "
             "the values; `*` is any text."
         ),
     ] = None
     group_columns: Annotated[
-        Any,
+        str | list[str] | dict[str, str | GroupColumn] | None,
         Meta(
+            extra={FORM: GROUP_FORM},
             description="Groups of rows, such as the gender of speakers, for `siq score --group-by FIELD`: columns "
-            "with `;` between them; in a YAML also {field: {column: COLUMN, values: [VALUE, ...], otherwise: GROUP}}."
+            "with `;` between them; in a YAML also {field: {column: COLUMN, values: [VALUE, ...], otherwise: GROUP}}.",
         ),
     ] = None
     cluster_column: Annotated[
@@ -204,26 +219,50 @@ class ChoiceSettings(Options, frozen=True, kw_only=True):
         ),
     ] = None
 
+    @property
+    def unwanted(self) -> frozenset[str]:
+        """Return the ids to leave out; lm-eval reads `--metadata leave_out=00012` as the number 12.
 
-def read_where(where: Any) -> Where:
-    """Return the columns and patterns of `where`; refuse anything but a mapping of columns to texts.
+        >>> sorted(ChoiceSettings(leave_out=["a", 12]).unwanted), sorted(ChoiceSettings(leave_out="b; c").unwanted)
+        (['00012', 'a'], ['b', 'c'])
+        """
+        given = [] if self.leave_out is None else self.leave_out
+        if isinstance(given, str):
+            given = [key.strip() for key in given.split(";")]
+        if isinstance(given, int):
+            given = [given]
+        return frozenset(f"{key:05}" if isinstance(key, int) else key.strip() for key in given)
 
-    >>> read_where({"kind": "PF", "info": ["*stutter*", "*pause*"]})
-    {'kind': ('pf',), 'info': ('*stutter*', '*pause*')}
-    """
-    if where is None:
-        return {}
-    if isinstance(where, Mapping):
-        columns = {str(key): (value if isinstance(value, list | tuple) else [value]) for key, value in where.items()}
-        if columns and all(texts and all(isinstance(text, str) for text in texts) for texts in columns.values()):
-            return {key: tuple(text.casefold() for text in texts) for key, texts in columns.items()}
-    raise SpeechIQError("metadata.where", f"{where!r:.80} does not map columns to values", "write {COLUMN: [VALUE]}")
+    @property
+    def patterns(self) -> Where:
+        """Return the columns and patterns of the rows to take.
 
+        >>> ChoiceSettings(where={"kind": "PF", "info": ["*stutter*", "*pause*"]}).patterns
+        {'kind': ('pf',), 'info': ('*stutter*', '*pause*')}
+        """
+        patterns = {}
+        for column, values in (self.where or {}).items():
+            texts = [values] if isinstance(values, str) else values
+            patterns[column] = tuple(map(str.casefold, texts))
+        return patterns
 
-def read_ids(value: Any) -> frozenset[str]:
-    """Return the ids of `leave_out`; lm-eval reads `--metadata leave_out=00012` as the number 12."""
-    ids = value.split(";") if isinstance(value, str) else value if isinstance(value, list | tuple) else [value]
-    return frozenset(f"{key:05}" if type(key) is int else str(key).strip() for key in ids if key is not None)
+    @property
+    def groups(self) -> GroupColumns:
+        """Return the columns of groups; refuse a field without a plain name.
+
+        >>> ChoiceSettings(group_columns="gender;accent").groups
+        {'gender': 'gender', 'accent': 'accent'}
+        """
+        given = self.group_columns or {}
+        names = given.split(";") if isinstance(given, str) else given
+        named = names if isinstance(names, Mapping) else {name.strip(): name.strip() for name in names}
+        columns = msgspec.convert(named, GroupColumns)
+        for field in columns:
+            if not PLAIN.fullmatch(field):
+                raise SpeechIQError(
+                    f"group_columns={given}", f"{field!r:.80} is not a plain name", f"write {GROUP_FORM}"
+                )
+        return columns
 
 
 def choose_rows(places: Mapping[str, int], rows: Rows, where: Where, name: str) -> dict[str, int]:
@@ -246,37 +285,6 @@ def _matches(row: Mapping[str, Any], where: Where) -> bool:
         any(fnmatchcase(str(row[column]).casefold(), pattern) for pattern in patterns)
         for column, patterns in where.items()
     )
-
-
-class GroupColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Name the column with the group of a row, the values that are groups, and the group of rows with another value."""
-
-    column: str
-    values: tuple[str, ...]
-    otherwise: str
-
-
-#: Field of doc -> the column of its groups, whose values are the groups unless some are listed.
-GroupColumns = dict[str, GroupColumn | str]
-
-
-def read_group_columns(value: Any) -> GroupColumns:
-    """Return the columns of groups that metadata name; empty for None; refuse a field without a plain name.
-
-    >>> read_group_columns("gender;accent"), read_group_columns({"dialect": "region"})
-    ({'gender': 'gender', 'accent': 'accent'}, {'dialect': 'region'})
-    """
-    names = value.split(";") if isinstance(value, str) else value
-    if isinstance(names, list | tuple) and all(isinstance(name, str) for name in names):
-        value = {name.strip(): name.strip() for name in names}
-    try:
-        columns = msgspec.convert({} if value is None else value, GroupColumns)
-    except msgspec.ValidationError as error:
-        raise SpeechIQError("metadata.group_columns", f"{value!r:.80} is not valid ({error})", GROUP_FORM) from error
-    for field in columns:
-        if not PLAIN.fullmatch(field):
-            raise SpeechIQError("metadata.group_columns", f"{field!r:.80} is not a plain name", GROUP_FORM)
-    return columns
 
 
 def list_columns(columns: GroupColumns) -> list[str]:

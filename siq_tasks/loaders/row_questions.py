@@ -18,42 +18,37 @@ from speechiq.core.recordings.audio_file import PACKAGE
 from speechiq.metrics.columns import OWN
 from speechiq.metrics.settings import read_record
 from speechiq.siq_tasks.loaders.odd_rows import Repairs
-from speechiq.siq_tasks.loaders.question_columns import BASE, BY_DIGEST, AnswerSettings, Columns, WordingSettings
+from speechiq.siq_tasks.loaders.question_columns import ALL, BY_DIGEST, Columns, RowSettings, WordingSettings
 from speechiq.siq_tasks.settings import RowReader, find_task_type, name_task_type
 
 log = logging.getLogger(__name__)
 FOLDER = PACKAGE / "audiobench" / "instructions"
-#: Settings by which rows are read, besides their columns.
-READ_BY = (BASE, "answer_after", "labels", "spoken_options")
-ALL = "all"
 
 
 class RowQuestions(NamedTuple):
-    """Describe how the rows of one task are asked; its metadata have the settings of its type.
+    """Describe how the rows of one task are asked.
 
     Attributes:
+        task_type: Name of the type of the task.
         wordings: Wordings of the instruction; empty if the question of a row is its instruction.
         chosen: `rotate`, `all` or the number of a wording.
     """
 
+    task_type: str
     columns: Columns
     read_row: RowReader
-    metadata: Mapping[str, Any]
+    settings: RowSettings
     wordings: Sequence[str] = ()
     chosen: str | int = BY_DIGEST
 
     @property
     def key(self) -> list[Any]:
         """Return what decides which rows can be asked."""
-        return [
-            [*msgspec.structs.asdict(self.columns).values()],
-            name_task_type(self.metadata),
-            *(self.metadata.get(name) for name in READ_BY),
-        ]
+        return [msgspec.structs.astuple(self.columns), self.task_type, *msgspec.structs.astuple(self.settings)]
 
     def read(self, row: Mapping[str, Any], repairs: Repairs) -> dict[str, Any]:
         """Return what a row (value by column) asks; see `question_columns.read_open`."""
-        return self.read_row(self.columns.pick(row), self.metadata, repairs)
+        return self.read_row(self.columns.pick(row), self.settings, repairs)
 
     def ask(self, clips: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return the questions of prepared rows, once for each wording of the instruction with which each is asked.
@@ -86,7 +81,7 @@ class RowQuestions(NamedTuple):
     def choose(self, name: str) -> Sequence[int]:
         """Return the numbers of the wordings with which the row of a name is asked; the name alone decides in `rotate`.
 
-        >>> questions = RowQuestions(Columns(), dict, {}, ("Listen.", "What is it?"))
+        >>> questions = RowQuestions("choice", Columns(), dict, RowSettings(), ("Listen.", "What is it?"))
         >>> questions._replace(chosen=1).choose("set/1"), list(questions._replace(chosen="all").choose("set/1"))
         ([1], [0, 1])
         """
@@ -126,7 +121,7 @@ def read_row_questions(metadata: Mapping[str, Any]) -> RowQuestions | None:
     for key in Columns.__struct_fields__:
         if key in task_type.columns and getattr(columns, key) is None:
             raise SpeechIQError(f"metadata.{key}", f"missing, and tasks of the type {name} need it", "name the column")
-    read_record(AnswerSettings, metadata)
+    settings = read_record(task_type.row_settings, metadata)
     wordings, chosen = _read_wordings(metadata)
     if not wordings and columns.question_column is None:
         raise SpeechIQError(
@@ -134,18 +129,16 @@ def read_row_questions(metadata: Mapping[str, Any]) -> RowQuestions | None:
             "missing, as are instructions",
             "name the column of the questions, or the wordings of one instruction for all rows",
         )
-    settings = {**metadata, **task_type.read_settings(metadata)}
-    return RowQuestions(columns, task_type.read_row, settings, wordings, chosen)
+    return RowQuestions(name, columns, task_type.read_row, settings, wordings, chosen)
 
 
 def _read_wordings(metadata: Mapping[str, Any]) -> tuple[Sequence[str], str | int]:
     """Return the wordings in the file that `instructions` names, and which of them `instruction` chooses."""
     name, chosen = metadata.get("instructions"), read_record(WordingSettings, metadata).instruction
     texts = _read_file(name) if isinstance(name, str) else ()
-    number = chosen if type(chosen) is int else None
-    if chosen not in (BY_DIGEST, ALL) and (number is None or (texts and not 0 <= number < len(texts))):
-        last = f"0 to {len(texts) - 1} ({name})" if texts else "a number"
-        raise SpeechIQError("metadata.instruction", f"{chosen!r:.80} is unknown", f"give {last}, {BY_DIGEST} or {ALL}")
+    if isinstance(chosen, int) and texts and chosen >= len(texts):
+        numbers = f"0 to {len(texts) - 1} ({name})"
+        raise SpeechIQError(f"instruction={chosen}", "unknown", f"give {numbers}, {BY_DIGEST} or {ALL}")
     return texts, chosen
 
 

@@ -24,7 +24,7 @@ from speechiq.core.files.plain import exists, expand, find_on_disk, is_file
 from speechiq.core.files.tables import check_columns, is_table, read_field, read_table
 from speechiq.core.recordings.audio_file import PACKAGE
 from speechiq.core.suggestions import did_you_mean
-from speechiq.engines.options import Options
+from speechiq.engines.options import FORM, Options
 from speechiq.metrics.settings import Text, read_record
 from speechiq.siq_tasks.index import PACKAGED
 from speechiq.siq_tasks.loaders import hub_sets
@@ -106,7 +106,8 @@ class RowSource(Options, frozen=True, kw_only=True):
         Text,
         Meta(
             description="Source of the rows: a Hub id, a folder, or a `.jsonl`, `.csv` or `.tsv` file with a column of "
-            "audio files (relative to it); `folder:FILE` is beside the task file, `package:FILE` in the package."
+            "audio files (relative to it); `folder:FILE` is beside the task file, `package:FILE` in the package.",
+            extra={FORM: "a Hub id, a folder or a table"},
         ),
     ]
     dataset_name: Annotated[Text | None, Meta(description="Configuration of the data set on the Hub.")] = None
@@ -184,8 +185,6 @@ def read_source(about: Mapping[str, Any]) -> RowSource:
 
     `text_column: null` names a set without transcripts; other keys may be null for their default.
     """
-    if about.get("dataset_path") is None:
-        raise SpeechIQError("metadata.dataset_path", "missing", "give a Hub id, a folder or a table")
     # lm-eval reads `--metadata split=2022` as a number.
     texts = {key: str(value) if type(value) is int else value for key, value in about.items()}
     source = read_record(RowSource, texts)

@@ -12,17 +12,20 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+from msgspec import Meta
 
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.tables import read_field, read_number
 from speechiq.core.recordings.audio_file import decode, encode_samples
 from speechiq.core.recordings.inspection import inspect
+from speechiq.engines.options import UNIT, Options
+from speechiq.metrics.settings import read_record
 from speechiq.siq_tasks.loaders.odd_rows import OddRows
-from speechiq.siq_tasks.loaders.question_columns import BASE, read_choice
+from speechiq.siq_tasks.loaders.question_columns import RowSettings, read_choice
 from speechiq.siq_tasks.loaders.row_choice import GROUPS
 from speechiq.siq_tasks.loaders.rows import Rows, RowSource, load_rows
 from speechiq.siq_tasks.questions.file import find_fault
@@ -30,7 +33,6 @@ from speechiq.siq_tasks.questions.file import find_fault
 if TYPE_CHECKING:
     from datasets import Dataset
 
-RECORDINGS = ("first", "longest", "lowest_cer")
 #: Longest pause between two sentences, in seconds.
 LONGEST_PAUSE = 10.0
 SENTENCES, QUESTIONS, LANGUAGE = "sentence_data", "questions", "dialect"
@@ -46,6 +48,21 @@ PARTS = ("id", TEXT, *PER_RECORDING)
 MIXED = "mixed"
 COPY = "give the Hub's set or a copy of it"
 _CODE = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")
+
+
+class PassageSettings(Options, frozen=True, kw_only=True):
+    """Define how the recordings of sentences are joined to passages."""
+
+    recording: Annotated[
+        Literal["first", "longest", "lowest_cer"],
+        Meta(
+            description="Recording of a sentence that is taken; `lowest_cer` is that with the lowest character error "
+            "rate, in the mean over the recognizers whose rates the set has."
+        ),
+    ]
+    pause_s: Annotated[
+        float, Meta(ge=0, le=LONGEST_PAUSE, extra={UNIT: "seconds"}, description="Silence between two sentences.")
+    ]
 
 
 class SentenceRule(NamedTuple):
@@ -65,7 +82,7 @@ class SentenceRule(NamedTuple):
         """Return the number of the recording that is taken.
 
         >>> sentence = {"num_samples": [2, 9], "whisper_asr_cer": [0.0, 0.2], "seamlessm4t_asr_cer": [0.3, None]}
-        >>> [SentenceRule(name, 0.5, "deu_Latn").choose(sentence) for name in RECORDINGS]
+        >>> [SentenceRule(name, 0.5, "deu_Latn").choose(sentence) for name in ("first", "longest", "lowest_cer")]
         [0, 1, 0]
         """
         costs = [0.0] * len(sentence["num_samples"])
@@ -83,11 +100,7 @@ def _mean(rates: Sequence[float]) -> float:
 
 def read_sentence_rule(metadata: Mapping[str, Any], dataset: str) -> SentenceRule:
     """Return how the passages of a data set, such as `belebele_deu_Latn`, are made, as the metadata of a task say."""
-    recording, pause = metadata.get("recording"), metadata.get("pause_s")
-    if recording not in RECORDINGS:
-        raise SpeechIQError(f"recording={recording!s:.40}", "unknown", f"known are {', '.join(RECORDINGS)}")
-    if not 0 <= (seconds := read_number(pause)) <= LONGEST_PAUSE:
-        raise SpeechIQError(f"pause_s={pause!s:.40}", f"not from 0 to {LONGEST_PAUSE:g} seconds", "correct it")
+    settings = read_record(PassageSettings, metadata)
     language, name = dataset.partition("_")[2], str(metadata.get("dataset_name"))
     if _CODE.fullmatch(name) and name != language:
         raise SpeechIQError(
@@ -95,7 +108,7 @@ def read_sentence_rule(metadata: Mapping[str, Any], dataset: str) -> SentenceRul
             f"not the language of {dataset}, so that one task would have two languages",
             f"run --tasks siq_{dataset.removesuffix(language)}{name}",
         )
-    return SentenceRule(recording, seconds, language)
+    return SentenceRule(settings.recording, float(settings.pause_s), language)
 
 
 class Passage(NamedTuple):
@@ -225,7 +238,7 @@ class _PassageReader:
             raw = {"question": row["question"], "choices": [row[name] for name in OPTIONS]}
             raw["answer"] = row["correct_answer_num"]
             with self.odd.reading(f"{self.place} row {i}", f"row {i}") as repairs:
-                asked = read_choice(raw, {BASE: 1}, repairs)
+                asked = read_choice(raw, RowSettings(answer_base=1), repairs)
                 question = {
                     "id": passage.name,
                     "question_id": f"{passage.name}-q{row['question_number']}",

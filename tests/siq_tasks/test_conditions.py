@@ -140,8 +140,7 @@ def test_a_request_has_the_changed_sound(docs):
         ("speed:0", "outside 0.25 to 4"),
         ("gain:infdB", "outside -100 to 100 dB"),
         ("gain:-20", r"has no unit \(dB\)"),
-        ("", "not a condition"),
-        (10, "not a condition"),
+        ("", "'' is not KIND"),
         ("white@10dB+", "'' is not KIND"),
     ],
 )

@@ -9,7 +9,7 @@ from datasets import Dataset
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.conditions.apply import check_listen, with_condition, with_listen
-from speechiq.siq_tasks.conditions.spec import VARIANTS
+from speechiq.siq_tasks.conditions.spec import MUTED, SWAPPED, TEXT
 from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.loaders.docs import digest_content
 from speechiq.siq_tasks.settings import TASK_TYPES
@@ -41,7 +41,7 @@ def rows(*, question="Which mood?", text="hello", **answers):
 
 
 def test_each_variant_has_a_name_and_a_digest_of_its_own(docs):
-    changed = {variant: with_listen(docs, variant, TASK) for variant in VARIANTS}
+    changed = {variant: with_listen(docs, variant, TASK) for variant in (TEXT, MUTED, SWAPPED)}
     assert all({doc["audio"]["listen"] for doc in of} == {variant} for variant, of in changed.items())
     assert len({digest_content(of) for of in (docs, *changed.values())}) == 4
     for of in changed.values():
@@ -119,9 +119,4 @@ def test_tasks_that_ask_something_are_all_but_those_that_want_a_transcript():
 
 def test_siq_eval_refuses_an_unknown_variant_before_it_reads_anything(tmp_path):
     message = refusal("eval", "demo", "--metadata", "demo.listen=silent", "-o", tmp_path / "runs")
-    assert message == "--metadata listen=silent: unknown; known are text, muted, swapped"
-
-
-def test_an_unknown_variant_is_refused_with_the_nearest_one():
-    with pytest.raises(SpeechIQError, match="listen=swappedd: unknown; did you mean swapped"):
-        check_listen("T", {"level": "apply", "listen": "swappedd"})
+    assert message == "listen=silent: unknown; give muted or swapped or text"

@@ -3,6 +3,9 @@
 import pytest
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.settings import read_record
+from speechiq.siq_tasks.conditions.spec import QuestionSettings, RunSettings
+from speechiq.siq_tasks.loaders.question_columns import LabelSettings
 from speechiq.siq_tasks.settings import expand_sets, for_dataset, refuse
 
 
@@ -31,6 +34,28 @@ def test_a_file_that_cannot_be_used_is_one_line(tmp_path, text, message):
     with pytest.raises(SpeechIQError, match=message) as refused:
         expand_sets({"sets": str(file)})
     assert "\n" not in str(refused.value) and "--metadata sets=" in str(refused.value)
+
+
+LABELS = "two or more labels with their words, such as {joy: [happy], anger: []}"
+
+
+@pytest.mark.parametrize(
+    ("record", "given", "message"),
+    [
+        (QuestionSettings, {"timing": "all"}, "timing=all: unknown; give stream"),
+        (QuestionSettings, {"listen": "swappedd"}, "listen=swappedd: unknown; give muted or swapped or text"),
+        (RunSettings, {"condition": 10}, "condition=10: not a text; give one"),
+        (
+            LabelSettings,
+            {},
+            "labels: missing; give two or more labels with their words, such as {joy: [happy], anger: []}",
+        ),
+    ],
+)
+def test_a_value_that_a_run_does_not_know_is_refused(record, given, message):
+    with pytest.raises(SpeechIQError) as refused:
+        read_record(record, given)
+    assert str(refused.value) == message
 
 
 def test_a_key_of_other_tasks_is_to_be_left_out():

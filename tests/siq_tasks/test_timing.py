@@ -14,8 +14,6 @@ from speechiq.core.usage import Latency, recording
 from speechiq.engines.text.hf import TransformersLLM
 from speechiq.engines.text.openai import OpenAIText
 from speechiq.metrics.latency import TIMES, score
-from speechiq.metrics.settings import read_record
-from speechiq.siq_tasks.conditions.spec import QuestionSettings
 from speechiq.siq_tasks.settings import refuse
 from tests.engines.opener import open_engine
 from tests.records import named
@@ -115,11 +113,6 @@ def test_tasks_that_want_a_transcript_are_refused_and_those_that_can_be_timed_ar
     message = "--metadata timing=stream: no task of this run can be timed; tasks whose answers are written or spoken"
     with pytest.raises(SpeechIQError, match=message):
         refuse({"timing": "stream"}, ["normalizer"])
-
-
-def test_another_value_is_refused():
-    with pytest.raises(SpeechIQError, match=r"^timing=all: unknown; give stream$"):
-        read_record(QuestionSettings, {"timing": "all"})
 
 
 def test_judged_answers_of_a_streaming_endpoint_have_their_times():

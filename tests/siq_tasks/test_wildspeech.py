@@ -5,9 +5,10 @@ from lm_eval.tasks._yaml_loader import load_yaml
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import AudioFile
+from speechiq.metrics.settings import read_record
 from speechiq.siq_tasks.index import HERE
 from speechiq.siq_tasks.loaders import audio, bundled
-from speechiq.siq_tasks.loaders.row_choice import read_where
+from speechiq.siq_tasks.loaders.row_choice import ChoiceSettings
 from speechiq.siq_tasks.task import SpeechTask
 from tests.siq_tasks.conftest import encode, write_table
 
@@ -96,9 +97,9 @@ def test_kinds_are_in_docs_and_no_part_of_what_is_scored(own_cache, rows):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        (5, "metadata.group_columns: 5 is not valid .*; list columns, .* or write FIELD: {column: COLUMN"),
+        (5, "group_columns=5: not valid .*; write a list of columns, .* or {FIELD: {column: COLUMN"),
         ("noise", "no column 'noise'"),
-        ({"noise": {"column": "x"}}, "metadata.group_columns: .* missing required field `values`"),
+        ({"noise": {"column": "x"}}, "group_columns=.* missing required field `values`"),
         ({"a b": {"column": "taskType", "values": [], "otherwise": "x"}}, "'a b' is not a plain name"),
         ({"text": {"column": "taskType", "values": [], "otherwise": "x"}}, "'text' is a field of every doc; choose"),
         ({"noise": {"column": "sound", "values": [], "otherwise": "x"}}, "no column 'sound'"),
@@ -112,8 +113,8 @@ def test_group_columns_that_cannot_be_read_are_refused(own_cache, rows, columns,
 
 @pytest.mark.parametrize("where", ["tc", {}, {"taskType": []}, {"taskType": 3}])
 def test_where_maps_columns_to_texts(where):
-    with pytest.raises(SpeechIQError, match=r"metadata.where: .* does not map columns to values"):
-        read_where(where)
+    with pytest.raises(SpeechIQError, match=r"where=.*: not valid .*; write {COLUMN: \[VALUE\]}"):
+        read_record(ChoiceSettings, {"where": where})
 
 
 def test_the_bundled_queries_are_in_five_categories_and_have_noisy_twins():

@@ -57,7 +57,11 @@ def test_a_clip_has_the_groups_of_its_columns(own_cache, tmp_path, columns, fiel
         ("text", GENDERS, "metadata.group_columns: 'text' is a field of every doc; choose another name"),
         ("cluster", GENDERS, "no column 'cluster'"),
         ({"cluster": "gender"}, GENDERS, "'cluster' is a field of every doc"),
-        ("a b", GENDERS, "metadata.group_columns: 'a b' is not a plain name; list columns, such as [gender, accent]"),
+        (
+            "a b",
+            GENDERS,
+            "group_columns=a b: 'a b' is not a plain name; write a list of columns, such as [gender",
+        ),
     ],
 )
 def test_groups_that_cannot_be_are_one_line(own_cache, tmp_path, columns, genders, message):
@@ -85,7 +89,7 @@ def test_own_recordings_record_the_columns(own_cache, tmp_path):
     [
         ("gendre", "no column 'gendre'; it has audio, text, gender, room; did you mean gender?"),
         ("text", "'text' is a field of every doc; choose another name"),
-        ("gender,", "metadata.group_columns: '' is not a plain name"),
+        ("gender,", "group_columns=['gender', '']: '' is not a plain name"),
     ],
 )
 def test_columns_that_cannot_be_are_refused_by_the_command(tmp_path, columns, message):

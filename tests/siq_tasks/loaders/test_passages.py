@@ -191,9 +191,10 @@ def test_a_passage_can_be_left_out(hub):
 @pytest.mark.parametrize(
     ("metadata", "error"),
     [
-        ({"recording": "best"}, "recording=best: unknown; known are first, longest, lowest_cer"),
-        ({"pause_s": -1}, "pause_s=-1: not from 0 to 10 seconds; correct it"),
-        ({"pause_s": "long"}, "pause_s=long: not from 0 to 10 seconds"),
+        ({"recording": "best"}, "recording=best: unknown; give first or longest or lowest_cer"),
+        ({"pause_s": -1}, "pause_s=-1: not a number of seconds from 0 to 10; give one"),
+        ({"pause_s": None}, "pause_s: missing; give a number of seconds from 0 to 10"),
+        ({"pause_s": "long"}, "pause_s=long: not a number of seconds from 0 to 10"),
         (
             {"dataset_name": "fra_Latn"},
             "dataset_name: fra_Latn: not the language of belebele_deu_Latn, so that one task would have two languages; "

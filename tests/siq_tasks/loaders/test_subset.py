@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.loaders.row_choice import choose, ids_sha256
+from speechiq.metrics.settings import read_record
+from speechiq.siq_tasks.loaders.row_choice import ChoiceSettings, choose, ids_sha256
 
 lengths = st.dictionaries(st.text(min_size=1, max_size=3), st.floats(0, 3).map(lambda x: round(x, 1)), min_size=1)
 
@@ -28,10 +29,12 @@ def test_the_sha256_of_subsets_differs():
     assert ids_sha256(["a", "b"]) == ids_sha256(["b", "a"]) != ids_sha256(["ab"])
 
 
-@pytest.mark.parametrize(
-    ("size", "message"),
-    [(0, "neither a whole number"), (-1, "neither"), ("many", "neither"), (2.5, "neither"), (9, "only 2 clips")],
-)
-def test_a_size_that_cannot_be_is_named(size, message):
-    with pytest.raises(SpeechIQError, match=rf"subset={size}: {message}"):
-        choose({"a": 1.0, "b": 2.0}, size)
+@pytest.mark.parametrize("size", [0, -1, "many", 2.5, True])
+def test_a_size_that_is_none_is_named(size):
+    with pytest.raises(SpeechIQError, match=rf"subset={size}: unknown; give all or a whole number of 1 or more"):
+        read_record(ChoiceSettings, {"subset": size})
+
+
+def test_a_size_that_is_too_large_is_named():
+    with pytest.raises(SpeechIQError, match="subset=9: only 2 clips can be scored; give a lower number, or all"):
+        choose({"a": 1.0, "b": 2.0}, 9)
