@@ -39,7 +39,7 @@ def fetch(
 
     Each becomes a folder of transformers in the cache.
     """
-    from speechiq.siq_tasks.demo.fetch import fetch as fetch_models
+    from speechiq.siq_tasks.demo.fetch import fetch_models
 
     for folder in fetch_models(names or ()):
         say(f"{folder.name} is in {folder}")

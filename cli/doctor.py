@@ -174,10 +174,10 @@ def find_models() -> Iterator[Finding]:
     from huggingface_hub import try_to_load_from_cache
 
     from speechiq.metrics.distance.readers import DEFAULT_EMBEDDER
-    from speechiq.siq_tasks.demo.fetch import MODELS, find_fault
+    from speechiq.siq_tasks.demo.fetch import MODELS, find_model_fault
 
     for name in MODELS:
-        fault = find_fault(name)
+        fault = find_model_fault(name)
         yield Finding(f"demo:{name}", fault or "complete", "siq demo fetch" if fault else "")
     name = f"embedder {DEFAULT_EMBEDDER}"
     if isinstance(try_to_load_from_cache(DEFAULT_EMBEDDER, "config.json"), str):

@@ -154,7 +154,7 @@ def tasks(
     With NAME, show its tasks, and the rows, columns, questions and clips of its data set. If NAME is only a part of
     names, or what tasks measure or need, list these tasks.
     """
-    from speechiq.siq_tasks.catalog.overview import describe
+    from speechiq.siq_tasks.catalog.overview import describe_data_set
     from speechiq.siq_tasks.index import ON_HUB, find_tasks, list_tasks, search_tasks
 
     if name is None:
@@ -171,7 +171,7 @@ def tasks(
         if not listed:
             raise
     if json:
-        sets = {dataset: list(describe(dataset, fetch=fetch)) for dataset in datasets}
+        sets = {dataset: list(describe_data_set(dataset, fetch=fetch)) for dataset in datasets}
         return print_json({"tasks": [task._asdict() for task in listed], "data_sets": sets})
     if listed:
         rows = [
@@ -182,7 +182,7 @@ def tasks(
     if len(datasets) > MOST_SETS:
         return show(f"{len(datasets)} data sets: siq list tasks NAME describes one")
     for dataset in datasets:
-        show(*describe(dataset, fetch=fetch))
+        show(*describe_data_set(dataset, fetch=fetch))
 
 
 def _list_sets(tasks: Iterable[TaskInfo]) -> Iterator[Sequence[object]]:

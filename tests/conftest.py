@@ -19,7 +19,7 @@ import typer.main
 
 from speechiq.core.clip import Clip
 from speechiq.core.recordings.audio_file import AudioFile
-from speechiq.siq_tasks.demo.fetch import fetch
+from speechiq.siq_tasks.demo.fetch import fetch_models
 from speechiq.siq_tasks.loaders import bundled
 from tests.reducer.browser import CHROMIUM, SWITCHES
 
@@ -48,13 +48,13 @@ def packages_listed_once():
 @pytest.fixture(scope="session")
 def demo_models() -> list[Path]:
     """Return the folders of the demo's models, fetched once and kept in the cache folder between runs."""
-    return fetch()
+    return fetch_models()
 
 
 @pytest.fixture(scope="session")
 def speech_rater() -> str:
     """Return the name of the rater of speech whose weights are fetched on request, once they are there."""
-    fetch(["distillmos"])
+    fetch_models(["distillmos"])
     return "distillmos"
 
 

@@ -41,13 +41,13 @@ def check(
 
 def _check_questions(file: Path, dataset: str | None, reader: str | None, metadata: list[str] | None) -> None:
     from speechiq.siq_tasks.questions.authors import parse_author
-    from speechiq.siq_tasks.questions.check import check_file, describe
+    from speechiq.siq_tasks.questions.check import check_file, describe_report
 
     references = {clip["id"]: clip["text"] for clip in list_clips(dataset, metadata)} if dataset else None
     author = parse_author(reader).open() if reader else None
     with stop_in_one_line():
         report = check_file(file, references, author, dataset or "")
-    show(*describe(report))
+    show(*describe_report(report))
     if report.faults:
         raise typer.Exit(1)
 

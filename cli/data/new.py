@@ -91,7 +91,7 @@ def pack(
 
     It has the tasks, the table of clips, the audio and the questions.
     """
-    from speechiq.siq_tasks.catalog.pack import check_archive, list_contents, write_archive
+    from speechiq.siq_tasks.catalog.folders import check_archive, list_contents, write_archive
 
     contents = list_contents(folder)
     archive = output or Path(f"{contents.root.name}.zip")

@@ -96,7 +96,7 @@ def write(
     if not yes:
         typer.confirm("start?", abort=True, err=True)
     with stop_in_one_line():
-        outcome = writing.write(clips, plan, output, dataset, workers)
+        outcome = writing.write_missing(clips, plan, output, dataset, workers)
     left_out = sum("left_out" in row for row in outcome.rows)
     say(
         f"wrote {output}: {count_of(len(outcome.rows) - left_out, 'question')}, {left_out} left out; "
@@ -141,11 +141,11 @@ def croissant(
 
     Croissant is JSON-LD that search engines and loaders of data sets read. The file belongs beside the questions.
     """
-    from speechiq.siq_tasks.questions.croissant import describe
+    from speechiq.siq_tasks.questions.check import describe_croissant
     from speechiq.siq_tasks.questions.file import read_questions
 
     check_output(output, force, OWN_FILE)
-    content = describe(file, read_questions(file), license, url)
+    content = describe_croissant(file, read_questions(file), license, url)
     write_whole(output, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode(), OWN_FILE)
     say(f"wrote {output}")
 
@@ -176,7 +176,7 @@ def join(
     output = output or questions_folder() / f"{dataset}.jsonl"
     question_file.refuse_special(output)
     outcome = released.join_released(content, list_clips(dataset, metadata), take_near=near)
-    show(*released.describe(outcome, near), f"right letters: {show_letters(outcome.rows)}")
+    show(*released.describe_import(outcome, near), f"right letters: {show_letters(outcome.rows)}")
     if not outcome.is_enough:
         raise SpeechIQError(
             f"{str(file)!r}",

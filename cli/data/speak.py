@@ -44,11 +44,11 @@ def speak(
     It has audio, references, and the voice and seed of each clip. What was spoken is in the response cache, so that
     the same command continues where a stopped one ended.
     """
-    from speechiq.siq_tasks.catalog.folders import check_folder
-    from speechiq.siq_tasks.catalog.spoken import METADATA, read_texts, write_set
+    from speechiq.siq_tasks.catalog.folders import refuse_content
+    from speechiq.siq_tasks.catalog.spoken import METADATA, read_spoken_texts, write_set
 
-    check_folder(output)
-    found = read_texts(texts)
+    refuse_content(output)
+    found = read_spoken_texts(texts)
     voices = _open_voices(list(dict.fromkeys(voice)), option or (), device)
     with stop_in_one_line("the same command continues with what is in the response cache"):
         spoken = _speak(found, voices, seed)

@@ -21,7 +21,7 @@ from speechiq.core.recordings.inspection import inspect
 from speechiq.engines.languages import KEY, read_language
 from speechiq.metrics.settings import read_record
 from speechiq.metrics.words.normalizer import read_normalizer
-from speechiq.siq_tasks.catalog.folders import check_folder, complete_folder
+from speechiq.siq_tasks.catalog.folders import complete_folder, refuse_content
 from speechiq.siq_tasks.index import HERE, IN_FOLDER, LEVELS, data_sets, list_tasks, read_task, write_task
 from speechiq.siq_tasks.loaders.clips import ENTITIES, list_warnings
 from speechiq.siq_tasks.loaders.docs import refuse_taken
@@ -83,7 +83,7 @@ def create(
     code = read_language({KEY: language})
     if not force or not is_file(folder / CLIPS):
         fix = "choose another one with --output, or replace one that `siq data new` made with --force"
-        check_folder(folder, fix)
+        refuse_content(folder, fix)
     if not audio.is_dir():
         raise SpeechIQError(f"--audio {audio}", "no such folder", "give the folder that the column audio starts from")
     rows = [line.row for line in read_clip_texts(text)]

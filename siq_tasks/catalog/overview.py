@@ -15,10 +15,10 @@ from speechiq.siq_tasks.index import HERE, LEVELS, RECORDING, list_clips, read_o
 from speechiq.siq_tasks.loaders.question_columns import Columns
 from speechiq.siq_tasks.loaders.rows import open_rows, read_source
 from speechiq.siq_tasks.loaders.sentences import QUESTIONS
-from speechiq.siq_tasks.questions.file import PER_CLIP, locate, read_questions
+from speechiq.siq_tasks.questions.file import PER_CLIP, find_questions, read_questions
 
 
-def describe(dataset: str, *, fetch: bool = False) -> Iterator[str]:
+def describe_data_set(dataset: str, *, fetch: bool = False) -> Iterator[str]:
     """Yield the lines of the overview: tasks, rows, columns, questions, and one line per clip.
 
     `dataset` is a data set of the suite, or a folder that `siq data new` made; clips on the Hub need `fetch`.
@@ -48,7 +48,7 @@ def describe(dataset: str, *, fetch: bool = False) -> Iterator[str]:
             yield f"clips: on the Hub; `siq list tasks {dataset} --fetch` fetches and lists them"
             return
         with open_rows(source, columns.names) as rows:
-            yield f"number of rows: {len(rows)}"
+            yield f"number of rows: {rows.count}"
     yield from _describe_clips(dataset, about)
 
 
@@ -75,7 +75,7 @@ def _describe_questions(about: dict[str, Any], ids: Sequence[str], counts: Count
     """Yield the lines about the question file, and count its questions per clip."""
     try:
         bundled = HERE / about["bundle"] / "questions.jsonl" if "bundle" in about else None
-        file = bundled or locate(about["dataset"], about.get("questions"))
+        file = bundled or find_questions(about["dataset"], about.get("questions"))
         lines = complete_ids(read_questions(Path(file)), ids)
         counts.update(row["id"] for row in lines)
         incomplete = sum(counts[key] < PER_CLIP for key in ids)

@@ -41,7 +41,7 @@ def check_sources(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str,
         name: Task, group or data set of the package, or a folder of `siq data new`.
         settings: Metadata as in `--metadata`.
     """
-    ask = cache(hub_sets.ask)
+    ask = cache(hub_sets.ask_hub)
     columns: dict[tuple[str, RowSource | None], dict[str, None]] = {}
     described: dict[tuple[str, RowSource | None], dict[str, Any]] = {}
     for about, source, names in _list_sources(name, settings):
@@ -86,7 +86,7 @@ def _check(source: RowSource, columns: list[str], about: Mapping[str, Any], ask:
     place, features = _find_folder(source, source.local) if source.local is not None else _find_on_hub(source, ask)
     if features is None:
         return f"{place}; its columns are found when it is loaded"
-    tables.check_columns(hub_sets.list_columns(features), columns, source.dataset_path, hub_sets.RIGHT_COLUMN)
+    tables.check_columns(hub_sets.list_feature_columns(features), columns, source.dataset_path, hub_sets.RIGHT_COLUMN)
     return f"{place}{has}"
 
 

@@ -40,7 +40,7 @@ class Spoken(NamedTuple):
     clip: Clip
 
 
-def read_texts(path: Path) -> list[Text]:
+def read_spoken_texts(path: Path) -> list[Text]:
     """Return the texts of a file, in its order; refuse a text, an id or a column that cannot be used.
 
     It is a `.jsonl`, `.csv` or `.tsv` file with the column `text`, and optionally `id` and others, or any other file,
@@ -57,16 +57,16 @@ def read_texts(path: Path) -> list[Text]:
         if (first := places.setdefault(key, number)) != number:
             raise SpeechIQError(path, f"rows {first} and {number} have the same id, {key!r}", "make ids unique")
         text = read_field(row, "text", where)
-        if fault := find_fault(text):
+        if fault := find_unspeakable(text):
             raise SpeechIQError(where, f"{text[:LONGEST_SHOWN]!r} {fault}")
         texts.append(Text(key, text, {**row, "id": key}))
     return texts
 
 
-def find_fault(text: str) -> str | None:
+def find_unspeakable(text: str) -> str | None:
     r"""Return why a text cannot be spoken, and the fix; None if it can.
 
-    >>> find_fault("Yes."), find_fault("...")
+    >>> find_unspeakable("Yes."), find_unspeakable("...")
     (None, 'has no letter or digit to speak; correct or leave out the row')
     """
     if control := next((char for char in text if not char.isprintable() and not char.isspace()), None):

@@ -65,7 +65,7 @@ def check_listen(task: object, metadata: Mapping[str, Any]) -> None:
 
 
 def with_listen(docs: Dataset, variant: str, task: str) -> Dataset:
-    """Return the docs of a variant, which each names in `audio.listen`; refuse a clip without a text, or none to swap.
+    """Return the docs of a variant, which the audio of each names; refuse a clip without a text, or none to swap.
 
     `text` keeps the audio, whose place in the prompt the transcript takes. `muted` adds a transform. `swapped` has the
     audio of another clip with its reference, so that the control `gold` gets the words of that clip.
@@ -144,7 +144,7 @@ Maker = Callable[[Mapping[str, Any], Step, int], AnyTransform]
 
 
 def with_condition(docs: Dataset, condition: str) -> Dataset:
-    """Return the docs with the transforms of a condition in `audio.transforms` of each; refuse one that cannot be made.
+    """Return the docs with the transforms of a condition in the audio of each; refuse one that cannot be made.
 
     All docs about one clip get the same transforms. Steps that change nothing are left out, so a condition of strength
     0 leaves the docs as they are.

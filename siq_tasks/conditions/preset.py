@@ -105,7 +105,7 @@ def with_preset(task: Mapping[str, Any], metadata: Mapping[str, Any], given: Map
 
 
 def describe_preset(name: str, categories: Iterable[str]) -> list[str]:
-    """Return the source of a preset and what differs from it all the same, and the metrics of these categories."""
+    """Return lines with the source of a preset, what still differs from it, and the metrics of these categories."""
     preset = read_preset(name)
     metrics = [f"{category}={preset.metrics[category]}" for category in categories if category in preset.metrics]
     scored = [f"printed numbers are those of --metrics {','.join(metrics)}"] if metrics else []

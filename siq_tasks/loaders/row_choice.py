@@ -43,16 +43,16 @@ def check_reference(text: str, normalizer: str) -> None:
         raise RowError("no word to score", f"{text!r:.80} has no word to score")
 
 
-def choose(lengths: Mapping[str, float], size: int | str, ties: str = "id") -> list[str]:
+def choose_longest(lengths: Mapping[str, float], size: int | str, ties: str = "id") -> list[str]:
     """Return the ids of the `size` longest, longest first.
 
     `lengths` has the seconds of audio or the characters of the reference of all clips that can be scored, in the order
     of the data set; `ties` is the order of clips of one length: by `id`, or `order`, that of the data set, as in the
     released numbers.
 
-    >>> choose({"b": 2.0, "a": 2.0, "c": 9.0}, 2)
+    >>> choose_longest({"b": 2.0, "a": 2.0, "c": 9.0}, 2)
     ['c', 'a']
-    >>> choose({"b": 2.0, "a": 2.0, "c": 9.0}, 2, "order")
+    >>> choose_longest({"b": 2.0, "a": 2.0, "c": 9.0}, 2, "order")
     ['c', 'b']
     """
     wanted = len(lengths) if isinstance(size, str) else size
@@ -287,7 +287,7 @@ def _matches(row: Mapping[str, Any], where: Where) -> bool:
     )
 
 
-def list_columns(columns: GroupColumns) -> list[str]:
+def list_group_columns(columns: GroupColumns) -> list[str]:
     """Return the columns of a data set that groups are read from."""
     return [group if isinstance(group, str) else group.column for group in columns.values()]
 

@@ -7,11 +7,11 @@ refused, with what is wrong in them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -60,7 +60,7 @@ def load_saved(folder: Path, split: str) -> Dataset | None:
     return saved[split]
 
 
-def check_folder(folder: Path) -> None:
+def check_data_folder(folder: Path) -> None:
     """Refuse a folder without data files, and parquet files without rows or with a column that occurs twice."""
     files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
     table = next((folder / name for name in TABLES if folder.joinpath(name).is_file()), None)
@@ -192,61 +192,23 @@ def read_source(about: Mapping[str, Any]) -> RowSource:
     return msgspec.structs.replace(source, text_column=None) if has_no_text else source
 
 
-class AudioSource(Protocol):
-    """Return the encoded audio of a row, a file or its bytes."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, i: int, /) -> Path | bytes: ...
-
-
 @dataclass(frozen=True)
 class Rows:
     """Give random access to rows without their audio in memory.
 
-    `columns` has the values of the required columns except audio, and of those of `OPTIONAL`.
+    Attributes:
+        count: Number of rows.
+        columns: Values of the required columns except audio, and of those of `OPTIONAL`.
+        read_audio: Returns the encoded audio of a row, a file or its bytes.
     """
 
+    count: int
     columns: Mapping[str, Sequence[Any]]
-    audio: AudioSource
-
-    def __len__(self) -> int:
-        return len(self.audio)
+    read_audio: Callable[[int], Path | bytes]
 
     def read(self, i: int) -> dict[str, Any]:
         """Return the values of row i."""
         return {column: values[i] for column, values in self.columns.items()}
-
-
-class AudioColumn:
-    """Read encoded audio of a `datasets` column, one row at a time; `datasets` never decodes it."""
-
-    def __init__(self, rows: Dataset, column: str) -> None:
-        from datasets import Audio
-
-        self.rows, self.column = rows.select_columns([column]).cast_column(column, Audio(decode=False)), column
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, i: int) -> Path | bytes:
-        audio = self.rows[i][self.column] or {}
-        if audio.get("bytes") is None and not audio.get("path"):
-            raise RowError("no audio", f"{self.column} is None")
-        return audio["bytes"] if audio.get("bytes") is not None else _name_file(audio["path"])
-
-
-class AudioFiles:
-    """Name the audio file of each row of a table."""
-
-    def __init__(self, rows: Sequence[Mapping[str, Any]], column: str, folder: Path) -> None:
-        self.rows, self.column, self.folder = rows, column, folder
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, i: int) -> Path:
-        return find_on_disk(self.folder / _name_file(read_field(self.rows[i], self.column)))
 
 
 def _name_file(path: str) -> Path:
@@ -278,7 +240,7 @@ def load_rows(source: RowSource) -> Iterator[Dataset]:
         if (saved := load_saved(local, source.split)) is not None:
             yield saved
             return
-        check_folder(local)
+        check_data_folder(local)
         with working_folder() as folder:
             yield _load_rows(source, str(local), folder)
     else:
@@ -293,10 +255,17 @@ def _open_table(source: RowSource, more: Sequence[str], file: Path) -> Rows:
     rows, required = read_table(file), source.list_columns(more)
     check_columns(rows[0], [source.audio_column, *required], file)
     columns = {column: [row.get(column) for row in rows] for column in [*required, *_optional(rows[0])]}
-    return Rows(columns, AudioFiles(rows, source.audio_column, file.parent))
+
+    def read_audio(i: int) -> Path:
+        return find_on_disk(file.parent / _name_file(read_field(rows[i], source.audio_column)))
+
+    return Rows(len(rows), columns, read_audio)
 
 
 def _open_dataset(source: RowSource, more: Sequence[str], rows: Dataset) -> Rows:
+    """Return the rows of a data set, whose audio `datasets` never decodes."""
+    from datasets import Audio
+
     required = source.list_columns(more)
     nested = {column.partition(".")[0] for column in required if column not in rows.column_names}
     parts = rows.select_columns([column for column in rows.column_names if column in nested]).flatten()
@@ -305,7 +274,17 @@ def _open_dataset(source: RowSource, more: Sequence[str], rows: Dataset) -> Rows
     wanted = [*required, *(column for column in _optional(rows.column_names) if column not in required)]
     kept = {column: (parts if column in parts.column_names else rows.select_columns(column)) for column in wanted}
     _refuse_other_types(rows, source.audio_column, str(source.local or source.dataset_path))
-    return Rows({column: table[column] for column, table in kept.items()}, AudioColumn(rows, source.audio_column))
+    encoded = rows.select_columns([source.audio_column]).cast_column(source.audio_column, Audio(decode=False))
+
+    def read_audio(i: int) -> Path | bytes:
+        audio = encoded[i][source.audio_column] or {}
+        if audio.get("bytes") is not None:
+            return audio["bytes"]
+        if not audio.get("path"):
+            raise RowError("no audio", f"{source.audio_column} is None")
+        return _name_file(audio["path"])
+
+    return Rows(len(rows), {column: table[column] for column, table in kept.items()}, read_audio)
 
 
 def _refuse_other_types(rows: Dataset, column: str, place: str) -> None:
@@ -345,7 +324,7 @@ def _load_rows(source: RowSource, place: str, folder: str | None) -> Dataset:
         return load_dataset(**which, split=source.split, cache_dir=folder)
     except (DatasetsError, OSError, ValueError, RuntimeError) as error:
         if is_online:
-            hub_sets.ask(place, source.dataset_revision).find_part(source.dataset_name, source.split)
+            hub_sets.ask_hub(place, source.dataset_revision).find_part(source.dataset_name, source.split)
         else:
             hub_sets.read_files(place, source.dataset_name, source.split, source.dataset_revision)
         raise hub_sets.explain(place, error) from error

@@ -28,7 +28,7 @@ from speechiq.siq_tasks.loaders.odd_rows import OddRows
 from speechiq.siq_tasks.loaders.question_columns import RowSettings, read_choice
 from speechiq.siq_tasks.loaders.row_choice import GROUPS
 from speechiq.siq_tasks.loaders.rows import Rows, RowSource, load_rows
-from speechiq.siq_tasks.questions.file import find_fault
+from speechiq.siq_tasks.questions.file import find_question_fault
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -137,7 +137,7 @@ def open_passages(source: RowSource, rule: SentenceRule, unwanted: Collection[st
             GROUPS: [_group(passage) for passage in passages],
             QUESTIONS: [reader.read_questions(passage) if passage.sentences else [] for passage in passages],
         }
-        yield Rows(columns, _JoinedAudio(reader, passages))
+        yield Rows(len(passages), columns, lambda i: encode_samples(reader.join(passages[i])))
 
 
 class _PassageReader:
@@ -246,7 +246,7 @@ class _PassageReader:
                     "options": asked["options"],
                     "answer": asked["gold"][0],
                 }
-                if fault := find_fault(question | {"writer": "Belebele", "checkers": [], "prompt_version": 0}):
+                if fault := find_question_fault(question | {"writer": "Belebele", "checkers": [], "prompt_version": 0}):
                     raise RowError("not four different options", fault)
                 questions.append(question)
         return questions
@@ -277,16 +277,3 @@ def _group(passage: Passage) -> dict[str, str]:
     genders = {str(sentence["gender"]).lower() for sentence in passage.sentences}
     speakers = dict.fromkeys(str(sentence["speaker_id"]) for sentence in passage.sentences)
     return {"gender": genders.pop() if len(genders) == 1 else MIXED, "speaker": "+".join(speakers)}
-
-
-class _JoinedAudio:
-    """Encode the joined audio of a passage when it is read."""
-
-    def __init__(self, reader: _PassageReader, passages: Sequence[Passage]) -> None:
-        self.reader, self.passages = reader, passages
-
-    def __len__(self) -> int:
-        return len(self.passages)
-
-    def __getitem__(self, i: int) -> bytes:
-        return encode_samples(self.reader.join(self.passages[i]))

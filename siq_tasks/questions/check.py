@@ -1,4 +1,7 @@
-"""Check a question file: its balance, its leaks, and the scores without audio (the floors)."""
+"""Check a question file: its balance, its leaks, and the scores without audio (the floors).
+
+It is also described in Croissant 1.0, the JSON-LD by which search engines and loaders know a data set.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,14 +13,19 @@ from tqdm import tqdm
 
 from speechiq.core.batches import run_concurrently
 from speechiq.core.console import count_of
+from speechiq.core.files.plain import hash_file
 from speechiq.core.ids import complete_ids
 from speechiq.metrics.letters.options import NONE_OF_THE_ABOVE
 from speechiq.metrics.letters.reading import UNPARSED, parse_letter
+from speechiq.siq_tasks.index import read_mapping
 from speechiq.siq_tasks.questions.authors import Author
-from speechiq.siq_tasks.questions.file import join, normalize, read_questions
-from speechiq.siq_tasks.questions.write import count_letters, derive_seed, reveals_answer, to_answer
+from speechiq.siq_tasks.questions.file import join_questions, normalize_question, read_questions
+from speechiq.siq_tasks.questions.write import ask_for_letter, count_letters, derive_seed, reveals_answer
 
 WORKERS = 8
+CROISSANT = "http://mlcommons.org/croissant/1.0"
+#: `context`, and the `fields` of a question with what each is.
+_CROISSANT = read_mapping(Path(__file__).with_name("_croissant.yaml"))
 WITHOUT, WITH = "without the speech", "with the reference"
 
 
@@ -53,7 +61,7 @@ def check_file(
     rows = read_questions(path)
     if references is not None:
         rows = complete_ids(rows, references)
-        join(rows, list(references), dataset)
+        join_questions(rows, list(references), dataset)
     asked = [row for row in rows if "left_out" not in row]
     readings = {}
     if author is not None and asked:
@@ -65,7 +73,7 @@ def check_file(
 
 def list_faults(asked: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return one line per question that reveals its answer, and per question that is asked twice about a clip."""
-    times = Counter((row["id"], normalize(row["question"])) for row in asked)
+    times = Counter((row["id"], normalize_question(row["question"])) for row in asked)
     leaks = [
         f"{row['question_id']}: the question contains its answer"
         for row in asked
@@ -79,7 +87,7 @@ def _read(
 ) -> Reading:
     def answer(row: Mapping[str, Any]) -> str:
         options = [*row["options"], NONE_OF_THE_ABOVE]
-        prompt = to_answer(row["question"], options, references[row["id"]] if references else None)
+        prompt = ask_for_letter(row["question"], options, references[row["id"]] if references else None)
         return parse_letter(author.ask(prompt, 0.0, derive_seed(row["question_id"])), options)
 
     with tqdm(total=len(asked), desc=f"{author.name} {manner}", unit="question") as bar:
@@ -88,10 +96,11 @@ def _read(
     return Reading(right / len(asked), letters.count(UNPARSED) / len(asked))
 
 
-def describe(report: Report) -> list[str]:
+def describe_report(report: Report) -> list[str]:
     r"""Return the lines of a report.
 
-    >>> print(*describe(Report(4, 0, {"A": 1, "B": 3, "C": 0, "D": 0}, [], {WITHOUT: Reading(0.5, 0.25)})), sep="\n")
+    >>> report = Report(4, 0, {"A": 1, "B": 3, "C": 0, "D": 0}, [], {WITHOUT: Reading(0.5, 0.25)})
+    >>> print(*describe_report(report), sep="\n")
     4 questions, 0 left out; right letters: A 1, B 3, C 0, D 0
     always saying one letter scores A 25.0 %, B 75.0 %, C 0.0 %, D 0.0 %
     the reader scores 50.0 % without the speech (25.0 % of its answers have no letter)
@@ -107,3 +116,52 @@ def describe(report: Report) -> list[str]:
         unparsed = f"{100 * reading.unparsed:.1f} % of its answers have no letter"
         lines.append(f"the reader scores {100 * reading.acc:.1f} % {manner} ({unparsed})")
     return lines + report.faults
+
+
+def describe_croissant(path: Path, questions: Sequence[Mapping[str, Any]], license: str, url: str) -> dict[str, Any]:
+    """Return the description of a question file in Croissant, to be written beside it.
+
+    `license` is an address or an SPDX name, `url` the page of the data set.
+    """
+    datasets = sorted({str(row["id"]).partition("/")[0] for row in questions})
+    count = sum("options" in row for row in questions)
+    fields = [field for field in _CROISSANT["fields"] if any(field in row for row in questions)]
+    return {
+        "@context": _CROISSANT["context"],
+        "@type": "sc:Dataset",
+        "name": f"{'-'.join(datasets)}-questions",
+        "description": f"{count} questions about the recordings of {', '.join(datasets)}, for SpeechIQ.",
+        "conformsTo": CROISSANT,
+        "license": license,
+        "url": url,
+        "distribution": [
+            {
+                "@type": "cr:FileObject",
+                "@id": path.name,
+                "name": path.name,
+                "contentUrl": path.name,
+                "encodingFormat": "application/jsonlines",
+                "sha256": hash_file(path),
+            }
+        ],
+        "recordSet": [
+            {
+                "@type": "cr:RecordSet",
+                "@id": "questions",
+                "name": "questions",
+                "field": [_describe_field(field, path.name) for field in fields],
+            }
+        ],
+    }
+
+
+def _describe_field(field: str, file: str) -> dict[str, Any]:
+    return {
+        "@type": "cr:Field",
+        "@id": f"questions/{field}",
+        "name": f"questions/{field}",
+        "description": _CROISSANT["fields"][field],
+        "dataType": "sc:Text",
+        **({"repeated": True} if field == "options" else {}),
+        "source": {"fileObject": {"@id": file}, "extract": {"column": field}},
+    }

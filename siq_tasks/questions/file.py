@@ -34,10 +34,10 @@ def questions_folder() -> Path:
 
 def find_question_file(dataset: str) -> Path | None:
     """Return the question file of `dataset` in the package, else in the user's folder; None if there is none."""
-    return next(filter(None, map(find_file, _list_places(dataset))), None)
+    return next(filter(None, map(find_written, _list_places(dataset))), None)
 
 
-def find_file(place: Path) -> Path | None:
+def find_written(place: Path) -> Path | None:
     """Return a question file, or the `.csv` of its name that was written by hand; refuse two, None if there is none."""
     found = dict.fromkeys(file for file in (place, by_hand(place)) if is_file(file))
     if len(found) > 1:
@@ -50,10 +50,10 @@ def by_hand(place: Path) -> Path:
     return place.parent / f"{place.stem}.csv"
 
 
-def locate(dataset: str, questions: str | Path | None = None) -> Path:
+def find_questions(dataset: str, questions: str | Path | None = None) -> Path:
     """Return the question file of `dataset`: the given one, else the package's own, else the user's."""
     place = _list_places(dataset)[-1] if questions is None else expand(questions)
-    found = find_question_file(dataset) if questions is None else find_file(place)
+    found = find_question_file(dataset) if questions is None else find_written(place)
     if found is not None:
         return found
     if questions is not None and is_folder(place.parent) and any(place.parent.glob("siq_*_remember.yaml")):
@@ -111,7 +111,7 @@ def read_questions(path: Path) -> list[dict[str, Any]]:
     for number, where, given in lines:
         counts[str(given.get("id"))] += 1
         row = _complete(given, counts[str(given.get("id"))])
-        if fault := find_fault(row):
+        if fault := find_question_fault(row):
             raise SpeechIQError(where, fault, FIX)
         if (first := seen.setdefault(row["question_id"], number)) != number:
             raise SpeechIQError(
@@ -150,19 +150,22 @@ def find_letter(answer: str, options: Sequence[str]) -> str | None:
     >>> [find_letter(answer, ["Nine", "Ten", "Noon", "Two"]) for answer in ("B", "(b)", " ten.", "B. Ten", "five")]
     ['B', 'B', 'B', 'B', None]
     """
-    plain = normalize(answer)
+    plain = normalize_question(answer)
     letters = dict(zip(LETTERS.casefold(), options, strict=False))
     if plain in letters:
         return plain.upper()
-    named = (letter for letter, option in letters.items() if plain in (text := normalize(option), f"{letter} {text}"))
-    return next((letter.upper() for letter in named), None)
+    for letter, option in letters.items():
+        text = normalize_question(option)
+        if plain in (text, f"{letter} {text}"):
+            return letter.upper()
+    return None
 
 
-def find_fault(row: Mapping[str, Any]) -> str | None:
+def find_question_fault(row: Mapping[str, Any]) -> str | None:
     """Return what is wrong with a line, or None.
 
-    >>> find_fault({"id": "a", "question_id": "a-q1", "left_out": "no checker agreed"})
-    >>> find_fault({"id": "a", "question_id": 1, "left_out": ""})
+    >>> find_question_fault({"id": "a", "question_id": "a-q1", "left_out": "no checker agreed"})
+    >>> find_question_fault({"id": "a", "question_id": 1, "left_out": ""})
     "'question_id' is 1, not a str"
     """
     fields = LEFT_OUT if "left_out" in row else QUESTION
@@ -183,10 +186,10 @@ def _find_fault_of_options(question: str, options: Sequence[Any], answer: str) -
         return f"option {_shorten(invalid[0])} is not a text"
     if tagged := [text for text in (question, *options) if _TAG.search(text)]:
         return f"{_shorten(tagged[0])} contains a transcriber's tag"
-    plain = [normalize(option) for option in options]
+    plain = [normalize_question(option) for option in options]
     if len(set(plain)) != OPTIONS:
         return f"options {_shorten(options)} are not all different"
-    if normalize(NONE_OF_THE_ABOVE) in plain:
+    if normalize_question(NONE_OF_THE_ABOVE) in plain:
         return f"{NONE_OF_THE_ABOVE!r} is among the options, but is added as (E) when the question is asked"
     if answer not in LETTERS[:OPTIONS] or len(answer) != 1:
         return f"'answer' is {_shorten(answer)}, neither a letter, A to D, nor the text of one of {_shorten(options)}"
@@ -197,11 +200,11 @@ def _shorten(value: Any) -> str:
     return shown if len(shown := repr(value)) <= SHOWN else f"{shown[:SHOWN]}..."
 
 
-def normalize(text: str) -> str:
+def normalize_question(text: str) -> str:
     """Return a text for comparison, without case, extra spaces, and punctuation around words.
 
-    >>> normalize(" The  Memphis hub!"), normalize("-1.5 %"), normalize(".5"), normalize("C++")
-    ('the memphis hub', '-1.5 %', '.5', 'c++')
+    >>> [normalize_question(text) for text in (" The  Memphis hub!", "-1.5 %", ".5", "C++")]
+    ['the memphis hub', '-1.5 %', '.5', 'c++']
     """
     return " ".join(_AROUND.sub("", word) for word in text.casefold().split())
 
@@ -229,7 +232,7 @@ def refuse_special(path: Path) -> None:
         raise SpeechIQError(f"{str(path)!r} is a folder, a pipe or a device", fix="name a file")
 
 
-def join(
+def join_questions(
     questions: Sequence[Mapping[str, Any]], clip_ids: Collection[str], dataset: str, per_clip: int = PER_CLIP
 ) -> list[dict[str, Any]]:
     """Return the questions of the clips in their order, without left-out ones; refuse a clip with too few."""

@@ -22,7 +22,7 @@ from speechiq.core.files.json_text import decode
 from speechiq.core.files.plain import read_plain
 from speechiq.metrics.letters.options import LETTERS
 from speechiq.metrics.words.normalizer import normalize
-from speechiq.siq_tasks.questions.file import OPTIONS, PER_CLIP, find_fault
+from speechiq.siq_tasks.questions.file import OPTIONS, PER_CLIP, find_question_fault
 
 #: The lowest similarity of two references (0 to 100) that counts as a near match.
 NEAR = 97.0
@@ -157,7 +157,7 @@ def join_released(released: Released, clips: Sequence[Mapping[str, Any]], *, tak
     return outcome
 
 
-def describe(outcome: Import, taken: bool) -> Iterator[str]:
+def describe_import(outcome: Import, taken: bool) -> Iterator[str]:
     """Yield the lines that say which entries have a clip, and which questions are left out."""
     yield (
         f"{count_of(outcome.entries, 'entry')}: {outcome.joined} joined, {len(outcome.near)} near matches, "
@@ -184,7 +184,7 @@ def _lay_out(clip: str, entry: ReleasedEntry | None, sha256: str, left_out: Coun
         letter = _LETTER.fullmatch(question.answer.strip())
         row: dict[str, Any] = about | {
             "question": question.question.strip(),
-            "options": parse_options(question.options),
+            "options": parse_four_options(question.options),
             "answer": letter[1] if letter else question.answer,
             "writer": WRITER,
             "checkers": [],
@@ -207,7 +207,7 @@ def _find_reason(row: Mapping[str, Any]) -> str | None:
         return "the right option holds a transcriber's tag"
     if len({_comparable(option) for option in options}) != OPTIONS:
         return "duplicate options"
-    return "a question or option that breaks a rule of question files" if find_fault(row) else None
+    return "a question or option that breaks a rule of question files" if find_question_fault(row) else None
 
 
 def _comparable(option: str) -> str:
@@ -221,12 +221,12 @@ def _comparable(option: str) -> str:
     return normalize(in_words) or option
 
 
-def parse_options(text: str) -> list[str]:
+def parse_four_options(text: str) -> list[str]:
     r"""Return the texts of options A to D, one per line of `text`; empty if they are not exactly these four.
 
-    >>> parse_options(" (A) Ann \n(B) Dan\n(C) Jan\n (D) Stan")
+    >>> parse_four_options(" (A) Ann \n(B) Dan\n(C) Jan\n (D) Stan")
     ['Ann', 'Dan', 'Jan', 'Stan']
-    >>> parse_options("(A) Ann\n(B) Dan\n(C) Jan")
+    >>> parse_four_options("(A) Ann\n(B) Dan\n(C) Jan")
     []
     """
     lines = [_OPTION.match(line) for line in text.splitlines() if line.strip()]

@@ -28,7 +28,7 @@ from speechiq.metrics.letters.reading import UNPARSED, parse_letter
 from speechiq.siq_tasks.index import read_mapping
 from speechiq.siq_tasks.questions import file
 from speechiq.siq_tasks.questions.authors import Author, StoredAnswers
-from speechiq.siq_tasks.questions.file import OPTIONS, PER_CLIP, normalize
+from speechiq.siq_tasks.questions.file import OPTIONS, PER_CLIP, normalize_question
 
 PROMPT_VERSION = 1
 
@@ -36,7 +36,7 @@ PROMPT_VERSION = 1
 TEXTS: dict[str, str] = read_mapping(Path(__file__).with_name("_prompts.yaml"))
 
 
-def to_write(reference: str, count: int, asked: Sequence[str] = ()) -> str:
+def ask_for_questions(reference: str, count: int, asked: Sequence[str] = ()) -> str:
     """Return the prompt for `count` questions about `reference` that differ from those `asked` before."""
     avoid = TEXTS["avoid"].format(asked="\n".join(f"- {question}" for question in asked)) if asked else ""
     return TEXTS["writing"].format(
@@ -44,10 +44,10 @@ def to_write(reference: str, count: int, asked: Sequence[str] = ()) -> str:
     )
 
 
-def to_answer(question: str, options: Sequence[str], reference: str | None = None) -> str:
+def ask_for_letter(question: str, options: Sequence[str], reference: str | None = None) -> str:
     """Return the prompt for the letter of the right option, with (E); without a reference, for a guess (the floor).
 
-    >>> print(to_answer("Who won?", ["Ann", "Dan"]).split("about it?")[1].strip())
+    >>> print(ask_for_letter("Who won?", ["Ann", "Dan"]).split("about it?")[1].strip())
     Question: Who won?
     (A) Ann
     (B) Dan
@@ -72,19 +72,19 @@ class _Written(msgspec.Struct):
     questions: list[_Question]
 
 
-class Draft(NamedTuple):
+class QuestionDraft(NamedTuple):
     """Hold a question as it was written: the right answer first."""
 
     question: str
     options: list[str]
 
 
-def parse_drafts(answer: str, count: int) -> list[Draft]:
+def parse_drafts(answer: str, count: int) -> list[QuestionDraft]:
     """Return the `count` questions of a writer's JSON, which may be in a code fence or between sentences.
 
     >>> text = 'Sure: {"questions": [{"question": "Who?", "answer": "Ann", "distractors": ["Dan", "Jan", "Stan"]}]}'
     >>> parse_drafts(text, 1)
-    [Draft(question='Who?', options=['Ann', 'Dan', 'Jan', 'Stan'])]
+    [QuestionDraft(question='Who?', options=['Ann', 'Dan', 'Jan', 'Stan'])]
     """
     found = re.search(r"\{.*\}", drop_reasoning(answer), re.DOTALL)
     if not found:
@@ -98,7 +98,7 @@ def parse_drafts(answer: str, count: int) -> list[Draft]:
     if len(questions) != count:
         raise UnusableDraft("another number of questions")
     return [
-        Draft(written.question.strip(), [text.strip() for text in (written.answer, *written.distractors)])
+        QuestionDraft(written.question.strip(), [text.strip() for text in (written.answer, *written.distractors)])
         for written in questions
     ]
 
@@ -113,10 +113,10 @@ def choose_letter(seed: int, place: int) -> str:
     return random.Random(f"{seed}/letters/{block}").sample(LETTERS[:OPTIONS], OPTIONS)[within]
 
 
-def shuffle(draft: Draft, letter: str, seed: int, question_id: str) -> list[str]:
+def shuffle(draft: QuestionDraft, letter: str, seed: int, question_id: str) -> list[str]:
     """Return the draft's options: the right one at `letter`, the others in an order given by seed and question.
 
-    >>> shuffle(Draft("Who?", ["Ann", "Dan", "Jan", "Stan"]), "C", 0, "a-q1")[2]
+    >>> shuffle(QuestionDraft("Who?", ["Ann", "Dan", "Jan", "Stan"]), "C", 0, "a-q1")[2]
     'Ann'
     """
     right, *others = draft.options
@@ -133,8 +133,8 @@ def reveals_answer(question: str, options: list[str], answer: str) -> bool:
     >>> reveals_answer("Was it Ann, Dan, Jan or Stan?", ["Dan", "Ann", "Jan", "Stan"], "B")
     False
     """
-    text = f" {normalize(question)} "
-    contained = [f" {normalize(option)} " in text for option in options]
+    text = f" {normalize_question(question)} "
+    contained = [f" {normalize_question(option)} " in text for option in options]
     return contained[LETTERS.index(answer)] and not all(contained)
 
 
@@ -175,8 +175,8 @@ class CostEstimate:
         checks = PER_CLIP * len(plan.checkers) * (plan.tries // 2 + 1)
         self.requests = len(clips) * (1 + checks)
         self.at_most = len(clips) * (plan.rewrites + 1) * (1 + PER_CLIP * len(plan.checkers) * plan.tries)
-        writing = sum(len(to_write(clip["text"], PER_CLIP)) for clip in clips)
-        checking = sum(len(to_answer("", (), clip["text"])) + CHARACTERS_OF_A_QUESTION for clip in clips)
+        writing = sum(len(ask_for_questions(clip["text"], PER_CLIP)) for clip in clips)
+        checking = sum(len(ask_for_letter("", (), clip["text"])) + CHARACTERS_OF_A_QUESTION for clip in clips)
         self.tokens_in = (writing + checks * checking) // 4
         self.tokens_out = len(clips) * (PER_CLIP * TOKENS_OF_A_QUESTION + checks)
 
@@ -198,7 +198,7 @@ def answers_of(output: Path) -> Path:
     return output.with_name(f"{output.name}.answers")
 
 
-def write(
+def write_missing(
     clips: Sequence[Mapping[str, Any]], plan: WritingPlan, output: Path, dataset: str, workers: int = 8
 ) -> Outcome:
     """Write the questions that are missing in `output`; its lines stay unchanged.
@@ -253,7 +253,7 @@ def _write_clip(
         missing = [question_id for question_id in todo if question_id not in written]
         if not missing:
             break
-        prompt = to_write(clip["text"], len(missing), asked)
+        prompt = ask_for_questions(clip["text"], len(missing), asked)
         answer = answers.ask(plan.writer, prompt, TEMPERATURE, derive_seed(plan.seed, clip["id"], attempt))
         try:
             written_drafts = parse_drafts(answer, len(missing))
@@ -276,7 +276,7 @@ def _write_clip(
     return [*kept, *(written[question_id] for question_id in todo)], failures
 
 
-def _lay_out(draft: Draft, clip_id: str, question_id: str, place: int, plan: WritingPlan) -> dict[str, Any]:
+def _lay_out(draft: QuestionDraft, clip_id: str, question_id: str, place: int, plan: WritingPlan) -> dict[str, Any]:
     letter = choose_letter(plan.seed, place)
     return {
         "id": clip_id,
@@ -291,9 +291,9 @@ def _lay_out(draft: Draft, clip_id: str, question_id: str, place: int, plan: Wri
 
 
 def _refuse(row: Mapping[str, Any], asked: Sequence[str]) -> str | None:
-    if file.find_fault(row):
+    if file.find_question_fault(row):
         return "options that break a rule"
-    if file.normalize(row["question"]) in map(file.normalize, asked):
+    if normalize_question(row["question"]) in map(normalize_question, asked):
         return "a question asked before"
     if reveals_answer(row["question"], row["options"], row["answer"]):
         return "a question that contains its answer"
@@ -303,7 +303,7 @@ def _refuse(row: Mapping[str, Any], asked: Sequence[str]) -> str | None:
 def _fail(row: Mapping[str, Any], reference: str, plan: WritingPlan, answers: StoredAnswers) -> str | None:
     """Return which checker fails: each must be right in more than half of its tries, which end once that is decided."""
     options = [*row["options"], NONE_OF_THE_ABOVE]
-    prompt = to_answer(row["question"], options, reference)
+    prompt = ask_for_letter(row["question"], options, reference)
     for checker in plan.checkers:
         right = 0
         for number in range(plan.tries):

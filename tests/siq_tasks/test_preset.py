@@ -1,4 +1,4 @@
-"""Presets: tasks with the prompts and settings of others, and what differs all the same."""
+"""Presets: tasks with the prompts and settings of others, and what still differs."""
 
 from pathlib import Path
 

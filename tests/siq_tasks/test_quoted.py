@@ -7,7 +7,7 @@ from lm_eval.tasks._yaml_loader import load_yaml
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.settings import read_record
-from speechiq.siq_tasks.catalog.overview import describe
+from speechiq.siq_tasks.catalog.overview import describe_data_set
 from speechiq.siq_tasks.index import HERE, list_tasks, read_task
 from speechiq.siq_tasks.loaders.question_columns import Columns
 from speechiq.siq_tasks.task import SpeechTask
@@ -106,7 +106,7 @@ def test_every_set_loads_rows_of_its_card(own_cache, hub, name):
 
 @pytest.mark.parametrize(("dataset", "columns"), [("mmsu", "choice_c, choice_d (choices)"), ("mmau_mini", "(choices)")])
 def test_a_set_is_described_with_its_columns(dataset, columns):
-    lines = list(describe(dataset))
+    lines = list(describe_data_set(dataset))
     assert lines[0].startswith(f"data set: {dataset}, ") and any(columns in line for line in lines)
 
 

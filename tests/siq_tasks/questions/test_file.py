@@ -9,7 +9,13 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.loaders.bundled import DEMO
-from speechiq.siq_tasks.questions.file import join, locate, read_questions, write_questions, write_template
+from speechiq.siq_tasks.questions.file import (
+    find_questions,
+    join_questions,
+    read_questions,
+    write_questions,
+    write_template,
+)
 
 GOOD = {
     "id": "set/a", "question_id": "a-q1", "question": "Who won?", "options": ["Ann", "Dan", "Jan", "Stan"],
@@ -119,10 +125,10 @@ def test_a_template_is_a_table_that_has_no_questions_yet(tmp_path):
 
 
 def test_options_that_differ_by_a_sign_or_a_point_are_different():
-    from speechiq.siq_tasks.questions.file import find_fault
+    from speechiq.siq_tasks.questions.file import find_question_fault
 
-    assert find_fault(GOOD | {"options": ["-1.5 %", "1.5 %", "15 %", "x < 5 and y > 3"]}) is None
-    assert find_fault(GOOD | {"options": ["5", ".5", "-5", "5 %"]}) is None
+    assert find_question_fault(GOOD | {"options": ["-1.5 %", "1.5 %", "15 %", "x < 5 and y > 3"]}) is None
+    assert find_question_fault(GOOD | {"options": ["5", ".5", "-5", "5 %"]}) is None
 
 
 def test_what_is_written_is_read_again(tmp_path):
@@ -150,49 +156,49 @@ def test_locate_prefers_the_file_named_then_the_users(tmp_path, monkeypatch):
     with pytest.raises(
         SpeechIQError, match=r"nowhere\.jsonl; write it with `siq data questions --dataset nowhere --wr"
     ):
-        locate("nowhere")
+        find_questions("nowhere")
     mine, other = tmp_path / "nowhere.jsonl", tmp_path / "other.jsonl"
     mine.touch()
-    assert locate("nowhere") == mine
+    assert find_questions("nowhere") == mine
     for named in (other, "~nobody-of-this-name/other.jsonl", "x" * 300 + "other.jsonl"):
         with pytest.raises(SpeechIQError, match=r"no question file .*other\.jsonl"):
-            locate("nowhere", named)
+            find_questions("nowhere", named)
     other.with_suffix(".csv").touch()
-    assert locate("nowhere", str(other)) == other.with_suffix(".csv")
+    assert find_questions("nowhere", str(other)) == other.with_suffix(".csv")
     other.touch()
     with pytest.raises(SpeechIQError, match=r"other\.csv: questions are in other\.jsonl too; remove one of the two"):
-        locate("nowhere", str(other))
+        find_questions("nowhere", str(other))
     other.with_suffix(".csv").unlink()
-    assert locate("nowhere", str(other)) == other
+    assert find_questions("nowhere", str(other)) == other
 
 
 def test_a_set_of_ones_own_is_named_by_its_folder_in_the_error(tmp_path):
     (tmp_path / "siq_calls_remember.yaml").touch()
     with pytest.raises(SpeechIQError, match=f"siq data questions --dataset {tmp_path} --writer"):
-        locate("calls", tmp_path / "questions.jsonl")
+        find_questions("calls", tmp_path / "questions.jsonl")
 
 
 def test_join_is_by_id_in_the_order_of_the_clips():
     rows = [GOOD | {"id": clip, "question_id": f"{clip}-{n}"} for n in range(2) for clip in "ab"]
     rows += [{"id": clip, "question_id": f"{clip}-2", "left_out": "why"} for clip in "ba"]
-    joined = join(rows, ["b", "a"], "set")
+    joined = join_questions(rows, ["b", "a"], "set")
     assert [row["question_id"] for row in joined] == ["b-0", "b-1", "a-0", "a-1"]
 
 
 def test_questions_for_unknown_clips_are_counted():
     with pytest.raises(SpeechIQError, match="set: questions for 2 clips that the set does not have, x among them"):
-        join([GOOD | {"id": clip} for clip in "xyx"], ["a"], "set")
+        join_questions([GOOD | {"id": clip} for clip in "xyx"], ["a"], "set")
 
 
 def test_a_partial_file_is_one_error_that_says_how_to_complete_it():
     with pytest.raises(
         SpeechIQError, match=r"2 of 2 clips have too few questions, a among them with 1 of 3; .*--dataset set"
     ):
-        join([GOOD | {"id": "a"}], ["a", "b"], "set")
+        join_questions([GOOD | {"id": "a"}], ["a", "b"], "set")
 
 
 def test_the_demos_file_is_sound_and_complete(demo_clips):
     rows = read_questions(DEMO / "questions.jsonl")
     clips = list(dict.fromkeys(row["id"] for row in rows))
     assert len(clips) == len(demo_clips)
-    assert set(Counter(row["id"] for row in join(rows, clips, "demo")).values()) == {3}
+    assert set(Counter(row["id"] for row in join_questions(rows, clips, "demo")).values()) == {3}

@@ -13,5 +13,5 @@ def test_the_prompts_are_those_of_their_version():
 
 
 def test_braces_in_a_reference_are_text():
-    assert prompts.to_write("so {count} it {}", 3).endswith("Transcript:\nso {count} it {}")
-    assert "so {}" in prompts.to_answer("Who {}?", ["{a}"], "so {}")
+    assert prompts.ask_for_questions("so {count} it {}", 3).endswith("Transcript:\nso {count} it {}")
+    assert "so {}" in prompts.ask_for_letter("Who {}?", ["{a}"], "so {}")

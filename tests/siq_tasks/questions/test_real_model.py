@@ -1,4 +1,4 @@
-"""The demo's language model behind `transformers serve`, and run by lm-eval: it cannot write, but it reads."""
+"""The demo's language model behind `transformers serve`, and run by lm-eval: it cannot write_missing, but it reads."""
 
 import pytest
 
@@ -6,8 +6,8 @@ from speechiq.core.checkpoints.names import resolve
 from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.questions.authors import HarnessAuthor, OpenAIAuthor
 from speechiq.siq_tasks.questions.check import WITH, WITHOUT, check_file
-from speechiq.siq_tasks.questions.file import join, read_questions, write_questions
-from speechiq.siq_tasks.questions.write import WritingPlan, write
+from speechiq.siq_tasks.questions.file import join_questions, read_questions, write_questions
+from speechiq.siq_tasks.questions.write import WritingPlan, write_missing
 from tests.served import transformers_serve
 
 MODEL = "demo:SmolLM2-135M-Instruct"
@@ -26,11 +26,11 @@ def test_a_writer_that_cannot_write_ends_orderly_with_all_left_out(served, tmp_p
     url, model = served
     author = OpenAIAuthor(model, url, max_gen_toks=24)
     clips = bundled.list_clips()[:1]
-    outcome = write(clips, WritingPlan(author, [author], rewrites=1), tmp_path / "q", "demo", workers=2)
+    outcome = write_missing(clips, WritingPlan(author, [author], rewrites=1), tmp_path / "q", "demo", workers=2)
     assert outcome.asked == outcome.failures.total() == 2
     rows = read_questions(tmp_path / "q")
     assert len(rows) == 3 and all("in 2 attempts" in row["left_out"] for row in rows)
-    assert join(rows, [clip["id"] for clip in clips], "demo") == []
+    assert join_questions(rows, [clip["id"] for clip in clips], "demo") == []
 
 
 def test_the_floors_of_the_demos_questions_by_a_served_reader(served, tmp_path):

@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.loaders import bundled
-from speechiq.siq_tasks.questions.file import join, read_questions
-from speechiq.siq_tasks.questions.released import join_released, parse_options, read_released
+from speechiq.siq_tasks.questions.file import join_questions, read_questions
+from speechiq.siq_tasks.questions.released import join_released, parse_four_options, read_released
 
 OPTIONS = "(A) a fire \n(B) higher prices\n (C) a fine \n(D) a strike"
 
@@ -129,8 +129,8 @@ def test_a_file_that_is_not_a_list_of_questions_is_one_line(tmp_path, text, mess
 
 
 def test_options_are_read_with_and_without_brackets():
-    assert parse_options("A) a\nB. b\n(C) c\n\nD) d ") == ["a", "b", "c", "d"]
-    assert parse_options("(B) b\n(A) a\n(C) c\n(D) d") == []
+    assert parse_four_options("A) a\nB. b\n(C) c\n\nD) d ") == ["a", "b", "c", "d"]
+    assert parse_four_options("(B) b\n(A) a\n(C) c\n(D) d") == []
 
 
 def siq(*arguments):
@@ -145,7 +145,7 @@ def test_the_command_writes_a_question_file_that_the_tasks_read(tmp_path):
     assert done.exit_code == 0, done.output
     assert f"{len(clips)} entries: {len(clips)} joined, 0 near matches, 0 strangers" in done.output
     assert "right letters: A 0, B 0, C" in done.output
-    rows = join(read_questions(out), [clip["id"] for clip in clips], "demo")
+    rows = join_questions(read_questions(out), [clip["id"] for clip in clips], "demo")
     assert len(rows) == 3 * len(clips) and len({row["source_sha256"] for row in rows}) == 1
 
 

@@ -16,8 +16,8 @@ from speechiq.core.cache.row_files import seal, unseal
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.questions.authors import OpenAIAuthor, StoredAnswers
-from speechiq.siq_tasks.questions.file import join, read_questions, write_questions
-from speechiq.siq_tasks.questions.write import CostEstimate, WritingPlan, answers_of, write
+from speechiq.siq_tasks.questions.file import join_questions, read_questions, write_questions
+from speechiq.siq_tasks.questions.write import CostEstimate, WritingPlan, answers_of, write_missing
 from tests.conftest import KEY
 from tests.siq_tasks.questions.server import completion, draft, good_author, serving
 
@@ -33,7 +33,7 @@ def run(script, output, clips=CLIPS, workers=4, **settings):
     with serving(script) as server:
         author = OpenAIAuthor("good", server.url, max_retries=0)
         plan = WritingPlan(author, [author], **settings)
-        return write(clips, plan, output, "demo", workers), server.requests
+        return write_missing(clips, plan, output, "demo", workers), server.requests
 
 
 def is_writing(prompt):
@@ -44,7 +44,7 @@ def test_a_good_author_writes_three_questions_a_clip_with_balanced_letters(tmp_p
     outcome, requests = run(good_author, tmp_path / "demo.jsonl")
     rows = read_questions(tmp_path / "demo.jsonl")
     assert rows == outcome.rows and not outcome.failures
-    assert [row["id"] for row in join(rows, IDS, "demo")] == [clip for clip in IDS for _ in range(3)]
+    assert [row["id"] for row in join_questions(rows, IDS, "demo")] == [clip for clip in IDS for _ in range(3)]
     counts = Counter(row["answer"] for row in rows)
     assert set(counts) == set("ABCD") and max(counts.values()) - min(counts.values()) <= 1
     assert all(row["options"]["ABCD".index(row["answer"])] == "rightly" for row in rows)
@@ -88,7 +88,7 @@ def test_what_a_bad_writer_says_is_counted_and_left_out(case, tmp_path):
     left_out = [row for row in outcome.rows if "left_out" in row]
     assert outcome.failures[reason] and left_out and len(outcome.rows) == 3
     assert all(reason in row["left_out"] for row in left_out)
-    assert len(join(read_questions(tmp_path / "q"), IDS[:1], "demo")) == 3 - len(left_out)
+    assert len(join_questions(read_questions(tmp_path / "q"), IDS[:1], "demo")) == 3 - len(left_out)
 
 
 def test_a_question_that_fails_its_check_is_written_anew_with_the_old_one_named(tmp_path):
@@ -172,7 +172,7 @@ def test_a_partial_file_is_completed_and_what_it_holds_is_kept(tmp_path):
     outcome, requests = run(good_author, output)
     assert outcome.rows[:4] == hand[:4] and len(outcome.rows) == 42
     assert len(requests) == 13 + (42 - 4) * 2
-    assert len(join(read_questions(output), IDS, "demo")) == 42
+    assert len(join_questions(read_questions(output), IDS, "demo")) == 42
     with pytest.raises(SpeechIQError, match="demo: questions for 1 clip that the set does not have, demo/earnings-1"):
         run(good_author, output, [clip for clip in CLIPS if clip["id"] != "demo/earnings-1"])
 
