@@ -8,7 +8,7 @@ from speechiq.metrics.distance import readers
 from speechiq.siq_tasks.index import read_task
 from speechiq.siq_tasks.languages.prompts import VERSION, read_phrases
 from speechiq.siq_tasks.settings import name_task_type
-from tests.siq_tasks.test_tasks import FILES
+from tests.siq_tasks.test_task import FILES
 
 FROZEN = {
     ("remember", 1): "63a210ccc3bf5836",

@@ -1,4 +1,4 @@
-"""The demo's language model behind `transformers serve`, and run by lm-eval: it cannot write_missing, but it reads."""
+"""The demo's language model behind `transformers serve`, and run by lm-eval: it cannot write, but it reads."""
 
 import pytest
 

@@ -1,0 +1,221 @@
+"""The rows of a test: which are chosen, their groups and their clusters."""
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.settings import read_record
+from speechiq.siq_tasks.catalog.new import create
+from speechiq.siq_tasks.loaders.clips import load, prepare
+from speechiq.siq_tasks.loaders.docs import digest_content
+from speechiq.siq_tasks.loaders.row_choice import ChoiceSettings, choose_longest, ids_sha256
+from tests.commands import refusal, siq
+from tests.siq_tasks.conftest import encode
+
+lengths = st.dictionaries(st.text(min_size=1, max_size=3), st.floats(0, 3).map(lambda x: round(x, 1)), min_size=1)
+
+
+@given(lengths, st.randoms())
+def test_the_choice_does_not_depend_on_the_order_of_rows(clips, random):
+    shuffled = list(clips.items())
+    random.shuffle(shuffled)
+    assert choose_longest(clips, "all") == choose_longest(dict(shuffled), "all")
+    assert choose_longest(dict(shuffled), 1) == choose_longest(clips, "all")[:1]
+
+
+@given(lengths)
+def test_the_longest_are_chosen(clips):
+    size = (len(clips) + 1) // 2
+    chosen = choose_longest(clips, size)
+    rest = clips.keys() - set(chosen)
+    assert min(clips[key] for key in chosen) >= max((clips[key] for key in rest), default=0)
+
+
+def test_the_sha256_of_subsets_differs():
+    assert ids_sha256(["a", "b"]) == ids_sha256(["b", "a"]) != ids_sha256(["ab"])
+
+
+@pytest.mark.parametrize("size", [0, -1, "many", 2.5, True])
+def test_a_size_that_is_none_is_named(size):
+    with pytest.raises(SpeechIQError, match=rf"subset={size}: unknown; give all or a whole number of 1 or more"):
+        read_record(ChoiceSettings, {"subset": size})
+
+
+def test_a_size_that_is_too_large_is_named():
+    with pytest.raises(SpeechIQError, match="subset=9: only 2 clips can be scored; give a lower number, or all"):
+        choose_longest({"a": 1.0, "b": 2.0}, 9)
+
+
+GENDERS = ("female", "male", "female", "male")
+VALUES = {"gender": {"column": "gender", "values": ["female"], "otherwise": "other"}}
+
+
+def write_table(folder, genders=GENDERS):
+    """Write clips with a gender each, and return their table."""
+    lines = [f"{i}.wav,one two {i},{gender},{i % 2}" for i, gender in enumerate(genders)]
+    for i in range(len(genders)):
+        folder.joinpath(f"{i}.wav").write_bytes(encode(1.0 + i / 10))
+    table = folder / "m.csv"
+    table.write_text("\n".join(["audio,text,gender,room", *lines]) + "\n")
+    return table
+
+
+def load_with(folder, genders=GENDERS, **metadata):
+    """Return what the loader makes of clips with a gender each."""
+    table = str(write_table(folder, genders))
+    about = {"dataset": "own", "dataset_path": table, "subset": "all", "level": "remember", "normalizer": "english"}
+    return load(**about, **metadata)
+
+
+@pytest.mark.parametrize(
+    ("columns", "fields", "groups"),
+    [
+        ("gender", ["gender"], {"female", "male"}),
+        (["gender", "room"], ["gender", "room"], {"female", "male"}),
+        ("gender;room", ["gender", "room"], {"female", "male"}),
+        ({"voice": "gender"}, ["voice"], {"female", "male"}),
+        (VALUES, ["gender"], {"female", "other"}),
+    ],
+)
+def test_a_clip_has_the_groups_of_its_columns(own_cache, tmp_path, columns, fields, groups):
+    docs, record = load_with(tmp_path, group_columns=columns)
+    assert record["group_by"] == fields and set(docs[fields[0]]) == groups
+    assert "group_by" not in load_with(tmp_path).record
+
+
+@pytest.mark.parametrize(
+    ("columns", "genders", "message"),
+    [
+        ("gendre", GENDERS, "m.csv: no column 'gendre'; it has audio, text, gender, room; did you mean gender?"),
+        ("gender", ("male",) * 4, "m.csv, gender: all 4 clips have the group 'male'; name a column with several"),
+        ("gender", ("male", "", "female", "male"), "m.csv row 1: gender is ''; write one in every row"),
+        ("text", GENDERS, "metadata.group_columns: 'text' is a field of every doc; choose another name"),
+        ("cluster", GENDERS, "no column 'cluster'"),
+        ({"cluster": "gender"}, GENDERS, "'cluster' is a field of every doc"),
+        (
+            "a b",
+            GENDERS,
+            "group_columns=a b: 'a b' is not a plain name; write a list of columns, such as [gender",
+        ),
+    ],
+)
+def test_groups_that_cannot_be_are_one_line(own_cache, tmp_path, columns, genders, message):
+    with pytest.raises(SpeechIQError, match=re.escape(message)) as refused:
+        load_with(tmp_path, genders, group_columns=columns)
+    assert "\n" not in str(refused.value)
+
+
+def test_groups_of_one_clip_are_named(own_cache, tmp_path, caplog):
+    load_with(tmp_path, ("female", "male", "male", "other"), group_columns="gender")
+    assert "own: gender: 2 of 3 groups, 'female' among them, have one clip" in caplog.text
+
+
+def test_own_recordings_record_the_columns(own_cache, tmp_path):
+    table = write_table(tmp_path, ("female", "male", "male", "other"))
+    made = create("mine", tmp_path, table, tmp_path / "out", "demo:SmolLM2-135M-Instruct", group_by=["gender"])
+    rows = [json.loads(line) for line in (tmp_path / "out" / "clips.jsonl").read_text().splitlines()]
+    assert [row["gender"] for row in rows] == ["female", "male", "male", "other"] and "room" not in rows[0]
+    assert "group_columns:" in (tmp_path / "out" / "siq_mine_remember.yaml").read_text()
+    assert any(warning.startswith("gender: 2 of 3 groups") for warning in made.warnings)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ("gendre", "no column 'gendre'; it has audio, text, gender, room; did you mean gender?"),
+        ("text", "'text' is a field of every doc; choose another name"),
+        ("gender,", "group_columns=['gender', '']: '' is not a plain name"),
+    ],
+)
+def test_columns_that_cannot_be_are_refused_by_the_command(tmp_path, columns, message):
+    table = write_table(tmp_path)
+    given = ["--audio", tmp_path, "--text", table, "--output", tmp_path / "out", "--group-by", columns]
+    assert message in refusal("data", "new", "mine", *given)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_takes_several_columns(tmp_path):
+    table = write_table(tmp_path)
+    given = ["--audio", tmp_path, "--text", table, "--output", tmp_path / "out", "--group-by", "gender,room"]
+    assert "siq_mine_remember" in siq("data", "new", "mine", *given)
+    assert '"room": "1"' in (tmp_path / "out" / "clips.jsonl").read_text().splitlines()[1]
+
+
+IDS = ("443_1", "443_2", "447_1")
+
+
+def prepare_with(folder, ids=IDS, speakers=("ann", "ann", "bob"), **metadata):
+    """Return the test made of a table with clips of some ids and speakers."""
+    lines = [f"{i}.wav,one two {i},{key},{speaker}" for i, (key, speaker) in enumerate(zip(ids, speakers, strict=True))]
+    for i in range(len(ids)):
+        folder.joinpath(f"{i}.wav").write_bytes(encode(1.0 + i / 10))
+    folder.joinpath("m.csv").write_text("\n".join(["audio,text,id,speaker", *lines]) + "\n")
+    return prepare(**name_source(folder), **metadata)
+
+
+def name_source(folder):
+    return {"dataset": "own", "dataset_path": str(folder / "m.csv"), "subset": "all", "id_column": "id"}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "clusters"),
+    [
+        ({"cluster_column": "speaker"}, ["own/ann", "own/ann", "own/bob"]),
+        ({"cluster_pattern": r"^(\d+)_"}, ["own/443", "own/443", "own/447"]),
+        ({"cluster_column": "none", "cluster_pattern": r"_(\d)"}, ["own/1", "own/2", "own/1"]),
+    ],
+)
+def test_a_clip_has_the_cluster_of_its_column_or_id(own_cache, tmp_path, metadata, clusters):
+    test = prepare_with(tmp_path, **metadata)
+    assert [clip["cluster"] for clip in sorted(test.clips, key=lambda clip: clip["id"])] == clusters
+    docs = load(level="remember", normalizer="english", **name_source(tmp_path), **metadata).docs
+    assert sorted(docs["cluster"]) == sorted(clusters)
+
+
+def test_without_a_rule_no_doc_and_no_digest_has_clusters(own_cache, tmp_path):
+    plain = prepare_with(tmp_path, cluster_column=None, cluster_pattern="none")
+    assert not any("cluster" in clip for clip in plain.clips)
+    about = name_source(tmp_path) | {"level": "remember", "normalizer": "english"}
+    docs, clustered = load(**about).docs, load(**about, cluster_column="speaker").docs
+    assert "cluster" not in docs.column_names
+    assert digest_content(docs) != digest_content(clustered)
+    assert digest_content(docs) == digest_content(clustered.remove_columns("cluster"))
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({"cluster_column": "debate"}, "m.csv: no column 'debate'; it has audio, text, id, speaker"),
+        ({"cluster_column": 5}, "cluster_column=5: not a text; give one"),
+        ({"cluster_column": "speaker", "speakers": ("ann", "", "bob")}, "m.csv row 1: speaker is '', not a text"),
+        (
+            {"cluster_column": "speaker", "speakers": ("ann",) * 3},
+            "metadata.cluster_column: speaker: all 3 clips are in",
+        ),
+        ({"cluster_pattern": r"^(\d)"}, "all 3 clips are in one cluster, 'own/4', so that no score has an interval"),
+        (
+            {"cluster_pattern": r"^\d+"},
+            r"metadata.cluster_pattern: ^\d+: has 0 groups; write a regular expression with",
+        ),
+        ({"cluster_pattern": r"^(\d+)_(\d+)"}, "has 2 groups"),
+        ({"cluster_pattern": "(["}, "metadata.cluster_pattern: ([: "),
+        ({"cluster_pattern": "(x)"}, "m.csv row 0: metadata.cluster_pattern: (x) finds no cluster in the id '443_1'"),
+        ({"cluster_pattern": "^(443)"}, "finds no cluster in the id '447_1'"),
+        (
+            {"cluster_pattern": "(a|aa)+$", "ids": ("a" * 60 + "b", "b", "c")},
+            "(a|aa)+$: takes longer than 1 s on the id",
+        ),
+        (
+            {"cluster_column": "speaker", "cluster_pattern": "(x)"},
+            "metadata.cluster_column: cluster_pattern is given too",
+        ),
+    ],
+)
+def test_a_rule_that_cannot_be_is_one_line(own_cache, tmp_path, metadata, message):
+    with pytest.raises(SpeechIQError, match=re.escape(message)) as caught:
+        prepare_with(tmp_path, **metadata)
+    assert "\n" not in str(caught.value) and not list(own_cache.glob("clips/*.json"))
