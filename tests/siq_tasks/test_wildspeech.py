@@ -4,7 +4,6 @@ import pytest
 from lm_eval.tasks._yaml_loader import load_yaml
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.metrics.settings import read_record
 from speechiq.siq_tasks.index import HERE
 from speechiq.siq_tasks.loaders import audio, bundled
@@ -133,10 +132,6 @@ def test_the_bundled_queries_are_in_five_categories_and_have_noisy_twins():
 
 def test_bundled_queries_are_spoken_by_people_and_by_four_programs():
     clips = bundled.list_clips("wildspeech/demo")
-    for clip in clips:
-        AudioFile(clip["path"], clip["sha256"]).check(0.0, clip["duration"])
-    folder = FOLDER / "demo" / "clips"
-    assert {folder.parent / clip["file"] for clip in clips} == set(folder.iterdir())
     people = {clip["id"]: clip["license"] for clip in clips if clip["voice"] is None}
     assert people.keys() == {"demo_reply/goforward", "demo_reply/something", "demo_reply/kennedy"}
     assert {license.partition(",")[0] for license in people.values()} == {"BSD-2-Clause", "public domain"}

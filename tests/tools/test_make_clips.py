@@ -6,7 +6,7 @@ import soundfile
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.tools.make_clips import RATE, VOICES, Sources, encode, make_all
-from tests.siq_tasks.test_demo_set import CLIPS
+from tests.siq_tasks.test_bundled import CLIPS
 
 pytestmark = pytest.mark.slow
 
