@@ -278,7 +278,7 @@ class TaskInfo(NamedTuple):
         return QUESTION_FILE in self.needs
 
     @property
-    def is_further_language(self) -> bool:
+    def is_outside_short_lists(self) -> bool:
         """Return whether the task is of a language that is not in its family's group, and so not in short lists."""
         return bool(self.family) and f"siq_{self.family}" not in self.groups
 

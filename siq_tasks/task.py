@@ -48,11 +48,11 @@ class DropReasoning(Filter):
 class SpeechTask(ConfigurableTask):
     """Run a task of the suite; `class` of every template. Its `custom_dataset` returns a `Loaded`.
 
-    See `resolve` for what becomes of the configuration in its YAML.
+    See `resolve_task` for what becomes of the configuration in its YAML.
     """
 
     def __init__(self, config: dict[str, Any]) -> None:
-        task = resolve(config)
+        task = resolve_task(config)
         metrics = task["metric_list"]
         self.is_timed = task["metadata"].get(TIMING) is not None
         self.has_spread = any(metric["metric"] == SPREAD for metric in metrics)
@@ -129,7 +129,7 @@ class SpeechTask(ConfigurableTask):
         super().build_all_requests(limit=limit, samples=samples, rank=rank, world_size=world_size, **options)
 
 
-def resolve(config: Mapping[str, Any]) -> Task:
+def resolve_task(config: Mapping[str, Any]) -> Task:
     """Return the whole configuration of a task, from the keys of its YAML and the metadata of the run.
 
     The metadata of the data set, the description in the template and the `condition` of a task become part of its

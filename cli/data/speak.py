@@ -45,7 +45,7 @@ def speak(
     the same command continues where a stopped one ended.
     """
     from speechiq.siq_tasks.catalog.folders import refuse_content
-    from speechiq.siq_tasks.catalog.spoken import METADATA, read_spoken_texts, write_set
+    from speechiq.siq_tasks.catalog.spoken import METADATA, read_spoken_texts, write_spoken_set
 
     refuse_content(output)
     found = read_spoken_texts(texts)
@@ -53,7 +53,7 @@ def speak(
     with stop_in_one_line("the same command continues with what is in the response cache"):
         spoken = _speak(found, voices, seed)
         identities = {name: engine.engine.identity() for name, engine in voices.items()}
-        write_set(output, spoken, identities)
+        write_spoken_set(output, spoken, identities)
     seconds = sum(each.clip.duration for each in spoken)
     show(
         f"{count_of(len(spoken), 'clip')} ({seconds:.0f} s) in {output}. As a data set of tasks:",

@@ -47,7 +47,7 @@ def describe_tasks(tasks: list[TaskInfo]) -> str:
     """Return a section per data set, and the table of groups; of a set in many languages those of its group."""
     groups: dict[str, list[str]] = {}
     sections = []
-    tasks = [task for task in tasks if not task.is_further_language]
+    tasks = [task for task in tasks if not task.is_outside_short_lists]
     for dataset, found in groupby(tasks, key=lambda task: task.dataset):
         members = list(found)
         first = members[0]

@@ -110,7 +110,7 @@ def _digest(name: str) -> int:
     return int.from_bytes(hashlib.sha256(name.encode()).digest())
 
 
-def write_set(folder: Path, spoken: Iterable[Spoken], voices: Mapping[str, Any]) -> None:
+def write_spoken_set(folder: Path, spoken: Iterable[Spoken], voices: Mapping[str, Any]) -> None:
     """Write audio files, a table of them and the facts about each voice into a new folder, complete or not at all."""
     with complete_folder(folder.resolve()) as draft:
         draft.joinpath(AUDIO).mkdir()

@@ -278,8 +278,9 @@ def _open_dataset(source: RowSource, more: Sequence[str], rows: Dataset) -> Rows
 
     def read_audio(i: int) -> Path | bytes:
         audio = encoded[i][source.audio_column] or {}
-        if audio.get("bytes") is not None:
-            return audio["bytes"]
+        content: bytes | None = audio.get("bytes")
+        if content is not None:
+            return content
         if not audio.get("path"):
             raise RowError("no audio", f"{source.audio_column} is None")
         return _name_file(audio["path"])

@@ -111,7 +111,7 @@ def read_sentence_rule(metadata: Mapping[str, Any], dataset: str) -> SentenceRul
     return SentenceRule(settings.recording, float(settings.pause_s), language)
 
 
-class Passage(NamedTuple):
+class SpokenPassage(NamedTuple):
     """Hold a passage: its name, the rows with its questions, and its sentences in order, without their audio."""
 
     name: str
@@ -154,7 +154,7 @@ class _PassageReader:
         # In this format nothing is decoded, and only the parts that are read leave the disk.
         self.sentences = rows.select_columns([SENTENCES]).with_format("arrow")
 
-    def read_all(self, unwanted: Collection[str]) -> list[Passage]:
+    def read_all(self, unwanted: Collection[str]) -> list[SpokenPassage]:
         """Return the passages whose rows can be read."""
         groups: dict[tuple[str, str], dict[int, int]] = {}
         for i, row in enumerate(self.questions):
@@ -177,10 +177,10 @@ class _PassageReader:
             rows = [numbers[number] for number in sorted(numbers)]
             name = f"{hashlib.sha256(link.encode()).hexdigest()[:8]}-{min(numbers)}"
             if name in unwanted:
-                passages.append(Passage(name, rows, []))
+                passages.append(SpokenPassage(name, rows, []))
                 continue
             with self.odd.reading(f"{self.place} row {rows[0]}", *(f"row {i}" for i in rows)):
-                passages.append(Passage(name, rows, self._read_sentences(rows[0])))
+                passages.append(SpokenPassage(name, rows, self._read_sentences(rows[0])))
         return passages
 
     def _open(self, i: int) -> Any:
@@ -230,7 +230,7 @@ class _PassageReader:
             raise RowError("a sentence that cannot be read", f"sentence {sentence['id']}: {fault}")
         sentence[TEXT] = sentence[TEXT].strip()
 
-    def read_questions(self, passage: Passage) -> list[dict[str, Any]]:
+    def read_questions(self, passage: SpokenPassage) -> list[dict[str, Any]]:
         """Return the questions of a passage, as build_docs takes them; the number of an answer begins at 1."""
         questions = []
         for i in passage.rows:
@@ -251,13 +251,13 @@ class _PassageReader:
                 questions.append(question)
         return questions
 
-    def measure(self, passage: Passage) -> float:
+    def measure(self, passage: SpokenPassage) -> float:
         """Return the seconds of a passage by the numbers of samples in the set."""
         pauses = self.rule.pause_s * max(0, len(passage.sentences) - 1)
         samples: int = sum(sentence["num_samples"] for sentence in passage.sentences)
         return samples / SAMPLING_RATE + pauses
 
-    def join(self, passage: Passage) -> np.ndarray:
+    def join(self, passage: SpokenPassage) -> np.ndarray:
         """Return the samples of a passage: its sentences, with silence between them."""
         array = self._open(passage.rows[0])
         pause = np.zeros(round(self.rule.pause_s * SAMPLING_RATE), np.float32)
@@ -272,7 +272,7 @@ class _PassageReader:
         return np.concatenate(parts[1:])
 
 
-def _group(passage: Passage) -> dict[str, str]:
+def _group(passage: SpokenPassage) -> dict[str, str]:
     """Return the gender and the speaker of a passage; `mixed` and all speakers in order if sentences differ."""
     genders = {str(sentence["gender"]).lower() for sentence in passage.sentences}
     speakers = dict.fromkeys(str(sentence["speaker_id"]) for sentence in passage.sentences)

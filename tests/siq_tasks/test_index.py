@@ -58,7 +58,7 @@ def test_every_language_has_three_levels_and_the_group_some():
     languages = {task.dataset.removeprefix("belebele_") for task in tasks}
     assert len(languages) == 92 and languages >= {"deu_Latn", "zho_Hans", "yor_Latn"}
     assert {task.name for task in tasks} == {f"siq_belebele_{code}_{level}" for code in languages for level in LEVELS}
-    chosen = {task.dataset for task in tasks if not task.is_further_language}
+    chosen = {task.dataset for task in tasks if not task.is_outside_short_lists}
     assert 10 <= len(chosen) <= 12 and len({name.rpartition("_")[2] for name in chosen}) >= 10
     task = by_name()["siq_belebele_deu_Latn_apply"]
     assert (task.group, task.source) == ("siq_belebele_deu_Latn", "WueNLP/belebele-fleurs (deu_Latn, test)")
