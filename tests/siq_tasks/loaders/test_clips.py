@@ -170,22 +170,6 @@ def test_a_metadata_file_beside_audio_is_a_source(own_cache, tmp_path):
         assert [len(file_clip(clip).samples) for clip in test.clips] == [32_000, 16_000]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("m.csv", "", "has no rows; write one line per clip"),
-        ("m.csv", "audio,text\nä,ö\n".encode("latin-1"), "not UTF-8"),
-        ("m.jsonl", '{"audio": "a.wav", "text"\n', r"m\.jsonl' line 1 is not a whole JSON object"),
-        ("m.csv", "audio,words\na.wav,one\n", "no column 'text'; it has audio, words"),
-        ("m.csv", "audio,text\nnowhere.wav,one\n", r"nowhere\.wav: No such file"),
-    ],
-)
-def test_a_metadata_file_that_cannot_be_is_named(own_cache, tmp_path, name, content, message):
-    tmp_path.joinpath(name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(SpeechIQError, match=message):
-        prepare(dataset="own", dataset_path=str(tmp_path / name), subset="all")
-
-
 def test_a_manifest_is_json_that_a_person_can_read(own_cache, tmp_path):
     make(tmp_path / "hub", rows(1.0, 2.0))
     (manifest,) = own_cache.glob("clips/*.json")
@@ -274,7 +258,7 @@ def test_a_data_set_has_a_plain_name_and_nothing_is_written_elsewhere(own_cache,
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        ({"dataset_path": ["a"]}, r"dataset_path=\['a'\]: not a text; give one"),
+        ({"dataset_path": ["a"]}, r"dataset_path=\['a'\]: not valid .*; write a Hub id, a folder or a table"),
         ({"dataset_path": None}, "dataset_path: missing; give a Hub id"),
         ({"text_column": {"a": 1}}, r"text_column=.*: not a text; give one"),
         ({"split": 1.5}, r"split=1\.5: not a text; give one"),
@@ -326,6 +310,11 @@ def test_a_name_may_be_spelled_in_the_other_form_of_its_accents(own_cache, tmp_p
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
+        ("m.csv", "", "has no rows; write one line per clip"),
+        ("m.csv", "audio,text\nä,ö\n".encode("latin-1"), "not UTF-8"),
+        ("m.jsonl", '{"audio": "a.wav", "text"\n', r"m\.jsonl' line 1 is not a whole JSON object"),
+        ("m.csv", "audio,words\na.wav,one\n", "no column 'text'; it has audio, words"),
+        ("m.csv", "audio,text\nnowhere.wav,one\n", r"nowhere\.wav: No such file"),
         ("m.csv", "audio,text\na.wav,Good morning, all\n", "line 2: has 3 fields, the header 2; put a field"),
         ("m.csv", "audio,text\na.wav," + "x" * 200_000 + "\n", "line 2: field larger than field limit"),
         ("m.csv", 'audio,text\na.wav,"one\nb.wav,two\n', r"m\.csv line 2: a double quote is not closed; close each"),
@@ -345,9 +334,10 @@ def test_a_name_may_be_spelled_in_the_other_form_of_its_accents(own_cache, tmp_p
         ("m.jsonl", json.dumps({"audio": "x" * 300, "text": "one", "id": "a"}), "File name too long"),
     ],
 )
-def test_a_row_that_cannot_be_is_named(own_cache, tmp_path, name, content, message):
+def test_a_table_or_row_that_cannot_be_is_named(own_cache, tmp_path, name, content, message):
     tmp_path.joinpath("a.wav").write_bytes(encode(1.0))
-    tmp_path.joinpath(name).write_text(content)
-    metadata = {"id_column": "id"} if '"id"' in content else {}
+    written = content if isinstance(content, bytes) else content.encode()
+    tmp_path.joinpath(name).write_bytes(written)
+    metadata = {"id_column": "id"} if b'"id"' in written else {}
     with pytest.raises(SpeechIQError, match=message):
         prepare(dataset="own", dataset_path=str(tmp_path / name), subset="all", **metadata)
