@@ -158,11 +158,10 @@ def load(dataset: str | None = None, questions: str | None = None, **metadata: A
     if row_questions is not None:
         record = test.record | settings | row_questions.describe()
         return Loaded(build_docs(dataset, test.clips, row_questions.ask(test.clips), metadata), record)
-    rows: Sequence[Mapping[str, Any]] = ()
-    if file is not None:
-        rows = _questions_for(test, dataset, file)
-    imported = sorted({row["source_sha256"] for row in rows if "source_sha256" in row})
-    record = test.record | settings | ({"questions_sha256": imported} if imported else {})
+    rows = _questions_for(test, dataset, file) if file is not None else []
+    record = test.record | settings
+    if imported := sorted({row["source_sha256"] for row in rows if "source_sha256" in row}):
+        record["questions_sha256"] = imported
     return Loaded(build_docs(dataset, test.clips, rows, metadata), record)
 
 

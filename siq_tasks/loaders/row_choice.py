@@ -254,13 +254,15 @@ class ChoiceSettings(Options, frozen=True, kw_only=True):
         {'gender': 'gender', 'accent': 'accent'}
         """
         given = self.group_columns or {}
-        names = given.split(";") if isinstance(given, str) else given
-        named = names if isinstance(names, Mapping) else {name.strip(): name.strip() for name in names}
-        columns = msgspec.convert(named, GroupColumns)
+        if isinstance(given, str):
+            given = given.split(";")
+        if isinstance(given, Sequence):
+            given = {name.strip(): name.strip() for name in given}
+        columns = msgspec.convert(given, GroupColumns)
         for field in columns:
             if not PLAIN.fullmatch(field):
                 raise SpeechIQError(
-                    f"group_columns={given}", f"{field!r:.80} is not a plain name", f"write {GROUP_FORM}"
+                    f"group_columns={self.group_columns}", f"{field!r:.80} is not a plain name", f"write {GROUP_FORM}"
                 )
         return columns
 
