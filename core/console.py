@@ -108,7 +108,7 @@ class LineBar(tqdm):  # type: ignore[type-arg] # it takes no type argument when 
         if self.n == self._shown:
             return
         self._shown = self.n
-        whole, seconds = count_of(self.total or 0, self.unit), self.format_dict["elapsed"]
+        whole, seconds = count_of(int(self.total or 0), self.unit), self.format_dict["elapsed"]
         say(f"{self.desc.removesuffix(': ')}: {self.n:g} of {whole} after {seconds:.0f} s")
 
 

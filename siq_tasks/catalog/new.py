@@ -9,8 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tqdm import tqdm
-
+from speechiq.core.console import progress_bar
 from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.json_text import as_lines
 from speechiq.core.files.plain import exists, find_on_disk, is_file
@@ -96,7 +95,7 @@ def create(
     checked: list[dict[str, Any]] = []
     normalizer = read_normalizer({KEY: language})["normalizer"]
     odd = OddRows(text, own_fix="correct or leave out the row")
-    for number, row in enumerate(tqdm(rows, desc=f"{name} clips", unit="clip"), 1):
+    for number, row in enumerate(progress_bar(rows, total=len(rows), verb=f"{name} clips", unit="clip"), 1):
         where = f"{text} row {number}"
         with odd.reading(where) as repairs:
             if by_name:

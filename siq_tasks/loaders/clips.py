@@ -14,8 +14,8 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
-from tqdm import tqdm
 
+from speechiq.core.console import progress_bar
 from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.folders import cache_dir
 from speechiq.core.files.plain import write_whole
@@ -267,7 +267,7 @@ def _open(dataset: str, plan: LoadingPlan) -> Iterator[tuple[Rows, dict[str, int
         places = row_choice.choose_rows(named, rows, plan.where, source.dataset_path)
         odd.rows = odd.rows or len(places) + odd.count()
         scored: dict[str, dict[str, Any]] = {}
-        for key, i in tqdm(places.items(), desc=f"{dataset} rows", unit="row"):
+        for key, i in progress_bar(places.items(), total=len(places), verb=f"{dataset} rows", unit="row"):
             with odd.reading(f"{source.dataset_path} row {i}", key) as repairs:
                 scored[key] = _read_clip(key, rows.read(i), plan, repairs)
         yield rows, places, scored, odd
@@ -279,7 +279,7 @@ def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
     clips: list[dict[str, Any]] = []
     with _open(dataset, plan) as (rows, places, scored, odd):
         wheres = {key: f"{plan.source.dataset_path} row {i}" for key, i in places.items()}
-        for key in tqdm(scored, desc=f"{dataset} lengths", unit="row"):
+        for key in progress_bar(scored, total=len(scored), verb=f"{dataset} lengths", unit="row"):
             with odd.reading(wheres[key], key) as repairs:
                 lengths[key] = _measure(rows, places[key], scored[key], plan, repairs)
         odd.check()
@@ -289,7 +289,8 @@ def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
         for warning in row_choice.check_groups(groups, plan.groups, plan.source.dataset_path, is_own=odd.is_own):
             log.warning("%s: %s", dataset, warning)
         choose_longest(lengths, subset, ties)  # Refuse a wrong size before audio is copied.
-        for key in tqdm(choose_longest(lengths, "all", ties), desc=f"{dataset} clips", unit="clip"):
+        longest = choose_longest(lengths, "all", ties)
+        for key in progress_bar(longest, total=len(longest), verb=f"{dataset} clips", unit="clip"):
             if len(clips) == subset:
                 break
             with odd.reading(wheres[key], key):

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-from tqdm import tqdm
 
 from speechiq.core.batches import run_concurrently
-from speechiq.core.console import count_of
+from speechiq.core.console import count_of, progress_bar
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.ids import complete_ids
 from speechiq.core.response import drop_reasoning
@@ -220,7 +219,7 @@ def write_missing(
             answers.stop(failure)
             raise
 
-    with tqdm(total=len(todo), desc=f"{dataset} questions", unit="clip") as bar:
+    with progress_bar(total=len(todo), verb=f"{dataset} questions", unit="clip") as bar:
         try:
             written = run_concurrently(todo, finish, workers=workers, progress=bar)
         except (SpeechIQError, KeyboardInterrupt) as failure:
