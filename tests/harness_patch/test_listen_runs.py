@@ -116,8 +116,8 @@ def test_a_model_that_takes_no_text_alone_is_refused_before_it_is_loaded(audio_m
     ("tasks", "metadata", "message"),
     [
         (["siq_demo_remember"], {"listen": "muted"}, "listen=muted: task siq_demo_remember asks no question"),
-        (["siq_demo_apply"], {"listen": "mute"}, "listen=mute: unknown; did you mean muted"),
-        (["siq_demo_apply"], {"demo.listen": "txt"}, "listen=txt: unknown; did you mean text"),
+        (["siq_demo_apply"], {"listen": "mute"}, "listen=mute: unknown; give muted or swapped or text"),
+        (["siq_demo_apply"], {"demo.listen": "txt"}, "listen=txt: unknown; give muted or swapped or text"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_before_any_model_runs(tasks, metadata, message):
