@@ -92,7 +92,7 @@ def export(
     stages = [stage for stage in found if stage.is_read and not stage.is_damaged]
     if not sum(stage.rows for stage in stages):
         raise SpeechIQError(f"the response cache {folder}", "has no rows", "name another one by SIQ_STORE=FOLDER")
-    counts = exchange.export(stages, output)
+    counts = exchange.export_stages(stages, output)
     clips = f", {count_of(counts['clips'], 'spoken clip')}" if counts["clips"] else ""
     show(f"wrote {output}: {count_of(len(stages), 'stage')}, {count_of(counts['rows'], 'row')}{clips}")
     if damaged := [stage.folder for stage in found if stage.is_damaged]:
@@ -111,7 +111,7 @@ def merge(
 
     All archives are checked to their ends before anything is added.
     """
-    counts = exchange.merge(archives, _require_store())
+    counts = exchange.merge_archives(archives, _require_store())
     clips = f", {count_of(counts['clips'], 'spoken clip')}" if counts["clips"] else ""
     show(f"{count_of(counts['added'], 'row')} added{clips}, {counts['known']} were there already")
     if counts["different"]:

@@ -32,10 +32,10 @@ def compose(name: str) -> str:
     return normalize("NFC", name)
 
 
-def shorten(clip: str) -> str:
+def drop_dataset(clip: str) -> str:
     """Return the id of a clip without its data set.
 
-    >>> shorten("calls/monday"), shorten("monday")
+    >>> drop_dataset("calls/monday"), drop_dataset("monday")
     ('monday', 'monday')
     """
     return clip.partition("/")[2] or clip
@@ -47,7 +47,7 @@ def find_listed(clip: str, listed: Collection[str]) -> str | None:
     >>> find_listed("calls/monday", {"monday"}), find_listed("calls/monday", {"calls/monday", "monday"})
     ('monday', 'calls/monday')
     """
-    return next((name for name in (clip, shorten(clip)) if name in listed), None)
+    return next((name for name in (clip, drop_dataset(clip)) if name in listed), None)
 
 
 def complete_ids(rows: Iterable[Mapping[str, Any]], clips: Iterable[str]) -> list[dict[str, Any]]:
@@ -57,5 +57,5 @@ def complete_ids(rows: Iterable[Mapping[str, Any]], clips: Iterable[str]) -> lis
     [{'id': 'calls/monday'}, {'id': 'calls/tuesday'}, {'id': 'x'}]
     """
     clips = list(clips)
-    complete = {compose(shorten(clip)): clip for clip in clips} | {compose(clip): clip for clip in clips}
+    complete = {compose(drop_dataset(clip)): clip for clip in clips} | {compose(clip): clip for clip in clips}
     return [{**row, "id": complete.get(compose(row["id"]), row["id"])} for row in rows]

@@ -23,7 +23,7 @@ from speechiq.metrics.columns import higher, returns
 from speechiq.metrics.distance.readers import DEFAULT_EMBEDDER, EMBEDDER, embed, warn_unknown_script
 from speechiq.metrics.models import check_checkpoint
 from speechiq.metrics.settings import Dtype, Template, Text, read_record, record_of
-from speechiq.metrics.words.normalizer import TextForm, prepare
+from speechiq.metrics.words.normalizer import TextForm, prepare_text
 from speechiq.metrics.words.wer import index_texts, pair_texts
 
 PROMPTS = {
@@ -106,7 +106,7 @@ def compute_cosines(
     """
     name, form, dtype = embedding.embedder, embedding.embedder_text, embedding.embedder_dtype
     prompted = [
-        (prompt.format(text=prepare(reference, form)), prompt.format(text=prepare(hypothesis, form)))
+        (prompt.format(text=prepare_text(reference, form)), prompt.format(text=prepare_text(hypothesis, form)))
         for prompt in PROMPTS.values()
         for reference, hypothesis in pairs
     ]

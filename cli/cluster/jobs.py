@@ -16,7 +16,7 @@ from speechiq.cli.evaluation.command import STOPPED
 from speechiq.core.console import ERROR, NOTE
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
-from speechiq.core.files.json_text import read_record, write_record
+from speechiq.core.files.json_text import load_record, store_record
 from speechiq.core.files.plain import exists
 from speechiq.harness_patch.plan import PlanFile
 
@@ -104,7 +104,7 @@ def import_submitit() -> Any:
 def read_jobs(output: Path) -> Jobs | None:
     """Return what was launched in an output folder; None before the first launch."""
     file = output / FOLDER / RECORD
-    return read_record(file, Jobs, FIX) if exists(file) else None
+    return load_record(file, Jobs, FIX) if exists(file) else None
 
 
 def submit(jobs: Jobs, numbers: list[int]) -> None:
@@ -130,7 +130,7 @@ def submit(jobs: Jobs, numbers: list[int]) -> None:
     finally:
         signal.signal(signal.SIGINT, ignored)
     jobs.ids |= {number: str(job.job_id) for number, job in zip(numbers, started, strict=True)}
-    write_record(jobs, folder / RECORD, FIX)
+    store_record(jobs, folder / RECORD, FIX)
 
 
 def list_devices(jobs: Jobs, numbers: list[int]) -> dict[int, str]:

@@ -71,7 +71,7 @@ class ShardOptions(msgspec.Struct, frozen=True):
 def read_record(folder: Path) -> Record:
     """Return the record of a folder, empty if it has none; refuse a file that `write_record` did not write."""
     file = folder / NAME
-    record = json_text.read_record(file, Record, FIX) if exists(file) else Record()
+    record = json_text.load_record(file, Record, FIX) if exists(file) else Record()
     if record.schema != SCHEMA:
         raise SpeechIQError(file, "not a record of `siq eval`", FIX)
     return record
@@ -79,7 +79,7 @@ def read_record(folder: Path) -> Record:
 
 def write_record(record: Record, folder: Path) -> None:
     """Write the record of a folder."""
-    json_text.write_record(record, folder / NAME, FIX)
+    json_text.store_record(record, folder / NAME, FIX)
 
 
 def describe(plan: Plan) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def record_shards(options: ShardOptions, output: Path, *, force: bool) -> None:
     name = content_sha256(msgspec.to_builtins(options))[:16]
     for file in (output / SHARDS).glob("*.json") if force else ():
         file.unlink(missing_ok=True)
-    json_text.write_record(options, output / SHARDS / f"{name}.json", FIX)
+    json_text.store_record(options, output / SHARDS / f"{name}.json", FIX)
 
 
 def check_shards(options: ShardOptions, output: Path) -> None:
@@ -169,7 +169,7 @@ def check_shards(options: ShardOptions, output: Path) -> None:
 def find_difference(options: ShardOptions, output: Path) -> tuple[str, str] | None:
     """Return the first option that shards in a folder have with another value: as it is here, and as they have it."""
     for file in sorted((output / SHARDS).glob("*.json")):
-        recorded = json_text.read_record(file, ShardOptions, FIX)
+        recorded = json_text.load_record(file, ShardOptions, FIX)
         for name, value in options.settings.items():
             if value != recorded.settings.get(name):
                 return _in_words(name, value), _in_words(name, recorded.settings.get(name))

@@ -41,7 +41,7 @@ FIX = "export it again, or copy it again"
 AT_ONCE, LONGEST_ROW = 1000, 2**26
 
 
-def export(stages: Sequence[StageFolder], output: Path) -> Counter[str]:
+def export_stages(stages: Sequence[StageFolder], output: Path) -> Counter[str]:
     """Write the rows of stages into one archive; runs may be active.
 
     Return the number of `rows`, of spoken `clips`, and of damaged lines that are left out (`skipped`).
@@ -75,7 +75,7 @@ def export(stages: Sequence[StageFolder], output: Path) -> Counter[str]:
     return counts
 
 
-def merge(archives: Sequence[Path], store: Path) -> Counter[str]:
+def merge_archives(archives: Sequence[Path], store: Path) -> Counter[str]:
     """Add what archives have to a response cache, after all of them were checked; nothing is overwritten.
 
     Return the number of rows that are `added`, `known`, and `different` from those of the same key, which stay; and of

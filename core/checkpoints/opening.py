@@ -187,14 +187,14 @@ def opening(what: str, fix: str, *places: str, trusting: str = TRUSTING) -> Iter
     except BaseException as error:
         if "trust_remote_code" in str(error):
             raise SpeechIQError(what, "comes with Python code of its own", trusting) from error
-        reason = next(filter(None, map(find_damage, places)), None) or describe(error)
+        reason = next(filter(None, map(find_damage, places)), None) or describe_error(error)
         raise SpeechIQError(f"{what} ({reason[:LONGEST]})", fix=fix) from error
 
 
-def describe(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return the first line of an error of another library, with its type unless the words make sense alone.
 
-    >>> describe(OSError("no such file.")), describe(KeyError("model"))
+    >>> describe_error(OSError("no such file.")), describe_error(KeyError("model"))
     ('no such file', "KeyError: 'model'")
     """
     line = first_line(error)

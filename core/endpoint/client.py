@@ -177,7 +177,7 @@ class Endpoint:
         options = self._options({})
         try:
             limits = min(PROBE_TIMEOUT, self._timeout), min(1, self._max_retries)
-            models = run(self._call(lambda: self._client.get("/models", **options), list_models, "reply", *limits))
+            models = wait_for(self._call(lambda: self._client.get("/models", **options), list_models, "reply", *limits))
         except Refusal as refusal:
             if refusal.status == UNKNOWN_KEY:
                 raise
@@ -237,7 +237,7 @@ class Endpoint:
         def parse(reply: httpx2.Response) -> Result:
             return read(reply.content if raw else read_json(reply))
 
-        return run(self._call(send, parse, expected, self._timeout, self._max_retries))
+        return wait_for(self._call(send, parse, expected, self._timeout, self._max_retries))
 
     def _options(self, headers: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of each call of the openai package, which adds the header of the key."""
@@ -347,7 +347,7 @@ def find_pause(tries: int, reply: httpx2.Response | None) -> float:
     return min(SHORTEST_PAUSE * 2.0 ** (tries - 1), LONGEST_PAUSE) * random.uniform(0.75, 1)
 
 
-def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
+def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
     """Return the result of a coroutine that one thread runs for all; Ctrl-C while waiting cancels it."""
     future = asyncio.run_coroutine_threadsafe(coroutine, _loop())
     try:

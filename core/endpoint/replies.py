@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.json_text import load, replace_halves
+from speechiq.core.files.json_text import load_json, replace_halves
 from speechiq.core.usage import Clock
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Choice(NamedTuple):
 def read_json(reply: httpx2.Response) -> Any:
     """Return the JSON in the body of a reply, its texts without half surrogate pairs; else raise `ValueError`."""
     try:
-        return load(reply.content.decode(), replace_halves)
+        return load_json(reply.content.decode(), replace_halves)
     except UnicodeDecodeError:
         raise ValueError("not UTF-8") from None
     except ValueError as error:
@@ -73,7 +73,7 @@ def read_choices(reply: Any, name: str, length: str, may_be_empty: bool = True) 
 def list_models(reply: httpx2.Response) -> list[str]:
     """Return the names in a list of models; none if the reply is something else."""
     try:
-        return [model["id"] for model in load(reply.content.decode())["data"] if isinstance(model["id"], str)]
+        return [model["id"] for model in load_json(reply.content.decode())["data"] if isinstance(model["id"], str)]
     except (ValueError, LookupError, TypeError):
         return []
 

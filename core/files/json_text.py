@@ -45,7 +45,7 @@ def decode(text: bytes, decoder: msgspec.json.Decoder[Form]) -> Form:
             raise ValueError(f"{error}, in a text above {LONGEST_LOOSE} bytes") from error
         plain = text.decode("utf-8-sig")
         change = replace_halves if "\\ud" in plain.lower() else None
-        return msgspec.convert(load(plain, change), decoder.type)
+        return msgspec.convert(load_json(plain, change), decoder.type)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 
@@ -62,7 +62,7 @@ def decode_edited(text: bytes) -> Any:
     if len(text) > LONGEST_LOOSE:
         raise ValueError(f"it has more than {LONGEST_LOOSE} bytes")
     plain = text.decode("utf-8-sig")
-    value = load(plain, _refuse_halves if "\\ud" in plain.lower() else None, _refuse_equal_keys)
+    value = load_json(plain, _refuse_halves if "\\ud" in plain.lower() else None, _refuse_equal_keys)
     refuse_extremes(value)
     return value
 
@@ -96,7 +96,7 @@ def refuse_extremes(value: Any) -> None:
     raise ValueError(f"it is nested more than {DEEPEST} deep")
 
 
-def load(text: str, change: Callable[[str], str] | None = None, make_object: MakeObject | None = None) -> Any:
+def load_json(text: str, change: Callable[[str], str] | None = None, make_object: MakeObject | None = None) -> Any:
     """Return the value of a JSON text of any form, with each key and text in it changed; else raise `ValueError`.
 
     `make_object` makes an object of its pairs of key and value, instead of `dict`.
@@ -108,7 +108,7 @@ def load(text: str, change: Callable[[str], str] | None = None, make_object: Mak
         raise ValueError("it is nested too deeply") from error
 
 
-def read_record(file: Path, form: type[Form], fix: str) -> Form:
+def load_record(file: Path, form: type[Form], fix: str) -> Form:
     """Return what `write_record` wrote, or refuse it; `fix` is what to do if it cannot be deleted."""
     try:
         return msgspec.json.decode(read_plain(file), type=form)
@@ -116,7 +116,7 @@ def read_record(file: Path, form: type[Form], fix: str) -> Form:
         raise SpeechIQError(file, f"cannot be read ({error})", f"delete it, or {fix}") from error
 
 
-def write_record(record: msgspec.Struct, file: Path, fix: str) -> None:
+def store_record(record: msgspec.Struct, file: Path, fix: str) -> None:
     """Write a record as JSON, with its folder; `fix` is what to do if that fails."""
     write_whole(file, msgspec.json.format(msgspec.json.encode(record), indent=1), fix, make_folders=True)
 

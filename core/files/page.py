@@ -36,7 +36,7 @@ def name_folder(path: Path) -> Path:
     return path.with_name(f"{path.stem}_files")
 
 
-def check_folder(path: Path) -> None:
+def check_page(path: Path) -> None:
     """Refuse a page if what has the name of its folder holds other files than parts of a page."""
     folder = name_folder(_follow(path))
     if not exists(folder):
@@ -56,7 +56,7 @@ def write_page(page: Page, path: Path) -> str:
     The parts come first, under new names, so that an earlier page keeps its own until the new one replaces it; then
     the earlier parts go.
     """
-    check_folder(path)
+    check_page(path)
     folder = name_folder(_follow(path))
     earlier = {file for file in folder.iterdir() if _is_ours(file.name)} if is_folder(folder) else set()
     parts = {folder / name: content for name, content in page.parts.items()}

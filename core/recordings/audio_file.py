@@ -14,7 +14,7 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import cache_dir
 from speechiq.core.files.plain import hash_file, write_whole
-from speechiq.core.recordings.inspection import inspect, measure, measure_peak
+from speechiq.core.recordings.inspection import inspect, measure_peak, measure_seconds
 from speechiq.core.recordings.readers import Damage, open_reader
 
 #: Sampling rate of all clips, Hz; `speechiq.core.clip` has it as `SAMPLING_RATE`.
@@ -63,7 +63,9 @@ class AudioFile:
         It is decoded to its end, in blocks, once per process. Files in the clip folder were decoded when they were put
         there, under the sha256 of their bytes.
         """
-        end, seconds = offset + length, math.inf if self.in_clip_folder and self.file.is_file() else measure(self.file)
+        end, seconds = offset + length, math.inf
+        if not (self.in_clip_folder and self.file.is_file()):
+            seconds = measure_seconds(self.file)
         if not 0 <= offset < end <= seconds + TOLERANCE_S:
             raise SpeechIQError(
                 self.file,

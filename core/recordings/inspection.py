@@ -127,7 +127,7 @@ def warn_once(name: str, warning: str) -> None:
     log.warning("%s: a sound of it is doubtful: %s (logged once)", name, warning)
 
 
-def measure(file: Path) -> float:
+def measure_seconds(file: Path) -> float:
     """Return the seconds of audio in a file, which is read to its end unless it has not changed since the last time."""
     try:
         state = file.stat()

@@ -18,7 +18,7 @@ from transformers import (
 )
 
 from speechiq.core.batches import OnResult, drop, is_out_of_memory, run_in_batches
-from speechiq.core.checkpoints.opening import describe, read_context
+from speechiq.core.checkpoints.opening import describe_error, read_context
 from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, audio_seconds
@@ -211,7 +211,7 @@ class OmniReply(CheckpointEngine, ReplyEngine):
             if texts.shape[1] > ids.shape[1] + 1:
                 raise SpeechIQError(
                     self.checkpoint.name,
-                    f"cannot speak what it wrote ({describe(error)})",
+                    f"cannot speak what it wrote ({describe_error(error)})",
                     f"change the option {self.checkpoint.prefix}settings, or give speaks=ENGINE:MODEL",
                 ) from error
         spoken = samples.flatten().float().cpu().numpy()

@@ -17,7 +17,7 @@ from transformers import (
 )
 
 from speechiq.core.batches import OnResult, drop, run_in_batches
-from speechiq.core.checkpoints.opening import describe
+from speechiq.core.checkpoints.opening import describe_error
 from speechiq.core.clip import Clip
 from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
@@ -106,7 +106,7 @@ class TransformersSpeech(CheckpointEngine, SpeechEngine):
         except (TypeError, ValueError, LookupError) as error:
             raise SpeechIQError(
                 self.checkpoint.name,
-                f"cannot speak {line[:40]!r} ({describe(error)})",
+                f"cannot speak {line[:40]!r} ({describe_error(error)})",
                 f"change the text or the option {self.checkpoint.prefix}settings",
             ) from error
         return as_speech(np.asarray(spoken["audio"]), spoken["sampling_rate"], self.checkpoint.name)

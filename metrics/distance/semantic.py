@@ -33,7 +33,7 @@ from speechiq.metrics.distance.readers import (
 )
 from speechiq.metrics.models import check_checkpoint
 from speechiq.metrics.settings import Dtype, Template, Text, read_record
-from speechiq.metrics.words.normalizer import TextForm, normalize, prepare, read_normalizer
+from speechiq.metrics.words.normalizer import TextForm, normalize, prepare_text, read_normalizer
 from speechiq.metrics.words.wer import ErrorRate, count_errors, index_texts, pair_texts, pool, repetition
 from speechiq.metrics.words.word_classes import (
     OFF,
@@ -135,7 +135,7 @@ def semantic_distance(
             "semdist_text": semdist_text,
         }
     )
-    return float(measure(pairs, settings, [kind])[kind].mean())
+    return float(measure_distances(pairs, settings, [kind])[kind].mean())
 
 
 def _read_models(metadata: Mapping[str, Any]) -> dict[str, str]:
@@ -154,7 +154,7 @@ def read_distance(metadata: Mapping[str, Any]) -> dict[str, str]:
     return {**_read_models(metadata), **read_rare_words(metadata), **read_normalizer(metadata)}
 
 
-def measure(
+def measure_distances(
     pairs: Pairs, settings: Settings, kinds: Sequence[str] = tuple(KINDS), names: Sequence[str] = ()
 ) -> dict[str, np.ndarray]:
     """Return the distances of each reference from its hypothesis: kind -> (pairs,), NaN if its model is `off`.
@@ -163,7 +163,7 @@ def measure(
     `names` has a name per clip for errors, by default its number.
     """
     form = settings["semdist_text"]
-    clean = [(prepare(reference, form), prepare(hypothesis, form)) for reference, hypothesis in pairs]
+    clean = [(prepare_text(reference, form), prepare_text(hypothesis, form)) for reference, hypothesis in pairs]
     owners, places = index_texts(clean, names)
     texts = list(owners)
     found = dict.fromkeys(kinds, np.full(len(pairs), np.nan))
@@ -211,7 +211,7 @@ class Distances(Filter):
         hypotheses, settings = list(resps), docs[0]
         pairs = [(doc["text"], hypothesis) for hypothesis, doc in zip(hypotheses, docs, strict=True)]
         names = [str(doc.get("id", number)) for number, doc in enumerate(docs)]
-        distances = measure(pairs, settings, names=names)
+        distances = measure_distances(pairs, settings, names=names)
         entities = self._find_entities(docs, names, settings["ner"])
         return [
             {

@@ -1,4 +1,4 @@
-"""Score answers to multiple-choice questions as a module of `evaluate`; see `speechiq.metrics.choice`."""
+"""Score answers to multiple-choice questions as a module of `evaluate`; see `choice.vote`."""
 
 from speechiq.metrics.evaluate.module import make
 

@@ -1,4 +1,4 @@
-"""Judge free answers as a module of `evaluate`; see `speechiq.metrics.judge.free_answers`."""
+"""Judge free answers as a module of `evaluate`; see `free_answers.judge`."""
 
 from speechiq.metrics.evaluate.module import make
 

@@ -1,4 +1,4 @@
-"""Compute METEOR of captions as a module of `evaluate`, offline; see `speechiq.metrics.rules.meteor`."""
+"""Compute METEOR of captions as a module of `evaluate`, offline; see `meteor.meteor`."""
 
 from speechiq.metrics.evaluate.module import make
 

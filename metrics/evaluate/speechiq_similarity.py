@@ -1,4 +1,4 @@
-"""Compute the similarity of transcripts to references as a module of `evaluate`; see `speechiq.metrics.similarity`."""
+"""Compute the similarity of transcripts to references as a module of `evaluate`; see `similarity.similarity`."""
 
 from speechiq.metrics.evaluate.module import make
 

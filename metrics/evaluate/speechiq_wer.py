@@ -1,4 +1,4 @@
-"""Compute word and character error rates as a module of `evaluate`; see `speechiq.metrics.words.wer`."""
+"""Compute word and character error rates as a module of `evaluate`; see `wer.wer`."""
 
 from speechiq.metrics.evaluate.module import make
 

@@ -66,7 +66,7 @@ class Draw(NamedTuple):
     reason: str = ""
 
 
-def draw(questions: Sequence[JudgeQuestion], judging: Judging) -> list[list[Draw]]:
+def draw_judgments(questions: Sequence[JudgeQuestion], judging: Judging) -> list[list[Draw]]:
     """Return the draws of each question; equal questions are asked once."""
     engine = open_judge(judging.judge, judging.engine_options, judging.role)
     return _Work(judging, engine).draw(questions)
@@ -290,7 +290,7 @@ def judge_cases(cases: Sequence[Case], judging: Judging) -> list[Judgment]:
         return [found.get(i) or _match(case, judging) for i, case in enumerate(cases)]
     check_cases(cases, judging)
     if rest:
-        drawn = draw([_ask(cases[i], judging) for i in rest], judging)
+        drawn = draw_judgments([_ask(cases[i], judging) for i in rest], judging)
         report(drawn, judging)
         _warn_of_one_score([cases[i] for i in rest], drawn, judging)
         found |= {i: Judgment(*_columns(row)) for i, row in zip(rest, drawn, strict=True)}
@@ -318,7 +318,7 @@ def judge_pairs(cases: Sequence[PairCase], judging: Judging) -> list[PairJudgmen
     rest = [case for case, same in zip(cases, equal, strict=True) if not same]
     swapped = [case._replace(first=case.second, second=case.first) for case in rest]
     questions = [_ask(case, judging) for case in (*rest, *swapped)]
-    drawn = draw(questions, judging) if questions else []
+    drawn = draw_judgments(questions, judging) if questions else []
     report(drawn, judging)
     rows = iter(zip(drawn[: len(rest)], drawn[len(rest) :], strict=True))
     zeros, empty = (0.0,) * judging.draws, ("",) * judging.draws

@@ -14,7 +14,7 @@ from speechiq.core.files.json_text import content_sha256, shorten
 from speechiq.core.response import drop_reasoning
 from speechiq.engines.options import list_names, read_options
 from speechiq.metrics.columns import higher, lower, mean
-from speechiq.metrics.judge.judging import Draw, JudgeQuestion, draw, report
+from speechiq.metrics.judge.judging import Draw, JudgeQuestion, draw_judgments, report
 from speechiq.metrics.judge.rubric import read_rubric
 from speechiq.metrics.judge.settings import GENERATE, READER, Judging, ReaderOptions, open_judge, refuse_similar
 from speechiq.metrics.letters.options import ALPHABET, UNPARSED
@@ -85,7 +85,7 @@ def read_letters(
     judging = _open_reader(docs[0][READER], (docs[0].get(READING) or {}).get("options") or {})
     asked = [place for place, answer in enumerate(answers) if answer.strip()]
     questions = [_ask(docs[place], str(answers[place]), options[place], judging) for place in asked]
-    drawn = draw(questions, judging) if questions else []
+    drawn = draw_judgments(questions, judging) if questions else []
     report(drawn, judging)
     found = {place: _read(reply, options[place]) for place, (reply,) in zip(asked, drawn, strict=True)}
     return [found.get(place, UNPARSED) for place in range(len(answers))]

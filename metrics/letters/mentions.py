@@ -1,6 +1,6 @@
 """Replace each option that an answer names, by its letter or by its words, with one private character.
 
-`words.yaml` has the words that stand beside options.
+The file words.yaml has the words that stand beside options.
 """
 
 import re
@@ -24,7 +24,7 @@ LETTER, PAIRED, TEXT = 0xE000, 0xE020, 0xE100
 #: A pattern of any of them.
 MARK = "[\ue000-\ue1ff]"
 #: Options that are also words of other sentences: they count as the first word of an answer alone.
-PLAIN = frozenset(["yes", "no", "true", "false"])
+YES_NO = frozenset(["yes", "no", "true", "false"])
 
 
 def compile_pattern(pattern: str) -> regex.Pattern[str]:
@@ -54,7 +54,7 @@ def match_any(words: Sequence[str]) -> str:
 
 
 _FILE = Path(__file__).with_name("words.yaml")
-#: Name of a list in `words.yaml` -> a pattern of its words.
+#: Name of a list in words.yaml -> a pattern of its words.
 WORDS = {
     name: match_any(unicodedata.normalize("NFKC", words).split())
     for name, words in yaml.safe_load(_FILE.read_text(encoding="utf-8")).items()
@@ -135,7 +135,7 @@ def find_options(options: tuple[str, ...]) -> tuple[dict[str, str], regex.Patter
     for letter, option in zip(ALPHABET, options, strict=False):
         words = regex.findall(r"[^\W_]+", unicodedata.normalize("NFKC", option).replace("’", "'").lower())
         length = len("".join(words))
-        if len(words) == 1 and words[0] in PLAIN:
+        if len(words) == 1 and words[0] in YES_NO:
             plain[words[0]] = letter
         elif length > 1 or "".join(words).isdigit():
             is_place = words[0] in ("in", "at", "on") and words[1:2] and words[1] in _ARTICLES

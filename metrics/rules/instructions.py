@@ -1,7 +1,6 @@
 """Check by IFEval's rules whether a reply follows instructions such as "in at most 50 words".
 
-The checks are those of lm-eval (`lm_eval.tasks.ifeval`; Zhou et al. 2023, arXiv:2311.07911), which need packages of
-their own.
+The checks are those of lm-eval's task `ifeval` (Zhou et al. 2023, arXiv:2311.07911), which need packages of their own.
 """
 
 import json
@@ -19,10 +18,10 @@ STRICT_AND_LOOSE = ("strict", "loose")
 TRIAL = "One sentence is here. Another one follows.\n\nAnd one more."
 
 
-def find_fault(doc: Mapping[str, Any]) -> str:
+def find_broken_check(doc: Mapping[str, Any]) -> str:
     """Return why the checks of a doc cannot work, or an empty text; refuse a missing package, and missing data."""
     try:
-        check(doc, TRIAL)
+        check_instructions(doc, TRIAL)
     except ImportError as error:
         raise SpeechIQError(
             "IFEval's checks", f"the package {error.name} is not installed", "`pip install 'lm_eval[ifeval]'`"
@@ -38,7 +37,7 @@ def find_fault(doc: Mapping[str, Any]) -> str:
     return ""
 
 
-def check(doc: Mapping[str, Any], reply: str) -> dict[str, list[bool]]:
+def check_instructions(doc: Mapping[str, Any], reply: str) -> dict[str, list[bool]]:
     """Return for each instruction whether a reply follows it: `strict`, and `loose`.
 
     Loosely it counts too if the reply follows the instruction without its first line, its last line or its asterisks.
@@ -71,7 +70,7 @@ def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
     and `audio_coverage`.
     """
     scores: dict[str, float] = {}
-    for way, followed in check(doc, str(results[0])).items():
+    for way, followed in check_instructions(doc, str(results[0])).items():
         scores |= {f"prompt_{way}": float(all(followed)), f"instruction_{way}": sum(followed) / len(followed)}
     return {
         **scores,

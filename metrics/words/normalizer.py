@@ -314,6 +314,6 @@ def normalize(text: str, kind: str | None = DEFAULT) -> str:
     return " ".join((text if kind is None else _normalizer(kind)(text)).split())
 
 
-def prepare(text: str, form: str) -> str:
+def prepare_text(text: str, form: str) -> str:
     """Return a text as a language model reads it."""
     return text.strip() if form == "raw" else normalize(text, form)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from speechiq.core.console import printable, say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.page import Page, check_folder, write_page
+from speechiq.core.files.page import Page, check_page, write_page
 from speechiq.core.files.plain import OWN_FILE, check_output, check_output_folder, is_folder, refuse_same, write_whole
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.output import markup
@@ -66,7 +66,7 @@ def list_outputs(paths: Sequence[Path] | None, formats: Collection[str], force: 
         else:
             check_output(path, force, OWN_FILE)
         if format == "page":
-            check_folder(path)
+            check_page(path)
     return outputs
 
 

@@ -20,7 +20,7 @@ from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.folders import cache_dir
 from speechiq.core.files.plain import write_whole
 from speechiq.core.files.tables import is_table, read_field, read_id, read_number, read_texts
-from speechiq.core.ids import check_plain, complete_ids, shorten
+from speechiq.core.ids import check_plain, complete_ids, drop_dataset
 from speechiq.core.recordings.audio_file import ADVICE, CLIPS, AudioFile, save_audio
 from speechiq.core.recordings.inspection import read_length
 from speechiq.engines.options import Options
@@ -317,7 +317,7 @@ def _name_rows(dataset: str, source: RowSource, rows: Rows, unwanted: Collection
             name = read_id(rows.read(i), source.id_column) if source.id_column else f"{i:05}"
             key = f"{dataset}/{name}"
             if key in places:
-                fault = f"rows {places[key]} and {i} have the same id, {shorten(key)!r}"
+                fault = f"rows {places[key]} and {i} have the same id, {drop_dataset(key)!r}"
                 raise RowError("the id of an earlier row", fault, "make ids unique")
             if name in unwanted:
                 left.discard(name)

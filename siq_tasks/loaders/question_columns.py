@@ -228,7 +228,7 @@ def read_checks(raw: Mapping[str, Any], settings: RowSettings, repairs: Repairs)
     question = _read_text(raw["question"], "question")
     given = [{key: value for key, value in (each or {}).items() if value is not None} for each in options]
     row = {"question": question, "checks": json.dumps([checks, given])}
-    if fault := instructions.find_fault(row):
+    if fault := instructions.find_broken_check(row):
         raise RowError("checks that do not work", fault)
     return row
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.page import Page, check_folder, name_folder, write_page
+from speechiq.core.files.page import Page, check_page, name_folder, write_page
 from tests.conftest import full_disk
 
 
@@ -37,7 +37,7 @@ def test_files_of_others_are_never_mixed_with_parts(tmp_path, name):
     other = tmp_path / "report_files" / name
     other.parent.mkdir()
     other.write_text("mine")
-    for write in (check_folder, lambda path: write_page(make_page("1"), path)):
+    for write in (check_page, lambda path: write_page(make_page("1"), path)):
         with pytest.raises(SpeechIQError, match="holds something else"):
             write(tmp_path / "report.html")
     assert other.read_text() == "mine" and not tmp_path.joinpath("report.html").exists()
@@ -46,7 +46,7 @@ def test_files_of_others_are_never_mixed_with_parts(tmp_path, name):
 def test_a_file_with_the_name_of_the_folder_is_refused(tmp_path):
     tmp_path.joinpath("report_files").write_text("mine")
     with pytest.raises(SpeechIQError, match="name another page"):
-        check_folder(tmp_path / "report.html")
+        check_page(tmp_path / "report.html")
 
 
 def test_the_folder_is_beside_the_file_that_a_link_leads_to(tmp_path):
@@ -56,7 +56,7 @@ def test_the_folder_is_beside_the_file_that_a_link_leads_to(tmp_path):
     assert len(list_files(tmp_path / "there" / "page_files")) == 2
     tmp_path.joinpath("there", "page_files", "mine.txt").touch()
     with pytest.raises(SpeechIQError, match="mine"):
-        check_folder(tmp_path / "report.html")
+        check_page(tmp_path / "report.html")
 
 
 def test_a_disk_that_is_full_leaves_the_page_as_it_was(tmp_path):

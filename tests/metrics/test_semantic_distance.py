@@ -11,7 +11,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import usage
 from speechiq.metrics.distance import readers
 from speechiq.metrics.distance.readers import PROMPTS, LanguageModel, find_head, read_vectors
-from speechiq.metrics.distance.semantic import KINDS, Distances, measure, read_distance, semantic_distance
+from speechiq.metrics.distance.semantic import KINDS, Distances, measure_distances, read_distance, semantic_distance
 from speechiq.metrics.models import TextModel, forget_models
 from tests.metrics import tiny_text
 
@@ -101,7 +101,7 @@ def distance_slowly(first: list[float], second: list[float]) -> float:
 def test_every_distance_is_that_of_the_papers_definition(tiny, settings, kind):
     folder = tiny["encoder"] if kind == "encoder" else tiny["llama"]
     expected = [distance_slowly(*(embed_slowly(folder, text, kind) for text in pair)) for pair in PAIRS]
-    np.testing.assert_allclose(measure(PAIRS, settings, [kind])[kind], expected, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(measure_distances(PAIRS, settings, [kind])[kind], expected, rtol=0, atol=1e-6)
     assert min(expected) > 1e-3, "the pairs differ for the model"
 
 
@@ -112,7 +112,7 @@ def test_the_distance_of_logits_needs_no_logits_where_the_head_is_linear(tiny, s
     assert (head is not None) == linear
     logits = [[embed_slowly(folder, text, "eowl") for text in pair] for pair in PAIRS]
     expected = [distance_slowly(*pair) for pair in logits]
-    found = measure(PAIRS, settings | {"assistant": folder}, ["eowl"])["eowl"]
+    found = measure_distances(PAIRS, settings | {"assistant": folder}, ["eowl"])["eowl"]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
@@ -152,28 +152,28 @@ def test_real_states_in_float64_give_the_distance_of_real_logits_to_1e_8(tiny):
 
 
 def test_equal_texts_have_distance_0_exactly(settings):
-    for values in measure([(text, text) for pair in PAIRS for text in pair], settings).values():
+    for values in measure_distances([(text, text) for pair in PAIRS for text in pair], settings).values():
         assert (values == 0).all()
 
 
 def test_a_batch_changes_nothing(tiny, settings, monkeypatch):
-    alone = measure(PAIRS, settings)
+    alone = measure_distances(PAIRS, settings)
     forget()
     monkeypatch.setattr("speechiq.metrics.models.CPU_BATCH", 4)
-    for kind, values in measure(PAIRS, settings).items():
+    for kind, values in measure_distances(PAIRS, settings).items():
         np.testing.assert_allclose(values, alone[kind], rtol=0, atol=1e-5)
     forget()
 
 
 def test_a_text_passes_the_model_once_for_each_prompt_and_costs_kilobytes(own_store, settings, monkeypatch):
     before = usage["embeddings"]
-    first = measure([*PAIRS, ("who invented the jeans", "who invented calculus")], settings)
+    first = measure_distances([*PAIRS, ("who invented the jeans", "who invented calculus")], settings)
     texts = 7
     assert usage["embeddings"] - before == 4 * texts
     assert max(len(line) for file in own_store.rglob("*.jsonl") for line in file.read_text().splitlines()) < 2000
     forget()
     monkeypatch.setattr(TextModel, "load", lambda model: pytest.fail("loaded"))
-    again = measure(PAIRS, settings)
+    again = measure_distances(PAIRS, settings)
     for kind in KINDS:
         np.testing.assert_array_equal(again[kind], first[kind][: len(PAIRS)])
 
@@ -207,7 +207,7 @@ def test_one_model_is_in_memory_at_a_time(tiny):
 
 def test_the_call_on_texts_is_the_mean_over_clips(tiny, settings):
     references, hypotheses = (list(side) for side in zip(*PAIRS, strict=True))
-    values = measure(PAIRS, settings)
+    values = measure_distances(PAIRS, settings)
     for kind in KINDS:
         models = {"assistant": tiny["llama"], "encoder": tiny["encoder"]}
         found = semantic_distance(references, hypotheses, kind, **models)
@@ -223,7 +223,7 @@ def test_normalized_texts_are_equal_where_words_are(tiny):
 
 
 def test_a_model_that_is_off_leaves_its_columns_undefined(settings):
-    without = measure(PAIRS, settings | {"assistant": "off"})
+    without = measure_distances(PAIRS, settings | {"assistant": "off"})
     assert [kind for kind in KINDS if not np.isnan(without[kind]).any()] == ["encoder"]
 
 

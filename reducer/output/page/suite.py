@@ -105,7 +105,7 @@ def _show_query(doc: Mapping[str, Any], spoken: str) -> Markup:
 
 
 def _show_reply(row: _Row, text: str, label: str) -> Markup:
-    """Return a reply to a spoken query with its audio and what `metrics.reply` left in the row."""
+    """Return a reply to a spoken query with its audio and what `reply.Reply` left in the row."""
     item = read_item(row.filtered_resps)
     audio, quality, points = item.get("audio"), item.get("speech_quality"), item.get("scores_written")
     scores = [point for point in points if isinstance(point, int | float)] if isinstance(points, list) else []
