@@ -6,8 +6,8 @@
    is that option. A refusal names none.
 3. Otherwise the answer is unread.
 
-Each mention of an option becomes one private character, which patterns can name. The file words.yaml has the words that claim
-an option or deny it.
+Each mention of an option becomes one private character, which patterns can name. The file words.yaml has the words that
+claim an option or deny it.
 """
 
 from collections.abc import Iterator, Sequence

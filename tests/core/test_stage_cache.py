@@ -1,5 +1,7 @@
 """The rows of a stage are computed once, kept on disk, and read back as far as they are intact."""
 
+from __future__ import annotations
+
 import json
 import os
 import time
@@ -11,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from speechiq.core.cache import row_files
 from speechiq.core.cache import stage_cache as module
-from speechiq.core.cache.row_files import seal
-from speechiq.core.cache.stage_cache import StageCache, cached
+from speechiq.core.cache.row_files import RowIndex, is_intact, seal
+from speechiq.core.cache.stage_cache import StageCache, StageCount, cached, counting, end_count
 from speechiq.core.cache.stages import list_stages, prune
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import store_folder
@@ -227,3 +230,71 @@ def test_the_store_is_a_folder_of_the_cache_by_default(tmp_path, monkeypatch):
     assert str(store_folder()) == "/data/store"
     monkeypatch.setenv("SIQ_STORE", "off")
     assert store_folder() is None
+
+
+lines_of_file = st.dictionaries(
+    st.text("0123456789abcdef", min_size=1), st.lists(st.text() | st.floats(allow_nan=False))
+)
+
+
+@given(st.lists(lines_of_file, min_size=1, max_size=3), st.sets(st.text("0123456789abcdef", min_size=1)))
+def test_the_requested_rows_are_read_and_no_others(tmp_path_factory, files, others):
+    folder, known = tmp_path_factory.mktemp("rows"), {}
+    for number, rows in enumerate(files):
+        folder.joinpath(f"{number}.jsonl").write_bytes(b"".join(map(seal, rows, rows.values())))
+        known |= rows
+    index = RowIndex()
+    index.refresh(sorted(folder.iterdir()))
+    wanted = {*list(known)[::2], *others}
+    assert index.read(wanted) == {key: row for key, row in known.items() if key in wanted}
+    assert not index.skipped and len(index) == len(known)
+
+
+def test_keys_of_one_hash_are_distinguished(tmp_path, monkeypatch):
+    tmp_path.joinpath("1.jsonl").write_bytes(seal("a", 1) + seal("b", 2))
+    monkeypatch.setattr(row_files, "hash", lambda key: 0, raising=False)
+    index = RowIndex()
+    index.refresh(tmp_path.iterdir())
+    assert index.read(["b"]) == {"b": 2} and index.read(["c"]) == {}
+
+
+def test_a_line_that_lost_or_changed_anything_is_not_intact():
+    line = seal("a", ["\n", "\u2028", float("nan")])
+    assert is_intact(line) and line.count(b"\n") == 1 and json.loads(line[row_files.TEXT :])[0] == "a"
+    assert not any(is_intact(line[:cut]) for cut in range(len(line)))
+    assert not any(is_intact(line[:i] + b"~" + line[i + 1 :]) for i in range(len(line)))
+
+
+def capitalize(new, on_result):
+    on_result(range(len(new)), [item.upper() for item in new])
+
+
+def never(new, on_result):
+    raise AssertionError(f"computed {new}")
+
+
+@pytest.fixture
+def asr_rows(tmp_path):
+    """A stage that has two rows."""
+    stage = StageCache({"stage": "asr"}, tmp_path)
+    cached(stage, ["a", "b"], str, capitalize)
+    return StageCache({"stage": "asr"}, tmp_path)
+
+
+def test_a_missing_row_ends_the_count_and_is_not_computed(asr_rows):
+    with counting() as counter:
+        cached(asr_rows, ["a", "c", "a"], str, never)
+        raise AssertionError("the count goes on")
+    assert counter.counts() == [StageCount("asr", 2, 1)] and not counter.complete
+
+
+def test_cached_rows_are_returned_and_counted_once(asr_rows):
+    with counting() as counter:
+        assert cached(asr_rows, ["a"], str, never) + cached(asr_rows, ["a", "b"], str, never) == ["A", "A", "B"]
+        end_count()
+    assert counter.counts() == [StageCount("asr", 2, 2)] and counter.complete
+
+
+def test_without_a_count_nothing_ends(asr_rows):
+    end_count()
+    assert cached(asr_rows, ["c"], str, capitalize) == ["C"]

@@ -58,9 +58,42 @@ def test_another_answer_does_not_match(answer, reference, accepted):
 
 
 def test_without_an_accepted_answer_nothing_is_defined():
-    assert math.isnan(exact_match("Paris", "", ["", " "])) and math.isnan(f1("Paris", ""))
+    for undefined in (exact_match("Paris", "", ["", " "]), contains_answer("Lima", "", [" "]), f1("Paris", "")):
+        assert math.isnan(undefined)
 
 
 def test_the_overlap_is_that_with_the_most_similar_answer():
     assert f1("the big red car", "a truck", ["the red car"]) == pytest.approx(0.8)
     assert f1("blue", "a truck") == 0.0 and f1("A Truck!", "truck") == 1.0
+
+
+CONTAINED = [
+    ("It's the yen, which is used in Japan.", ["yen"]),
+    ("People pay with yens", ["yen"]),
+    ("There are twenty-four hours.", ["24"]),
+    ("They pay $2,000 for it.", ["two thousand"]),
+    ("about forty percent of them", ["40"]),
+    ("Wien, of course!", ["Vienna", "Wien"]),
+    ("A bat hangs there.", ["the bats"]),
+    ("Three cities: Rome is the first of these cities", ["a city"]),
+    ("It keeps foxes out.", ["a fox"]),
+    ("It was founded (by Jane Doe) long ago.", ["Jane Doe"]),
+    ("It's in Peru.", ["Peru (in South America)"]),
+    ("There are 4 boxes with 6 each, so 24.", ["24 apples"]),
+]
+MISSING = [
+    ("New or York", ["New York"]),
+    ("It is Limassol.", ["Lima"]),
+    ("a housefly", ["fly"]),
+    ("It is made of glass", ["gas"]),
+    ("two days", ["2.5"]),
+    ("", ["Lima"]),
+    ("%", ["$"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("answer", "accepted", "expected"), [(*case, 1) for case in CONTAINED] + [(*case, 0) for case in MISSING]
+)
+def test_an_answer_contains_an_accepted_one_word_for_word(answer, accepted, expected):
+    assert contains_answer(answer, *accepted[:1], accepted[1:]) == expected
