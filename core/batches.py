@@ -111,7 +111,10 @@ def collect_parts(sizes: Sequence[int], join: Callable[[list[Any]], Any], on_res
             parts[owner[place]][place] = result
         done = sorted({i for i in map(owner.__getitem__, places) if len(parts[i]) == sizes[i]})
         if done:
-            on_result(done, [join([parts[i][place] for place in sorted(parts[i])]) for i in done])
+            on_result(done, list(map(join_item, done)))
+
+    def join_item(i: int) -> Any:
+        return join([parts[i][place] for place in sorted(parts[i])])
 
     return take
 

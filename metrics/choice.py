@@ -14,7 +14,7 @@ from typing import Any
 from lm_eval.api.filter import Filter
 
 from speechiq.core.response import response_of, reword
-from speechiq.metrics.columns import higher, lower, mean, returns
+from speechiq.metrics.columns import higher, lower, mean_rows, returns
 from speechiq.metrics.judge.reader import IDENTITY, read_letters, score_reading
 from speechiq.metrics.letters.options import LETTERS, NONE_OF_THE_ABOVE, NONE_OPTION, UNPARSED
 from speechiq.metrics.letters.reading import parse_letter
@@ -109,5 +109,5 @@ def score(doc: Mapping[str, Any], results: Sequence[Sequence[Any]]) -> dict[str,
     }
     if readings:
         read = [score_reading(*pair) for pair in zip(*readings, strict=True)]
-        scores |= {name: mean(each[name] for each in read) for name in read[0]}
+        scores |= mean_rows(read, read[0])
     return scores

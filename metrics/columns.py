@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -77,6 +77,14 @@ def mean(values: Iterable[float]) -> float:
     return math.fsum(defined) / len(defined) if defined else math.nan
 
 
+def mean_rows(rows: Sequence[Mapping[str, float]], names: Iterable[str]) -> dict[str, float]:
+    """Return the mean of each of the named columns of rows; see `mean`."""
+    means = {}
+    for name in names:
+        means[name] = mean(row[name] for row in rows)
+    return means
+
+
 class Worded(float):
     """Hold the score of one item: a float with the clip and the number of the wording it was asked with."""
 
@@ -123,7 +131,8 @@ def spread(scores: Iterable[Worded]) -> float:
         wordings.add(score.wording)
         if not math.isnan(score):
             by_clip[score.clip][score.wording] = float(score)
-    complete = [[found[wording] for wording in sorted(found)] for found in by_clip.values() if found.keys() == wordings]
+    order = sorted(wordings)
+    complete = [list(map(found.__getitem__, order)) for found in by_clip.values() if found.keys() == wordings]
     if len(wordings) < 2 or not complete:
         return math.nan
     return float(np.std(np.mean(complete, axis=0), ddof=1))

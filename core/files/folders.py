@@ -47,4 +47,6 @@ def use_store(place: str | Path | None) -> Iterator[None]:
 def store_folder() -> Path | None:
     """Return the response cache: by `use_store`, `SIQ_STORE`, or a folder in the cache folder; `None` if `off`."""
     place = _chosen.get() or os.environ.get(VARIABLE)
-    return None if place == OFF else expand(place) if place else cache_dir("responses")
+    if place == OFF:
+        return None
+    return expand(place) if place else cache_dir("responses")

@@ -90,6 +90,17 @@ def read_plain(path: str | Path, largest: int = LARGEST) -> bytes:
         return file.read()
 
 
+def read_lines(path: str | Path, thing: object, fix: str) -> list[str]:
+    """Return the lines of a plain file in UTF-8; else raise an error that begins with `thing` and ends with `fix`."""
+    try:
+        text = read_plain(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SpeechIQError(thing, f"not UTF-8 ({error})", "save it in UTF-8") from error
+    except OSError as error:
+        raise SpeechIQError(thing, f"cannot be read ({error.strerror})", fix) from error
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
 def hash_file(path: str | Path) -> str:
     """Return the sha256 of the content that a plain file has now; for anything else raise `OSError`."""
     with open_plain(path) as file:

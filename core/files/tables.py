@@ -10,7 +10,7 @@ from typing import Any
 
 from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.json_text import Line, read_objects
-from speechiq.core.files.plain import is_file, read_plain
+from speechiq.core.files.plain import is_file, read_lines
 from speechiq.core.ids import compose
 from speechiq.core.suggestions import did_you_mean
 
@@ -54,12 +54,7 @@ def read_rows(file: Path) -> list[Line]:
 
 def _read_separated(file: Path, separators: str) -> Iterator[Line]:
     """Yield the rows of a `.csv` or `.tsv`; columns without a name and rows without a value are left out."""
-    try:
-        lines = file.read_text(encoding="utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise SpeechIQError(file, f"not UTF-8 ({error})", "save it in UTF-8") from error
-    except OSError as error:
-        raise SpeechIQError(file, f"cannot be read ({error.strerror})", "correct the path") from error
+    lines = read_lines(file, file, "correct the path")
     if stated := STATED_SEPARATOR.fullmatch(lines[0]):
         separators, lines[0] = stated[1], ""
     first = next((line for line in lines if line.strip()), "")
@@ -183,12 +178,7 @@ def read_clip_texts(file: Path) -> list[Line]:
 
 
 def _read_plain(file: Path) -> Iterator[Line]:
-    try:
-        lines = read_plain(file).decode("utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise SpeechIQError(file, f"not UTF-8 ({error})", "save it in UTF-8") from error
-    except OSError as error:
-        raise SpeechIQError(file, f"cannot be read ({error.strerror})", FORMS) from error
+    lines = read_lines(file, file, FORMS)
     if lines[0].startswith("{"):
         yield from read_objects(file, FORMS)
         return

@@ -213,15 +213,16 @@ class Distances(Filter):
         names = [str(doc.get("id", number)) for number, doc in enumerate(docs)]
         distances = measure_distances(pairs, settings, names=names)
         entities = self._find_entities(docs, names, settings["ner"])
-        return [
-            {
+        items = []
+        for i, hypothesis in enumerate(hypotheses):
+            item = {
                 "text": str(hypothesis),
                 "distances": {kind: float(values[i]) for kind, values in distances.items()},
                 "entities": list(entities[i]),
                 "audio_coverage": response_of(hypothesis).coverage,
             }
-            for i, hypothesis in enumerate(hypotheses)
-        ]
+            items.append(item)
+        return items
 
     def _find_entities(
         self, docs: Sequence[Mapping[str, Any]], names: Sequence[str], tagger: str

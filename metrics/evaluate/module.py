@@ -11,7 +11,7 @@ from datasets import Sequence as SequenceOf
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.choice import score as score_vote
 from speechiq.metrics.choice import vote
-from speechiq.metrics.columns import mean
+from speechiq.metrics.columns import mean_rows
 from speechiq.metrics.distance.readers import DEFAULT_EMBEDDER
 from speechiq.metrics.judge import free_answers
 from speechiq.metrics.judge.settings import read_settings
@@ -95,8 +95,7 @@ def compute_wer(predictions: Sequence[str], references: Sequence[str], normalize
     rows = [
         score_transcript({"text": reference, "normalizer": normalizer}, [hypothesis]) for reference, hypothesis in pairs
     ]
-    means = {name: mean(row[name] for row in rows) for name in MEANS}
-    return means | {"wer_corpus": wer(references, predictions, normalizer)}
+    return mean_rows(rows, MEANS) | {"wer_corpus": wer(references, predictions, normalizer)}
 
 
 def compute_similarity(
@@ -179,7 +178,7 @@ def compute_choice(
         else:
             letters = [parse_letter(answer, options[number]) for answer in answers]
         rows.append(score_vote({"answer": right}, [[vote(letters), letters]]))
-    return {name: mean(row[name] for row in rows) for name in VOTE_SCORES}
+    return mean_rows(rows, VOTE_SCORES)
 
 
 def _check_letter(answer: str, number: int) -> str:
@@ -247,7 +246,7 @@ def compute_judge(
         free_answers.score(doc, [item])
         for doc, item in zip(docs, free_answers.Judge().apply(predictions, docs), strict=True)
     ]
-    return {name: mean(row[name] for row in rows) for name in JUDGE_SCORES}
+    return mean_rows(rows, JUDGE_SCORES)
 
 
 #: Name of a module -> what computes it, and the forms of an item.

@@ -349,7 +349,9 @@ def _match(case: Case, judging: Judging) -> Judgment:
         matched = count_keywords(case.answer, case.keywords)
     if math.isnan(matched):
         return Judgment((math.nan,), ("",), (NO_REFERENCE,))
-    text = "match" if matched == 1 else f"{100 * matched:.0f} % match" if matched else "no match"
+    text = f"{100 * matched:.0f} % match"
+    if matched in (0, 1):
+        text = "match" if matched else "no match"
     return Judgment((lowest + matched * (highest - lowest),), (text,), ("",))
 
 

@@ -327,5 +327,9 @@ def _read_pair(lines: list[str], rubric: Rubric) -> Verdict:
     if not found:
         return Verdict(math.nan, NOTHING)
     place = found[1].lower()
-    label = "first" if place in _FIRST else "second" if place in _SECOND else "equal"
+    label = "equal"
+    if place in _FIRST:
+        label = "first"
+    elif place in _SECOND:
+        label = "second"
     return Verdict(float(rubric.labels[label]))

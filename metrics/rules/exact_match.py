@@ -118,8 +118,11 @@ def count_keywords(answer: str, keywords: Sequence[str]) -> float:
     if not keywords:
         return math.nan
     text = f" {simplify(answer)} "
-    found = [any(f" {simplify(form)} " in text for form in keyword.split(OR) if form.strip()) for keyword in keywords]
-    return sum(found) / len(found)
+    found = 0
+    for keyword in keywords:
+        forms = filter(str.strip, keyword.split(OR))
+        found += any(f" {simplify(form)} " in text for form in forms)
+    return found / len(keywords)
 
 
 def simplify(text: str) -> str:

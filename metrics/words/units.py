@@ -116,7 +116,11 @@ def describe_measure(metadata: Mapping[str, Any]) -> tuple[dict[str, Any], Colum
     unit = read_unit(metadata).get(UNIT, WORD)
     column, heading = MEASURES[unit]
     language, measure = read_language(metadata), metadata["measure"]
-    columns = lower(column) * (unit == MIXED) + lower("wrong_language", aggregation=mean) * (language is not None)
+    columns: Columns = ()
+    if unit == MIXED:
+        columns += lower(column)
+    if language is not None:
+        columns += lower("wrong_language", aggregation=mean)
     if unit == WORD:
         return {}, columns
     usual = {measure["column"]: {UNIT: measure[UNIT]}} | measure["alternatives"]

@@ -67,7 +67,9 @@ def index_texts(pairs: Sequence[tuple[str, str]], names: Sequence[str] = ()) -> 
         owners.setdefault(hypothesis, f"the transcript of {clip}")
         owners[reference] = f"the reference of {clip}"
     rows = {text: row for row, text in enumerate(sorted(owners))}
-    return {text: owners[text] for text in rows}, [[rows[text] for text in side] for side in zip(*pairs, strict=True)]
+    references = [rows[reference] for reference, _ in pairs]
+    hypotheses = [rows[hypothesis] for _, hypothesis in pairs]
+    return {text: owners[text] for text in rows}, [references, hypotheses]
 
 
 class Alignment(NamedTuple):
@@ -162,9 +164,11 @@ def _count_repeats(phrase: Sequence[str], words: Sequence[str]) -> int:
     """Count the occurrences of a phrase after its first one, wherever it begins."""
     size = len(phrase)
     double = [*phrase, *phrase]
-    phrases = [double[start : start + size] for start in range(size)]
-    places = range(len(words) - size + 1)
-    return max(0, *(sum(words[place : place + size] == each for place in places) - 1 for each in phrases))
+    windows = [words[place : place + size] for place in range(len(words) - size + 1)]
+    most = 0
+    for start in range(size):
+        most = max(most, windows.count(double[start : start + size]) - 1)
+    return most
 
 
 Align = Callable[[str, str], jiwer.WordOutput | jiwer.CharacterOutput | Alignment]
@@ -304,8 +308,11 @@ def _pooled_rate(
     language: str | None = None,
 ) -> float:
     normalizer = normalizer and name_rules(normalizer, language)
-    pairs = [[normalize(text, normalizer) for text in pair] for pair in pair_texts(reference, hypothesis)]
-    return pool(ErrorRate(_count_units(spoken, written, unit, normalizer, language)) for spoken, written in pairs)
+    rates = []
+    for spoken, written in pair_texts(reference, hypothesis):
+        texts = normalize(spoken, normalizer), normalize(written, normalizer)
+        rates.append(ErrorRate(_count_units(*texts, unit, normalizer, language)))
+    return pool(rates)
 
 
 def _count_units(reference: str, hypothesis: str, unit: str, kind: str | None, language: str | None) -> Errors:

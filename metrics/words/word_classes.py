@@ -21,7 +21,7 @@ from msgspec import Meta
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
-from speechiq.core.files.plain import expand, hash_file, read_plain
+from speechiq.core.files.plain import expand, hash_file, read_lines
 from speechiq.engines.options import Options
 from speechiq.metrics.models import NO_NAMES, Role, TextModel, read_texts
 from speechiq.metrics.settings import Text, read_record
@@ -138,8 +138,11 @@ def rare_wer(
     nan
     """
     is_rare = find_rare_words(rare_words)
-    pairs = [[normalize(text, normalizer) for text in pair] for pair in pair_texts(reference, hypothesis)]
-    return pool(ErrorRate(count_rare(spoken, written, is_rare)) for spoken, written in pairs)
+    rates = []
+    for spoken, written in pair_texts(reference, hypothesis):
+        errors = count_rare(normalize(spoken, normalizer), normalize(written, normalizer), is_rare)
+        rates.append(ErrorRate(errors))
+    return pool(rates)
 
 
 class RareWordSettings(Options, frozen=True, kw_only=True):
@@ -178,12 +181,7 @@ def find_rare_words(chosen: str) -> Belongs:
 
 def _read_words(chosen: str) -> frozenset[str]:
     fix = f"give a file with one word per line, {WORDFREQ} or {OFF}"
-    try:
-        lines = read_plain(expand(chosen.removeprefix(COMMON))).decode("utf-8-sig").splitlines()
-    except OSError as error:
-        raise SpeechIQError(f"rare_words={chosen}", f"cannot be read ({error.strerror})", fix) from error
-    except UnicodeDecodeError as error:
-        raise SpeechIQError(f"rare_words={chosen}", f"not UTF-8 ({error})", fix) from error
+    lines = read_lines(expand(chosen.removeprefix(COMMON)), f"rare_words={chosen}", fix)
     words = frozenset(word for line in lines for word in normalize(line).split())
     if not words:
         raise SpeechIQError(f"rare_words={chosen}", "has no words", fix)
@@ -246,10 +244,11 @@ class Tagger(TextModel):
         """Return beginning and end of the entities of each text; see `TextModel.read_batch`."""
         ids, mask, _ = self.pad([encoding.ids for encoding in batch])
         best = self.load()(input_ids=ids, attention_mask=mask).logits.argmax(-1).tolist()
-        labels = ([self.config.id2label[label] for label in row] for row in best)
-        return [
-            find_spans(encoding.word_ids, encoding.offsets, row) for encoding, row in zip(batch, labels, strict=True)
-        ]
+        spans = []
+        for encoding, row in zip(batch, best, strict=True):
+            labels = [self.config.id2label[label] for label in row]
+            spans.append(find_spans(encoding.word_ids, encoding.offsets, labels))
+        return spans
 
 
 def find_spans(
@@ -283,7 +282,10 @@ def find_spans(
 def find_entities(texts: Sequence[str], name: str, owners: Mapping[str, str] = NO_NAMES) -> list[list[str]]:
     """Return the entities that a tagger finds in each text, written as people write: taggers need capitals."""
     spans = read_texts(Tagger, ROLE, name, texts, owners, form=list[tuple[int, int]])
-    return [[text[start:end].strip() for start, end in entities] for text, entities in zip(texts, spans, strict=True)]
+    found = []
+    for text, entities in zip(texts, spans, strict=True):
+        found.append([text[start:end].strip() for start, end in entities])
+    return found
 
 
 def normalize_entities(text: str, kind: str | None) -> str:
