@@ -9,7 +9,6 @@ Each draw is asked once, from the response cache if it is there, with its cost a
 import hashlib
 import json
 import math
-import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 
 from speechiq.core.batches import OnResult
 from speechiq.core.cache.stage_cache import cached
-from speechiq.core.console import count_of, say
+from speechiq.core.console import count_of, is_first_process, say
 from speechiq.core.endpoint.client import Refusal
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Scored, TextPrompt
@@ -197,7 +196,7 @@ def _reason(failure: SpeechIQError) -> str:
 
 def say_first(line: str) -> None:
     """Print a line in the first of several processes."""
-    if os.environ.get("RANK", "0") == "0":
+    if is_first_process():
         say(line)
 
 

@@ -76,7 +76,7 @@ def _identifier() -> Any:
 
 
 UNIT = "unit"
-WORD, CHARACTER, MIXED = UNITS = ("word", "character", "mixed")
+WORD, CHARACTER, MIXED = "word", "character", "mixed"
 #: Unit -> the column of its error rate, and the heading.
 MEASURES = {WORD: ("wer", "WER %"), CHARACTER: ("cer", "CER %"), MIXED: ("mer", "MER %")}
 _CJK = regex.compile(r"([\p{Han}\p{Hiragana}\p{Katakana}ー])")
