@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.recordings.audio_file import RATE, AudioFile, decode
+from speechiq.core.recordings.audio_file import SAMPLING_RATE, AudioFile, decode
 
 
 class Transform(msgspec.Struct, frozen=True, tag_field="kind", tag=str.lower):
@@ -87,14 +87,14 @@ def _make_pink(length: int, generator: np.random.Generator) -> np.ndarray:
 
     padded = next_fast_len(length, real=True)
     spectrum = rfft(generator.standard_normal(padded))
-    frequencies = rfftfreq(padded, 1 / RATE)
+    frequencies = rfftfreq(padded, 1 / SAMPLING_RATE)
     gains = np.where(frequencies >= LOWEST_HZ, 1 / np.sqrt(np.maximum(frequencies, LOWEST_HZ)), 0.0)
     pink: np.ndarray = irfft(spectrum * gains, padded)[:length]
     return pink
 
 
 def _make_hum(length: int, generator: np.random.Generator) -> np.ndarray:
-    time = np.arange(length) / RATE
+    time = np.arange(length) / SAMPLING_RATE
     phases = generator.uniform(0, 2 * np.pi, HARMONICS)
     numbers = np.arange(1, HARMONICS + 1)
     parts = (np.sin(2 * np.pi * MAINS_HZ * n * time + phase) / n for n, phase in zip(numbers, phases, strict=True))
@@ -157,8 +157,8 @@ class Band(Transform, frozen=True, tag="band"):
         """Filter the sound; see `Transform.apply`."""
         from scipy.signal import butter, sosfiltfilt
 
-        filters = butter(FILTER_ORDER, [self.low, self.high], "bandpass", fs=RATE, output="sos")
-        filtered: np.ndarray = sosfiltfilt(filters, samples, padlen=min(len(samples) - 1, RATE // 10))
+        filters = butter(FILTER_ORDER, [self.low, self.high], "bandpass", fs=SAMPLING_RATE, output="sos")
+        filtered: np.ndarray = sosfiltfilt(filters, samples, padlen=min(len(samples) - 1, SAMPLING_RATE // 10))
         return filtered.astype(np.float32)
 
 
@@ -175,7 +175,7 @@ class Reverb(Transform, frozen=True, tag="reverb"):
         """Add the reverberation; see `Transform.apply`."""
         from scipy.signal import fftconvolve
 
-        time = np.arange(max(1, round(self.seconds * RATE))) / RATE
+        time = np.arange(max(1, round(self.seconds * SAMPLING_RATE))) / SAMPLING_RATE
         decay = as_ratio(DECAY_DB) ** (time / self.seconds)
         tail = np.random.default_rng(self.seed).standard_normal(len(time)) * decay
         tail *= 1 / np.sqrt(np.sum(tail**2)) / as_ratio(DIRECT_DB)
@@ -210,15 +210,15 @@ def _code_telephone(samples: np.ndarray, name: str) -> np.ndarray:
 
     subtype = {"gsm": "GSM610", "mulaw": "ULAW"}[name]
     file = io.BytesIO()
-    narrow = np.clip(soxr.resample(samples, RATE, TELEPHONE_RATE), -1, 1)
+    narrow = np.clip(soxr.resample(samples, SAMPLING_RATE, TELEPHONE_RATE), -1, 1)
     soundfile.write(file, narrow, TELEPHONE_RATE, subtype, format="WAV")
     file.seek(0)
     decoded, _ = soundfile.read(file, dtype="float32")
-    return np.asarray(soxr.resample(decoded, TELEPHONE_RATE, RATE))
+    return np.asarray(soxr.resample(decoded, TELEPHONE_RATE, SAMPLING_RATE))
 
 
 #: Codec with a bit rate -> (encoder, container, sampling rate of the encoder, sample format).
-ENCODERS = {"opus": ("libopus", "ogg", 48_000, "flt"), "mp3": ("libmp3lame", "mp3", RATE, "fltp")}
+ENCODERS = {"opus": ("libopus", "ogg", 48_000, "flt"), "mp3": ("libmp3lame", "mp3", SAMPLING_RATE, "fltp")}
 
 
 def _code_frames(samples: np.ndarray, name: str, kbps: float) -> np.ndarray:
@@ -227,7 +227,7 @@ def _code_frames(samples: np.ndarray, name: str, kbps: float) -> np.ndarray:
     import soxr
 
     encoder, container, rate, form = ENCODERS[name]
-    sound = np.clip(soxr.resample(samples, RATE, rate), -1, 1).astype(np.float32)
+    sound = np.clip(soxr.resample(samples, SAMPLING_RATE, rate), -1, 1).astype(np.float32)
     file = io.BytesIO()
     with av.open(file, "w", format=container) as output:
         stream = cast("av.AudioStream", output.add_stream(encoder, rate=rate))
@@ -241,7 +241,7 @@ def _code_frames(samples: np.ndarray, name: str, kbps: float) -> np.ndarray:
     with av.open(file, "r") as source:
         frames = [frame.to_ndarray().reshape(-1) for frame in source.decode(audio=0)]
         decoded_rate = source.streams.audio[0].rate
-    return np.asarray(soxr.resample(np.concatenate(frames).astype(np.float32), decoded_rate, RATE))
+    return np.asarray(soxr.resample(np.concatenate(frames).astype(np.float32), decoded_rate, SAMPLING_RATE))
 
 
 class Gain(Transform, frozen=True, tag="gain"):
@@ -282,7 +282,7 @@ class Speed(Transform, frozen=True, tag="speed"):
         """Stretch the sound; see `Transform.apply`."""
         import librosa
 
-        wanted = round(self.duration(len(samples) / RATE) * RATE)
+        wanted = round(self.duration(len(samples) / SAMPLING_RATE) * SAMPLING_RATE)
         if not samples.size:
             return samples
         stretched = librosa.effects.time_stretch(samples, rate=self.factor)[:wanted]

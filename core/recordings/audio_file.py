@@ -17,8 +17,8 @@ from speechiq.core.files.plain import hash_file, write_whole
 from speechiq.core.recordings.inspection import inspect, measure_peak, measure_seconds
 from speechiq.core.recordings.readers import Damage, open_reader
 
-#: Sampling rate of all clips, Hz; `speechiq.core.clip` has it as `SAMPLING_RATE`.
-RATE = 16_000
+#: Sampling rate of all clips, Hz.
+SAMPLING_RATE = 16_000
 #: Seconds by which a listed clip may end after its file, as lengths are rounded in lists.
 TOLERANCE_S = 0.1
 PACKAGE = Path(__file__).parents[2] / "siq_tasks"
@@ -116,9 +116,9 @@ def _make_resampler(rate: int) -> Callable[..., np.ndarray]:
     """Return a function that resamples consecutive blocks to 16 kHz, to the same samples as all of it at once."""
     import soxr
 
-    if rate == RATE:
+    if rate == SAMPLING_RATE:
         return lambda block, last=False: block
-    resample: Callable[..., np.ndarray] = soxr.ResampleStream(rate, RATE, 1, dtype="float32").resample_chunk
+    resample: Callable[..., np.ndarray] = soxr.ResampleStream(rate, SAMPLING_RATE, 1, dtype="float32").resample_chunk
     return resample
 
 
@@ -142,21 +142,21 @@ def save_audio(audio: Path | bytes, name: str) -> dict[str, Any]:
     if not cache_dir(path).is_file():
         content = _read_blocks(audio) if isinstance(audio, Path) else audio
         write_whole(cache_dir(path), content, ADVICE, make_folders=True)
-    clip = {"path": path, "sha256": sha256, "sampling_rate": RATE, "duration": found.duration}
+    clip = {"path": path, "sha256": sha256, "sampling_rate": SAMPLING_RATE, "duration": found.duration}
     return clip | {"warnings": found.warnings}
 
 
 def save_samples(samples: np.ndarray, name: str) -> dict[str, Any]:
-    """Write samples (float32, mono, `RATE`) into the clip folder, as 16-bit FLAC; see `save_audio`."""
+    """Write samples (float32, mono, `SAMPLING_RATE`) into the clip folder, as 16-bit FLAC; see `save_audio`."""
     return save_audio(encode_samples(samples), name)
 
 
 def encode_samples(samples: np.ndarray) -> bytes:
-    """Return samples (float32, mono, `RATE`) as 16-bit FLAC, which is exact for samples of 16-bit files."""
+    """Return samples (float32, mono, `SAMPLING_RATE`) as 16-bit FLAC, which is exact for samples of 16-bit files."""
     import soundfile
 
     file = io.BytesIO()
-    soundfile.write(file, samples, RATE, format="FLAC", subtype="PCM_16")
+    soundfile.write(file, samples, SAMPLING_RATE, format="FLAC", subtype="PCM_16")
     return file.getvalue()
 
 

@@ -75,7 +75,9 @@ _MARKUP = re.compile(
 )
 _WORDS = ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 #: A number as a word or in digits -> a pattern of both.
-_NUMBERS = {name: f"(?:{word}|{number})" for number, word in enumerate(_WORDS, 2) for name in (word, str(number))}
+_NUMBERS: dict[str, str] = {}
+for _number, _word in enumerate(_WORDS, 2):
+    _NUMBERS[_word] = _NUMBERS[str(_number)] = f"(?:{_word}|{_number})"
 _ARTICLES = ("a", "an", "the")
 _BETWEEN_WORDS = r"[\W_]{1,3}(?:(?:an?|the)\s+)?"
 _NEAR_LETTER = rf"[^\W{WITHOUT_SPACES}]"
