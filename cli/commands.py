@@ -18,7 +18,7 @@ STOPPED_BY_HAND = 130
 Function = TypeVar("Function", bound=Callable[..., None])
 
 
-class Entry(NamedTuple):
+class Command(NamedTuple):
     """Hold a command: its place, `MODULE:FUNCTION` below `speechiq.cli` (empty for a group), and its help."""
 
     place: str
@@ -27,58 +27,58 @@ class Entry(NamedTuple):
 
 #: Words after `siq` -> the command; those of a group follow it.
 COMMANDS = {
-    "eval": Entry("evaluation.command:evaluate", "Run systems, print their ranking and write a report."),
-    "plan": Entry("cluster.plan:plan", "Show which work of a plan is left, and about how many hours it takes."),
-    "launch": Entry("cluster.launch:launch", "Run the shards of a plan as jobs, and show how far each is."),
-    "run": Entry("main:run", "Run lm_eval with this suite; takes all options of `lm_eval run`."),
-    "demo": Entry("", "Fetch the models of the demo, and run it."),
-    "demo fetch": Entry("demo:fetch", "Fetch the demo's models (370 MB, once) and convert them."),
-    "demo run": Entry("demo:run", "Run five systems on the demo set, print their SIQ and write a report."),
-    "score": Entry("scoring.score:score", "Score the systems in RUNS, print the ranking, and write files or a page."),
-    "compare": Entry("scoring.compare:compare", "Compare two systems, and show the clips that decide."),
-    "judge": Entry("", "Judge stored answers again, and measure how often a judge is right."),
-    "judge run": Entry("judge:judge", "Judge the stored answers of RUNS again; no system runs."),
-    "judge check": Entry("judge:check", "Compare the judge of RUNS with human scores."),
-    "judge agree": Entry("judge:agree", "Measure how far two judges of the same answers agree."),
-    "study": Entry("", "Study sample sizes, conditions, failed tasks, and unanswerable questions."),
-    "study power": Entry("studies:power", "Plan how many clips show a difference between two systems."),
-    "study robustness": Entry("studies:robustness", "Show how scores change with a condition."),
-    "study listen": Entry("studies:listen", "Show whether systems answer from the audio."),
-    "study predict": Entry("predict:predict", "Measure how well each metric predicts failed tasks."),
-    "study labels": Entry("predict:labels", "Label each answer in RUNS as a success or a failure."),
-    "study unanswerable": Entry(
+    "eval": Command("evaluation.command:evaluate", "Run systems, print their ranking and write a report."),
+    "plan": Command("cluster:plan", "Show which work of a plan is left, and about how many hours it takes."),
+    "launch": Command("cluster:launch", "Run the shards of a plan as jobs, and show how far each is."),
+    "run": Command("main:run_harness", "Run lm_eval with this suite; takes all options of `lm_eval run`."),
+    "demo": Command("", "Fetch the models of the demo, and run it."),
+    "demo fetch": Command("demo:fetch_demo", "Fetch the demo's models (370 MB, once) and convert them."),
+    "demo run": Command("demo:run_demo", "Run five systems on the demo set, print their SIQ and write a report."),
+    "score": Command("score:score", "Score the systems in RUNS, print the ranking, and write files or a page."),
+    "compare": Command("score:compare", "Compare two systems, and show the clips that decide."),
+    "judge": Command("", "Judge stored answers again, and measure how often a judge is right."),
+    "judge run": Command("judge:judge_answers", "Judge the stored answers of RUNS again; no system runs."),
+    "judge check": Command("judge:compare_judge", "Compare the judge of RUNS with human scores."),
+    "judge agree": Command("judge:agree", "Measure how far two judges of the same answers agree."),
+    "study": Command("", "Study sample sizes, conditions, failed tasks, and unanswerable questions."),
+    "study power": Command("studies:power", "Plan how many clips show a difference between two systems."),
+    "study robustness": Command("studies:robustness", "Show how scores change with a condition."),
+    "study listen": Command("studies:listen", "Show whether systems answer from the audio."),
+    "study predict": Command("predict:predict_failures", "Measure how well each metric predicts failed tasks."),
+    "study labels": Command("predict:labels", "Label each answer in RUNS as a success or a failure."),
+    "study unanswerable": Command(
         "studies:unanswerable",
         "Find unanswerable questions, and count the systems that answer them.",
     ),
-    "publish": Entry("", "Publish results that others can check, and freeze norms."),
-    "publish runs": Entry("publish:runs", "Write the results of systems in a form that others can check."),
-    "publish check": Entry("publish:check", "Check published results: compute every score again from its rows."),
-    "publish site": Entry("publish:site", "Show published results as a static site."),
-    "publish init": Entry("publish:init", "Write the files of a repository of results, such as its checks."),
-    "publish norms": Entry("publish:norms", "Freeze norms under a name and an edition."),
-    "list": Entry("", "List systems, tasks and norms, or show one of them."),
-    "list systems": Entry("listing:systems", "List engines, demo models, controls and voices."),
-    "list tasks": Entry("listing:tasks", "List the sets of tasks, or show tasks and their data sets."),
-    "list norms": Entry("listing:norms", "List the norms of the package, or show some norms."),
-    "data": Entry("", "Make data sets of recordings or texts, and questions about them."),
-    "data new": Entry("data.new:new", "Make three tasks, one per level, of your own clips and references."),
-    "data pack": Entry("data.new:pack", "Make one archive of a folder of tasks that a colleague can run."),
-    "data speak": Entry("data.speak:speak", "Speak texts and write a data set of them."),
-    "data questions": Entry("data.questions:write", "Write three questions per clip from its reference."),
-    "data check": Entry("data.check:check", "Check a question file, or whether the sources of data sets exist."),
-    "data croissant": Entry("data.questions:croissant", "Describe a question file in Croissant, for data set search."),
-    "paper": Entry("", "Reproduce analyses of the SpeechIQ paper."),
-    "paper questions": Entry("data.questions:join", "Join released questions to the clips of a data set."),
-    "paper correlate": Entry("paper:correlate", "Correlate SIQ and metrics with ranks by people."),
-    "paper references": Entry("paper:references", "Compare error rates on original and cleaned references."),
-    "doctor": Entry("doctor:doctor", "Examine this machine; exit code 1 if nothing can run."),
-    "store": Entry("", "List, remove and exchange what runs have stored."),
-    "store list": Entry("store:list_rows", "List what runs have stored."),
-    "store remove": Entry("store:remove", "Remove what is old."),
-    "store export": Entry(
-        "store:export", "Write what runs have stored into one archive, to merge it on another machine."
+    "publish": Command("", "Publish results that others can check, and freeze norms."),
+    "publish runs": Command("publish:runs", "Write the results of systems in a form that others can check."),
+    "publish check": Command("publish:check_all", "Check published results: compute every score again from its rows."),
+    "publish site": Command("publish:site", "Show published results as a static site."),
+    "publish init": Command("publish:init", "Write the files of a repository of results, such as its checks."),
+    "publish norms": Command("publish:publish_norms", "Freeze norms under a name and an edition."),
+    "list": Command("", "List systems, tasks and norms, or show one of them."),
+    "list systems": Command("listing:systems", "List engines, demo models, controls and voices."),
+    "list tasks": Command("listing:tasks", "List the sets of tasks, or show tasks and their data sets."),
+    "list norms": Command("listing:list_norms", "List the norms of the package, or show some norms."),
+    "data": Command("", "Make data sets of recordings or texts, and questions about them."),
+    "data new": Command("data:new", "Make three tasks, one per level, of your own clips and references."),
+    "data pack": Command("data:pack_tasks", "Make one archive of a folder of tasks that a colleague can run."),
+    "data speak": Command("data:speak", "Speak texts and write a data set of them."),
+    "data questions": Command("data:write_by_models", "Write three questions per clip from its reference."),
+    "data check": Command("data:check_data", "Check a question file, or whether the sources of data sets exist."),
+    "data croissant": Command("data:croissant", "Describe a question file in Croissant, for data set search."),
+    "paper": Command("", "Reproduce analyses of the SpeechIQ paper."),
+    "paper questions": Command("data:join_questions", "Join released questions to the clips of a data set."),
+    "paper correlate": Command("studies:correlate_with_people", "Correlate SIQ and metrics with ranks by people."),
+    "paper references": Command("studies:references", "Compare error rates on original and cleaned references."),
+    "doctor": Command("doctor:doctor", "Examine this machine; exit code 1 if nothing can run."),
+    "store": Command("", "List, remove and exchange what runs have stored."),
+    "store list": Command("store:list_rows", "List what runs have stored."),
+    "store remove": Command("store:remove", "Remove what is old."),
+    "store export": Command(
+        "store:export_all", "Write what runs have stored into one archive, to merge it on another machine."
     ),
-    "store merge": Entry("store:merge", "Add what the archives of other machines have; nothing is overwritten."),
+    "store merge": Command("store:merge_all", "Add what the archives of other machines have; nothing is overwritten."),
 }  # fmt: skip
 #: Heading in `siq --help` -> the commands below it.
 PANELS = {
@@ -90,7 +90,7 @@ PANELS = {
 PANEL_OF = {command: panel for panel, commands in PANELS.items() for command in commands}
 #: Settings of commands; options that `siq run` does not know are those of lm_eval.
 SETTINGS: dict[str, dict[str, Any]] = {
-    "main:run": {
+    "main:run_harness": {
         "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
         "add_help_option": False,
     }
@@ -122,7 +122,7 @@ def stop_in_one_line(advice: str = "") -> Iterator[None]:
         raise typer.Exit(STOPPED_BY_HAND) from None
 
 
-class Command(TyperCommand):
+class PlainCommand(TyperCommand):
     """Show a help without a column of types."""
 
     def get_params(self, ctx: Any) -> Any:
@@ -165,7 +165,7 @@ class Group(TyperGroup):
 class _Commands(Mapping[str, Any]):
     """Name -> command, which is imported when it is read."""
 
-    def __init__(self, words: tuple[str, ...], entries: Mapping[str, Entry]) -> None:
+    def __init__(self, words: tuple[str, ...], entries: Mapping[str, Command]) -> None:
         self.words, self.entries = words, entries
 
     def __getitem__(self, name: str) -> Any:
@@ -176,7 +176,9 @@ class _Commands(Mapping[str, Any]):
         with stop_in_one_line():
             function = getattr(import_module(f"speechiq.cli.{module}"), name_in_module)
         app = typer.Typer(add_completion=False)
-        app.command(name, cls=Command, epilog=getattr(function, "epilog", None), **SETTINGS.get(place, {}))(function)
+        app.command(name, cls=PlainCommand, epilog=getattr(function, "epilog", None), **SETTINGS.get(place, {}))(
+            function
+        )
         return typer.main.get_command(app)
 
     def __iter__(self) -> Iterator[str]:

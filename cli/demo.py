@@ -25,7 +25,7 @@ TASKS = ("siq_demo",)
 
 
 @examples("siq demo fetch", "siq demo fetch all-MiniLM-L6-v2")
-def fetch(
+def fetch_demo(
     names: Annotated[
         list[str] | None,
         typer.Argument(
@@ -46,7 +46,7 @@ def fetch(
 
 
 @examples("siq demo run", "siq demo run --output runs/demo --force")
-def run(
+def run_demo(
     output: Annotated[Path, output_option("Folder for lm-eval's results and the scores.")] = Path("runs/demo"),
     force: Force = False,
     explain: Explain = False,
@@ -55,7 +55,7 @@ def run(
 
     It takes minutes on a laptop.
     """
-    from speechiq.cli.scoring.score import score
+    from speechiq.cli.score import score
 
     files = [output / name for name in ("siq.json", "siq.csv", "report.html")]
     check_output_folder(output, "choose another folder with --output")
@@ -63,12 +63,12 @@ def run(
         refuse_to_overwrite(path, force)
     say(f"{len(SYSTEMS)} systems on 14 clips take about 4 minutes on two idle cores, and less if answers are stored")
     with stop_in_one_line("the same command goes on with what is in the response cache"):
-        run_all(output)
+        run_systems(output)
     score([output], files, force=True, explain=explain)
     say(f"the runs are in {output}, a folder per system")
 
 
-def run_all(output: Path) -> None:
+def run_systems(output: Path) -> None:
     """Run every system of the demo, and print each command before it runs; results of earlier runs stay.
 
     A model that is here only from its second source runs under its own name.

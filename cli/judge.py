@@ -1,6 +1,7 @@
 """Define `siq judge`: judge stored answers again, compare the judge with human scores, and compare two judges."""
 
 import math
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +19,7 @@ from speechiq.cli.options import (
     read_path,
     say_warnings,
 )
+from speechiq.cli.scoring import Call, study
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import OWN_FILE, check_output, write_whole
@@ -52,7 +54,7 @@ FORMATS = ("json", "csv")
     "siq judge run runs --judge hf:demo:SmolLM2-135M-Instruct --judge-option by=likelihood",
     "siq judge run runs --judge openai:judge --judge-option base_url=http://localhost:8000/v1",
 )
-def judge(
+def judge_answers(
     runs: Runs,
     judge: Annotated[str, typer.Option(help="Judge, ENGINE:MODEL with a text engine, or exact_match for the rule.")],
     judge_option: JudgeOptions = None,
@@ -93,7 +95,7 @@ def judge(
     "siq judge check runs --scores ana.jsonl --scores ben.jsonl --output check.json",
     "siq judge check ratings.csv",
 )
-def check(
+def compare_judge(
     runs: Runs,
     output: Annotated[
         list[Path] | None,
@@ -165,11 +167,18 @@ def _write_page(
     say(f"wrote {page}: {len(chosen)} of {len(judged)} judged answers; open it in a browser")
 
 
-@examples(
-    "siq judge agree runs runs-judged-by-gpt-4o",
-    "siq judge agree runs/one-judge runs/other-judge --output agreement.json",
+@study(
+    "bootstrap",
+    formats=FORMATS,
+    output="File to write: the agreement as .json or .csv.",
+    examples=(
+        "siq judge agree runs runs-judged-by-gpt-4o",
+        "siq judge agree runs/one-judge runs/other-judge --output agreement.json",
+    ),
+    takes_runs=False,
 )
 def agree(
+    call: Call,
     runs_a: Annotated[
         Path, typer.Argument(metavar="RUNS_A", parser=read_path, help="Folder or results file judged by judge A.")
     ],
@@ -179,21 +188,17 @@ def agree(
             metavar="RUNS_B", parser=read_path, help="The same answers, judged by judge B (`siq judge run`)."
         ),
     ],
-    output: Annotated[list[Path] | None, output_option("File to write: the agreement as .json or .csv.")] = None,
-    allow_mismatch: AllowMismatch = False,
-    force: Force = False,
-    bootstrap: Samples = DRAWS,
-) -> None:
+) -> Publication:
     """Measure how far two judges of the same answers agree.
 
     Weighted kappa, Krippendorff's alpha, rank correlation, and bias.
     """
-    outputs = list_outputs(output, FORMATS, force)
-    suites_a, suites_b = (suites.find([runs], allow_mismatch, ScoringOptions()) for runs in (runs_a, runs_b))
+    call.runs.extend([runs_a, runs_b])
+    suites_a, suites_b = (suites.find([runs], call.allow_mismatch, ScoringOptions()) for runs in call.runs)
     say_warnings([*suites_a.warnings, *suites_b.warnings])
-    agreements = compare_judges(suites_a, suites_b, draws=bootstrap, allow_mismatch=allow_mismatch)
-    tasks = [task for found in (suites_a, suites_b) for group in found.tasks.values() for task in group]
-    content = {"agreements": agreements, "draws": bootstrap, "seed": 0}
-    grid = inter_judge_grid(agreements, bootstrap)
-    publication = Publication("speechiq-inter-judge-agreement", [grid], content, agreements)
-    publish(publication, outputs, [runs_a, runs_b], tasks)
+    agreements = compare_judges(suites_a, suites_b, draws=call.draws, allow_mismatch=call.allow_mismatch)
+    for found in (suites_a, suites_b):
+        call.tasks.extend(chain.from_iterable(found.tasks.values()))
+    content = {"agreements": agreements, "draws": call.draws, "seed": 0}
+    grid = inter_judge_grid(agreements, call.draws)
+    return Publication("speechiq-inter-judge-agreement", [grid], content, agreements)

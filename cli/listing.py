@@ -209,7 +209,7 @@ def _list_sets(tasks: Iterable[TaskInfo]) -> Iterator[Sequence[object]]:
 
 
 @examples("siq list norms", "siq list norms demo", "siq list norms norms.json --json")
-def norms(
+def list_norms(
     name: Annotated[
         str | None, typer.Argument(help="Norms to show: a name in the list, or a file.", autocompletion=complete_norms)
     ] = None,

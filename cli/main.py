@@ -48,7 +48,7 @@ def siq(
     """Measure the speech IQ of voice-understanding systems with lm-evaluation-harness."""
 
 
-def run(context: typer.Context) -> None:
+def run_harness(context: typer.Context) -> None:
     """Run lm_eval with this suite; takes all options of `lm_eval run`.
 
     It also works in an installation whose start-up files do not run (`pip install --target`). `siq run --help` shows

@@ -18,7 +18,7 @@ from speechiq.cli.options import (
     say_warnings,
     split_names,
 )
-from speechiq.cli.scoring.options import Call, study
+from speechiq.cli.scoring import Call, study
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.page import Page
@@ -74,7 +74,7 @@ def _read_only(only: str | None, known: Sequence[str] = tuple(KEPT)) -> dict[str
         "siq study predict runs --labels labels.jsonl --combine 'llm_semdist_eowl + 0.1*entity_wer'",
     ),
 )
-def predict(
+def predict_failures(
     call: Call,
     labels: Annotated[
         list[Path] | None,

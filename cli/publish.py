@@ -7,7 +7,7 @@ import typer
 
 from speechiq.cli.commands import examples
 from speechiq.cli.options import Force, Runs, output_option, say_warnings
-from speechiq.cli.scoring.options import NormsFile, read_norms
+from speechiq.cli.scoring import NormsFile, choose_norms
 from speechiq.core.console import count_of, say, say_error
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import OWN_FILE, check_output, check_output_folder, exists
@@ -53,7 +53,7 @@ def runs(
     """
     check_output_folder(output, OWN_FILE)
     results_folder.refuse_other_content(output)
-    norms = read_norms(norms_file, None)
+    norms = choose_norms(norms_file, None)
     found = suites.find(runs, False, ScoringOptions(norms=norms))
     suites.refuse_options_of_siq(found, norms=norms_file)
     systems = sorted({task.system for tasks in found.tasks.values() for task in tasks})
@@ -67,7 +67,7 @@ def runs(
 
 
 @examples("siq publish check results", "siq publish check results --output check.json")
-def check(
+def check_all(
     results: Results,
     output: Annotated[
         list[Path] | None, output_option("File to write: the table as .json, .csv or .md. Give it once per file.")
@@ -125,7 +125,7 @@ def init(
     "siq publish norms population.json --output reference@1.json",
     "siq publish norms small.json --output mine@1.json --example",
 )
-def norms(
+def publish_norms(
     draft: Annotated[str, typer.Argument(metavar="NORMS", help="Norms of `siq score --save-norms`.")],
     output: Annotated[
         Path, output_option("File to write, NAME@1.json: its name becomes that of the norms. It is never replaced.")

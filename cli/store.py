@@ -81,7 +81,7 @@ def remove(
 
 
 @examples("siq store export node7.zip")
-def export(
+def export_all(
     output: Annotated[Path, typer.Argument(metavar="FILE.zip", help="Archive to write.", show_default=False)],
     force: Force = False,
 ) -> None:
@@ -102,7 +102,7 @@ def export(
 
 
 @examples("siq store merge node7.zip node8.zip")
-def merge(
+def merge_all(
     archives: Annotated[
         list[Path], typer.Argument(metavar="FILE.zip...", help="Archives of `siq store export`.", show_default=False)
     ],

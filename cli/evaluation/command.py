@@ -19,9 +19,14 @@ from speechiq.cli.evaluation.checks import (
     read_stages,
     refuse_norms,
 )
-from speechiq.cli.evaluation.record import check_replaceable, check_shards, describe_shards, read_record, record_shards
-from speechiq.cli.evaluation.runs import run_all
-from speechiq.cli.evaluation.scores import PAGE, SCORES, publish
+from speechiq.cli.evaluation.record import (
+    check_replaceable,
+    check_shards,
+    describe_shards,
+    read_evaluation,
+    record_shards,
+)
+from speechiq.cli.evaluation.runs import PAGE, SCORES, publish_scores, run_plan
 from speechiq.cli.options import (
     EXPERT,
     AllowCode,
@@ -32,7 +37,7 @@ from speechiq.cli.options import (
     complete_tasks,
     output_option,
 )
-from speechiq.cli.scoring.options import NormsFile, read_norms
+from speechiq.cli.scoring import NormsFile, choose_norms
 from speechiq.core.cache.stage_cache import Stopped
 from speechiq.core.console import say, show
 from speechiq.core.errors import SpeechIQError
@@ -166,8 +171,8 @@ def evaluate(
         raise SpeechIQError("--require-cached", "a shard computes", "leave one of the two out")
     check_form(systems)
     check_plan(plan, norms_file, allow_mismatch)
-    norms = read_norms(norms_file, None)
-    record, options = read_record(output), describe_shards(plan)
+    norms = choose_norms(norms_file, None)
+    record, options = read_evaluation(output), describe_shards(plan)
     if is_shard and not force:
         check_shards(options, output)
     if not is_shard:
@@ -185,9 +190,9 @@ def evaluate(
                 record_shards(options, output, force=force)
             else:
                 check_cached(work, plan)
-        run_all(names, plan, record, work.systems if work is not None else [], force)
+        run_plan(names, plan, record, work.systems if work is not None else [], force)
         if not is_shard:
-            publish(plan, record, norms_file, allow_mismatch, explain)
+            publish_scores(plan, record, norms_file, allow_mismatch, explain)
 
 
 @contextmanager

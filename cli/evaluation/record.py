@@ -53,7 +53,7 @@ class Record(msgspec.Struct):
 
     def with_settings(self, plan: Plan) -> list[EvaluationRun]:
         """Return the runs that have these settings."""
-        wanted = describe(plan)
+        wanted = settings_of(plan)
         return [run for run in self.runs if run.settings == wanted]
 
     def add(self, run: EvaluationRun) -> None:
@@ -68,8 +68,8 @@ class ShardOptions(msgspec.Struct, frozen=True):
     settings: dict[str, Any]
 
 
-def read_record(folder: Path) -> Record:
-    """Return the record of a folder, empty if it has none; refuse a file that `write_record` did not write."""
+def read_evaluation(folder: Path) -> Record:
+    """Return the record of a folder, empty if it has none; refuse a file that `write_evaluation` did not write."""
     file = folder / NAME
     record = json_text.load_record(file, Record, FIX) if exists(file) else Record()
     if record.schema != SCHEMA:
@@ -77,12 +77,12 @@ def read_record(folder: Path) -> Record:
     return record
 
 
-def write_record(record: Record, folder: Path) -> None:
+def write_evaluation(record: Record, folder: Path) -> None:
     """Write the record of a folder."""
     json_text.store_record(record, folder / NAME, FIX)
 
 
-def describe(plan: Plan) -> dict[str, Any]:
+def settings_of(plan: Plan) -> dict[str, Any]:
     """Return the settings of a plan that scores depend on, as they are recorded."""
     kept = {name: getattr(plan, name) for name in plan.__struct_fields__ if name not in NEUTRAL}
     # In the types of JSON, since they are compared with what was read.
@@ -90,15 +90,15 @@ def describe(plan: Plan) -> dict[str, Any]:
     return settings
 
 
-def describe_run(name: str, system: str, plan: Plan, results: Iterable[Path]) -> EvaluationRun:
+def describe_finished_run(name: str, system: str, plan: Plan, results: Iterable[Path]) -> EvaluationRun:
     """Return what is recorded of a run that has just ended."""
     files = [os.path.relpath(file, plan.folder) for file in results]
-    return EvaluationRun(name, system, describe(plan), version("speechiq"), sorted(files), hash_inputs(system, plan))
+    return EvaluationRun(name, system, settings_of(plan), version("speechiq"), sorted(files), hash_inputs(system, plan))
 
 
 def is_finished(run: EvaluationRun, plan: Plan) -> bool:
     """Return whether a recorded run has these settings and inputs, and its files still exist."""
-    same = run.settings == describe(plan) and run.speechiq == version("speechiq")
+    same = run.settings == settings_of(plan) and run.speechiq == version("speechiq")
     same = same and run.inputs == hash_inputs(run.system, plan)
     return same and bool(run.results) and all(exists(plan.folder / file) for file in run.results)
 
@@ -144,7 +144,7 @@ def _texts(folder: str | None) -> Iterator[Path]:
 def describe_shards(plan: Plan) -> ShardOptions:
     """Return the options that shards of a plan record; conditions may differ."""
     kept = [item for item in plan.metadata if item.partition("=")[0].rpartition(".")[2] not in (CONDITION, LISTEN)]
-    return ShardOptions(plan.systems, describe(plan.change(metadata=tuple(kept))))
+    return ShardOptions(plan.systems, settings_of(plan.change(metadata=tuple(kept))))
 
 
 def record_shards(options: ShardOptions, output: Path, *, force: bool) -> None:

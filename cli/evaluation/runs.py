@@ -1,21 +1,27 @@
-"""Run the systems of an evaluation, and show how far each is: a line per system on a terminal, else plain lines."""
+"""Run the systems of an evaluation with a line per system that shows how far it is, score them, and write a report."""
 
 import re
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
-from speechiq.cli.evaluation.record import Record, describe_run, is_finished, write_record
-from speechiq.core.console import Progress, printable, say
+from speechiq.cli.evaluation.record import EvaluationRun, Record, describe_finished_run, is_finished, write_evaluation
+from speechiq.cli.score import score
+from speechiq.core.console import Progress, count_of, printable, say
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import hash_file
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import Plan
 from speechiq.harness_patch.work import SystemWork
+from speechiq.reducer.runs.results_file import CONDITION
+from speechiq.siq_tasks.conditions.spec import LISTEN
 
 LOGS = "logs"
 SHARD = "shard-{}-of-{}"
@@ -66,7 +72,7 @@ class TimeLeft:
         return "" if seconds is None else f"about {in_words(seconds)} left"
 
 
-def run_all(names: Mapping[str, str], plan: Plan, record: Record, work: Sequence[SystemWork], force: bool) -> None:
+def run_plan(names: Mapping[str, str], plan: Plan, record: Record, work: Sequence[SystemWork], force: bool) -> None:
     """Run the systems that are not finished, and record each; of a shard, run all and record none. Report failures.
 
     `names` is system -> its name in results; `work` may be without finished systems.
@@ -92,8 +98,8 @@ def run_all(names: Mapping[str, str], plan: Plan, record: Record, work: Sequence
                 say(f"{title}: failed, {left.end(failed=True)}")
                 continue
             if shard is None:
-                record.add(describe_run(name, system, plan, _find_results(plan.folder) - before))
-                write_record(record, plan.folder)
+                record.add(describe_finished_run(name, system, plan, _find_results(plan.folder) - before))
+                write_evaluation(record, plan.folder)
             say(f"{title}: finished, {left.end()}")
             for warning in processes.find_warnings(_log_of(system, plan)):
                 say(f"{system}: {warning}")
@@ -162,3 +168,58 @@ def _share_to_compute(work: SystemWork) -> float:
         return 0.0
     stage = work.stages[-1]
     return (stage.rows - stage.cached) / stage.rows
+
+
+SCORES, PAGE = "siq.json", "report.html"
+#: Fewer systems than these give a scale that says little, or none.
+FEW = 3
+#: Names whose tasks the bundled norms fit.
+DEMO_TASKS = ("siq_demo",)
+
+
+def publish_scores(
+    plan: Plan, record: Record, norms_file: str | None, allow_mismatch: bool, explain: bool = False
+) -> None:
+    """Print the ranking of the runs with these settings, write scores and report, and print a hint.
+
+    Runs with other settings stay in the folder.
+    """
+    output, runs = plan.folder, record.with_settings(plan)
+    complete = len(runs) == len(record.runs)
+    sources = [output] if complete else [output / file for run in runs for file in run.results]
+    scores, page = output / SCORES, output / PAGE
+    options: dict[str, Any] = {
+        "norms_file": norms_file,
+        "allow_mismatch": allow_mismatch,
+        "force": True,
+        "explain": explain,
+    }
+    try:
+        score(sources, [scores, page], **options)
+    except SpeechIQError as error:
+        raise SpeechIQError(error, fix=f"the runs are in {output}") from error
+    finally:
+        record.outputs = {path.name: hash_file(path) for path in (scores, page) if path.is_file()}
+        write_evaluation(record, output)
+    if not complete:
+        others = len(record.runs) - len(runs)
+        say(f"scores and report are of these settings; {output} also has {count_of(others, 'run')} with others")
+    if (hint := _advise(plan, runs, sources, norms_file)) is not None:
+        say(f"hint: {hint}")
+
+
+def _advise(plan: Plan, runs: Sequence[EvaluationRun], sources: Sequence[Path], norms_file: str | None) -> str | None:
+    """Return what to do next, with a command; None if the scores are complete."""
+    keys = {item.partition("=")[0].rpartition(".")[2] for item in plan.metadata}
+    place = shlex.quote(plan.output)
+    if LISTEN in keys:
+        return f"siq study listen {place} compares it with the audio, after the same command without {LISTEN}="
+    if CONDITION in keys:
+        return f"siq study robustness {place} shows what the condition costs, after the same command without it"
+    if norms_file is None and len(runs) < FEW and plan.tasks == DEMO_TASKS and not plan.metadata:
+        places = shlex.join(map(str, sources))
+        command = f"siq score {places} --norms demo"
+        if plan.limit is not None:
+            command += " --allow-mismatch"
+        return f"{command} scores on the demo's scale"
+    return None

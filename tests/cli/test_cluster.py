@@ -16,8 +16,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from speechiq.cli.cluster.jobs import Jobs, ShardJob, read_jobs, read_state
-from speechiq.cli.cluster.plan import describe_left, read_plan
+from speechiq.cli.cluster import Jobs, ShardJob, describe_left, read_jobs, read_plan, read_state
 from speechiq.cli.main import app
 from speechiq.core.cache.stage_cache import StageCount
 from speechiq.harness_patch.plan import PlanFile, eval_command
@@ -143,7 +142,7 @@ def one_look(monkeypatch):
     def stop(seconds):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("speechiq.cli.cluster.launch.sleep", stop)
+    monkeypatch.setattr("speechiq.cli.cluster.sleep", stop)
 
 
 def launch(*arguments):
@@ -252,7 +251,7 @@ def test_a_preempted_job_ends_its_batch_and_is_put_back(write, quick, tmp_path):
     tmp_path.joinpath("hold").touch()
     script = (
         "import signal, sys, time\nfrom pathlib import Path\n"
-        "from speechiq.cli.cluster import jobs\nfrom speechiq.cli.cluster.plan import read_plan\n"
+        "from speechiq.cli import cluster as jobs\nfrom speechiq.cli.cluster import read_plan\n"
         "record = jobs.Jobs(read_plan(Path('plan.yaml')), 'local')\njobs.submit(record, [1])\n"
     )
     write(shards=1)

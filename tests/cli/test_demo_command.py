@@ -24,7 +24,7 @@ def instant(monkeypatch) -> None:
         for number, system in enumerate(SYSTEMS):
             write_run(output / str(number), levels(0.9 - number / 5), system=system)
 
-    monkeypatch.setattr(demo, "run_all", write_all)
+    monkeypatch.setattr(demo, "run_systems", write_all)
 
 
 def demo_run(output: Path, *options: str):
@@ -59,13 +59,13 @@ def test_a_model_from_its_second_source_runs_under_its_own_name(tmp_path, monkey
         folder.joinpath("config.json").write_text("{}")
     ran = []
     monkeypatch.setattr(demo, "run_in_view", lambda system, settings: ran.append((system, settings.metadata)) or 0)
-    demo.run_all(tmp_path / "runs")
+    demo.run_systems(tmp_path / "runs")
     llm = "demo:SmolLM2-135M-Instruct-hub"
     recognizers = ("demo:whisper-base", "demo:whisper-tiny.en-hub", "pocketsphinx:en-us", "gold", "silence")
     assert [system for system, _ in ran] == [f"{recognizer}+{llm},llm_answer=likelihood" for recognizer in recognizers]
     assert {metadata for _, metadata in ran} == {(f"embedder={llm}",)}
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "empty"))
     ran.clear()
-    demo.run_all(tmp_path / "runs")
+    demo.run_systems(tmp_path / "runs")
     assert [system for system, _ in ran] == [f"{system},llm_answer=likelihood" for system in SYSTEMS]
     assert {metadata for _, metadata in ran} == {()}

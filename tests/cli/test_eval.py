@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from speechiq.cli.evaluation import record as evaluation_record
 from speechiq.cli.evaluation.checks import check_form
-from speechiq.cli.evaluation.record import describe_run, read_record, write_record
+from speechiq.cli.evaluation.record import describe_finished_run, read_evaluation, write_evaluation
 from speechiq.cli.main import app
 from speechiq.core import console
 from speechiq.core.console import VARIABLE, Progress, progress_bar
@@ -113,7 +113,9 @@ def test_after_a_failure_the_others_run_and_the_same_command_goes_on(instant, tm
     assert isinstance(done.exception, SpeechIQError) and "broken: the model is broken; 1 of 3 systems failed" in str(
         done.exception
     )
-    assert {run.name for run in read_record(tmp_path).runs} == {"good", "fair"} and not (tmp_path / "siq.json").exists()
+    assert {run.name for run in read_evaluation(tmp_path).runs} == {"good", "fair"} and not (
+        tmp_path / "siq.json"
+    ).exists()
 
 
 def test_one_system_without_norms_has_a_table_a_report_and_advice(instant, tmp_path):
@@ -193,10 +195,10 @@ def test_a_record_that_is_not_ours_is_refused(instant, tmp_path):
 
 def test_the_record_holds_what_scores_depend_on(tmp_path):
     plan = Plan(("x",), ("siq_demo",), str(tmp_path), device="cpu", batch_size="4", metadata=("subset=all",))
-    record = read_record(tmp_path)
-    record.add(describe_run("x", "x,llm_answer=argmax", plan, [tmp_path / "a" / "results_1.json"]))
-    write_record(record, tmp_path)
-    (run_of_x,) = read_record(tmp_path).runs
+    record = read_evaluation(tmp_path)
+    record.add(describe_finished_run("x", "x,llm_answer=argmax", plan, [tmp_path / "a" / "results_1.json"]))
+    write_evaluation(record, tmp_path)
+    (run_of_x,) = read_evaluation(tmp_path).runs
     assert run_of_x.results == ["a/results_1.json"] and run_of_x.settings["metadata"] == ["subset=all"]
     assert not {"device", "batch_size", "output", "samples"} & run_of_x.settings.keys()
 

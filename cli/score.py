@@ -1,4 +1,4 @@
-"""Define `siq score`: rank the systems in folders of runs, and write scores, a page or norms."""
+"""Define `siq score` and `siq compare`: rank systems, and test whether one of two is better."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -8,13 +8,24 @@ from typing import Annotated
 import typer
 
 from speechiq.cli.commands import examples
-from speechiq.cli.options import AllowMismatch, Explain, Force, Runs, Samples, output_option, say_warnings, split_names
-from speechiq.cli.scoring.options import Exclude, Levels, Metrics, NormsFile, Weights, read_norms, read_set
+from speechiq.cli.options import (
+    AllowMismatch,
+    Explain,
+    Force,
+    Runs,
+    Samples,
+    output_option,
+    read_path,
+    say_warnings,
+    split_names,
+)
+from speechiq.cli.scoring import Call, Exclude, Levels, Metrics, NormsFile, Weights, choose_norms, read_set, study
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import shorten
 from speechiq.core.files.page import Page
-from speechiq.core.files.plain import check_output, refuse_same
+from speechiq.core.files.plain import check_output, exists, refuse_same
+from speechiq.reducer.output import side_by_side
 from speechiq.reducer.output.harness import write_harness
 from speechiq.reducer.output.publish import HARNESS, Publication, command_line, list_outputs, publish
 from speechiq.reducer.output.scoreboard_records import join
@@ -23,12 +34,21 @@ from speechiq.reducer.output.suite_scores import SuiteScores, score_suite
 from speechiq.reducer.runs.run_record import read_cut_replies, read_speeds
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores import suites
-from speechiq.reducer.scores.levels import SUITE
+from speechiq.reducer.scores.levels import LEVELS, SUITE
 from speechiq.reducer.scores.norms import ADVICE_FILE, build_norms, write_norms
 from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.stats.bootstrap import check_draws
-from speechiq.reducer.stats.grid import Important
+from speechiq.reducer.stats.grid import Grid, Important
 from speechiq.reducer.studies import unanswerable
+from speechiq.reducer.studies.compare import (
+    METRICS,
+    SelectedRuns,
+    choose_system,
+    compare_metrics,
+    compare_pair,
+    pair_up,
+)
+from speechiq.reducer.studies.comparison import SIQ
 
 FORMATS = ("json", "csv", "markdown", "latex", "page", HARNESS)
 #: The field of `--group-by` that every suite has.
@@ -84,7 +104,7 @@ def score(
     if save_norms is not None:
         refuse_same([save_norms, *(file.path for file in outputs)])
         check_output(save_norms, force, ADVICE_FILE)
-    norms = read_norms(norms_file, weights)
+    norms = choose_norms(norms_file, weights)
     _refuse_pairs(norms_file, group_by, save_norms, levels)
     by_dataset = group_by == DATASET
     field = None if by_dataset else group_by
@@ -181,3 +201,108 @@ def _refuse_pairs(norms_file: str | None, group_by: str | None, save_norms: Path
                 "norms are the scale of these systems on all levels",
                 "leave one of the two out",
             )
+
+
+@study(
+    "explain weights bootstrap",
+    formats=("json",),
+    output="File to write: the comparison as .json.",
+    examples=(
+        "siq compare runs/one runs/other",
+        "siq compare whisper-base whisper-tiny.en runs/demo --clips 3",
+        "siq compare whisper-base whisper-tiny.en runs/demo --levels remember --output comparison.json",
+        "siq compare whisper-base whisper-tiny.en runs/demo --metrics wer,similarity",
+    ),
+    takes_runs=False,
+)
+def compare(
+    call: Call,
+    a: Annotated[
+        str,
+        typer.Argument(
+            metavar="A", help="Folder or results file of one system, or a part of its name if RUNS are given."
+        ),
+    ],
+    b: Annotated[str, typer.Argument(metavar="B", help="The same for the other system.")],
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Folders or results files with the named systems and the other systems that set the SIQ scale.",
+            parser=read_path,
+            metavar="RUNS",
+        ),
+    ] = None,
+    *,
+    norms_file: NormsFile = None,
+    levels: Annotated[
+        str | None,
+        typer.Option(help=f"Use only some of {','.join([*LEVELS, SIQ])} in the verdict: all of them must agree."),
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            help="Use other columns of the sample rows, with commas between them: LEVEL=COLUMN scores a level by it, "
+            "such as remember=cer; names alone, such as wer,similarity, are compared as they are, and a system is "
+            "better only if it is on all of them."
+        ),
+    ] = None,
+    clips: Annotated[
+        int, typer.Option(min=0, help="Show texts and answers of this many clips, those that decide the most.")
+    ] = 0,
+    exclude: Exclude = None,
+) -> Publication:
+    """Compare two systems, and show the clips that decide.
+
+    `siq compare RUN_A RUN_B`, or `siq compare NAME_A NAME_B RUNS`.
+    """
+    call.runs.extend([Path(a), Path(b), *(runs or [])])
+    measures, columns = _split_metrics(metrics, levels=levels, weights=call.weights, norms=norms_file, exclude=exclude)
+    norms = choose_norms(norms_file, call.weights)
+    options = ScoringOptions(call.weights, norms, read_set(exclude), call.allow_mismatch, draws=call.draws)
+
+    def find(paths: Sequence[Path]) -> SelectedRuns:
+        found = suites.find(paths, call.allow_mismatch, options, measures=measures)
+        return SelectedRuns(found, {suite: found.read(suite) for suite in found.levels})
+
+    if runs and exists(Path(a)) and not exists(runs[-1]):
+        raise SpeechIQError(
+            f"siq compare {a} {b} {runs[-1]}", "RUNS come last", f"write siq compare {b} {runs[-1]} {a}"
+        )
+    named = find(runs) if runs else None
+    chosen_a, chosen_b = (choose_system(place, named, find) for place in (a, b))
+    read = [*filter(None, [named]), chosen_a, chosen_b]
+    say_warnings(chain.from_iterable(each.found.warnings for each in read))
+    for each in read:
+        suites.refuse_options_of_siq(each.found, weights=call.weights, norms=norms_file, exclude=exclude)
+        call.tasks.extend(chain.from_iterable(each.found.tasks.values()))
+    required = None if levels is None else split_names(levels)
+    pairs = list(pair_up(chosen_a, chosen_b, named, required, (a, b)))
+    comparisons = {pair.suite: compare_pair(pair, options) for pair in pairs} if not columns else {}
+    if columns:
+        comparisons[METRICS] = compare_metrics(pairs, columns, options)
+    grids: list[Grid] = []
+    for compared in comparisons.values():
+        say_warnings(compared.warnings)
+        grid = side_by_side.as_grid(compared)
+        notes = [*grid.notes, side_by_side.BRACKETS] if clips else [*grid.notes]
+        grids += [grid._replace(notes=notes), *side_by_side.clip_grids(compared, clips)]
+    contents = {suite: compared.content for suite, compared in comparisons.items()}
+    return Publication("speechiq-comparison", grids, join(contents, SIQ))
+
+
+def _split_metrics(metrics: str | None, **others: object) -> tuple[list[str], list[str]]:
+    """Return the columns of levels, `LEVEL=COLUMN`, or those to compare as they are; refuse both forms together."""
+    names = split_names(metrics)
+    measures = [name for name in names if "=" in name]
+    if measures and len(measures) < len(names):
+        raise SpeechIQError(
+            f"--metrics {metrics}",
+            "columns of levels and columns alone",
+            "write LEVEL=COLUMN for all of them or for none",
+        )
+    for option, value in others.items():
+        if names and not measures and value is not None:
+            raise SpeechIQError(
+                f"--{option} {value}", f"--metrics {metrics} compares columns as they are", "leave one of the two out"
+            )
+    return measures, [] if measures else names

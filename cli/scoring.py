@@ -57,7 +57,7 @@ Metrics = Annotated[
 ]
 
 
-def read_norms(norms_file: str | None, weights: str | None) -> Norms | None:
+def choose_norms(norms_file: str | None, weights: str | None) -> Norms | None:
     """Return the norms that `--norms` names, or None without it; refuse weights that are invalid or not theirs."""
     siq.check_rule(weights or siq.DEFAULT_RULE)
     if norms_file is None:
@@ -104,14 +104,14 @@ class Call(NamedTuple):
 
     def find(self) -> tuple[suites.Found, ScoringOptions]:
         """Return the suites in the runs with the chosen levels and columns, and the options of scoring."""
-        norms = read_norms(self.norms_file, None)
+        norms = choose_norms(self.norms_file, None)
         options = ScoringOptions(norms=norms, allow_mismatch=self.allow_mismatch, draws=self.draws)
         measures = split_names(self.metrics)
         return suites.find(self.runs, self.allow_mismatch, options, measures=measures, levels=self.levels), options
 
 
 def study(
-    shared: str, *, formats: Sequence[str], output: str, examples: Sequence[str]
+    shared: str, *, formats: Sequence[str], output: str, examples: Sequence[str], takes_runs: bool = True
 ) -> Callable[[Callable[..., Publication]], Callable[..., None]]:
     """Return a decorator that makes a command of a function from a `Call` and its own options to its results.
 
@@ -122,31 +122,28 @@ def study(
         formats: Formats of its files.
         output: Help of `--output`.
         examples: Complete command lines.
+        takes_runs: Whether RUNS are declared; a function with other arguments adds their paths to `Call.runs`.
     """
     names = [name for name in SHARED if name in ("allow_mismatch", "force", *shared.split())]
 
     def make(function: Callable[..., Publication]) -> Callable[..., None]:
-        def command(runs: list[Path], output: list[Path] | None, force: bool, **given: Any) -> None:
+        def command(output: list[Path] | None, force: bool, **given: Any) -> None:
             outputs = list_outputs(output, formats, force)
             values = {name: default for name, (_, default) in SHARED.items() if name != "force"}
             # An option of the function itself may have the name of a shared one, and another meaning.
             values |= {name: given.pop(name) for name in names if name in values}
             explain = values.pop("explain") or "explain" not in names
+            runs = given.pop("runs") if takes_runs else []
             call = Call(runs, [], values.pop("bootstrap"), **values)
-            publish(function(call, **given), outputs, runs, call.tasks, explain)
+            publish(function(call, **given), outputs, call.runs, call.tasks, explain)
 
         _, *own = inspect.signature(function).parameters.values()
         files = Annotated[list[Path] | None, output_option(output)]
-        parameters = [
-            Parameter("runs", Parameter.KEYWORD_ONLY, annotation=Runs),
-            *(option for option in own if option.kind is not Parameter.KEYWORD_ONLY),
-            Parameter("output", Parameter.KEYWORD_ONLY, annotation=files, default=None),
-            *(option for option in own if option.kind is Parameter.KEYWORD_ONLY),
-            *(
-                Parameter(name, Parameter.KEYWORD_ONLY, annotation=SHARED[name][0], default=SHARED[name][1])
-                for name in names
-            ),
-        ]
+        parameters = [_option("runs", Runs)] if takes_runs else []
+        parameters += [option for option in own if option.kind is not Parameter.KEYWORD_ONLY]
+        parameters.append(_option("output", files, None))
+        parameters += [option for option in own if option.kind is Parameter.KEYWORD_ONLY]
+        parameters += [_option(name, *SHARED[name]) for name in names]
         parameters = [option.replace(kind=Parameter.KEYWORD_ONLY) for option in parameters]
         command.__dict__["__signature__"] = inspect.Signature(parameters)
         command.__annotations__ = {option.name: option.annotation for option in parameters}
@@ -154,3 +151,7 @@ def study(
         return show_examples(*examples)(command)
 
     return make
+
+
+def _option(name: str, annotation: Any, default: Any = Parameter.empty) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)

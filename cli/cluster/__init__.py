@@ -1,1 +1,0 @@
-"""Plan an evaluation of many systems, and launch its shards: `siq plan`, `siq launch`."""

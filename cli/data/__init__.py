@@ -1,1 +1,0 @@
-"""Make data sets: tasks of recordings, spoken texts, questions."""

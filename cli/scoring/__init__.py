@@ -1,1 +1,0 @@
-"""Score and compare the systems in folders of runs."""
