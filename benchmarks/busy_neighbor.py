@@ -26,7 +26,7 @@ from speechiq.core.clip import file_clip
 from speechiq.engines.base import Setup
 from speechiq.siq_tasks.loaders.bundled import list_clips
 clips = [file_clip(clip) for clip in list_clips()]
-engine = registry.build("asr", sys.argv[1], {}, Setup(engine="hf", device="cpu"))
+engine = registry.build_engine("asr", sys.argv[1], {}, Setup(engine="hf", device="cpu"))
 engine.transcribe(clips[-1:])
 start = time.perf_counter()
 engine.transcribe(clips[: int(sys.argv[2])])

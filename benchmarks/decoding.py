@@ -22,7 +22,7 @@ from transformers import AutoProcessor, WhisperForConditionalGeneration, pipelin
 from speechiq.core.checkpoints.names import resolve
 from speechiq.core.clip import SAMPLING_RATE, as_clip, file_clip
 from speechiq.engines.base import Setup
-from speechiq.engines.registry import build
+from speechiq.engines.registry import build_engine
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.metrics.words.wer import Errors, count_errors
 from speechiq.reducer.stats.bootstrap import resample
@@ -65,7 +65,7 @@ class Whisper:
 
 def list_ways(model: str) -> dict[str, Transcribe]:
     """Return each way of transcribing samples, by its name in the table."""
-    engine, whisper = build("asr", model, {}, Setup(engine="hf")), Whisper(model)
+    engine, whisper = build_engine("asr", model, {}, Setup(engine="hf")), Whisper(model)
 
     def run_suite(samples: np.ndarray) -> str:
         clip = as_clip({"array": samples, "sampling_rate": SAMPLING_RATE})

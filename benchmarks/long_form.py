@@ -43,10 +43,10 @@ def transcribe(file: str, minutes: str, words: str, engine: str, model: str) -> 
     """Transcribe a file; print the seconds, the coverage and the word error rate as JSON."""
     from speechiq.core.recordings.audio_file import file_sha256
     from speechiq.engines.base import Setup
-    from speechiq.engines.registry import build
+    from speechiq.engines.registry import build_engine
     from speechiq.metrics.words.wer import wer
 
-    asr = build("asr", model, {}, Setup(engine=engine))
+    asr = build_engine("asr", model, {}, Setup(engine=engine))
     clip = Clip(AudioFile(file, file_sha256(Path(file))), 0.0, float(minutes) * 60)
     asr.transcribe([clip.part(0.0, 5.0)])
     start = time.perf_counter()

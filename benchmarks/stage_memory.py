@@ -45,7 +45,7 @@ def work(part: str, clips: str) -> None:
     from speechiq.core.prompt import TextPrompt
     from speechiq.engines._shared.checkpoint import Checkpoint
     from speechiq.engines.base import Setup
-    from speechiq.engines.registry import build
+    from speechiq.engines.registry import build_engine
     from speechiq.metrics.distance import readers
     from speechiq.metrics.models import TextModel, load_model
     from speechiq.metrics.similarity import PROMPTS
@@ -67,8 +67,8 @@ def work(part: str, clips: str) -> None:
     listed = {clip["id"]: clip for clip in list_clips()[: int(clips)]}
     questions = [json.loads(line) for line in DEMO.joinpath("questions.jsonl").read_text(encoding="utf-8").splitlines()]
     questions = [row for row in questions if row["id"] in listed]
-    asr = build("asr", measure.ASR, {}, Setup(engine="hf"))
-    llm = build("text", measure.LLM, {}, Setup(engine="hf"))
+    asr = build_engine("asr", measure.ASR, {}, Setup(engine="hf"))
+    llm = build_engine("text", measure.LLM, {}, Setup(engine="hf"))
 
     def transcribe() -> None:
         asr.transcribe([file_clip(clip) for clip in listed.values()])

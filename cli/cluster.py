@@ -33,7 +33,7 @@ from speechiq.core.files.plain import exists, read_plain
 from speechiq.core.files.yaml_text import load_yaml
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import PlanFile
-from speechiq.harness_patch.work import SystemWork, Work
+from speechiq.harness_patch.work import PlannedWork, SystemWork
 from speechiq.reducer.output.terminal import print_grid
 from speechiq.reducer.runs.run_record import read_speeds
 from speechiq.reducer.runs.tasks import find_tasks
@@ -249,7 +249,7 @@ def plan(
     with stop_in_one_line():
         for condition in content.conditions:
             say(f"checking {count_of(len(content.systems), 'system')}, condition {condition}")
-            work = processes.check(content.under(condition))
+            work = processes.count_work(content.under(condition))
             for system in work.systems:
                 rows += [{"condition": condition, **row} for row in describe_left(system, work, known)]
     notes = [
@@ -263,7 +263,7 @@ def plan(
     )
 
 
-def describe_left(system: SystemWork, work: Work, speeds: Speeds) -> Iterator[dict[str, Cell]]:
+def describe_left(system: SystemWork, work: PlannedWork, speeds: Speeds) -> Iterator[dict[str, Cell]]:
     """Yield a row per stage of a system that was counted: its rows, and the audio and hours of those that are missing.
 
     The audio of a question is that of its clip. Judges and embedders read texts, and have no audio.

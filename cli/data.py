@@ -183,7 +183,7 @@ def _open_voices(names: Sequence[str], options: Sequence[str], device: str) -> d
     from speechiq.core.files.folders import store_folder
     from speechiq.engines.base import Setup
     from speechiq.engines.cached import CachedEngine
-    from speechiq.engines.registry import build
+    from speechiq.engines.registry import build_engine
 
     engines = {name.partition(":")[0] for name in names}
     given = _read_options(options, engines)
@@ -193,7 +193,7 @@ def _open_voices(names: Sequence[str], options: Sequence[str], device: str) -> d
         backend = _find_backend(engine)
         if not model and backend.takes_model:
             raise SpeechIQError(f"--voice {name}", "no model", f"write ENGINE:MODEL, such as {backend.example}")
-        built = build("speech", model, given[engine], Setup(engine=engine, device=device))
+        built = build_engine("speech", model, given[engine], Setup(engine=engine, device=device))
         opened[name] = CachedEngine(built, store_folder())
     return opened
 

@@ -74,10 +74,10 @@ def run_systems(output: Path) -> None:
     A model that is here only from its second source runs under its own name.
     """
     names = {f"{DEMO}{name}": choose_source(name) for name in DEMO_MODELS}
-    systems = ["+".join(names.get(stage, stage) for stage in system.split("+")) for system in SYSTEMS]
     # The tasks name the language model as their embedder.
-    metadata = (f"embedder={names[LLM]}",) * (names[LLM] != LLM)
-    for system in systems:
+    metadata = () if names[LLM] == LLM else (f"embedder={names[LLM]}",)
+    for stages in SYSTEMS:
+        system = "+".join(names.get(stage, stage) for stage in stages.split("+"))
         given = f"{system},{OPTIONS}", Plan((), TASKS, str(output), metadata=metadata)
         print(f"\n$ {shlex.join(lm_eval_command(*given))}", flush=True)
         if code := run_in_view(*given):

@@ -75,12 +75,11 @@ def judge_answers(
         plans = plan_judging(tasks, given)
         targets = choose_targets(plans, runs, output, force)
         done = rejudge(plans)
-        new = sum(
-            write_run(target, [task for task in done if task.plan.task.results == results])
-            for results, target in targets.items()
-        )
+        new = 0
+        for results, target in targets.items():
+            new += write_run(target, [task for task in done if task.plan.task.results == results])
     systems = len({task.system for task in tasks})
-    answers, unjudged = (sum(counts) for counts in zip(*((task.answers, task.unjudged) for task in done), strict=True))
+    answers, unjudged = sum(task.answers for task in done), sum(task.unjudged for task in done)
     folders = " ".join(sorted({str(target.folder) for target in targets.values()}))
     same = f", {len(targets) - new} unchanged" if new < len(targets) else ""
     say(

@@ -237,11 +237,14 @@ def list_norms(
     listed = [task for about in levels.values() for task in about.pop("tasks")]
     for key, value in summaries[0].items():
         show(f"{key}: {', '.join(value) if isinstance(value, list) else value or 'none'}")
-    rows = [[level, *about.values()] for level, about in levels.items()]
-    cells = [[f"{value:.4f}" if isinstance(value, float) else value for value in row] for row in rows]
-    print_table("Levels (X of eq. 5; error rates count negative)", LEVEL_COLUMNS, cells)
+    rows = [[level, *map(_round_number, about.values())] for level, about in levels.items()]
+    print_table("Levels (X of eq. 5; error rates count negative)", LEVEL_COLUMNS, rows)
     for task in listed:
         show(", ".join(f"{key}: {value}" for key, value in task.items() if value is not None))
+
+
+def _round_number(value: Any) -> Any:
+    return f"{value:.4f}" if isinstance(value, float) else value
 
 
 def _summarize(norms: Norms) -> dict[str, Any]:

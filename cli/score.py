@@ -139,7 +139,7 @@ def score(
     cut = read_cut_replies(tasks)
     if cut:
         content["cut_replies"] = [each._asdict() for each in cut]
-    first = [Important(line) for line in (*no_bars, *(each.describe() for each in cut))]
+    first = list(map(Important, [*no_bars, *[each.describe() for each in cut]]))
     grids[0] = grids[0]._replace(notes=[*first, *grids[0].notes])
     if speed:
         speeds = read_speeds(tasks)
@@ -162,8 +162,9 @@ def score(
         write_norms(scale, save_norms)
         clips = max(len(level.clips) for level in scale.levels.values())
         size = f"{count_of(len(scale.systems), 'system')} on {count_of(clips, 'clip')}"
-        excluded = f", without {count_of(len(options.exclude), 'question')} of set {shorten(scale.excluded or '')}"
-        say(f"wrote {save_norms}: {scale.title} of {size}" + excluded * bool(scale.excluded))
+        if scale.excluded:
+            size += f", without {count_of(len(options.exclude), 'question')} of set {shorten(scale.excluded)}"
+        say(f"wrote {save_norms}: {scale.title} of {size}")
 
 
 def _score_suites(

@@ -10,10 +10,12 @@ from speechiq.reducer.stats.grid import Column, Grid
 
 def print_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a table with a title; None is an empty cell, and a column without any text is left out."""
-    texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
-    cells = [dict(zip(headings, row, strict=True)) for row in texts]
-    columns = [Column(heading, heading) for heading in headings if any(row[heading] for row in cells)]
-    print_grid(Grid(title, columns, cells))
+    cells, filled = [], set()
+    for row in rows:
+        texts = {heading: str(cell) for heading, cell in zip(headings, row, strict=True) if cell is not None}
+        filled |= {heading for heading, text in texts.items() if text}
+        cells.append(dict.fromkeys(headings, "") | texts)
+    print_grid(Grid(title, [Column(heading, heading) for heading in headings if heading in filled], cells))
 
 
 def print_json(content: Any) -> None:

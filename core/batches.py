@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
-from itertools import groupby
+from itertools import groupby, islice
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
@@ -117,6 +117,16 @@ def collect_parts(sizes: Sequence[int], join: Callable[[list[Any]], Any], on_res
         return join([parts[i][place] for place in sorted(parts[i])])
 
     return take
+
+
+def group_by_size(results: Iterable[Result], sizes: Iterable[int]) -> list[list[Result]]:
+    """Return results in lists of the given sizes, in their order.
+
+    >>> group_by_size("abc", [1, 2])
+    [['a'], ['b', 'c']]
+    """
+    left = iter(results)
+    return [list(islice(left, size)) for size in sizes]
 
 
 def run_concurrently(

@@ -87,7 +87,7 @@ BACKENDS = (
     Backend("asr", "pocketsphinx", f"{ASR}.pocketsphinx:PocketSphinxASR", "en-us", ("pocketsphinx",), "demo"),
     Backend("asr", "gold", f"{ASR}.controls:Gold", ""),
     Backend("asr", "silence", f"{ASR}.controls:Silence", ""),
-    Backend("asr", "transcripts", f"{ASR}.transcript_file:TranscriptFile", "FILE"),
+    Backend("asr", "transcripts", f"{ASR}.controls:TranscriptFile", "FILE"),
     Backend("asr", "openai", f"{ASR}.openai:OpenAIASR", "whisper-1", OPENAI, "endpoints"),
     Backend(
         "asr",
@@ -141,15 +141,15 @@ def _name(entry: EntryPoint) -> str:
     return f"{package}, entry point {entry.name} = {entry.value}"
 
 
-def find(kind: str, engine: str) -> Backend | None:
+def find_backend(kind: str, engine: str) -> Backend | None:
     """Return the backend with this name, None if there is none; other text engines are model types of lm-eval."""
     model_type = Backend(kind, engine, MODEL_TYPE) if kind == "text" else None
     return list_backends(kind).get(engine, model_type)
 
 
-def choose(kind: str, model: str, given: Mapping[str, Any], setup: Setup) -> type[Engine]:
+def choose_engine(kind: str, model: str, given: Mapping[str, Any], setup: Setup) -> type[Engine]:
     """Return the class of `setup.engine` that runs the model, before its options are read; refuse an unknown one."""
-    backend = find(kind, setup.engine)
+    backend = find_backend(kind, setup.engine)
     if backend is None:
         known = sorted(list_backends(kind))
         raise SpeechIQError(
@@ -158,8 +158,10 @@ def choose(kind: str, model: str, given: Mapping[str, Any], setup: Setup) -> typ
     return backend.load().choose(model, given, setup)
 
 
-def build(kind: str, model: str, given: Mapping[str, Any], setup: Setup, *, also: Collection[str] = ()) -> Engine:
+def build_engine(
+    kind: str, model: str, given: Mapping[str, Any], setup: Setup, *, also: Collection[str] = ()
+) -> Engine:
     """Return an engine whose model is not yet loaded; `also` has options that are read elsewhere, for the errors."""
-    engine = choose(kind, model, given, setup)
+    engine = choose_engine(kind, model, given, setup)
     options = read_options(engine.record, given, engine=setup.engine, prefix=setup.prefix, also=also, hints=ELSEWHERE)
     return engine(model, options, setup)

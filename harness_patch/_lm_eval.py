@@ -243,7 +243,7 @@ def list_model_types() -> list[str]:
     return list(model_registry)
 
 
-def list_tasks() -> list[str]:
+def list_known_tasks() -> list[str]:
     """Return the tasks of the newest `TaskManager`; an empty list if none was made."""
     return [name for manager in _task_managers for name in manager.all_tasks]
 
@@ -269,7 +269,7 @@ def find_missing_task(message: str) -> str | None:
     return message.removeprefix(MISSING_TASKS).split(", ")[0] if message.startswith(MISSING_TASKS) else None
 
 
-def find_tasks(tasks: Mapping[str, Any]) -> Mapping[str, Any]:
+def unpack_tasks(tasks: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the tasks by name from the argument of `evaluate`, to which lm-eval's loader adds groups."""
     return tasks.get("tasks", tasks)
 

@@ -105,7 +105,7 @@ def _explain(message: str) -> SpeechIQError:
     missing = _lm_eval.find_missing_task(message)
     if missing is None:
         return SpeechIQError("lm_eval run", message)
-    return SpeechIQError(f"--tasks {missing}", "no such task", _suggest(missing, _lm_eval.list_tasks()))
+    return SpeechIQError(f"--tasks {missing}", "no such task", _suggest(missing, _lm_eval.list_known_tasks()))
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:

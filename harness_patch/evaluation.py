@@ -93,7 +93,7 @@ def guard_tasks(evaluate: Callable) -> Callable:
     def guarded(lm: LM, task_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
         from speechiq.siq_tasks.task import SpeechTask
 
-        tasks = _lm_eval.find_tasks(task_dict)
+        tasks = _lm_eval.unpack_tasks(task_dict)
         suite = {name: task for name, task in tasks.items() if isinstance(task, SpeechTask)}
         if suite:
             _check_tasks(suite, len(suite) < len(tasks), lm, kwargs)

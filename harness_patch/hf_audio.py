@@ -33,13 +33,12 @@ from speechiq.harness_patch.jobs import (
     group_languages,
     group_questions,
     in_doc_order,
-    share,
+    share_work,
 )
 from speechiq.harness_patch.systems.answering import TRANSCRIBE, Likelihood
-from speechiq.harness_patch.systems.build import build_system, name_system
+from speechiq.harness_patch.systems.build import build_system, system_name
 from speechiq.harness_patch.systems.spec import REFERENCE
-from speechiq.harness_patch.systems.system import SpeechSystem
-from speechiq.harness_patch.systems.voices import SPEAKS
+from speechiq.harness_patch.systems.system import SPEAKS, SpeechSystem
 from speechiq.metrics.reply import find_audible, transcribe_replies
 
 log = logging.getLogger(__name__)
@@ -110,7 +109,7 @@ class HFAudio(SpeechModel, LM):
     @property
     def name(self) -> str:
         """Return the name of the system in results."""
-        return name_system(self.pretrained, self._voice)
+        return system_name(self.pretrained, self._voice)
 
     @property
     def rank(self) -> int:
@@ -167,7 +166,7 @@ class HFAudio(SpeechModel, LM):
         """
         answered = [(request.doc, one) for request, found in zip(requests, answers, strict=True) for one in found]
         replies = list(find_audible([doc for doc, _ in answered], [one for _, one in answered]).values())
-        transcripts = share(
+        transcripts = share_work(
             replies,
             transcribe_replies,
             clip=lambda reply: (reply.clip.key, reply.clip.duration),
@@ -196,7 +195,7 @@ class HFAudio(SpeechModel, LM):
                     results |= zip(places, work(system, [own[i] for i in places]), strict=True)
             return [results[i] for i in range(len(own))]
 
-        return share(jobs, work_on_own, clip=first_clip, rank=self.rank, ranks=self.world_size)
+        return share_work(jobs, work_on_own, clip=first_clip, rank=self.rank, ranks=self.world_size)
 
     def loglikelihood_rolling(self, requests: list[Instance]) -> list[float]:
         """Refuse tasks with rolling log-likelihoods."""

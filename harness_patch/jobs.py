@@ -50,7 +50,7 @@ class Job(NamedTuple):
         """Return the job of a request for answers."""
         settings = dict(request.args[1])
         is_timed = settings.pop(TIMING, None) is not None
-        job = cls._of(request, normalize(settings))
+        job = cls._of(request, read_gen_kwargs(settings))
         return job._replace(question=replace(job.question, is_timed=is_timed))
 
     @classmethod
@@ -97,7 +97,7 @@ def first_clip(job: Job) -> tuple[str, float]:
     return next(((clip.key, clip.duration) for clip in prompt.clips), (prompt.text, 1.0))
 
 
-def normalize(settings: Mapping[str, Any]) -> dict[str, Any]:
+def read_gen_kwargs(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return `settings` as lm-eval's own model types read them, always with `max_gen_toks`, `do_sample` and `until`.
 
     A temperature above 0 means sampling unless `do_sample` is given. Without a temperature the model uses its own.
@@ -127,7 +127,7 @@ def normalize(settings: Mapping[str, Any]) -> dict[str, Any]:
     return normal
 
 
-def share(
+def share_work(
     jobs: Sequence[Shared],
     work: Callable[[list[Shared]], Sequence[Result]],
     *,

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from speechiq.core.files.plain import is_file
+from speechiq.siq_tasks.conditions.spec import CONDITION
 from speechiq.siq_tasks.index import HERE
 
 #: Docs to run: task -> their positions in the task.
@@ -87,7 +88,7 @@ class PlanFile(Choices, frozen=True):
         """Return the plan of all runs under a condition."""
         chosen = {name: getattr(self, name) for name in Choices.__struct_fields__}
         if condition != CLEAN:
-            chosen["metadata"] = (*self.metadata, f"condition={condition}")
+            chosen["metadata"] = (*self.metadata, f"{CONDITION}={condition}")
         return Plan(**chosen)
 
     def shard_commands(self, number: int) -> list[list[str]]:

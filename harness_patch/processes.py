@@ -19,7 +19,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.command_line import SILENT
 from speechiq.harness_patch.foreign_code import VARIABLE as CODE_VARIABLE
 from speechiq.harness_patch.plan import Plan, has_task_files, lm_eval_command, needs_index
-from speechiq.harness_patch.work import CONTINUE, Work
+from speechiq.harness_patch.work import CONTINUE, PlannedWork
 
 #: Environment of a run whose output the user sees.
 QUIET = {"LMEVAL_LOG_LEVEL": "WARNING", "TRANSFORMERS_VERBOSITY": "error"}
@@ -60,7 +60,7 @@ def run_with_log(system: str, plan: Plan, log: Path, show: Callable[[Progress], 
         raise SpeechIQError(find_reason(log, code), fix=f"log: {log}")
 
 
-def check(plan: Plan) -> Work:
+def count_work(plan: Plan) -> PlannedWork:
     """Check tasks and systems in one process without loading a model, print its lines, and return the work."""
     lines: list[str] = []
     pipes = {"stderr": subprocess.PIPE, "text": True, "errors": "replace"}
@@ -78,7 +78,7 @@ def check(plan: Plan) -> Work:
         raise Stopped
     if code:
         raise SpeechIQError(_last_error(lines) or f"the check of the systems failed: {''.join(lines[-1:])}")
-    return msgspec.json.decode(printed[-1], type=Work)
+    return msgspec.json.decode(printed[-1], type=PlannedWork)
 
 
 def find_reason(log: Path, code: int) -> str:
@@ -89,8 +89,11 @@ def find_reason(log: Path, code: int) -> str:
 
 def find_warnings(log: Path) -> list[str]:
     """Return the warnings of speechiq in the log of a run, each once."""
-    lines = log.read_text(errors="replace").splitlines()
-    return list(dict.fromkeys(line.partition("] ")[2] or line for line in lines if any(w in line for w in WARNINGS)))
+    found: dict[str, None] = {}
+    for line in log.read_text(errors="replace").splitlines():
+        if any(begin in line for begin in WARNINGS):
+            found[line.partition("] ")[2] or line] = None
+    return list(found)
 
 
 def _last_error(lines: Sequence[str]) -> str:

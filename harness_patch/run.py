@@ -48,13 +48,11 @@ def speech_help() -> str:
     from speechiq.siq_tasks.settings import TASK_TYPES
 
     backends = {kind: sorted(list_backends(kind).values(), key=lambda backend: backend.engine) for kind in STAGES}
-    engines = [f"{kind}: {', '.join(backend.engine for backend in found)}" for kind, found in backends.items()]
-    options = [
-        f"{kind} {backend.engine}: {', '.join(names)}"
-        for kind, found in backends.items()
-        for backend in found
-        if (names := sorted(backend.load().option_names()))
-    ]
+    engines, options = [], []
+    for kind, found in backends.items():
+        engines.append(f"{kind}: {', '.join(backend.engine for backend in found)}")
+        names = {f"{kind} {backend.engine}": sorted(backend.load().option_names()) for backend in found}
+        options += [f"{engine}: {', '.join(known)}" for engine, known in names.items() if known]
     return HELP.format(
         engines=textwrap.indent("\n".join(engines), " " * 8),
         options="\n".join(map(INDENTED.fill, options)),

@@ -66,7 +66,7 @@ class SystemWork(Struct, frozen=True):
     complete: bool
 
 
-class Work(Struct, frozen=True):
+class PlannedWork(Struct, frozen=True):
     """Describe the work of a run: tasks, systems, clips, their seconds, and the docs of tasks that run in part."""
 
     tasks: list[TaskWork]
@@ -81,7 +81,7 @@ def list_work(
     about: Mapping[str, Mapping[str, Any]],
     systems: Sequence[SystemWork],
     samples: Samples,
-) -> Work:
+) -> PlannedWork:
     """Return the work of a run; docs of tasks of other packages may have any form.
 
     `about` is the metadata of each task. All docs of a task without `samples` are run.
@@ -93,7 +93,7 @@ def list_work(
         suite, category = (str(about[task].get(key, "")) for key in ("suite", "category"))
         tasks.append(TaskWork(task, len(chosen), len(clips), sum(clips.values()), suite, category))
         all_clips |= clips
-    return Work(tasks, list(systems), len(all_clips), sum(all_clips.values()), samples)
+    return PlannedWork(tasks, list(systems), len(all_clips), sum(all_clips.values()), samples)
 
 
 def choose_clips(docs: Mapping[str, Sequence[Mapping[str, Any]]], limit: int | None) -> Samples:
@@ -131,22 +131,20 @@ def choose_shard(docs: Mapping[str, Sequence[Mapping[str, Any]]], samples: Sampl
     [[1, 3], [0, 2, 4, 5]]
     """
     number, count = shard
-    return {
-        task: [
-            i
-            for i in samples.get(task, range(len(task_docs)))
-            if int(_clip_digest(task_docs[i], f"{task}/{i}")[:16], 16) % count == number - 1
-        ]
-        for task, task_docs in docs.items()
-    }
+    chosen: Samples = {}
+    for task, task_docs in docs.items():
+        places = samples.get(task, range(len(task_docs)))
+        chosen[task] = [i for i in places if _hash_clip(task_docs[i], f"{task}/{i}") % count == number - 1]
+    return chosen
 
 
-def _clip_digest(doc: Mapping[str, Any], name: str) -> str:
-    """Return the digest of a doc's clip, or of its id; `name` replaces them in a doc without either."""
+def _hash_clip(doc: Mapping[str, Any], name: str) -> int:
+    """Return a number by a doc's clip, or by its id; `name` replaces them in a doc without either."""
     audio = doc.get("audio")
+    key = doc.get("id", name)
     if isinstance(audio, Mapping) and "sha256" in audio:
-        return content_sha256([audio["sha256"], audio.get("offset")])
-    return content_sha256(doc.get("id", name))
+        key = [audio["sha256"], audio.get("offset")]
+    return int(content_sha256(key)[:16], 16)
 
 
 def _clips_of(docs: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, Any], float]:
@@ -172,7 +170,7 @@ def find_names(manager: Any, names: Sequence[str]) -> list[str]:
     return found
 
 
-def build_system(system: str, plan: Plan) -> Any:
+def open_system(system: str, plan: Plan) -> Any:
     """Build a system without its weights, with the seed of a run."""
     import torch
 
@@ -224,9 +222,9 @@ def open_evaluation(plan: Plan) -> Iterator[tuple[Evaluation, dict[str, Any]]]:
     metadata = _lm_eval.parse_pairs(plan.metadata)
     manager = TaskManager(include_path=plan.include_path, metadata=metadata)
     names = find_names(manager, plan.tasks)
-    systems = {system: build_system(system, plan) for system in plan.systems}
+    systems = {system: open_system(system, plan) for system in plan.systems}
     with given_metadata({"tasks": names, "metadata": metadata}):
-        tasks = _lm_eval.find_tasks(manager.load(choose_tasks(names)))
+        tasks = _lm_eval.unpack_tasks(manager.load(choose_tasks(names)))
         docs = {name: list(task.eval_docs) for name, task in tasks.items()}
         samples = choose_clips(docs, plan.limit)
         if plan.shard is not None:
@@ -234,7 +232,7 @@ def open_evaluation(plan: Plan) -> Iterator[tuple[Evaluation, dict[str, Any]]]:
         yield Evaluation(manager, tasks, docs, samples, metadata, _lm_eval.parse_pairs(plan.gen_kwargs)), systems
 
 
-def count(plan: Plan) -> Work:
+def count(plan: Plan) -> PlannedWork:
     """Check the systems of a plan on its tasks, and return the work."""
     with open_evaluation(plan) as (evaluation, built):
         systems = [_count(system, lm, evaluation) for system, lm in built.items()]

@@ -32,7 +32,7 @@ from speechiq.core.files.folders import store_folder
 from speechiq.core.usage import measured, usage
 from speechiq.engines.base import Setup
 from speechiq.engines.cached import CachedEngine
-from speechiq.engines.registry import build
+from speechiq.engines.registry import build_engine
 
 if TYPE_CHECKING:
     import torch
@@ -96,7 +96,7 @@ def _open_engine(
     from accelerate import PartialState
 
     setup = Setup(engine=engine, prefix=prefix, device=PartialState().device)
-    return CachedEngine(build(kind, model, json.loads(options), setup, also=also), folder, stage)
+    return CachedEngine(build_engine(kind, model, json.loads(options), setup, also=also), folder, stage)
 
 
 def forget_models() -> None:

@@ -180,12 +180,12 @@ class Rater(NamedTuple):
     def load(self) -> Network:
         """Return the network on the CPU."""
         if self.name == "utmos":
-            from speechiq.engines._shared.utmos import load as load_utmos
+            from speechiq.engines._shared.opinion_scores import load_utmos
 
             return load_utmos(self.weights)
-        from speechiq.engines._shared.distillmos import load
+        from speechiq.engines._shared.opinion_scores import load_distillmos
 
-        return load(self.weights)
+        return load_distillmos(self.weights)
 
 
 def read_rater(setting: Any) -> Rater | None:
@@ -258,10 +258,10 @@ def _find_utmos(place: str) -> Path:
             "names no weights",
             f"download {UTMOS_FILE} from {UTMOS_PAGE} and write {QUALITY}=utmos:FOLDER/{UTMOS_FILE}",
         )
-    from speechiq.engines._shared.utmos import check
+    from speechiq.engines._shared.opinion_scores import check_utmos
 
     file = expand(place)
-    check(file)
+    check_utmos(file)
     return file
 
 

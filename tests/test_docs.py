@@ -19,11 +19,11 @@ from typer.main import get_command
 from speechiq.cli.demo import LLM, RECOGNIZERS
 from speechiq.cli.main import app
 from speechiq.engines.options import list_names, read_options
-from speechiq.engines.registry import find
+from speechiq.engines.registry import find_backend
 from speechiq.engines.text.lm_eval import LMEvalText
 from speechiq.harness_patch.systems.build import ALIASES
 from speechiq.harness_patch.systems.spec import parse
-from speechiq.harness_patch.systems.voices import OWN
+from speechiq.harness_patch.systems.system import OWN
 from speechiq.metrics.judge.rubric import read_rubric
 from speechiq.metrics.judge.settings import JudgeOptions
 from speechiq.siq_tasks.index import Function, read_task
@@ -80,14 +80,14 @@ def check_run(given):
     *_, last = stages = parse(ALIASES.get(spec, (spec,))[0])
     if "speaks" in options:
         voice = options.pop("speaks").partition(":")[0]
-        speaker = (find("reply", last.engine) if voice == OWN else find("speech", voice)).load()
+        speaker = (find_backend("reply", last.engine) if voice == OWN else find_backend("speech", voice)).load()
         spoken = {name for name in options if name.startswith("speaks_")}
         assert {name.removeprefix("speaks_") for name in spoken} <= speaker.option_names()
         options = {name: value for name, value in options.items() if name not in spoken}
     assert given.model in ("hf-audio", "audio-api") and given.log_samples and given.output_path
     for name in options.keys() - {f"{last.prefix}answer", "store"}:
         stage = next(stage for stage in stages if name.startswith(stage.prefix))
-        engine = find(stage.kind, stage.engine).load()
+        engine = find_backend(stage.kind, stage.engine).load()
         assert engine is LMEvalText or name.removeprefix(stage.prefix) in engine.option_names(), name
     check_judge(given.metadata or {})
 
@@ -96,7 +96,7 @@ def check_judge(metadata):
     """Check the options of a judge: its own, or those of its engine."""
     given = {name: value for name, value in metadata.items() if name.startswith("judge_")}
     if given:
-        engine = find("text", metadata["judge"].partition(":")[0]).load()
+        engine = find_backend("text", metadata["judge"].partition(":")[0]).load()
         values = {name.removeprefix("judge_"): value for name, value in given.items()}
         own = list_names(JudgeOptions)
         assert engine is LMEvalText or values.keys() <= own | engine.option_names()

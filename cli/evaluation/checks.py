@@ -16,7 +16,7 @@ from speechiq.core.files.plain import check_output_folder, exists, expand, is_fo
 from speechiq.core.suggestions import did_you_mean
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import Plan
-from speechiq.harness_patch.work import SystemWork, Work
+from speechiq.harness_patch.work import PlannedWork, SystemWork
 from speechiq.metrics.settings import read_record
 from speechiq.reducer.runs.results_file import CONDITION
 from speechiq.reducer.scores.norms import Norms
@@ -144,13 +144,13 @@ def _check_preset(name: str, tasks: Sequence[str]) -> list[str]:
     return describe_preset(name, dict.fromkeys(task.category for task in known))
 
 
-def check_systems(plan: Plan, record: Record, force: bool) -> tuple[dict[str, str], Work | None]:
+def check_systems(plan: Plan, record: Record, force: bool) -> tuple[dict[str, str], PlannedWork | None]:
     """Return the name of each system in results and the work, None if all are finished; no check needs a model."""
     work, systems = None, plan.systems
     known = {run.system: run.name for run in record.runs if is_finished(run, plan)}
     if force or not known.keys() >= set(systems):
         say(f"checking {len(systems)} systems" if len(systems) > 1 else f"checking {systems[0]}")
-        work = processes.check(plan)
+        work = processes.count_work(plan)
         known = {each.system: each.name for each in work.systems}
     names = [known[system] for system in systems]
     runs = {run.name: run for run in record.with_settings(plan)}
@@ -166,7 +166,7 @@ def check_systems(plan: Plan, record: Record, force: bool) -> tuple[dict[str, st
     return dict(zip(systems, names, strict=True)), work
 
 
-def describe_work(work: Work) -> Iterator[str]:
+def describe_work(work: PlannedWork) -> Iterator[str]:
     """Yield the work in words, a line each; each begins with `#`, so that the output with its commands is a script."""
     systems, tasks = len(work.systems), len(work.tasks)
     yield (
@@ -187,7 +187,7 @@ def _describe_cache(system: SystemWork) -> str:
     return f"cached: {cached}" if system.complete else f"cached: {cached}; later rows are not counted yet"
 
 
-def refuse_norms(work: Work, norms_file: str | None, norms: Norms | None, allow_mismatch: bool) -> None:
+def refuse_norms(work: PlannedWork, norms_file: str | None, norms: Norms | None, allow_mismatch: bool) -> None:
     """Refuse norms if no task of the run is one of SIQ, or if the tasks on which they were built do not run."""
     suites = {task.suite for task in work.tasks} - {""}
     if norms_file and suites and SUITE not in suites:
@@ -207,7 +207,7 @@ def refuse_norms(work: Work, norms_file: str | None, norms: Norms | None, allow_
         )
 
 
-def check_cached(work: Work, plan: Plan) -> None:
+def check_cached(work: PlannedWork, plan: Plan) -> None:
     """Say which rows of stages that were begun are missing in the response cache; refuse them if all are required."""
     reason = ""
     if difference := find_difference(describe_shards(plan), plan.folder):

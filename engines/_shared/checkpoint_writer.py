@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 from transformers import BatchFeature, Cache, GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from speechiq.core.batches import OnResult, run_in_batches
+from speechiq.core.batches import OnResult, group_by_size, run_in_batches
 from speechiq.core.console import progress_bar
 from speechiq.core.prompt import Prompt, TextPrompt, audio_seconds
 from speechiq.core.usage import count_replies, is_recording, measured, timed
@@ -24,7 +24,7 @@ from speechiq.engines._shared.prefill import (
     count_cut,
     fill_cache,
     prefill_text,
-    write,
+    write_answers,
 )
 from speechiq.engines._shared.sampling import sampling_settings
 from speechiq.engines.base import Writer
@@ -167,7 +167,7 @@ class CheckpointWriter(CheckpointEngine, Writer):
         seeds: Sequence[Sequence[int]],
         on_finished: OnFinished,
     ) -> list[list[str]]:
-        rows = write(model, prefill, seeds, settings, self.pad_token_id, on_finished)
+        rows = write_answers(model, prefill, seeds, settings, self.pad_token_id, on_finished)
         count_replies(len(rows), count_cut(model, rows, settings, self.pad_token_id))
-        texts = iter(self.tokenizer.batch_decode(rows.tolist(), skip_special_tokens=True))
-        return [[next(texts) for _ in row] for row in seeds]
+        texts = self.tokenizer.batch_decode(rows.tolist(), skip_special_tokens=True)
+        return group_by_size(texts, map(len, seeds))

@@ -15,7 +15,7 @@ SPAN_S = 300.0
 TOKENS_PER_S = 25
 
 
-def split(samples: np.ndarray, longest_s: float) -> list[tuple[int, int]]:
+def split_at_pauses(samples: np.ndarray, longest_s: float) -> list[tuple[int, int]]:
     """Return where to split `samples` into chunks of at most `longest_s` seconds.
 
     The number of chunks is the smallest that always suffices, and all are of about the same length, so that no short
@@ -34,7 +34,7 @@ def split(samples: np.ndarray, longest_s: float) -> list[tuple[int, int]]:
 
 
 def read_chunks(clip: Clip, longest_s: float) -> Iterator[np.ndarray]:
-    """Yield the samples of a clip in the chunks of `split`, decoded one after the other.
+    """Yield the samples of a clip in the chunks of `split_at_pauses`, decoded one after the other.
 
     >>> from speechiq.core.clip import as_clip
     >>> speech = as_clip({"array": np.ones(50 * SAMPLING_RATE, np.float32), "sampling_rate": SAMPLING_RATE})

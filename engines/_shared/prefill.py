@@ -19,6 +19,7 @@ from transformers import (
     StoppingCriteriaList,
 )
 
+from speechiq.core.batches import group_by_size
 from speechiq.core.prompt import Scored
 from speechiq.core.usage import Clock, current_clock, usage
 from speechiq.engines._shared.sampling import (
@@ -81,7 +82,7 @@ class PrefixCaches:
 
 
 def greedy_config(model: PreTrainedModel, **settings: Any) -> GenerationConfig:
-    """Return the model's own generation config with `settings`, and without what `write` does itself."""
+    """Return the model's own generation config with `settings`, and without what `write_answers` does itself."""
     config = copy.deepcopy(model.generation_config)
     own = {"do_sample": False, "num_beams": 1, "max_length": None, "cache_implementation": None}
     config.update(**own, **dict.fromkeys(PROCESSORS), **settings)
@@ -120,7 +121,7 @@ def ignore(finished: int) -> None:
     """Ignore the number of answers that have ended."""
 
 
-def write(
+def write_answers(
     model: PreTrainedModel,
     prefill: Prefill,
     seeds: Sequence[Sequence[int]],
@@ -201,8 +202,7 @@ def loglikelihoods(
     refuse_nan(logprobs, model.name_or_path, model.dtype)
     totals = logprobs.masked_fill(~is_token, 0).cpu().double().sum(-1).tolist()
     greedy = ((logits.argmax(-1) == targets) | ~is_token).all(-1).tolist()
-    scored = map(Scored, totals, greedy)
-    return [[next(scored) for _ in group] for group in continuations]
+    return group_by_size(map(Scored, totals, greedy), map(len, continuations))
 
 
 def prefill_text(model: PreTrainedModel, prompts: Sequence[Sequence[int]], prefixes: Sequence[Cache] = ()) -> Prefill:
@@ -211,7 +211,7 @@ def prefill_text(model: PreTrainedModel, prompts: Sequence[Sequence[int]], prefi
     heads = pad([row[:length] for row, length in zip(prompts, lengths, strict=True)], "left", model.device)
     tails = pad([row[length:] for row, length in zip(prompts, lengths, strict=True)], "left", model.device)
     ids, mask = (torch.cat(parts, dim=1) for parts in zip(heads, tails, strict=True))
-    cache = join(prefixes) if prefixes else None
+    cache = join_caches(prefixes) if prefixes else None
     if tails[0].shape[1] > 1:
         cache = fill_cache(model, cache, input_ids=ids[:, :-1], attention_mask=mask[:, :-1])
     return Prefill(ids, mask, cache)
@@ -238,19 +238,21 @@ def can_join(cache: Cache) -> bool:
     return isinstance(cache, DynamicCache) and all(type(layer) is DynamicLayer for layer in cache.layers)
 
 
-def join(caches: Sequence[Cache]) -> Cache:
+def join_caches(caches: Sequence[Cache]) -> Cache:
     """Return one cache with a row per given cache, padded on the left; a copy. Some cannot be joined with others."""
     if not can_join(caches[0]):
         (cache,) = caches
         return copy.deepcopy(cache)
     longest, joined = max(cache.get_seq_length() for cache in caches), DynamicCache()
     for number, layers in enumerate(zip(*(cache.layers for cache in caches), strict=True)):
-        keys, values = (
-            torch.cat([torch.nn.functional.pad(state, (0, 0, longest - state.shape[-2], 0)) for state in states])
-            for states in ([layer.keys for layer in layers], [layer.values for layer in layers])
-        )
+        keys = torch.cat([_lengthen(layer.keys, longest) for layer in layers])
+        values = torch.cat([_lengthen(layer.values, longest) for layer in layers])
         joined.update(keys, values, number)
     return joined
+
+
+def _lengthen(state: torch.Tensor, length: int) -> torch.Tensor:
+    return torch.nn.functional.pad(state, (0, 0, length - state.shape[-2], 0))
 
 
 def pad(
@@ -263,10 +265,9 @@ def pad(
     longest = max(map(len, rows))
     ids, mask = [], []
     for row in rows:
-        gap = longest - len(row)
-        left, right = (gap, 0) if side == "left" else (0, gap)
-        filler = row[0] if row else 0
-        ids.append([filler] * left + list(row) + [filler] * right)
-        mask.append([0] * left + [1] * len(row) + [0] * right)
+        filler = [row[0] if row else 0] * (longest - len(row))
+        hidden, shown = [0] * len(filler), [1] * len(row)
+        ids.append([*filler, *row] if side == "left" else [*row, *filler])
+        mask.append([*hidden, *shown] if side == "left" else [*shown, *hidden])
     as_tensor = partial(torch.tensor, dtype=torch.long, device=device)
     return as_tensor(ids), as_tensor(mask)

@@ -49,7 +49,7 @@ SEEDS = 2**63
 log = logging.getLogger(__name__)
 
 
-def check_settings(settings: Mapping[str, Any], n: int) -> None:
+def check_sampling_settings(settings: Mapping[str, Any], n: int) -> None:
     """Refuse settings by which `n` answers to a question would be the same; warn if the settings ask for it."""
     if n > 1 and not settings.get("do_sample"):
         log.warning("do_sample is not set: the %d answers to a question will be the same", n)
@@ -74,7 +74,7 @@ def uniforms(seeds: Sequence[int], steps: int) -> np.ndarray:
     return np.stack([np.random.default_rng(seed).random(steps) for seed in seeds])
 
 
-def draw(logits: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
+def draw_choices(logits: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
     """Return per row of `logits` (rows, choices) the index that its number in [0, 1) draws, by softmax(logits)."""
     heights = logits.double().softmax(-1).cumsum(-1)
     levels = numbers.to(heights)[:, None] * heights[:, -1:]

@@ -21,7 +21,7 @@ from transformers import (
     StoppingCriteria,
 )
 
-from speechiq.core.batches import OnResult, drop, run_in_batches
+from speechiq.core.batches import OnResult, drop, group_by_size, run_in_batches
 from speechiq.core.checkpoints.names import find_recognizer
 from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.console import progress_bar
@@ -29,7 +29,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
 from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.checkpoint import Checkpoint, CheckpointEngine, Loading
-from speechiq.engines._shared.chunking import SPAN_S, count_chunks, read_chunks, split
+from speechiq.engines._shared.chunking import SPAN_S, count_chunks, read_chunks, split_at_pauses
 from speechiq.engines.asr.nbest import join_nbest
 from speechiq.engines.base import ASREngine, Setup
 from speechiq.engines.options import ChunkSeconds
@@ -142,15 +142,18 @@ class ChunkedASR(CheckpointASR):
 
     def decode(self, model: PreTrainedModel, audio: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
         """Return the transcripts of each array, joined from those of its chunks, best first."""
-        chunks_of = [[samples[start:stop] for start, stop in split(samples, self.window_s)] for samples in audio]
-        chunks = [chunk for of_clip in chunks_of for chunk in of_clip]
+        chunks, sizes = [], []
+        for samples in audio:
+            places = split_at_pauses(samples, self.window_s)
+            chunks += [samples[start:stop] for start, stop in places]
+            sizes.append(len(places))
         if self.padded is None:
             self.padded = not padding_changes_output(lambda batch: self.encode(model, batch), model.dtype)
         texts: dict[int, list[str]] = {}
         for batch in make_batches([len(chunk) for chunk in chunks], len(audio), padded=self.padded):
             texts.update(zip(batch, self.decode_chunks(model, [chunks[i] for i in batch]), strict=True))
-        transcripts = (texts[i] for i in range(len(chunks)))
-        return [join_nbest([next(transcripts) for _ in of_clip], " ") for of_clip in chunks_of]
+        transcripts = group_by_size([texts[i] for i in range(len(chunks))], sizes)
+        return [join_nbest(of_clip, " ") for of_clip in transcripts]
 
     @abstractmethod
     def decode_chunks(self, model: PreTrainedModel, chunks: Sequence[np.ndarray]) -> list[list[str]]:

@@ -19,6 +19,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from speechiq.core.batches import group_by_size
 from speechiq.core.checkpoints.names import find_audio_language_model, read_config
 from speechiq.core.checkpoints.opening import first_line
 from speechiq.core.clip import SAMPLING_RATE
@@ -200,8 +201,7 @@ class Seq2SeqASR(ChunkedASR):
             stopping_criteria=[TokenBudget([prompt + limit for limit in limits])],
         )
         texts = self.processor.tokenizer.batch_decode(output[:, prompt:], skip_special_tokens=True)
-        per_chunk = len(texts) // len(chunks)
-        return [[text.strip() for text in texts[i : i + per_chunk]] for i in range(0, len(texts), per_chunk)]
+        return group_by_size(map(str.strip, texts), [len(texts) // len(chunks)] * len(chunks))
 
     def describe(self) -> dict[str, Any]:
         """Return the checkpoint and how it decodes; see `Engine.describe`."""

@@ -47,7 +47,10 @@ def join_nbest(chunks: Sequence[Sequence[str]], separator: str) -> tuple[str, ..
     """
     lists = [distinct_texts(texts) for texts in chunks if any(map(str.strip, texts))]
     depth = max(map(len, lists), default=0)
-    rows = [separator.join(filter(None, (texts[min(k, len(texts) - 1)] for texts in lists))) for k in range(depth)]
+    rows = []
+    for k in range(depth):
+        texts = [of_chunk[min(k, len(of_chunk) - 1)] for of_chunk in lists]
+        rows.append(separator.join(filter(None, texts)))
     return tuple(text.strip() for text in distinct_texts(rows)) or ("",)
 
 

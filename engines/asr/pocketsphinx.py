@@ -49,7 +49,7 @@ class PocketSphinxASR(ASREngine):
         ):
             return run_concurrently(
                 clips,
-                lambda clip: Response(pool.submit(decode, clip).result(), coverage=1.0),
+                lambda clip: Response(pool.submit(decode_clip, clip).result(), coverage=1.0),
                 workers=os.cpu_count() or 1,
                 progress=progress,
                 on_result=on_result,
@@ -64,7 +64,7 @@ class PocketSphinxASR(ASREngine):
         return {"model": BUNDLED, "engine": f"pocketsphinx {version('pocketsphinx')}"}
 
 
-def decode(clip: Clip) -> str:
+def decode_clip(clip: Clip) -> str:
     """Transcribe a clip by a new decoder per span, because a used decoder has adapted to earlier clips."""
     return " ".join(filter(None, map(_decode_span, read_chunks(clip, SPAN_S))))
 

@@ -107,11 +107,12 @@ class WhisperASR(CheckpointASR):
         begin = getattr(model.generation_config, "no_timestamps_token_id", model.config.vocab_size) + 1
         processors = [OneTimestamp(begin)] if "return_timestamps" in self.settings else []
         output = model.generate(**features, **self.settings, logits_processor=processors, return_segments=True)
-        clips = [read_windows(segments, eos=eos, begin=begin) for segments in output["segments"]]
-        return [
-            join_nbest([self.processor.batch_decode(beams, skip_special_tokens=True) for beams in windows], "")
-            for windows in clips
-        ]
+        lists = []
+        for segments in output["segments"]:
+            windows = read_windows(segments, eos=eos, begin=begin)
+            texts = [self.processor.batch_decode(beams, skip_special_tokens=True) for beams in windows]
+            lists.append(join_nbest(texts, ""))
+        return lists
 
     def describe(self) -> dict[str, Any]:
         """Return the checkpoint and how it decodes; see `Engine.describe`."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from msgspec import Meta
 from transformers import AutoProcessor, Cache, PreTrainedConfig, PreTrainedModel
 
-from speechiq.core.batches import OnResult, collect_parts, drop
+from speechiq.core.batches import OnResult, collect_parts, drop, group_by_size
 from speechiq.core.checkpoints.names import find_audio_language_model, is_language_model, is_speech_recognizer
 from speechiq.core.checkpoints.opening import read_context
 from speechiq.core.errors import SpeechIQError
@@ -31,10 +31,9 @@ from speechiq.engines._shared.prefill import (
     Request,
     Result,
     loglikelihoods,
-    write,
+    write_answers,
 )
-from speechiq.engines.audio.inputs import InputBuilder
-from speechiq.engines.audio.prompts import AudioPrompts
+from speechiq.engines.audio.prompts import AudioPrompts, InputBuilder
 from speechiq.engines.base import AudioEngine, Seeds, Setup
 from speechiq.engines.languages import ENGLISH, FOLLOWS
 
@@ -120,9 +119,9 @@ class AudioLLM(CheckpointWriter, AudioEngine):
         limits = [int(TOKENS_BESIDE + TOKENS_PER_S * prompt.clip.duration) for prompt in requests]
         on_chunk = collect_parts(sizes, _join, on_result)
         label, build = ("transcribing", "chunk"), self.inputs.for_transcript
-        parts = iter(self._run_prompts(label, requests, limits, build, self._decode_transcripts, on_chunk))
-        transcripts = [[next(parts) for _ in range(size)] for size in sizes]
-        if cut := sum(any(part.cut for part in of_clip) for of_clip in transcripts):
+        parts = self._run_prompts(label, requests, limits, build, self._decode_transcripts, on_chunk)
+        transcripts = group_by_size(parts, sizes)
+        if cut := sum(map(_is_cut, transcripts)):
             log.warning(
                 "%s transcribing: %d of %d transcripts were cut off after %d tokens and %d per second",
                 self.checkpoint.name, cut, len(prompts), TOKENS_BESIDE, TOKENS_PER_S,
@@ -154,9 +153,9 @@ class AudioLLM(CheckpointWriter, AudioEngine):
 
         Every prompt, also one without clips, is in the chat template: the model was trained on audio only there.
         """
-        tokens = [
-            [self.tokenizer(text, add_special_tokens=False).input_ids for text in group] for group in continuations
-        ]
+        texts = list(chain.from_iterable(continuations))
+        rows = [self.tokenizer(text, add_special_tokens=False).input_ids for text in texts]
+        tokens = group_by_size(rows, map(len, continuations))
 
         def build(prompt: Prompt, tails: Sequence[Sequence[int]]) -> ModelInputs:
             return self.inputs.build(prompt, max(map(len, tails), default=0))
@@ -215,7 +214,7 @@ class AudioLLM(CheckpointWriter, AudioEngine):
             limits = [max(1, min(pair)) for pair in zip(limits, free_tokens, strict=True)]
         settings = {"do_sample": False, "max_gen_toks": max(limits) + 1}
         pad = self.pad_token_id
-        rows = write(model, prefill, [[0]] * len(limits), settings, pad, on_finished).tolist()
+        rows = write_answers(model, prefill, [[0]] * len(limits), settings, pad, on_finished).tolist()
         texts = self.prompts.decode_transcripts([row[:limit] for row, limit in zip(rows, limits, strict=True)])
         return [
             Transcript(text.strip(), cut=row[limit : limit + 1] not in ([], [pad]))
@@ -237,6 +236,10 @@ class AudioLLM(CheckpointWriter, AudioEngine):
             "transcription": self._describe_transcription(),
             **self.inputs.limits.describe(),
         }
+
+
+def _is_cut(parts: Sequence[Transcript]) -> bool:
+    return any(part.cut for part in parts)
 
 
 def _join(parts: Sequence[Transcript]) -> Response:

@@ -14,8 +14,13 @@ from speechiq.core.endpoint.client import Refusal
 from speechiq.core.prompt import Prompt, audio_seconds
 from speechiq.core.response import Response
 from speechiq.core.usage import measured
-from speechiq.engines._shared.chat import ChatEndpoint, SeedPerCall, offer_temperature
-from speechiq.engines._shared.remote import AudioEndpointOptions, RemoteModel
+from speechiq.engines._shared.remote import (
+    AudioEndpointOptions,
+    ChatEndpoint,
+    RemoteModel,
+    SeedPerCall,
+    offer_temperature,
+)
 from speechiq.engines.base import AudioEngine, Setup
 
 

@@ -32,8 +32,7 @@ from speechiq.engines._shared.sampling import sampling_settings, seeded
 from speechiq.engines._shared.speech import as_speech
 from speechiq.engines._transformers import load_with_speakers
 from speechiq.engines.audio.hf import AudioOptions
-from speechiq.engines.audio.inputs import InputBuilder
-from speechiq.engines.audio.prompts import AudioPrompts
+from speechiq.engines.audio.prompts import AudioPrompts, InputBuilder
 from speechiq.engines.base import ReplyEngine, Seeds, Setup
 from speechiq.engines.languages import ENGLISH
 

@@ -16,8 +16,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, audio_seconds
 from speechiq.core.response import Response
 from speechiq.core.usage import measured, timed, usage
-from speechiq.engines._shared.chat import sampling_parameters
-from speechiq.engines._shared.remote import Voice, read_audio
+from speechiq.engines._shared.remote import Voice, read_audio, sampling_parameters
 from speechiq.engines._shared.speech import STEPS, as_speech
 from speechiq.engines.audio.openai import AudioEndpoint, ChatOptions
 from speechiq.engines.base import Kind, ReplyEngine, Seeds, Setup

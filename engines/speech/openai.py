@@ -14,7 +14,7 @@ from speechiq.engines.base import Setup, SpeechEngine
 PATH = "/audio/speech"
 
 
-class SpokenOptions(EndpointOptions, frozen=True, kw_only=True):
+class SpeechEndpointOptions(EndpointOptions, frozen=True, kw_only=True):
     """Define the options of `OpenAISpeech`."""
 
     voice: Voice = "alloy"
@@ -28,9 +28,9 @@ class SpokenOptions(EndpointOptions, frozen=True, kw_only=True):
 class OpenAISpeech(SpeechEngine):
     """Send each text to the endpoint, which takes no seed: speech may differ, and the cache keeps the first."""
 
-    record = SpokenOptions
+    record = SpeechEndpointOptions
 
-    def __init__(self, model: str, options: SpokenOptions, setup: Setup) -> None:
+    def __init__(self, model: str, options: SpeechEndpointOptions, setup: Setup) -> None:
         self.remote = RemoteModel(model, options, setup.prefix)
         how = {"instructions": options.instructions} if options.instructions else {}
         speed = {"speed": options.speed} if options.speed != 1 else {}

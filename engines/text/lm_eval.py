@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property, partial
 from importlib.util import find_spec
+from itertools import starmap
 from typing import Any, TypeVar
 
 import torch
@@ -18,7 +19,7 @@ from lm_eval.models.api_models import TemplateAPI
 from lm_eval.models.huggingface import HFLM
 from transformers import AutoTokenizer, GenerationConfig, PreTrainedTokenizerBase
 
-from speechiq.core.batches import OnResult, drop, run_in_batches
+from speechiq.core.batches import OnResult, drop, group_by_size, run_in_batches
 from speechiq.core.checkpoints.names import identity, is_speech_recognizer, read_config, resolve
 from speechiq.core.checkpoints.opening import check_tokens, count_by_bytes, first_line
 from speechiq.core.console import printable, progress_bar
@@ -231,8 +232,11 @@ class LMEvalText(TextEngine):
         requests = [ask(prompt, seed) for prompt, seeds in rows for seed in (seeds if sampled else seeds[:1])]
         self._check_length({text for text, _ in requests}, settings.get("max_gen_toks", ANSWER))
         usage["prefills"] += len(requests)
-        texts = iter(self._call("generate_until", requests))
-        return [[next(texts) for _ in seeds] if sampled else [next(texts)] * len(seeds) for _, seeds in rows]
+        texts = self._call("generate_until", requests)
+        sizes = [len(seeds) for _, seeds in rows]
+        if sampled:
+            return group_by_size(texts, sizes)
+        return [[text] * size for text, size in zip(texts, sizes, strict=True)]
 
     def _as_chat(self, prompt: str) -> str:
         messages = [{"role": "user", "content": prompt}]
@@ -250,12 +254,12 @@ class LMEvalText(TextEngine):
             pairs = [(prompt, text) for prompt, group in rows for text in group]
             self._check_length({prompt + text for prompt, text in pairs}, 0)
             usage["prefills"] += len(pairs)
-            results = iter(self._call("loglikelihood", pairs))
+            results = self._call("loglikelihood", pairs)
         except NotImplementedError as error:
             raise SpeechIQError(
                 self.name, "has no log-likelihoods", "use llm_answer=generate and tasks that generate"
             ) from error
-        return [[Scored(*next(results)) for _ in group] for _, group in rows]
+        return group_by_size(starmap(Scored, results), [len(group) for _, group in rows])
 
     def _check_length(self, texts: Collection[str], answer: int) -> None:
         """Refuse texts that lm-eval would shorten to fit the model's context."""

@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Scored, TextPrompt, audio_seconds
 from speechiq.core.usage import measured
-from speechiq.engines._shared.chat import ChatEndpoint, SeedPerCall
-from speechiq.engines._shared.remote import EndpointOptions, RemoteModel
+from speechiq.engines._shared.remote import ChatEndpoint, EndpointOptions, RemoteModel, SeedPerCall
 from speechiq.engines.base import Setup, TextEngine
 
 COMPLETIONS = "/completions"
@@ -57,11 +57,9 @@ class OpenAIText(ChatEndpoint[TextPrompt], TextEngine):
             return self.remote.run(rows, lambda row: self._score(*row), "answering by likelihood", "prompt", on_result)
 
     def _score(self, context: str, group: Sequence[str]) -> list[Scored]:
-        prompts = [self._read_prompt(text) for text in (context, *(context + text for text in group))]
-        columns = enumerate(zip(*prompts, strict=False))
-        start = next((i for i, column in columns if len({token.text for token in column}) > 1), len(prompts[0]))
-        tails = [prompt[max(start, 1) :] for prompt in prompts[1:]]
-        return [Scored(sum(token.logprob for token in tail), all(token.is_greedy for token in tail)) for tail in tails]
+        prompts = [self._read_prompt(context), *[self._read_prompt(context + text) for text in group]]
+        start = len(list(takewhile(_is_shared, zip(*prompts, strict=False))))
+        return [_score(prompt[max(start, 1) :]) for prompt in prompts[1:]]
 
     def _read_prompt(self, text: str) -> list[Token]:
         parameters = {"echo": True, "logprobs": 1, "max_tokens": 1, "temperature": 0}
@@ -87,3 +85,11 @@ class OpenAIText(ChatEndpoint[TextPrompt], TextEngine):
 
     def _message(self, prompt: TextPrompt) -> str:
         return prompt.text
+
+
+def _is_shared(column: Sequence[Token]) -> bool:
+    return len({token.text for token in column}) == 1
+
+
+def _score(tail: Sequence[Token]) -> Scored:
+    return Scored(sum(token.logprob for token in tail), all(token.is_greedy for token in tail))

@@ -10,7 +10,7 @@ import torch
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import AUDIO, Prompt
-from speechiq.engines._shared.sampling import check_settings, draw, uniforms
+from speechiq.engines._shared.sampling import check_sampling_settings, draw_choices, uniforms
 from speechiq.engines.base import AudioEngine
 from speechiq.metrics.letters.options import ALPHABET
 
@@ -95,7 +95,7 @@ class Generate:
     def check(self, engine: AudioEngine, questions: Sequence[Question], n: int) -> None:
         """Refuse questions that cannot be answered in this way; see `Answering.check`."""
         for settings, _ in groupby(sorted((question.settings for question in questions), key=repr)):
-            check_settings(settings, n)
+            check_sampling_settings(settings, n)
             engine.sampling(settings)
 
     def answer(self, engine: AudioEngine, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
@@ -130,18 +130,18 @@ class Likelihood:
 
     def answer(self, engine: AudioEngine, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
         """Answer each question `n` times; see `Answering.answer`."""
-        options = [[f" {option}" for option in question.options] for question in questions]
-        with_clip = [
-            replace(question, prompt=Prompt.about(_ask(question, AUDIO), question.prompt.clips[:1])).input
-            for question in questions
-        ]
-        without_clip = [Prompt.about(_ask(question, "")) for question in questions]
+        options, with_clip, without_clip = [], [], []
+        for question in questions:
+            options.append([f" {option}" for option in question.options])
+            heard = Prompt.about(_ask(question, AUDIO), question.prompt.clips[:1])
+            with_clip.append(replace(question, prompt=heard).input)
+            without_clip.append(Prompt.about(_ask(question, "")))
         scored = engine.loglikelihood(with_clip + without_clip, options * 2)
         answers = []
         for question, after, before in zip(questions, scored, scored[len(questions) :], strict=False):
             gains = torch.tensor([a.logprob - b.logprob for a, b in zip(after, before, strict=True)])
             numbers = torch.from_numpy(uniforms(question.seeds(seed, n), 1)[:, 0])
-            answers.append([ALPHABET[i] for i in draw(self.sharpen(gains).expand(n, -1), numbers)])
+            answers.append([ALPHABET[i] for i in draw_choices(self.sharpen(gains).expand(n, -1), numbers)])
         return answers
 
     def sharpen(self, gains: torch.Tensor) -> torch.Tensor:

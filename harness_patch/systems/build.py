@@ -11,18 +11,16 @@ from speechiq.engines.asr.controls import Gold
 from speechiq.engines.base import ASREngine, AudioEngine, BatchSize, Engine, Setup, TextEngine
 from speechiq.engines.cached import with_cache
 from speechiq.engines.options import list_names, read_options
-from speechiq.engines.registry import build, choose
+from speechiq.engines.registry import build_engine, choose_engine
 from speechiq.harness_patch.systems.answering import Likelihood, way_of_answering
-from speechiq.harness_patch.systems.cascade import Cascade, Instructed
-from speechiq.harness_patch.systems.corrected import NBEST, CorrectedRecognizer, CorrectionOptions
+from speechiq.harness_patch.systems.cascade import NBEST, Cascade, CorrectedRecognizer, CorrectionOptions, Instructed
 from speechiq.harness_patch.systems.spec import DEMO_SYSTEM, Stage, parse
-from speechiq.harness_patch.systems.system import ConstantLetter, SpeechSystem
-from speechiq.harness_patch.systems.voices import take_voice
+from speechiq.harness_patch.systems.system import ConstantLetter, SpeechSystem, take_voice
 
 ALIASES = {"demo": (DEMO_SYSTEM, {"llm_answer": "likelihood"})}
 
 
-def name_system(spec: str, voice: Any = None) -> str:
+def system_name(spec: str, voice: Any = None) -> str:
     """Return the name of a system in tables: its spec without an alias, and its voice, if it has one.
 
     >>> name_system("demo"), name_system("gold+org/model", "flite:slt")
@@ -75,7 +73,7 @@ def build_system(
     if "ger" in given:
         own = {name: given["ger"].pop(name) for name in list_names(CorrectionOptions) & given["ger"].keys()}
         correction = read_options(CorrectionOptions, own, engine=setups["ger"].engine, prefix=setups["ger"].prefix)
-        if choose("asr", stages[0].model, given["asr"], setups["asr"]).gives_nbest:
+        if choose_engine("asr", stages[0].model, given["asr"], setups["asr"]).gives_nbest:
             given["asr"].setdefault("nbest", NBEST)
     read_here = {stages[-1].role: {"answer"}, "ger": list_names(CorrectionOptions)}
     engines = [
@@ -107,7 +105,7 @@ def _open(
     stage: Stage, given: Mapping[str, Any], setup: Setup, references: Mapping[Clip, str], also: Collection[str]
 ) -> Engine:
     """Return the engine of a stage, cached unless it has no identity."""
-    engine = build(stage.kind, stage.model, given, setup, also=also)
+    engine = build_engine(stage.kind, stage.model, given, setup, also=also)
     if isinstance(engine, Gold):
         engine.references = references
     cached = with_cache(engine, store_folder())

@@ -42,13 +42,13 @@ _LIST_MARK = re.compile(r"^(?:\d{1,2}[.):]|[-*•>])\s+")
 _WRAPPED = re.compile(r"([\"'`*_\u201c\u2018\u00ab]+)([^\"`*\u201c\u201d\u00ab\u00bb]+)([\"'`*_\u201d\u2019\u00bb]+)")
 
 
-def ask(hypotheses: Sequence[str]) -> str:
+def correction_prompt(hypotheses: Sequence[str]) -> str:
     """Return the corrector's prompt; hypotheses without words are left out."""
     texts = filter(str.split, hypotheses)
     return PROMPT.format(hypotheses="\n".join(f"{i}. {text}" for i, text in enumerate(texts, 1)))
 
 
-def read(answer: str, hypotheses: Sequence[str]) -> tuple[str, str]:
+def read_correction(answer: str, hypotheses: Sequence[str]) -> tuple[str, str]:
     r"""Return the transcript in a corrector's answer, and its provenance (a key of `CORRECTIONS`).
 
     At least one of the hypotheses, best first, has words.

@@ -12,7 +12,7 @@ from speechiq.core.files.json_text import as_lines
 from speechiq.core.files.plain import is_file
 from speechiq.core.files.tables import check_columns, is_table, read_field, read_id, read_table
 from speechiq.core.ids import PLAIN
-from speechiq.engines._shared.remote import encode
+from speechiq.engines._shared.remote import encode_audio
 from speechiq.siq_tasks.catalog.folders import complete_folder
 
 METADATA, VOICES, AUDIO = "metadata.jsonl", "voices.json", "audio"
@@ -118,7 +118,7 @@ def write_spoken_set(folder: Path, spoken: Iterable[Spoken], voices: Mapping[str
         for each in spoken:
             name = each.text.id if PLAIN.fullmatch(each.text.id) else hashlib.sha256(each.text.id.encode()).hexdigest()
             file = f"{AUDIO}/{name}.wav"
-            draft.joinpath(file).write_bytes(encode([each.clip.samples], "WAV"))
+            draft.joinpath(file).write_bytes(encode_audio([each.clip.samples], "WAV"))
             made = {"voice": each.voice, "seed": each.seed, "seconds": round(each.clip.duration, 3)}
             rows.append({"file_name": file, **each.text.row, **made})
         draft.joinpath(METADATA).write_bytes(as_lines(rows))

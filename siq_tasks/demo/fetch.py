@@ -127,7 +127,7 @@ def convert_distillmos(data: Path, target: Path) -> None:
     import torch
     from safetensors.torch import save_file
 
-    from speechiq.engines._shared.distillmos import DistillMOS, rename_weights
+    from speechiq.engines._shared.opinion_scores import DistillMOS, rename_weights
 
     (file,) = data.glob("*.pt")
     weights = rename_weights(torch.load(file, map_location="cpu", weights_only=True)["model"])

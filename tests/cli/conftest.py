@@ -6,7 +6,7 @@ import pytest
 from speechiq.core.cache.stage_cache import Stopped
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch import processes
-from speechiq.harness_patch.work import Work
+from speechiq.harness_patch.work import PlannedWork
 from tests.reducer.conftest import two_runs
 from tests.warm import run_warm, siq_run, siq_work
 
@@ -21,7 +21,7 @@ def warm_processes(monkeypatch):
         done = run_warm(siq_work, *processes.work_command("count", plan)[3:], env=processes.environment_of(plan))
         if done.returncode:
             raise SpeechIQError(processes._last_error(done.stderr.splitlines()) or done.stderr)
-        return msgspec.json.decode(done.stdout.splitlines()[-1], type=Work)
+        return msgspec.json.decode(done.stdout.splitlines()[-1], type=PlannedWork)
 
     def run_with_log(system, plan, log, show):
         entry = siq_run if plan.shard is None else siq_work
@@ -32,5 +32,5 @@ def warm_processes(monkeypatch):
         if done.returncode:
             raise SpeechIQError(processes.find_reason(log, done.returncode))
 
-    monkeypatch.setattr(processes, "check", check)
+    monkeypatch.setattr(processes, "count_work", check)
     monkeypatch.setattr(processes, "run_with_log", run_with_log)

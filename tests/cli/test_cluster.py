@@ -20,7 +20,7 @@ from speechiq.cli.cluster import Jobs, ShardJob, describe_left, read_jobs, read_
 from speechiq.cli.main import app
 from speechiq.core.cache.stage_cache import StageCount
 from speechiq.harness_patch.plan import PlanFile, eval_command
-from speechiq.harness_patch.work import SystemWork, TaskWork, Work
+from speechiq.harness_patch.work import PlannedWork, SystemWork, TaskWork
 from tests.commands import refusal, siq
 
 PLAN = {"systems": ["letter:B"], "tasks": ["siq_demo_apply"], "shards": 2, "limit": 2, "output": "out"}
@@ -89,7 +89,7 @@ def test_hours_are_those_of_the_missing_rows_at_the_measured_speed():
         TaskWork("apply", 30, 10, 3600.0, "siq", "apply"),
     ]
     system = SystemWork("a+b,x=1", "a+b", [StageCount("asr", 10, 10), StageCount("text", 30, 15)], complete=False)
-    work = Work(tasks, [system], 10, 3600.0, {})
+    work = PlannedWork(tasks, [system], 10, 3600.0, {})
     speeds = {("transcribing", "a"): 10.0, ("answering", "b"): 0.5}
     asr, llm = describe_left(system, work, speeds)
     assert (asr["rows"], asr["cached"], asr["audio"], asr["hours"]) == (10, 10, 0.0, 0.0)

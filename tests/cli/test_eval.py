@@ -24,7 +24,7 @@ from speechiq.core.console import VARIABLE, Progress, progress_bar
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import Plan, lm_eval_command
-from speechiq.harness_patch.work import SystemWork, TaskWork, Work
+from speechiq.harness_patch.work import PlannedWork, SystemWork, TaskWork
 from tests.conftest import run
 from tests.reducer.conftest import levels, write_run
 
@@ -50,14 +50,16 @@ def instant(monkeypatch):
         write_run(plan.folder / f"{system}-{len(ran)}", levels(skill), system=system.partition(",")[0])
 
     monkeypatch.setattr(processes, "run_with_log", write)
-    monkeypatch.setattr(processes, "check", take_stock)
+    monkeypatch.setattr(processes, "count_work", take_stock)
     return ran
 
 
 def take_stock(plan):
     """Return the work of systems that are named by their specs, on tasks of SIQ."""
     tasks = [TaskWork(f"{plan.tasks[0]}_{level}", 14, 14, 400.0, "siq", level) for level in levels(0.5)]
-    return Work(tasks, [SystemWork(each, each.partition(",")[0], [], True) for each in plan.systems], 14, 400.0, {})
+    return PlannedWork(
+        tasks, [SystemWork(each, each.partition(",")[0], [], True) for each in plan.systems], 14, 400.0, {}
+    )
 
 
 def test_one_command_runs_scores_and_reports(instant, tmp_path):

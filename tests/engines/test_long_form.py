@@ -11,12 +11,12 @@ import soundfile
 
 from speechiq.core.clip import SAMPLING_RATE, Clip, Cut, Samples
 from speechiq.core.recordings.audio_file import AudioFile
-from speechiq.engines._shared.chunking import SPAN_S, count_chunks, list_chunks, read_chunks, split
+from speechiq.engines._shared.chunking import SPAN_S, count_chunks, list_chunks, read_chunks, split_at_pauses
 from speechiq.engines.asr import checkpoint, pocketsphinx
 from speechiq.engines.asr.hf import CTCASR, TDTASR
 from speechiq.engines.asr.openai import OpenAIASR
 from speechiq.engines.asr.whisper import WhisperASR
-from speechiq.engines.audio.inputs import AudioLimits
+from speechiq.engines.audio.prompts import AudioLimits
 from speechiq.metrics.words.wer import wer
 from tests.engines.opener import open_engine
 from tests.engines.tiny_recognizers import save
@@ -57,7 +57,7 @@ def peak_mb(work) -> float:
 @pytest.mark.parametrize("longest", [30, SPAN_S])
 def test_chunks_are_those_of_the_whole_clip(long_clip, longest):
     samples = long_clip.samples
-    expected = [samples[start:stop] for start, stop in split(samples, longest)]
+    expected = [samples[start:stop] for start, stop in split_at_pauses(samples, longest)]
     found = list(read_chunks(long_clip, longest))
     assert count_chunks(long_clip, longest) == len(found) > 1
     for chunk, part, clip in zip(found, expected, list_chunks(long_clip, longest), strict=True):
@@ -162,4 +162,4 @@ def test_real_recognizers_lose_no_words_between_spans(demo_models, references, m
     monkeypatch.setattr(pocketsphinx, "SPAN_S", 4.0)
     short = clip.part(0.0, 7.0)
     assert count_chunks(short, 4.0) > 1
-    assert 10 < len(pocketsphinx.decode(short).split()) < 35
+    assert 10 < len(pocketsphinx.decode_clip(short).split()) < 35

@@ -92,5 +92,5 @@ def test_a_name_that_is_taken_or_has_no_kind_is_refused(tmp_path, monkeypatch, n
 def test_another_package_adds_an_engine_which_is_imported_only_when_it_runs(tmp_path, monkeypatch):
     write_entry(tmp_path, "asr.other")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    assert registry.find("asr", "other").class_path == "other_engine:OtherASR"
+    assert registry.find_backend("asr", "other").class_path == "other_engine:OtherASR"
     assert "other" not in registry.list_backends("text")

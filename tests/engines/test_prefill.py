@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import DynamicCache, Qwen2Config
 
-from speechiq.engines._shared.prefill import can_join, join, pad
+from speechiq.engines._shared.prefill import can_join, join_caches, pad
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def cache_of(tokens, config=None):
 
 def test_caches_are_joined_at_their_ends():
     short, long = cache_of(2), cache_of(3)
-    joined = join([short, long, short])
+    joined = join_caches([short, long, short])
     assert joined.layers[1].keys[:, 0, :, 0].tolist() == [[0, 2, 2], [3, 3, 3], [0, 2, 2]]
     assert short.get_seq_length() == 2
 
@@ -42,4 +42,4 @@ def test_caches_that_drop_tokens_are_not_joined():
     sizes = {"num_hidden_layers": 2, "use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1}
     forgetful = cache_of(3, Qwen2Config(**sizes))
     assert can_join(cache_of(3)) and not can_join(forgetful)
-    assert join([forgetful]).get_seq_length() == 3
+    assert join_caches([forgetful]).get_seq_length() == 3

@@ -4,13 +4,13 @@ import torch
 from scipy.stats import chisquare
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.engines._shared.sampling import RefuseNaN, SeededSampling, draw, uniforms
+from speechiq.engines._shared.sampling import RefuseNaN, SeededSampling, draw_choices, uniforms
 
 
 def test_draws_follow_the_softmax():
     logits = torch.tensor([0.5, -1.0, 2.0, -torch.inf, 0.0])
     n = 20_000
-    drawn = draw(logits.expand(n, -1), torch.from_numpy(uniforms(range(n), 1)[:, 0]))
+    drawn = draw_choices(logits.expand(n, -1), torch.from_numpy(uniforms(range(n), 1)[:, 0]))
     counts = np.bincount(drawn, minlength=5)
     assert counts[3] == 0
     expected = np.delete(logits.softmax(-1).numpy().astype(float), 3)
@@ -42,7 +42,7 @@ def test_a_model_that_computes_nan_is_named():
 
 def test_the_ends_of_the_interval_stay_inside():
     logits = torch.zeros(2, 3)
-    assert draw(logits, torch.tensor([0.0, 1 - 1e-16], dtype=torch.float64)).tolist() == [0, 2]
+    assert draw_choices(logits, torch.tensor([0.0, 1 - 1e-16], dtype=torch.float64)).tolist() == [0, 2]
 
 
 def test_a_row_depends_on_its_seed_alone():

@@ -18,7 +18,7 @@ from speechiq.core.checkpoints.names import (
 )
 from speechiq.engines import _transformers as private
 from speechiq.engines._shared.encodings import cache_encodings
-from speechiq.engines._shared.prefill import can_join, fill_cache, join, loglikelihoods, prefill_text
+from speechiq.engines._shared.prefill import can_join, fill_cache, join_caches, loglikelihoods, prefill_text
 from speechiq.engines.asr.checkpoint import TokenBudget
 from speechiq.engines.asr.nbest import WhisperWithBeams
 
@@ -144,7 +144,7 @@ def test_joined_prefixes_continue_like_full_prompts(llm):
         fill_cache(llm, input_ids=torch.tensor([row]), attention_mask=torch.ones(1, len(row)).long()) for row in WORDS
     ]
     joined = loglikelihoods(llm, prefill_text(llm, prompts, caches), ends)
-    assert join(caches).get_seq_length() == 4
+    assert join_caches(caches).get_seq_length() == 4
     for prompt, ((end,), (scored,)) in zip(prompts, zip(ends, joined, strict=True), strict=True):
         logits = llm(torch.tensor([prompt + end])).logits[0, len(prompt) - 1 : -1].log_softmax(-1)
         wanted = sum(logits[i, token].item() for i, token in enumerate(end))

@@ -20,7 +20,7 @@ import soundfile
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, TextPrompt
 from speechiq.core.usage import usage
-from speechiq.engines._shared.chat import PROBE
+from speechiq.engines._shared.remote import PROBE
 from speechiq.engines.audio.openai import AudioEndpoint
 from speechiq.engines.cached import CachedEngine
 from speechiq.engines.text.openai import OpenAIText

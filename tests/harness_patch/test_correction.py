@@ -12,12 +12,11 @@ from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import CORRECTIONS, response_of
-from speechiq.engines.asr.controls import Gold, Silence
-from speechiq.engines.asr.transcript_file import TranscriptFile
+from speechiq.engines.asr.controls import Gold, Silence, TranscriptFile
 from speechiq.engines.text.openai import OpenAIText
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.harness_patch.systems.corrected import CorrectedRecognizer
-from speechiq.harness_patch.systems.correction import PROMPT, PROMPT_VERSION, ask, read
+from speechiq.harness_patch.systems.cascade import CorrectedRecognizer
+from speechiq.harness_patch.systems.correction import PROMPT, PROMPT_VERSION, correction_prompt, read_correction
 from tests.engines.opener import open_engine
 from tests.records import named, texts
 from tests.siq_tasks.questions.server import serving
@@ -38,7 +37,7 @@ def test_the_prompt_is_that_of_its_version():
 
 
 def test_the_corrector_is_shown_what_was_held_possible_best_first():
-    assert "\n1. one\n2. other\n" in ask(["one", " ", "other"])
+    assert "\n1. one\n2. other\n" in correction_prompt(["one", " ", "other"])
 
 
 @pytest.mark.parametrize(
@@ -62,7 +61,7 @@ def test_the_corrector_is_shown_what_was_held_possible_best_first():
     ],
 )
 def test_chatter_is_cut_off_the_transcript(answer):
-    assert read(answer, NBEST_LIST) == (RIGHT, "trimmed")
+    assert read_correction(answer, NBEST_LIST) == (RIGHT, "trimmed")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +78,7 @@ def test_chatter_is_cut_off_the_transcript(answer):
     ],
 )
 def test_an_answer_that_is_no_transcript_leaves_the_recognizers_first_text(answer):
-    assert read(answer, NBEST_LIST) == (NBEST_LIST[0], "refused")
+    assert read_correction(answer, NBEST_LIST) == (NBEST_LIST[0], "refused")
 
 
 @pytest.mark.parametrize(
@@ -93,23 +92,23 @@ def test_an_answer_that_is_no_transcript_leaves_the_recognizers_first_text(answe
     ],
 )
 def test_a_text_that_is_plausible_is_taken_as_it_is_right_or_wrong(answer):
-    assert read(answer, NBEST_LIST) == (" ".join(answer.split()), "clean")
+    assert read_correction(answer, NBEST_LIST) == (" ".join(answer.split()), "clean")
 
 
 def test_words_of_a_hypothesis_are_not_a_label():
     spoken = "so the corrected transcript is this one"
-    assert read("So, the corrected transcript: is this one.", [spoken])[1] == "clean"
+    assert read_correction("So, the corrected transcript: is this one.", [spoken])[1] == "clean"
 
 
 @given(st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".join), min_size=1), st.data())
 def test_a_hypothesis_is_never_changed(hypotheses, data):
     chosen = data.draw(st.sampled_from(hypotheses))
-    assert read(chosen, hypotheses) == (chosen, "clean")
+    assert read_correction(chosen, hypotheses) == (chosen, "clean")
 
 
 @given(st.text(), st.lists(st.text().filter(lambda text: any(map(str.isalnum, text))), min_size=1, max_size=3))
 def test_every_answer_is_read_as_one_of_the_known_corrections(answer, hypotheses):
-    text, correction = read(answer, hypotheses)
+    text, correction = read_correction(answer, hypotheses)
     assert correction in CORRECTIONS and (correction != "refused" or text == hypotheses[0])
 
 

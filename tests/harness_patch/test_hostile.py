@@ -19,8 +19,7 @@ from speechiq.harness_patch.systems.build import build_system
 from speechiq.metrics.distance.readers import EMBEDDER as ROLE
 from speechiq.metrics.distance.readers import LanguageModel
 from speechiq.metrics.models import check_checkpoint
-from tests.engines import tiny
-from tests.engines import tiny_recognizers as tiny_recognizers
+from tests.engines import tiny, tiny_recognizers
 from tests.warm import run_warm
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ import speechiq.siq_tasks.index as suite
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.engines.base import Setup
-from speechiq.engines.registry import build
+from speechiq.engines.registry import build_engine
 from tests.commands import refusal, siq
 
 pytestmark = pytest.mark.slow
@@ -128,9 +128,11 @@ def test_a_recognizer_gets_the_language_of_the_set(task_of, tmp_path):
 def test_a_language_that_is_alike_takes_the_place_of_an_unknown_one(demo_models):
     languages = {"yue": "zh", "nb": "no", "jv": "jw", "de": "de"}
     for language, used in languages.items():
-        engine = build("asr", "demo:whisper-base", {}, Setup(engine="hf", prefix="asr_", language=language))
+        engine = build_engine("asr", "demo:whisper-base", {}, Setup(engine="hf", prefix="asr_", language=language))
         assert engine.describe()["language"] == used
-    assert build("asr", "demo:whisper-base", {}, Setup(engine="hf", prefix="asr_")).describe()["language"] == "en"
+    assert (
+        build_engine("asr", "demo:whisper-base", {}, Setup(engine="hf", prefix="asr_")).describe()["language"] == "en"
+    )
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_our_model_types_are_registered_beside_lm_evals_own():
 
 
 def test_the_newest_task_manager_lists_our_tasks(manager):
-    assert private.list_tasks() == manager.all_tasks and TASK in manager.all_tasks
+    assert private.list_known_tasks() == manager.all_tasks and TASK in manager.all_tasks
     assert manager.include_path is None and manager.metadata is None
 
 
@@ -90,7 +90,7 @@ def test_a_run_takes_our_tasks_and_our_model(results):
 
 
 def test_what_evaluate_is_given_holds_the_tasks_by_name(manager):
-    tasks = private.find_tasks(manager.load([TASK]))
+    tasks = private.unpack_tasks(manager.load([TASK]))
     assert list(tasks) == [TASK] and isinstance(tasks[TASK], SpeechTask)
 
 

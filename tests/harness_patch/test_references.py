@@ -10,10 +10,9 @@ from lm_eval.api.instance import Instance
 from speechiq.core.batches import drop
 from speechiq.core.response import Response, response_of
 from speechiq.engines.asr.checkpoint import CheckpointASR
-from speechiq.engines.asr.controls import Gold, Silence
+from speechiq.engines.asr.controls import Gold, Silence, TranscriptFile
 from speechiq.engines.asr.openai import OpenAIASR
 from speechiq.engines.asr.pocketsphinx import PocketSphinxASR
-from speechiq.engines.asr.transcript_file import TranscriptFile
 from speechiq.engines.audio.hf import AudioLLM
 from speechiq.engines.audio.openai import AudioEndpoint
 from speechiq.engines.text.hf import TransformersLLM

@@ -11,8 +11,8 @@ from speechiq.core.usage import usage
 from speechiq.engines.cached import CachedEngine
 from speechiq.engines.speech.hf import TransformersSpeech
 from speechiq.harness_patch.systems.answering import REPLY, Generate, Question
-from speechiq.harness_patch.systems.build import build_system, name_system
-from speechiq.harness_patch.systems.voices import Speaking
+from speechiq.harness_patch.systems.build import build_system, system_name
+from speechiq.harness_patch.systems.system import Speaking
 from tests.engines.opener import open_engine
 from tests.engines.speech.tiny_voice import make_voice
 from tests.records import named
@@ -119,4 +119,4 @@ def test_the_model_that_writes_is_freed_before_the_voice_is_loaded():
 
 
 def test_the_voice_is_part_of_the_name():
-    assert name_system("a+b", "hf:c") != name_system("a+b", "hf:d")
+    assert system_name("a+b", "hf:c") != system_name("a+b", "hf:d")

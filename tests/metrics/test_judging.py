@@ -10,7 +10,7 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import since, snapshot, usage
-from speechiq.engines._shared.chat import PROBE
+from speechiq.engines._shared.remote import PROBE
 from speechiq.metrics.columns import mean
 from speechiq.metrics.judge import judging as judge_draws
 from speechiq.metrics.judge.free_answers import Judge, judge, score

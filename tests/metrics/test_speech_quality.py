@@ -5,7 +5,7 @@ import pytest
 
 from speechiq.core.clip import SAMPLING_RATE, file_clip
 from speechiq.core.usage import usage
-from speechiq.engines._shared.distillmos import HOP, WINDOW, cut_windows
+from speechiq.engines._shared.opinion_scores import HOP, WINDOW, cut_windows
 from speechiq.metrics.reply import rate, read_rater, speech_quality
 from speechiq.siq_tasks.loaders import bundled
 

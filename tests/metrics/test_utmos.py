@@ -9,7 +9,7 @@ import torch
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import usage
-from speechiq.engines._shared import utmos
+from speechiq.engines._shared import opinion_scores
 from speechiq.metrics.reply import rate, rater_of, read_settings, speech_quality
 from speechiq.siq_tasks.loaders import bundled
 
@@ -35,15 +35,15 @@ def draw(name, shape):
 def shapes():
     """Return the shape of each weight by its published name."""
     with torch.device("meta"):
-        network = utmos.UTMOS()
-    return {utmos.publish(name): tuple(weight.shape) for name, weight in network.state_dict().items()}
+        network = opinion_scores.UTMOS()
+    return {opinion_scores.publish_name(name): tuple(weight.shape) for name, weight in network.state_dict().items()}
 
 
 @pytest.fixture
 def write(shapes, tmp_path):
     """Write weights of one value, a few kB because each repeats one number in memory."""
 
-    def write(value=0.01, name="utmos.pt", **changes):
+    def write(value=0.01, name="opinion_scores.pt", **changes):
         weights = {name: torch.tensor(value).expand(shape) for name, shape in shapes.items()}
         file = tmp_path / name
         file.parent.mkdir(exist_ok=True)
@@ -62,7 +62,7 @@ def clips():
 def test_scores_are_those_of_the_published_code(shapes, clips, tmp_path):
     file = tmp_path / "weights.pt"
     torch.save({name: draw(name, shape) for name, shape in shapes.items()}, file)
-    network = utmos.load(file)
+    network = opinion_scores.load_utmos(file)
     found = {(name, count): rate(clips[name].samples[:count], network) for name, count in PUBLISHED}
     assert found == pytest.approx(PUBLISHED, abs=1e-5)
 
@@ -92,7 +92,7 @@ def test_weights_that_change_during_a_run_are_refused(write):
 
 
 def test_weights_that_are_not_numbers_give_no_score(write, clips):
-    assert rate(clips["demo/earnings-1"].samples[:16_000], utmos.load(write(float("nan")))) is None
+    assert rate(clips["demo/earnings-1"].samples[:16_000], opinion_scores.load_utmos(write(float("nan")))) is None
 
 
 BAD = {

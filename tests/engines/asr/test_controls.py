@@ -7,7 +7,7 @@ from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.engines.asr.transcript_file import TranscriptFile
+from speechiq.engines.asr.controls import TranscriptFile
 from speechiq.siq_tasks.index import list_clips
 from tests.engines.opener import open_engine
 from tests.records import named, texts

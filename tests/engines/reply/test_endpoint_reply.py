@@ -11,7 +11,7 @@ from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.core.usage import recording, usage
-from speechiq.engines._shared.remote import encode
+from speechiq.engines._shared.remote import encode_audio
 from speechiq.engines._shared.speech import SHORTEST_S, as_speech
 from speechiq.engines.reply.openai import EndpointReply
 from speechiq.engines.speech.program import Flite
@@ -38,7 +38,7 @@ def spoken():
     if shutil.which("flite") is None:
         pytest.skip("flite is not installed")
     (clip,) = open_engine(Flite, "slt").speak(["Good evening."], [0])
-    return clip, say(encode([clip.samples], "WAV"))
+    return clip, say(encode_audio([clip.samples], "WAV"))
 
 
 def say(audio, transcript="Good evening.", **more):
@@ -137,7 +137,7 @@ def stream(audio, parts=3):
 
 def test_a_streamed_reply_is_the_same_and_has_the_time_of_its_first_audio(spoken):
     clip, _ = spoken
-    with serving(lambda *_: stream(encode([clip.samples], "WAV"))) as server, recording() as recorder:
+    with serving(lambda *_: stream(encode_audio([clip.samples], "WAV"))) as server, recording() as recorder:
         ((reply,),) = open_model(server.url).reply(ask(), [[3]], SAMPLED)
     assert (reply.text, reply.audio) == ("Good evening.", clip) and server.requests[0]["stream"] is True
     times = recorder.latencies[3]

@@ -11,7 +11,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import TextPrompt
 from speechiq.core.usage import usage
 from speechiq.engines._shared import checkpoint_writer, sampling
-from speechiq.engines._shared.prefill import prefill_text, write
+from speechiq.engines._shared.prefill import prefill_text, write_answers
 from speechiq.engines._shared.sampling import processors, sampling_settings
 from speechiq.engines.cached import CachedEngine
 from speechiq.engines.text.hf import TransformersLLM
@@ -181,7 +181,7 @@ def test_a_thousand_first_tokens_are_those_of_plain_generate(llm, plain):
     with llm.checkpoint.loaded() as loaded:
         prefill = prefill_text(loaded, [inputs["input_ids"][0].tolist()])
         settings = {"do_sample": True, "max_gen_toks": 1}
-        drawn = write(loaded, prefill, [list(range(n))], settings, tokenizer.pad_token_id).flatten()
+        drawn = write_answers(loaded, prefill, [list(range(n))], settings, tokenizer.pad_token_id).flatten()
     possible = given.isfinite()
     assert possible.sum() == 50 and possible[drawn].all()
     expected = given.softmax(-1)[possible].double().numpy()
@@ -235,7 +235,7 @@ def test_the_bar_advances_by_one_answer_as_soon_as_it_ends(llm):
         add_generation_prompt=True,
     )["input_ids"]
     with llm.checkpoint.loaded() as model:
-        rows = write(model, prefill_text(model, prompts), [[0], [0]], {"max_gen_toks": 40}, 2, steps.append)
+        rows = write_answers(model, prefill_text(model, prompts), [[0], [0]], {"max_gen_toks": 40}, 2, steps.append)
     ended = (rows == 2).any(1)
     assert sum(steps) == ended.sum() > 0 and len(steps) == rows.shape[1] and max(steps) == 1
 

@@ -18,11 +18,11 @@ from speechiq.engines._shared.sampling import DEFAULTS
 from speechiq.engines.asr.controls import Gold
 from speechiq.engines.base import Setup
 from speechiq.engines.cached import CachedEngine
-from speechiq.engines.registry import build as build_engine
+from speechiq.engines.registry import build_engine
 from speechiq.engines.text import lm_eval as lm_eval_model
 from speechiq.engines.text.hf import TransformersLLM
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.harness_patch.systems.corrected import EXTRA, SLACK, CorrectedRecognizer
+from speechiq.harness_patch.systems.cascade import EXTRA, SLACK, CorrectedRecognizer
 from tests.engines.opener import open_engine
 from tests.records import named
 

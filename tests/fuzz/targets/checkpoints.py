@@ -10,9 +10,8 @@ import transformers
 
 from speechiq.core.checkpoints.names import identity, resolve
 from speechiq.engines.base import Setup
-from speechiq.engines.registry import build
-from tests.engines import tiny
-from tests.engines import tiny_recognizers as tiny_recognizers
+from speechiq.engines.registry import build_engine
+from tests.engines import tiny, tiny_recognizers
 from tests.fuzz.judge import judge
 from tests.fuzz.targets.target import Target
 
@@ -48,7 +47,7 @@ def _open_as(kind: str) -> Callable[[Path, random.Random], str | None]:
 
 
 def _open(kind: str, model: str) -> None:
-    build(kind, model, {}, Setup(engine="hf")).describe()
+    build_engine(kind, model, {}, Setup(engine="hf")).describe()
     identity.__wrapped__(resolve(model))
 
 
