@@ -1,5 +1,6 @@
 """Define `siq plan` and `siq launch`: show the work of a plan that is left, and run its shards as jobs of submitit."""
 
+import math
 import os
 import shlex
 import shutil
@@ -274,18 +275,19 @@ def describe_left(system: SystemWork, work: PlannedWork, speeds: Speeds) -> Iter
         stage = name_stage({"stage": count.stage})
         questions = [task for task in work.tasks if task.clips and task.category not in TRANSCRIBED]
         asked = sum(task.seconds * task.docs / task.clips for task in questions)
-        seconds = work.seconds if stage == "asr" else asked
-        left = seconds * (count.rows - count.cached) / count.rows if count.rows else 0.0
-        first, last = system.name.partition("+")[0], system.name.rpartition("+")[2]
-        rate = speeds.get((WORK.get(stage, ""), first if stage == "asr" else last))
-        yield {
-            "system": system.system,
-            "stage": stage if system.complete or count.rows == count.cached else f"{stage}, later ones unknown",
-            "rows": count.rows,
-            "cached": count.cached,
-            "audio": left / 3600 if stage in WORK else None,
-            "hours": 0.0 if count.cached == count.rows else left / 3600 / rate if rate else None,
-        }
+        seconds, model = asked, system.name.rpartition("+")[2]
+        if stage == "asr":
+            seconds, model = work.seconds, system.name.partition("+")[0]
+        row: dict[str, Cell] = {"system": system.system, "stage": stage, "rows": count.rows, "cached": count.cached}
+        audio, hours = 0.0, 0.0
+        if missing := count.rows - count.cached:
+            audio = seconds * missing / count.rows / 3600
+            hours = audio / speeds.get((WORK.get(stage, ""), model), math.nan)
+            if not system.complete:
+                row["stage"] = f"{stage}, later ones unknown"
+        row["audio"] = audio if stage in WORK else None
+        row["hours"] = None if math.isnan(hours) else hours
+        yield row
 
 
 def read_rates(folders: list[Path]) -> dict[tuple[str, str], float]:

@@ -239,7 +239,7 @@ def doctor(
     Devices, packages, caches, keys, models and network are examined. The values of keys are never shown, and nothing
     waits longer than two seconds for the network, or five seconds per data set.
     """
-    from speechiq.cli.tables import print_json, print_table
+    from speechiq.cli.listing import print_json, print_table
 
     findings = [(topic, finding) for topic, probe in PROBES.items() for finding in probe()]
     findings += [("Data sets", finding) for finding in (find_sources(tasks) if tasks else ())]

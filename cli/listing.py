@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -10,17 +11,34 @@ import typer
 
 from speechiq.cli.commands import examples
 from speechiq.cli.options import AsJson, complete_norms, complete_tasks
-from speechiq.cli.tables import print_json, print_table
 from speechiq.core.checkpoints.names import DEMO, demo_folder
 from speechiq.core.console import count_of, show
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import shorten
 from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.registry import KINDS, Backend, list_backends
+from speechiq.reducer.output.terminal import print_grid
+from speechiq.reducer.stats.grid import Column, Grid
 
 if TYPE_CHECKING:
     from speechiq.reducer.scores.norms import Norms
     from speechiq.siq_tasks.index import TaskInfo
+
+
+def print_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table with a title; None is an empty cell, and a column without any text is left out."""
+    cells, filled = [], set()
+    for row in rows:
+        texts = {heading: str(cell) for heading, cell in zip(headings, row, strict=True) if cell is not None}
+        filled |= {heading for heading, text in texts.items() if text}
+        cells.append(dict.fromkeys(headings, "") | texts)
+    print_grid(Grid(title, [Column(heading, heading) for heading in headings if heading in filled], cells))
+
+
+def print_json(content: Any) -> None:
+    """Print JSON, indented; what is not printable is escaped."""
+    print(json.dumps(content, indent=1, allow_nan=False))
+
 
 #: Kind of engine -> what it is, and how its options begin.
 STAGES = {

@@ -1,20 +1,31 @@
-"""Call `siq` inside the process of the tests: what it prints, or the error that it refuses with."""
+"""Call `siq` inside the process of the tests: how it ends, what it prints, or the error that it refuses with."""
 
+from click.testing import Result
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 
 
+def call(*arguments: object) -> Result:
+    """Return how a command ends."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def succeed(*arguments: object) -> Result:
+    """Return how a command ends, which has to succeed."""
+    result = call(*arguments)
+    assert result.exit_code == 0, (result.exception, result.output)
+    return result
+
+
 def siq(*arguments: object) -> str:
     """Return what a command prints on stdout; it has to succeed."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, (result.exception, result.output)
-    return result.stdout
+    return succeed(*arguments).stdout
 
 
 def refusal(*arguments: object) -> str:
     """Return the one line of the error that a command ends with."""
-    error = CliRunner().invoke(app, [str(argument) for argument in arguments]).exception
+    error = call(*arguments).exception
     assert isinstance(error, SpeechIQError) and "\n" not in str(error)
     return str(error)

@@ -14,14 +14,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from typer.testing import CliRunner
 
 from speechiq.cli.cluster import Jobs, ShardJob, describe_left, read_jobs, read_plan, read_state
-from speechiq.cli.main import app
 from speechiq.core.cache.stage_cache import StageCount
 from speechiq.harness_patch.plan import PlanFile, eval_command
 from speechiq.harness_patch.work import PlannedWork, SystemWork, TaskWork
-from tests.commands import refusal, siq
+from tests.commands import call, refusal, siq
 
 PLAN = {"systems": ["letter:B"], "tasks": ["siq_demo_apply"], "shards": 2, "limit": 2, "output": "out"}
 
@@ -146,7 +144,7 @@ def one_look(monkeypatch):
 
 
 def launch(*arguments):
-    return CliRunner().invoke(app, ["launch", *arguments])
+    return call("launch", *arguments)
 
 
 def test_slurm_gets_one_array_that_may_be_requeued(write, slurm, one_look):

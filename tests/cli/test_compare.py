@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.output.page.review import review_questions
 from speechiq.reducer.runs.texts import differing, read_texts
 from speechiq.reducer.scores.suites import read_answers, read_systems
 from speechiq.reducer.studies.unanswerable import find
+from tests.commands import call, refusal, succeed
 from tests.reducer.conftest import frozen_set, levels, write_run
+
+succeeding = partial(succeed, "compare", "--bootstrap", "60")
+refused_by = partial(refusal, "compare", "--bootstrap", "60")
+siq_compare = partial(call, "compare", "--bootstrap", "60")
 
 REFERENCE = "We sail at nine, Captain."
 HOSTILE = "[bold]We[/bold] \x1b[2Jsail\u202e at <script>ten"
@@ -41,10 +45,6 @@ def three_runs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def siq_compare(*arguments: object):
-    return CliRunner().invoke(app, ["compare", *map(str, arguments), "--bootstrap", "60"])
-
-
 def test_questions_with_two_options_are_reviewed_with_the_letter_of_none(three_runs):
     review = review_questions(find(read_answers([three_runs])))
     assert review.items[0].passages[0].text == "(A) at nine\n(B) at ten\n(E) None of the above"
@@ -52,8 +52,7 @@ def test_questions_with_two_options_are_reviewed_with_the_letter_of_none(three_r
 
 def test_names_in_a_pool(three_runs):
     out = three_runs / "out.json"
-    result = siq_compare("good", "org/bad", three_runs, "-o", out, "--explain")
-    assert result.exit_code == 0, result.output
+    result = succeeding("good", "org/bad", three_runs, "-o", out, "--explain")
     lines = result.stdout.splitlines()
     assert lines[:2] == ["A: org/good", "B: org/bad"]
     assert "A is better beyond chance, by the intervals of remember, understand, apply, siq" in lines
@@ -68,18 +67,17 @@ def test_names_in_a_pool(three_runs):
     assert "(12 clips)" in data["caution"] and "of simulated sets" in data["caution"]
     again = siq_compare("good", "bad", three_runs, "-o", out)
     assert "exists" in str(again.exception)
-    assert siq_compare("good", "bad", three_runs, "-o", out, "--force").exit_code == 0
+    succeeding("good", "bad", three_runs, "-o", out, "--force")
 
 
 def test_two_folders_have_no_siq_until_there_is_a_scale(three_runs, tmp_path):
     folders = three_runs / "good", three_runs / "bad"
-    alone = siq_compare(*folders)
-    assert alone.exit_code == 0, alone.output
+    alone = succeeding(*folders)
     assert "no SIQ: two systems alone always have Z +1 and -1" in alone.stdout and " SIQ  " not in alone.stdout
     with_pool = siq_compare(*folders, three_runs / "middle")
     assert "SIQ on the scale of the pool of 3 systems" in with_pool.stdout
     norms = tmp_path / "three.json"
-    assert CliRunner().invoke(app, ["score", str(three_runs), "--save-norms", str(norms)]).exit_code == 0
+    succeed("score", three_runs, "--save-norms", norms)
     on_norms = siq_compare(*folders, "--norms", norms)
     assert "SIQ on the scale of three (" in on_norms.stdout
     siq = [next(line for line in of.stdout.splitlines() if line.startswith("  SIQ ")) for of in (with_pool, on_norms)]
@@ -118,8 +116,7 @@ def test_what_scores_hide_stands_beside_them(three_runs):
 def test_questions_left_out_are_told(three_runs):
     asked = {"question": "When?", "options": ("at nine", "at ten")}
     frozen, out = frozen_set(three_runs / "set.json", ("demo/0", "demo/0#0"), **asked), three_runs / "out.json"
-    result = siq_compare("good", "bad", three_runs, "--exclude", frozen, "-o", out, "--explain")
-    assert result.exit_code == 0, result.exception
+    result = succeeding("good", "bad", three_runs, "--exclude", frozen, "-o", out, "--explain")
     told, sha256 = json.loads(out.read_text()), json.loads(frozen.read_text())["sha256"]
     assert (told["excluded"], told["excluded_set"]) == (1, sha256)
     assert f"left out of Apply: 1 question of the unanswerable set {sha256[:12]}\n" in result.stdout
@@ -129,8 +126,8 @@ def test_questions_left_out_are_told(three_runs):
 def test_a_choice_between_runs_is_told_once(three_runs):
     write_system(three_runs / "good" / "again", "org/good", 0.8, date=5.0)
     for arguments in ([three_runs / "good", three_runs / "bad"], [three_runs / "good", "bad", three_runs]):
-        result = siq_compare(*arguments)
-        assert result.exit_code == 0 and "warning" not in result.stdout
+        result = succeeding(*arguments)
+        assert "warning" not in result.stdout
         assert result.stderr.count("siq: warning: system 'org/good' has several runs") == 1
 
 
@@ -161,8 +158,7 @@ def test_two_runs_of_one_system_are_told_apart_by_their_folders(tmp_path):
 def test_runs_on_other_terms_are_refused_or_marked(three_runs):
     other = {"apply": {"prompt_version": 2}}
     write_run(three_runs / "bad", levels(0.1, clips=11), system="org/bad", date=9.0, metadata=other)
-    refused = siq_compare(three_runs / "good", three_runs / "bad")
-    assert isinstance(refused.exception, SpeechIQError) and "prompt_version is 1" in str(refused.exception)
+    assert "prompt_version is 1" in refused_by(three_runs / "good", three_runs / "bad")
     marked = siq_compare(three_runs / "good", three_runs / "bad", "--allow-mismatch")
     assert "not on equal terms: " in marked.stdout and "11 clips" in marked.stdout
 
@@ -256,8 +252,7 @@ def test_one_rule_decides_and_is_said(tmp_path):
 
 def test_without_draws_there_is_p_alone(three_runs):
     out = three_runs / "out.json"
-    result = CliRunner().invoke(app, ["compare", "good", "bad", str(three_runs), "--bootstrap", "0", "-o", str(out)])
-    assert result.exit_code == 0, result.exception
+    result = succeed("compare", "good", "bad", three_runs, "--bootstrap", "0", "-o", out)
     assert "no verdict: it rests on the intervals, which --bootstrap 0 leaves out" in result.stdout
     assert "bootstrap samples" not in result.stdout
     data = json.loads(out.read_text())
@@ -267,7 +262,7 @@ def test_without_draws_there_is_p_alone(three_runs):
 
 @pytest.mark.parametrize("draws", ["99999999999999999999", "1000001", "-1"])
 def test_draws_have_a_limit(three_runs, draws):
-    result = CliRunner().invoke(app, ["compare", "good", "bad", str(three_runs), "--bootstrap", draws])
+    result = call("compare", "good", "bad", three_runs, "--bootstrap", draws)
     assert result.exit_code == 2
 
 
@@ -276,18 +271,17 @@ def test_without_apply_two_levels_are_compared(tmp_path):
         lacking = {level: of for level, of in levels(skill, clips=12).items() if level != "apply"}
         write_run(tmp_path / "without" / name, lacking, system=name)
         write_run(tmp_path / "with" / name, levels(skill, clips=12), system=name)
-    two = siq_compare("a", "b", tmp_path / "without", "--clips", 0)
-    assert two.exit_code == 0, two.exception
+    two = succeeding("a", "b", tmp_path / "without", "--clips", 0)
     assert "by the intervals of remember, understand\n" in two.stdout and " SIQ  " not in two.stdout
     assert "no SIQ: it needs Apply as well as Remember and Understand; " in two.stdout
     mixed = tmp_path / "with" / "a", tmp_path / "without" / "b"
-    assert "or score only what all systems have: --levels remember,understand" in str(siq_compare(*mixed).exception)
-    asked = siq_compare(*mixed, "--levels", "remember,understand", "--clips", 0)
-    assert asked.exit_code == 0 and "Apply acc. %" not in asked.stdout
+    assert "or score only what all systems have: --levels remember,understand" in refused_by(*mixed)
+    asked = succeeding(*mixed, "--levels", "remember,understand", "--clips", 0)
+    assert "Apply acc. %" not in asked.stdout
     whole = siq_compare("a", "b", tmp_path / "with", "--levels", "remember,understand", "--clips", 0)
     assert "Apply acc. %" in whole.stdout and "by the intervals of remember, understand\n" in whole.stdout
-    assert "siq cannot be compared here: it needs Apply" in str(
-        siq_compare("a", "b", tmp_path / "without", "--levels", "siq").exception
+    assert "siq cannot be compared here: it needs Apply" in refused_by(
+        "a", "b", tmp_path / "without", "--levels", "siq"
     )
 
 
@@ -322,8 +316,7 @@ def test_an_output_is_checked_before_the_work(tmp_path):
     "arguments, near", [(["godd", "silence"], "good"), (["good", "bad", "--levels", "aply"], "apply")]
 )
 def test_a_near_miss_of_a_system_or_level_is_suggested(two_runs, arguments, near):
-    refused = CliRunner().invoke(app, ["compare", *arguments[:2], str(two_runs), *arguments[2:]]).exception
-    assert isinstance(refused, SpeechIQError) and f"did you mean {near}? " in str(refused)
+    assert f"did you mean {near}? " in refusal("compare", *arguments[:2], two_runs, *arguments[2:])
 
 
 def test_the_verdict_and_the_numbers_fit_a_small_terminal(three_runs, monkeypatch):

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from speechiq.cli import demo
 from speechiq.cli.demo import SYSTEMS
-from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
+from tests.commands import call
 from tests.reducer.conftest import levels, write_run
 
 pytestmark = pytest.mark.slow
@@ -28,7 +27,7 @@ def instant(monkeypatch) -> None:
 
 
 def demo_run(output: Path, *options: str):
-    return CliRunner().invoke(app, ["demo", "run", "--output", str(output), *options])
+    return call("demo", "run", "--output", output, *options)
 
 
 @pytest.mark.parametrize("name", ["siq.json", "siq.csv", "report.html"])

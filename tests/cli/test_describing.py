@@ -8,30 +8,24 @@ import sys
 
 import pytest
 from huggingface_hub import constants
-from typer.testing import CliRunner
 
 from speechiq.cli import doctor
-from speechiq.cli.main import app
-from speechiq.core.errors import SpeechIQError
 from speechiq.engines.registry import KINDS, list_backends
 from speechiq.reducer.output import terminal
 from speechiq.reducer.scores import norms
 from speechiq.siq_tasks.demo.fetch import MODELS
 from speechiq.siq_tasks.index import list_tasks
+from tests.commands import call, refusal
 from tests.conftest import KEY
 
 
-def siq(*arguments):
-    return CliRunner().invoke(app, list(map(str, arguments)))
-
-
 def test_every_engine_is_listed_by_kind_with_what_is_missing(monkeypatch):
-    content = json.loads(siq("list", "systems", "--json").stdout)
+    content = json.loads(call("list", "systems", "--json").stdout)
     found = {(row["kind"], row["engine"]) for row in content["engines"]}
     assert found == {(kind, engine) for kind in KINDS for engine in list_backends(kind)}
     assert {row["model"] for row in content["demo_models"]} == {f"demo:{name}" for name in MODELS}
     monkeypatch.setattr("speechiq.engines.registry.find_spec", lambda package: None)
-    shown = siq("list", "systems").stdout
+    shown = call("list", "systems").stdout
     assert "no: pocketsphinx missing, pip install '.[demo]'" in shown and "letter:B" in shown
 
 
@@ -45,28 +39,28 @@ def test_systems_are_listed_without_torch():
 
 
 def test_one_engine_is_shown_with_its_options():
-    shown = siq("list", "systems", "faster-whisper").stdout
+    shown = call("list", "systems", "faster-whisper").stdout
     assert "asr engine faster-whisper" in shown and "written with asr_ before the name" in shown
-    (row,) = json.loads(siq("list", "systems", "faster-whisper", "--json").stdout)
+    (row,) = json.loads(call("list", "systems", "faster-whisper", "--json").stdout)
     backend = list_backends("asr")["faster-whisper"]
     assert [option["name"] for option in row["options"]] == [option.name for option in backend.list_options()]
     assert all(option["description"] and option["type"] for option in row["options"])
-    assert "options: none" in siq("list", "systems", "gold").stdout
+    assert "options: none" in call("list", "systems", "gold").stdout
 
 
 def test_sets_and_tasks_are_listed_and_shown():
-    tasks, table = list_tasks(), siq("list", "tasks").stdout
-    assert json.loads(siq("list", "tasks", "--json").stdout) == [task._asdict() for task in tasks]
+    tasks, table = list_tasks(), call("list", "tasks").stdout
+    assert json.loads(call("list", "tasks", "--json").stdout) == [task._asdict() for task in tasks]
     lines = {line.split()[0]: line for line in table.splitlines() if line.strip()}
     assert {task.set_name for task in tasks} <= lines.keys()
     assert "92 languages" in lines["siq_belebele"] and "Hub, questions" in lines["siq_earnings22"]
     assert "reply" in lines["siq_demo_reply"] and "judge" in lines["siq_demo_reply"]
-    content = json.loads(siq("list", "tasks", "siq_demo", "--json").stdout)
+    content = json.loads(call("list", "tasks", "siq_demo", "--json").stdout)
     assert [task["name"] for task in content["tasks"]] == [
         f"siq_demo_{level}" for level in ("remember", "understand", "apply")
     ]
     assert "clips: 14, 416.3 s" in content["data_sets"]["demo"]
-    shown = siq("list", "tasks", "siq_demo_apply").stdout
+    shown = call("list", "tasks", "siq_demo_apply").stdout
     assert "siq_demo_apply" in shown and "demo/austen" in shown
 
 
@@ -75,8 +69,8 @@ def test_sets_and_tasks_are_listed_and_shown():
     [("audiobench", "audiobench_dream"), ("spoken_choice", "voicebench_mmsu"), ("ZHO_Hant", "siq_bel")],
 )
 def test_the_name_of_a_set_or_any_word_lists_its_tasks(word, name):
-    assert name in siq("list", "tasks", word).stdout
-    assert "did you mean audiobench" in str(siq("list", "tasks", "audiobnch").exception)
+    assert name in call("list", "tasks", word).stdout
+    assert "did you mean audiobench" in refusal("list", "tasks", "audiobnch")
 
 
 @pytest.mark.parametrize(
@@ -84,9 +78,9 @@ def test_the_name_of_a_set_or_any_word_lists_its_tasks(word, name):
 )
 def test_no_name_is_broken_at_80_columns(command, monkeypatch):
     monkeypatch.setattr(terminal, "PIPE_WIDTH", 240)
-    wide = siq("list", *command).stdout
+    wide = call("list", *command).stdout
     monkeypatch.setattr(terminal, "PIPE_WIDTH", 80)
-    narrow = siq("list", *command).stdout.replace(":", " ")
+    narrow = call("list", *command).stdout.replace(":", " ")
     names = {
         word for word in wide.replace(":", " ").split() if not word.startswith("\N{BOX DRAWINGS LIGHT HORIZONTAL}")
     }
@@ -95,13 +89,13 @@ def test_no_name_is_broken_at_80_columns(command, monkeypatch):
 
 def test_norms_are_listed_and_shown():
     demo = norms.read_norms("demo")
-    (listed,) = json.loads(siq("list", "norms", "--json").stdout)
-    shown = json.loads(siq("list", "norms", "demo", "--json").stdout)
+    (listed,) = json.loads(call("list", "norms", "--json").stdout)
+    shown = json.loads(call("list", "norms", "demo", "--json").stdout)
     assert listed == shown and shown["sha256"] == demo.sha256 and shown["population"] == list(demo.systems)
     for level, each in demo.levels.items():
         assert shown["levels"][level] | {"mean": each.mean, "weight": each.weight} == shown["levels"][level]
         assert shown["levels"][level]["clips"] == len(each.clips)
-    table = siq("list", "norms", "demo").stdout
+    table = call("list", "norms", "demo").stdout
     assert (
         demo.sha256 in table
         and all(system in table for system in demo.systems)
@@ -112,9 +106,8 @@ def test_norms_are_listed_and_shown():
 def test_norms_of_a_file_are_shown_and_others_refused(tmp_path):
     copy = tmp_path / "mine.json"
     copy.write_bytes(norms.SHIPPED["demo@1"].read_bytes())
-    assert json.loads(siq("list", "norms", copy, "--json").stdout)["name"] == "demo@1"
-    refused = siq("list", "norms", "nowhere").exception
-    assert isinstance(refused, SpeechIQError) and "no norms 'nowhere'" in str(refused)
+    assert json.loads(call("list", "norms", copy, "--json").stdout)["name"] == "demo@1"
+    assert "no norms 'nowhere'" in refusal("list", "norms", "nowhere")
 
 
 @pytest.fixture
@@ -125,7 +118,7 @@ def no_network(monkeypatch):
 def test_the_doctor_examines_everything_and_shows_no_key(no_network, endpoint_key, monkeypatch, tmp_path):
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
-    done = siq("doctor", "--json")
+    done = call("doctor", "--json")
     content = json.loads(done.stdout)
     assert done.exit_code == 0 and content["ok"] and KEY not in done.stdout
     found = {each["name"]: each for each in content["findings"]}
@@ -142,7 +135,7 @@ def test_the_doctor_examines_everything_and_shows_no_key(no_network, endpoint_ke
 def test_a_cache_that_cannot_be_written_is_an_error_with_its_fix(no_network, monkeypatch, tmp_path):
     tmp_path.joinpath("file").touch()
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "file"))
-    done = siq("doctor")
+    done = call("doctor")
     assert done.exit_code == 1 and "fix the errors first, beginning with speechiq cache" in done.stdout
     assert "set SIQ_CACHE to a folder of yours" in " ".join(done.stdout.split())
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -25,14 +26,15 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import Plan, lm_eval_command
 from speechiq.harness_patch.work import PlannedWork, SystemWork, TaskWork
+from tests.commands import call, refusal, succeed
 from tests.conftest import run
 from tests.reducer.conftest import levels, write_run
 
+succeeding = partial(succeed, "eval")
+refused_by = partial(refusal, "eval")
+siq_eval = partial(call, "eval")
+
 LETTERS = ("letter:A", "letter:B", "letter:C")
-
-
-def siq_eval(*arguments):
-    return CliRunner().invoke(app, ["eval", *map(str, arguments)])
 
 
 @pytest.fixture
@@ -63,8 +65,7 @@ def take_stock(plan):
 
 
 def test_one_command_runs_scores_and_reports(instant, tmp_path):
-    done = siq_eval("good", "fair", "poor", "-o", tmp_path)
-    assert done.exit_code == 0, done.stderr
+    done = succeeding("good", "fair", "poor", "-o", tmp_path)
     assert instant == ["good", "fair", "poor"] and "Speech IQ" in done.stdout
     rows = {row["system"]: row["rank"] for row in json.loads((tmp_path / "siq.json").read_text())["systems"]}
     assert rows == {"good": 1, "fair": 2, "poor": 3}
@@ -76,9 +77,9 @@ def test_one_command_runs_scores_and_reports(instant, tmp_path):
 
 
 def test_finished_systems_are_not_run_again_unless_forced_or_changed(instant, tmp_path):
-    assert siq_eval("good", "fair", "-o", tmp_path).exit_code == 0
-    more = siq_eval("good", "fair", "poor", "-o", tmp_path)
-    assert more.exit_code == 0 and instant == ["good", "fair", "poor"] and "2 of 3 systems are finished" in more.stderr
+    succeeding("good", "fair", "-o", tmp_path)
+    more = succeeding("good", "fair", "poor", "-o", tmp_path)
+    assert instant == ["good", "fair", "poor"] and "2 of 3 systems are finished" in more.stderr
     assert len(json.loads((tmp_path / "siq.json").read_text())["systems"]) == 3
     siq_eval("good", "-o", tmp_path, "--force")
     assert instant == ["good", "fair", "poor", "good"]
@@ -88,41 +89,36 @@ def test_finished_systems_are_not_run_again_unless_forced_or_changed(instant, tm
 
 
 def test_runs_of_other_settings_are_kept_and_not_mixed(instant, tmp_path):
-    assert siq_eval("good", "fair", "poor", "-o", tmp_path).exit_code == 0
-    noisy = siq_eval("good", "fair", "-o", tmp_path, "--metadata", "seed_text=1")
-    assert noisy.exit_code == 0 and f"{tmp_path} also has 3 runs with others" in noisy.stderr
+    succeeding("good", "fair", "poor", "-o", tmp_path)
+    noisy = succeeding("good", "fair", "-o", tmp_path, "--metadata", "seed_text=1")
+    assert f"{tmp_path} also has 3 runs with others" in noisy.stderr
     assert len(json.loads((tmp_path / "siq.json").read_text())["systems"]) == 2
-    again = siq_eval("good", "fair", "poor", "-o", tmp_path)
-    assert again.exit_code == 0 and "3 of 3 systems are finished" in again.stderr
+    again = succeeding("good", "fair", "poor", "-o", tmp_path)
+    assert "3 of 3 systems are finished" in again.stderr
     assert instant == ["good", "fair", "poor", "good", "fair"]
     assert len(json.loads((tmp_path / "siq.json").read_text())["systems"]) == 3
-    other = siq_eval("good,llm_answer=argmax", "fair", "-o", tmp_path).exception
-    assert isinstance(other, SpeechIQError) and "results call both good" in str(other)
+    assert "results call both good" in refused_by("good,llm_answer=argmax", "fair", "-o", tmp_path)
 
 
 def test_a_file_of_somebody_else_is_refused_before_anything_runs(instant, tmp_path):
     (tmp_path / "report.html").write_text("mine")
-    refused = siq_eval("good", "fair", "-o", tmp_path).exception
-    assert isinstance(refused, SpeechIQError) and "--force" in str(refused) and not instant
-    assert siq_eval("good", "fair", "-o", tmp_path, "--force").exit_code == 0
-    assert siq_eval("poor", "-o", tmp_path).exit_code == 0, "what it wrote itself is replaced"
+    assert "--force" in refused_by("good", "fair", "-o", tmp_path) and not instant
+    succeeding("good", "fair", "-o", tmp_path, "--force")
+    succeeding("poor", "-o", tmp_path)
     (tmp_path / "siq.json").write_text("mine since")
-    assert "siq.json" in str(siq_eval("poor", "-o", tmp_path).exception)
+    assert "siq.json" in refused_by("poor", "-o", tmp_path)
 
 
 def test_after_a_failure_the_others_run_and_the_same_command_goes_on(instant, tmp_path):
-    done = siq_eval("good", "broken", "fair", "-o", tmp_path)
-    assert isinstance(done.exception, SpeechIQError) and "broken: the model is broken; 1 of 3 systems failed" in str(
-        done.exception
-    )
-    assert {run.name for run in read_evaluation(tmp_path).runs} == {"good", "fair"} and not (
-        tmp_path / "siq.json"
-    ).exists()
+    failure = refused_by("good", "broken", "fair", "-o", tmp_path)
+    assert "broken: the model is broken; 1 of 3 systems failed" in failure
+    assert {run.name for run in read_evaluation(tmp_path).runs} == {"good", "fair"}
+    assert not (tmp_path / "siq.json").exists()
 
 
 def test_one_system_without_norms_has_a_table_a_report_and_advice(instant, tmp_path):
-    done = siq_eval("good", "-o", tmp_path)
-    assert done.exit_code == 0 and "one system alone has no scale" in " ".join(done.stdout.split())
+    done = succeeding("good", "-o", tmp_path)
+    assert "one system alone has no scale" in " ".join(done.stdout.split())
     assert f"hint: siq score {tmp_path} --norms demo scores on the demo's scale" in done.stderr
     assert "</html>" in (tmp_path / "report.html").read_text()
 
@@ -156,8 +152,7 @@ def test_a_path_with_a_separator_in_its_name_is_refused_with_the_way_out(tmp_pat
     ],
 )
 def test_bad_input_is_refused_before_anything_runs(instant, tmp_path, arguments, fault):
-    refused = siq_eval(*arguments, "-o", tmp_path / "out").exception
-    assert isinstance(refused, SpeechIQError) and fault in str(refused)
+    assert fault in refused_by(*arguments, "-o", tmp_path / "out")
     assert not instant and not (tmp_path / "out").exists()
 
 
@@ -184,15 +179,13 @@ def test_a_limit_of_nothing_and_a_missing_folder_are_wrong_usage(instant, tmp_pa
 
 def test_an_output_folder_that_is_a_file_is_refused(instant, tmp_path):
     (tmp_path / "file").touch()
-    refused = siq_eval("good", "-o", tmp_path / "file").exception
-    assert isinstance(refused, SpeechIQError) and "choose another folder with --output" in str(refused)
+    assert "choose another folder with --output" in refused_by("good", "-o", tmp_path / "file")
 
 
 def test_a_record_that_is_not_ours_is_refused(instant, tmp_path):
     for content in ("{", '{"schema": "other"}', "[]"):
         (tmp_path / "eval.json").write_text(content)
-        refused = siq_eval("good", "-o", tmp_path).exception
-        assert isinstance(refused, SpeechIQError) and "eval.json" in str(refused)
+        assert "eval.json" in refused_by("good", "-o", tmp_path)
 
 
 def test_the_record_holds_what_scores_depend_on(tmp_path):
@@ -313,8 +306,7 @@ def test_controls_run_from_end_to_end(demo_models, warm_processes, tmp_path):
     ]
     assert [line.split()[0] for line in lines[7:]] == ["lm_eval"] * 3
     assert not list(tmp_path.iterdir())
-    done = siq_eval(*LETTERS, *options)
-    assert done.exit_code == 0, done.stderr
+    done = succeeding(*LETTERS, *options)
     assert {row["system"] for row in json.loads((tmp_path / "siq.json").read_text())["systems"]} == set(LETTERS)
     assert "INFO" not in done.stderr and "</html>" in (tmp_path / "report.html").read_text()
     assert len(list(tmp_path.glob("logs/*.log"))) == 3
@@ -334,8 +326,8 @@ ENDINGS = [("siq_demo_remember",), ("audiobench_demo_choice",), ("siq_demo", "--
 def test_any_suite_level_and_limit_ends_with_a_table_a_report_and_a_hint_that_works(
     demo_models, warm_processes, tmp_path, arguments
 ):
-    done = siq_eval("letter:B", "--tasks", *arguments, "-o", tmp_path / "my runs")
-    assert done.exit_code == 0 and "letter:B" in done.stdout, done.stderr
+    done = succeeding("letter:B", "--tasks", *arguments, "-o", tmp_path / "my runs")
+    assert "letter:B" in done.stdout, done.stderr
     assert "</html>" in (tmp_path / "my runs" / "report.html").read_text()
     for hint in (line for line in done.stderr.splitlines() if line.startswith("siq: hint: ")):
         words = shlex.split(hint.removeprefix("siq: hint: ").partition(" scores on")[0])
@@ -344,12 +336,12 @@ def test_any_suite_level_and_limit_ends_with_a_table_a_report_and_a_hint_that_wo
 
 def test_a_run_under_a_condition_leaves_the_clean_one_finished(demo_models, warm_processes, tmp_path):
     command = (*LETTERS[:2], "--tasks", "siq_demo_apply", "-o", tmp_path)
-    assert siq_eval(*command).exit_code == 0
-    noisy = siq_eval(*command, "--metadata", "condition=white@10dB")
-    assert noisy.exit_code == 0 and "letter:A [white@10dB]" in noisy.stdout, noisy.stderr
+    succeeding(*command)
+    noisy = succeeding(*command, "--metadata", "condition=white@10dB")
+    assert "letter:A [white@10dB]" in noisy.stdout, noisy.stderr
     assert "also has 2 runs with others" in noisy.stderr
     assert f"hint: siq study robustness {tmp_path} shows what" in noisy.stderr
-    assert CliRunner().invoke(app, ["study", "robustness", str(tmp_path)]).exit_code == 0
+    succeed("study", "robustness", tmp_path)
     again = siq_eval(*command)
     assert "2 of 2 systems are finished" in again.stderr and "white" not in again.stdout
 
@@ -360,7 +352,7 @@ def test_a_dry_run_shows_what_the_cache_has(tiny_cascade, warm_processes, tmp_pa
     command += ("--metadata", f"embedder={tiny_cascade.llm}", "-o", tmp_path / "out")
     before = siq_eval(*command, "--dry-run")
     assert ": cached: asr 0 of 1 rows; later rows are not counted yet" in before.stdout, before.stderr
-    assert siq_eval(*command).exit_code == 0
+    succeeding(*command)
     after = siq_eval(*command, "--dry-run")
     assert ": cached: asr 1 of 1 rows, text 6 of 6 rows, embedder 4 of 4 rows\n" in after.stdout, after.stderr
 
@@ -383,8 +375,8 @@ def test_models_run_from_end_to_end_and_ctrl_c_is_one_line(tiny_cascade, warm_pr
     _, printed = stopped.communicate(timeout=120)
     assert stopped.returncode == 130 and printed.splitlines()[-1].startswith("siq: stopped by hand; the same command")
     assert "Traceback" not in printed and "[1/2] letter:B: finished" in printed
-    done = siq_eval(*arguments)
-    assert done.exit_code == 0 and "1 of 2 systems are finished" in done.stderr
+    done = succeeding(*arguments)
+    assert "1 of 2 systems are finished" in done.stderr
     systems = json.loads((tmp_path / "out" / "siq.json").read_text())["systems"]
     assert {system["system"] for system in systems} == {tiny_cascade.spec, "letter:B"}
 
@@ -403,10 +395,10 @@ def test_a_changed_transcript_file_runs_again(instant, tmp_path, monkeypatch):
     for system in ("good", "fair", "poor"):
         (tmp_path / f"{system}.jsonl").write_text(system)
     for _ in range(2):
-        assert siq_eval("good", "fair", "poor", "-o", tmp_path / "out").exit_code == 0
+        succeeding("good", "fair", "poor", "-o", tmp_path / "out")
     assert instant == ["good", "fair", "poor"]
     (tmp_path / "fair.jsonl").write_text("another transcript")
-    assert siq_eval("good", "fair", "poor", "-o", tmp_path / "out").exit_code == 0
+    succeeding("good", "fair", "poor", "-o", tmp_path / "out")
     assert instant == ["good", "fair", "poor", "fair"]
 
 

@@ -6,12 +6,10 @@ import os
 import signal
 
 import pytest
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
 from speechiq.harness_patch import processes
 from tests.cli.test_eval import instant  # noqa: F401  (a fixture)
-from tests.commands import refusal, siq
+from tests.commands import call, refusal, siq, succeed
 
 SYSTEM = "good"
 
@@ -50,8 +48,8 @@ def test_a_shard_without_a_response_cache_is_refused(instant, tmp_path, monkeypa
 def test_a_shard_runs_finished_systems_too_and_records_none(instant, tmp_path):  # noqa: F811
     siq("eval", "good", "fair", "poor", "-o", tmp_path)
     before = {file: file.read_bytes() for file in tmp_path.glob("*.json")}
-    done = CliRunner().invoke(app, ["eval", "good", "-o", str(tmp_path), "--shard", "2/4"])
-    assert done.exit_code == 0 and instant[3:] == ["good"] and not done.stdout
+    done = succeed("eval", "good", "-o", tmp_path, "--shard", "2/4")
+    assert instant[3:] == ["good"] and not done.stdout
     assert (tmp_path / "logs" / "shard-2-of-4.good.log").is_file()
     assert before == {file: file.read_bytes() for file in tmp_path.glob("*.json")}
 
@@ -84,9 +82,9 @@ def test_a_record_of_shards_that_is_damaged_is_one_line(instant, tmp_path):  # n
 
 
 def test_the_log_of_a_shard_shows_how_far_it_is(instant, tmp_path, monkeypatch):  # noqa: F811
-    assert "transcribing, 1 of 2" not in CliRunner().invoke(app, ["eval", "good", "-o", str(tmp_path)]).stderr
+    assert "transcribing, 1 of 2" not in call("eval", "good", "-o", tmp_path).stderr
     monkeypatch.setattr("speechiq.cli.evaluation.runs.PERIOD_S", -1.0)
-    done = CliRunner().invoke(app, ["eval", "good", "-o", str(tmp_path), "--shard", "1/1"])
+    done = call("eval", "good", "-o", tmp_path, "--shard", "1/1")
     assert "siq: good: transcribing, 1 of 2 clips" in done.stderr
 
 
@@ -97,8 +95,8 @@ def test_sigterm_ends_the_command_with_continue(instant, tmp_path, monkeypatch):
             raise AssertionError("no process starts after the signal")
 
     monkeypatch.setattr(processes, "run_with_log", stop)
-    done = CliRunner().invoke(app, ["eval", "good", "fair", "-o", str(tmp_path), "--shard", "1/4"])
-    assert done.exit_code == 0 and "siq: shard 1/4 was stopped after a batch; continue: the same command" in done.stderr
+    done = succeed("eval", "good", "fair", "-o", tmp_path, "--shard", "1/4")
+    assert "siq: shard 1/4 was stopped after a batch; continue: the same command" in done.stderr
     assert not processes.stop_requests and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
@@ -111,11 +109,9 @@ def test_shards_and_the_run_that_collects_them(tiny_cascade, warm_processes, tmp
     assert "the response cache (--limit 4, but shards in" in error and "have --limit 3); compute" in error
     error = refusal(*command, "--require-cached")
     assert "of 3 rows of stage asr are not in the response cache; compute them, by the same command with --sh" in error
-    partly = CliRunner().invoke(app, [*map(str, command)])
-    assert (
-        partly.exit_code == 0 and "of 3 rows of stage asr are not in the response cache, and are com" in partly.stderr
-    )
-    assert "wrote" in CliRunner().invoke(app, [*map(str, command), "--require-cached", "--force"]).stderr
+    partly = succeed(*command)
+    assert "of 3 rows of stage asr are not in the response cache, and are com" in partly.stderr
+    assert "wrote" in call(*command, "--require-cached", "--force").stderr
 
 
 def test_what_is_missing_after_the_answers_is_refused_too(tiny_cascade, warm_processes, tmp_path):

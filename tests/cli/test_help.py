@@ -8,12 +8,12 @@ from importlib.metadata import version
 
 import pytest
 from typer.main import get_command
-from typer.testing import CliRunner
 
 from speechiq.cli.commands import COMMANDS as TABLE
 from speechiq.cli.commands import PROMPT
 from speechiq.cli.main import app
 from speechiq.cli.options import complete_norms, complete_system, complete_tasks
+from tests.commands import call, succeed
 from tests.conftest import run
 
 
@@ -34,18 +34,14 @@ EXAMPLES = [
 ]
 
 
-def siq(*arguments):
-    return CliRunner().invoke(app, list(map(str, arguments)))
-
-
 @pytest.mark.parametrize("words", LEAVES, ids=" ".join)
 def test_a_command_has_a_help_that_begins_with_a_verb_and_examples(words):
     command = LEAVES[words]
     assert command.help[0].isupper() and command.help.split()[0] not in ("The", "A", "This")
     if words != ("siq", "run"):  # lm-eval prints its help
         assert any(example[0] == words for example in EXAMPLES), "no example at the foot of the help"
-        shown = siq(*words[1:], "-h")
-        assert shown.exit_code == 0 and "Examples" in shown.stdout
+        shown = succeed(*words[1:], "-h")
+        assert "Examples" in shown.stdout
 
 
 @pytest.mark.parametrize("example", [example for _, example in EXAMPLES])
@@ -60,7 +56,7 @@ def test_an_example_is_a_command_that_parses(example):
 
 
 def test_commands_are_grouped_by_purpose():
-    shown = siq("-h").stdout
+    shown = call("-h").stdout
     panels = ["Run", "Score", "Prepare", "Machine"]
     places = [shown.index(f" {panel} ─") for panel in panels]
     assert places == sorted(places)
@@ -97,7 +93,7 @@ def test_versions_are_printed_without_torch():
     ],
 )
 def test_a_near_miss_is_answered_with_the_name_that_exists(arguments, near):
-    done = siq(*arguments)
+    done = call(*arguments)
     assert done.exit_code != 0
     assert near in " ".join(f"{done.stderr} {done.exception}".split())
 

@@ -6,20 +6,13 @@ import csv
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
-from speechiq.core.errors import SpeechIQError
-
-
-def siq(*arguments):
-    return CliRunner().invoke(app, list(map(str, arguments)))
+from tests.commands import refusal, succeed
 
 
 def test_endings_choose_the_formats(two_runs, tmp_path):
     files = [tmp_path / name for name in ("o.json", "o.csv", "o.md", "o.tex")]
-    done = siq("score", two_runs, *(word for file in files for word in ("-o", file)))
-    assert done.exit_code == 0
+    succeed("score", two_runs, *(word for file in files for word in ("-o", file)))
     rows = json.loads(files[0].read_text())["systems"]
     with files[1].open() as table:
         assert [row["system"] for row in csv.DictReader(table)] == [row["system"] for row in rows]
@@ -35,21 +28,19 @@ def test_endings_choose_the_formats(two_runs, tmp_path):
     ],
 )
 def test_a_file_that_cannot_be_written_is_refused_before_the_work(tmp_path, name, fault):
-    refused = siq("score", "nowhere", "-o", tmp_path / name).exception
-    assert isinstance(refused, SpeechIQError) and fault in str(refused)
+    assert fault in refusal("score", "nowhere", "-o", tmp_path / name)
 
 
 def test_one_file_is_not_written_twice(two_runs, tmp_path):
-    refused = siq("score", two_runs, "-o", tmp_path / "o.json", "-o", tmp_path / "o.json").exception
-    assert isinstance(refused, SpeechIQError) and "is named for two outputs" in str(refused)
+    assert "is named for two outputs" in refusal(
+        "score", two_runs, "-o", tmp_path / "o.json", "-o", tmp_path / "o.json"
+    )
 
 
 def test_only_formats_of_the_command_are_offered(tmp_path):
-    refused = siq("compare", "a", "b", "-o", tmp_path / "o.csv").exception
-    assert isinstance(refused, SpeechIQError) and "end the name in .json" in str(refused)
+    assert "end the name in .json" in refusal("compare", "a", "b", "-o", tmp_path / "o.csv")
 
 
 @pytest.mark.parametrize("command", [["score"], ["study", "labels"]])
 def test_a_page_is_not_written_into_a_file_of_another_kind(tmp_path, command):
-    refused = siq(*command, tmp_path, "-o", tmp_path / "page.pdf").exception
-    assert isinstance(refused, SpeechIQError) and "its ending names no format; " in str(refused)
+    assert "its ending names no format; " in refusal(*command, tmp_path, "-o", tmp_path / "page.pdf")

@@ -8,9 +8,8 @@ import re
 import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
+from tests.commands import refusal, succeed
 from tests.reducer.conftest import write_run
 from tests.siq_tasks.questions.server import serving
 
@@ -18,16 +17,6 @@ CLIPS = [f"demo/{number:02}" for number in range(24)]
 SYSTEMS = ("tiny", "base")
 LLM = {"llm": {"model": "reader"}, "answering": {"way": "likelihood"}}
 HIGHER = {"wer": False, "semdist": False, "entity_wer": False, "flat": False, "repetition": False}
-
-
-def siq(*arguments):
-    return CliRunner().invoke(app, [*map(str, arguments)])
-
-
-def message(done):
-    """Return the one line of a refusal."""
-    assert done.exit_code == 1, done.output
-    return str(done.exception)
 
 
 def rows_of(system):
@@ -82,8 +71,7 @@ def runs(tmp_path):
 @pytest.fixture
 def labels(runs, tmp_path):
     file = tmp_path / "labels.jsonl"
-    done = siq("study", "labels", runs, "--output", file)
-    assert done.exit_code == 0, done.output
+    succeed("study", "labels", runs, "--output", file)
     return file
 
 
@@ -93,8 +81,7 @@ def expected_items():
 
 def test_every_metric_has_its_auc_and_the_first_question_is_answered(runs, tmp_path):
     out, table = tmp_path / "out.json", tmp_path / "out.csv"
-    done = siq("study", "predict", runs, "-o", out, "-o", table, "--explain")
-    assert done.exit_code == 0, done.output
+    done = succeed("study", "predict", runs, "-o", out, "-o", table, "--explain")
     found = json.loads(out.read_text())
     items = expected_items()
     failed = [item["failed"] for item in items]
@@ -120,8 +107,7 @@ def test_every_metric_has_its_auc_and_the_first_question_is_answered(runs, tmp_p
 def test_items_can_be_split_by_whether_a_metric_is_defined(runs, tmp_path):
     out = tmp_path / "out.json"
     for option, counts, metrics in (("has", 24, 3), ("no", 24, 2)):
-        done = siq("study", "predict", runs, "--only", f"{option}:entity_wer", "--bootstrap", 0, "-o", out, "--force")
-        assert done.exit_code == 0, done.output
+        succeed("study", "predict", runs, "--only", f"{option}:entity_wer", "--bootstrap", 0, "-o", out, "--force")
         found = json.loads(out.read_text())
         assert (found["items"], len(found["predictors"])) == (counts, metrics)
 
@@ -129,8 +115,7 @@ def test_items_can_be_split_by_whether_a_metric_is_defined(runs, tmp_path):
 def test_a_combination_is_given_in_sample_and_on_clips_that_its_weights_have_not_seen(runs, tmp_path):
     out = tmp_path / "out.json"
     form = "semdist + 0.1*entity_wer"
-    done = siq("study", "predict", runs, "--combine", form, "-o", out)
-    assert done.exit_code == 0, done.output
+    done = succeed("study", "predict", runs, "--combine", form, "-o", out)
     found = json.loads(out.read_text())
     items = expected_items()
     values = [item["semdist"] + 0.1 * (item["entity_wer"] if item["entity_wer"] >= 0 else 0) for item in items]
@@ -148,8 +133,8 @@ def test_separated_items_are_said_to_be_separated(runs, tmp_path, labels):
         row["success"] = rows_of(row["system"])[row["id"]]["semdist"] < 0.01
     labels.write_text("".join(json.dumps(row) + "\n" for row in rows))
     out, table = tmp_path / "out.json", tmp_path / "out.csv"
-    done = siq("study", "predict", runs, "--labels", labels, "--metrics", "wer,semdist", "-o", out, "-o", table)
-    assert done.exit_code == 0 and "separated" in done.output, done.output
+    done = succeed("study", "predict", runs, "--labels", labels, "--metrics", "wer,semdist", "-o", out, "-o", table)
+    assert "separated" in done.output
     (_, of) = json.loads(out.read_text())["predictors"]
     assert of["in_sample"] == pytest.approx({"auc": 1.0, "efron": 1.0, "mcfadden": 1.0}, abs=1e-12)
     assert (of["separated"], of["slope"], of["opposite_direction"]) == (1.0, None, False)
@@ -164,8 +149,10 @@ def test_a_column_recorded_with_the_opposite_direction_is_named(runs, tmp_path, 
         row["success"] = rows_of(row["system"])[row["id"]]["semdist"] >= 0.01
     labels.write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = tmp_path / "out.json"
-    done = siq("study", "predict", runs, "--labels", labels, "--metrics", "semdist", "--bootstrap", draws, "-o", out)
-    assert done.exit_code == 0 and "opposite direction, separated" in done.output, done.output
+    done = succeed(
+        "study", "predict", runs, "--labels", labels, "--metrics", "semdist", "--bootstrap", draws, "-o", out
+    )
+    assert "opposite direction, separated" in done.output
     assert "semdist: failures have better values than successes, although in the runs lower is better" in done.output
     (of,) = json.loads(out.read_text())["predictors"]
     assert (of["in_sample"]["auc"], of["in_sample"]["efron"], of["direction"]) == (0.0, pytest.approx(1.0), "lower")
@@ -174,8 +161,7 @@ def test_a_column_recorded_with_the_opposite_direction_is_named(runs, tmp_path, 
 
 def test_labels_leave_out_what_the_paper_leaves_out(runs, tmp_path):
     file = tmp_path / "kept.jsonl"
-    done = siq("study", "labels", runs, "--only", "errors,answerable", "-o", file)
-    assert done.exit_code == 0, done.output
+    done = succeed("study", "labels", runs, "--only", "errors,answerable", "-o", file)
     made = [json.loads(line) for line in file.read_text().splitlines()]
     kept = {(row["system"], row["id"]): row["success"] for row in made}
     expected = {
@@ -211,10 +197,9 @@ def test_labels_of_clips_are_compared_with_all_answers_to_their_questions(runs, 
     file.write_text("".join(json.dumps(row) + "\n" for row in labels))
     for option, items, done in ((None, 48, "kept"), ("answerable", 46, "left out")):
         options = ["--only", option] if option else []
-        found = siq(
+        found = succeed(
             "study", "predict", runs, "--labels", file, "--allow-mismatch", "-o", out, "--force", "--explain", *options
         )
-        assert found.exit_code == 0, found.output
         assert json.loads(out.read_text())["items"] == items
         assert f"2 of 48 items are answered wrong even from the reference: {done}" in found.output
         assert "2 of 48 items have no scored answer from the reference: kept" in found.output
@@ -227,8 +212,8 @@ def test_agreement_of_two_authors_is_cohens_kappa(runs, labels, tmp_path):
     people.write_text("".join(json.dumps(row | {"id": row["id"].partition("/")[2]}) + "\n" for row in changed))
     expected = cohen_kappa_score(*([row["success"] for row in of] for of in (rows, changed)))
     out = tmp_path / "out.json"
-    done = siq("study", "predict", runs, "--labels", labels, "--labels", people, "-o", out)
-    assert done.exit_code == 0 and "people.jsonl (ann)" in done.output and f"{expected:.2f}" in done.output
+    done = succeed("study", "predict", runs, "--labels", labels, "--labels", people, "-o", out)
+    assert "people.jsonl (ann)" in done.output and f"{expected:.2f}" in done.output
     assert json.loads(out.read_text())["agreement"][0]["kappa"]["value"] == pytest.approx(expected, abs=1e-12)
 
 
@@ -254,8 +239,7 @@ def test_a_judge_compares_both_answers_in_both_orders_and_equal_ones_by_rule(run
     file = tmp_path / "judged.jsonl"
     options = ["--judge", "openai:m"]
     with serving(reply) as server:
-        done = siq("study", "labels", runs, *options, "--judge-option", f"base_url={server.url}", "-o", file)
-        assert done.exit_code == 0, (done.output, done.exception)
+        done = succeed("study", "labels", runs, *options, "--judge-option", f"base_url={server.url}", "-o", file)
         asked = [str(request) for request in server.requests if "<first>" in str(request)]
     made = {(row["system"], row["id"]): row for row in map(json.loads, file.read_text().splitlines())}
     different = {
@@ -273,7 +257,7 @@ def test_a_judge_compares_both_answers_in_both_orders_and_equal_ones_by_rule(run
     assert f"{inconsistent} of 48 items are judged differently in the two orders: failures" in done.output
     assert f"{48 - len(different)} of 48 items have equal answers" in done.output
     assert f"position bias over {len(different)} pairs: the order changes" in done.output
-    assert siq("study", "predict", runs, "--labels", file).exit_code == 0
+    succeed("study", "predict", runs, "--labels", file)
 
 
 @pytest.mark.parametrize(
@@ -284,7 +268,7 @@ def test_a_judge_compares_both_answers_in_both_orders_and_equal_ones_by_rule(run
     ],
 )
 def test_labels_that_cannot_be_made_are_refused_in_one_line(runs, tmp_path, options, refusal):
-    assert refusal in message(siq("study", "labels", runs, *options, "-o", tmp_path / "x.jsonl"))
+    assert refusal in refusal("study", "labels", runs, *options, "-o", tmp_path / "x.jsonl")
     assert not (tmp_path / "x.jsonl").exists()
 
 
@@ -309,7 +293,7 @@ def test_labels_that_cannot_be_made_are_refused_in_one_line(runs, tmp_path, opti
 def test_labels_that_cannot_be_used_are_refused_in_one_line(runs, tmp_path, line, refusal):
     file = tmp_path / "bad.jsonl"
     file.write_text(line)
-    assert refusal in message(siq("study", "predict", runs, "--labels", file))
+    assert refusal in refusal("study", "predict", runs, "--labels", file)
 
 
 @pytest.mark.parametrize(
@@ -332,23 +316,23 @@ def test_labels_that_cannot_be_used_are_refused_in_one_line(runs, tmp_path, line
     ],
 )
 def test_options_that_cannot_be_used_are_refused_in_one_line(runs, options, refusal):
-    assert refusal in message(siq("study", "predict", runs, *options))
+    assert refusal in refusal("study", "predict", runs, *options)
 
 
 def test_runs_that_cannot_be_used_are_refused_in_one_line(runs, tmp_path):
     for folder in ("tiny", "base"):
         for path in (runs / folder).iterdir():
             path.unlink()
-    assert "only controls (gold) answered" in message(siq("study", "predict", runs))
+    assert "only controls (gold) answered" in refusal("study", "predict", runs)
     same = {clip: row | {"failed": False} for clip, row in rows_of("tiny").items()}
     write_system(tmp_path / "same", "tiny", same)
-    assert "all labels are successes (24)" in message(siq("study", "predict", tmp_path / "same"))
-    assert "no run of the control gold" in message(siq("study", "predict", tmp_path / "same", "--only", "answerable"))
-    assert "no run of the control gold" in message(siq("study", "labels", tmp_path / "same", "-o", tmp_path / "r.html"))
+    assert "all labels are successes (24)" in refusal("study", "predict", tmp_path / "same")
+    assert "no run of the control gold" in refusal("study", "predict", tmp_path / "same", "--only", "answerable")
+    assert "no run of the control gold" in refusal("study", "labels", tmp_path / "same", "-o", tmp_path / "r.html")
     write_run(tmp_path / "half", {"apply": {"demo/00": {"q": 1.0}}}, "half")
-    assert "no metric of transcripts" in message(siq("study", "predict", tmp_path / "half"))
+    assert "no metric of transcripts" in refusal("study", "predict", tmp_path / "half")
     write_run(tmp_path / "other", {"remember": {"demo/00": 1.0}}, "other")
-    assert "these runs have no answers" in message(siq("study", "predict", tmp_path / "other"))
+    assert "these runs have no answers" in refusal("study", "predict", tmp_path / "other")
 
 
 @pytest.mark.parametrize("answer", [1, None, True, ["A"], {"A": 1}])
@@ -356,14 +340,13 @@ def test_an_answer_key_of_another_type_is_no_answer_on_the_page(runs, tmp_path, 
     for path in runs.rglob("samples_demo_1_*.jsonl"):
         rows = [json.loads(line) for line in path.read_text().splitlines()]
         path.write_text("".join(json.dumps(row | {"doc": row["doc"] | {"answer": answer}}) + "\n" for row in rows))
-    done = siq("study", "labels", runs, "-o", tmp_path / "r.html")
-    assert done.exit_code == 0 and "wrote" in done.output
+    done = succeed("study", "labels", runs, "-o", tmp_path / "r.html")
+    assert "wrote" in done.output
 
 
 def test_coupled_comparison_pools_errors_and_asks_all_intervals(runs, tmp_path):
     out = tmp_path / "out.json"
-    done = siq("compare", runs / "tiny", runs / "gold", "--metrics", "wer,semdist", "-o", out)
-    assert done.exit_code == 0, done.output
+    done = succeed("compare", runs / "tiny", runs / "gold", "--metrics", "wer,semdist", "-o", out)
     found = json.loads(out.read_text())
     found = found["suites"]["metrics"]
     wer, semdist = (found["scores"][name] for name in ("wer", "semdist"))
@@ -375,7 +358,7 @@ def test_coupled_comparison_pools_errors_and_asks_all_intervals(runs, tmp_path):
     assert (found["measures"]["wer"]["direction"], wer["better"]) == ("lower", "gold")
     assert "A - B" in done.output and "95 % interval" in done.output
     assert found["better"] == "gold" and "B is better beyond chance, by the intervals of wer, semdist" in done.output
-    done = siq("compare", runs / "tiny", runs / "gold", "--metrics", "wer,entity_wer")
+    done = succeed("compare", runs / "tiny", runs / "gold", "--metrics", "wer,entity_wer")
     assert "neither is better beyond chance" in done.output
     assert "Entity Wer: 12 of 24 items have a score of both" in done.output
 
@@ -387,7 +370,7 @@ def test_errors_of_long_references_count_more_in_a_pooled_rate(tmp_path):
         long = samples.read_text().replace('"text": "hi"', '"text": "hi there, you all"', 1)
         samples.write_text(long)
     out = tmp_path / "out.json"
-    assert siq("compare", tmp_path / "a", tmp_path / "b", "--metrics", "wer", "-o", out).exit_code == 0
+    succeed("compare", tmp_path / "a", tmp_path / "b", "--metrics", "wer", "-o", out)
     of = json.loads(out.read_text())["suites"]["metrics"]["scores"]["wer"]
     assert (of["a"], of["b"], of["difference"]) == (pytest.approx(4 / 5), 0.0, pytest.approx(4 / 5))
 
@@ -402,14 +385,14 @@ def test_errors_of_long_references_count_more_in_a_pooled_rate(tmp_path):
     ],
 )
 def test_a_coupled_comparison_that_is_not_possible_is_refused(runs, options, refusal):
-    assert refusal in message(siq("compare", runs / "tiny", runs / "base", *options))
+    assert refusal in refusal("compare", runs / "tiny", runs / "base", *options)
 
 
 def test_the_page_has_the_curves_and_asks_nothing_of_the_network(runs, tmp_path, chromium):
     from tests.reducer.browser import Visit
 
     page = tmp_path / "predict.html"
-    assert siq("study", "predict", runs, "--combine", "semdist + 0.1*wer", "-o", page).exit_code == 0
+    succeed("study", "predict", runs, "--combine", "semdist + 0.1*wer", "-o", page)
     visit = Visit(chromium, page)
     for place in visit.tab.locator(".chart").all():
         place.scroll_into_view_if_needed()
@@ -424,8 +407,7 @@ def test_a_person_labels_by_keys_and_saves_a_file_that_predict_reads(runs, tmp_p
     from tests.reducer.browser import Visit
 
     page = tmp_path / "review.html"
-    done = siq("study", "labels", runs, "-o", page)
-    assert done.exit_code == 0, done.output
+    done = succeed("study", "labels", runs, "-o", page)
     visit = Visit(chromium, page)
     card = visit.tab.locator("#review .card")
     card.wait_for()
@@ -446,8 +428,8 @@ def test_a_person_labels_by_keys_and_saves_a_file_that_predict_reads(runs, tmp_p
     assert len(rows) == 47 and {row["by"] for row in rows} == {"ann"}
     assert sum(not row["success"] for row in rows) == cards - 2
     assert not visit.errors and not visit.requests
-    done = siq("study", "predict", runs, "--labels", file)
-    assert done.exit_code == 0 and "labels.jsonl (ann)" in done.output, done.output
+    done = succeed("study", "predict", runs, "--labels", file)
+    assert "labels.jsonl (ann)" in done.output
     visit.context.close()
 
 
@@ -470,15 +452,15 @@ def test_a_clip_that_was_answered_in_two_ways_counts_once(runs, tmp_path):
         for file in [path, *path.parent.glob("samples_*")]:
             file.write_text(file.read_text().replace('"acc"', '"contains_answer"'))
     out = tmp_path / "out.json"
-    done = siq("study", "predict", runs, "-o", out)
-    assert done.exit_code == 0 and json.loads(out.read_text())["items"] == 48, done.output
+    succeed("study", "predict", runs, "-o", out)
+    assert json.loads(out.read_text())["items"] == 48
 
 
 def test_a_page_takes_no_options_of_labels_that_a_program_makes(runs, tmp_path):
-    refused = siq("study", "labels", runs, "--only", "errors", "-o", tmp_path / "r.html")
-    assert "--only: on the page a person labels all pairs of answers" in message(refused)
+    refused = refusal("study", "labels", runs, "--only", "errors", "-o", tmp_path / "r.html")
+    assert "--only: on the page a person labels all pairs of answers" in refused
 
 
 def test_labels_are_not_chosen_by_a_metric(runs, tmp_path):
-    refused = siq("study", "labels", runs, "--only", "has:wer", "-o", tmp_path / "labels.jsonl")
-    assert "--only has:wer: 'has:wer' is unknown or a duplicate; choose from errors, answerable" in message(refused)
+    refused = refusal("study", "labels", runs, "--only", "has:wer", "-o", tmp_path / "labels.jsonl")
+    assert "--only has:wer: 'has:wer' is unknown or a duplicate; choose from errors, answerable" in refused

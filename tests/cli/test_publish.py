@@ -8,14 +8,12 @@ from importlib.metadata import version
 
 import pytest
 import yaml
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
 from speechiq.reducer.output.published.check import restore
 from speechiq.reducer.output.published.folder import read_declaration, read_folder
 from speechiq.reducer.output.published.record import ENDING, unpack_rows
 from speechiq.reducer.scores import norms
-from tests.commands import refusal, siq
+from tests.commands import call, refusal, siq
 from tests.reducer.conftest import levels, write_run
 from tests.test_docs import BLOCK, REGISTRY, ROOT
 
@@ -92,7 +90,7 @@ def test_refused_results_end_the_check_with_a_line_each(tmp_path):
     results = shutil.copytree(REGISTRY / "results", tmp_path / "results")
     for file in results.glob("*/*/rows/*remember*"):
         file.write_bytes(b"")
-    checked = CliRunner().invoke(app, ["publish", "check", str(results), "-o", str(tmp_path / "check.json")])
+    checked = call("publish", "check", results, "-o", tmp_path / "check.json")
     assert checked.exit_code == 1
     assert checked.stderr.count("siq: error: refused: ") == 5 == checked.stdout.count("refused")
     content = json.loads((tmp_path / "check.json").read_text())

@@ -10,13 +10,12 @@ import zlib
 import pytest
 from PIL import Image
 from rich.console import Console
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
 from speechiq.reducer.output.terminal import print_grid
 from speechiq.reducer.scores.suites import ScoringOptions, find
 from speechiq.reducer.studies.robustness import curve_grid, group_curves, study_robustness
 from speechiq.tools.screenshots import CHART_SIZE, take_chart
+from tests.commands import succeed
 from tests.reducer.browser import Visit
 from tests.reducer.studies.test_robustness import STRENGTHS, write_study
 
@@ -28,8 +27,7 @@ def made(tmp_path_factory):
     write_study(folder / "runs", strengths=STRENGTHS[:-1], systems=("weak",))
     files = [folder / name for name in ("out.json", "out.csv", "out.html")]
     options = [option for file in files for option in ("-o", str(file))]
-    done = CliRunner().invoke(app, ["study", "robustness", str(folder / "runs"), "--bootstrap", "100", *options])
-    assert done.exit_code == 0, done.output
+    done = succeed("study", "robustness", folder / "runs", "--bootstrap", "100", *options)
     return done.output, *files
 
 

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,13 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app, main
 from speechiq.core.errors import SpeechIQError
+from tests.commands import call, refusal, succeed
 from tests.conftest import run
 from tests.reducer.conftest import levels, write_run
 
-
-def siq(*arguments: object):
-    return CliRunner().invoke(app, ["score", *map(str, arguments)])
+succeeding = partial(succeed, "score")
+refused_by = partial(refusal, "score")
+siq = partial(call, "score")
 
 
 def python(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -31,14 +33,13 @@ def python(*arguments: object) -> subprocess.CompletedProcess[str]:
 def test_score_prints_and_writes(two_runs):
     write_run(two_runs / "middle", levels(0.5), system="middle")
     files = two_runs / "siq.json", two_runs / "siq.csv"
-    result = siq(two_runs, "-o", files[0], "-o", files[1], "--explain")
-    assert result.exit_code == 0, result.output
+    result = succeeding(two_runs, "-o", files[0], "-o", files[1], "--explain")
     assert "Speech IQ" in result.stdout and "level weights (inverse-std)" in result.stdout
     assert all(f"siq: wrote {file}" in result.stderr for file in files)
     data = json.loads(files[0].read_text())
     assert [row["system"] for row in data["systems"]] == ["good", "middle", "bad"]
     assert [row["system"] for row in csv.DictReader(files[1].read_text().splitlines())] == ["good", "middle", "bad"]
-    assert siq(two_runs).exit_code == 0, "what was written is not taken for a run"
+    succeeding(two_runs)
 
 
 def test_rules_differ(two_runs):
@@ -53,18 +54,16 @@ def test_rules_differ(two_runs):
 
 def test_warning_goes_to_stderr(two_runs):
     write_run(two_runs / "again", levels(0.8), system="good", date=5.0)
-    result = siq(two_runs)
-    assert result.exit_code == 0
+    result = succeeding(two_runs)
     assert "siq: warning: system 'good' has several runs" in result.stderr and "warning" not in result.stdout
 
 
 def test_a_system_on_the_scale_of_norms(two_runs):
     write_run(two_runs / "middle", levels(0.5), system="middle")
-    built = CliRunner().invoke(app, ["score", str(two_runs), "--save-norms", str(two_runs / "norms.json")])
-    assert built.exit_code == 0 and "norms.json: norms (" in built.stderr and "3 systems on 4 clips" in built.stderr
-    assert siq(two_runs, "-o", two_runs / "pool.json").exit_code == 0
-    alone = siq(two_runs / "middle", "--norms", two_runs / "norms.json", "-o", two_runs / "alone.json")
-    assert alone.exit_code == 0, alone.output
+    built = succeed("score", two_runs, "--save-norms", two_runs / "norms.json")
+    assert "norms.json: norms (" in built.stderr and "3 systems on 4 clips" in built.stderr
+    succeeding(two_runs, "-o", two_runs / "pool.json")
+    alone = succeeding(two_runs / "middle", "--norms", two_runs / "norms.json", "-o", two_runs / "alone.json")
     assert "clips, task versions, normalizer, embedder match" in alone.stdout
     pool, alone = (json.loads((two_runs / f"{name}.json").read_text()) for name in ("pool", "alone"))
     (middle,) = alone["systems"]
@@ -80,8 +79,8 @@ def test_other_task_versions_are_refused_or_marked(two_runs):
         "level apply, data set 'demo': version is 1 in system 'good' and 2 in system 'bad'; "
         "run the same tasks, or add --allow-mismatch to mark the scores"
     )
-    marked = siq(two_runs, "--allow-mismatch", "-o", two_runs / "siq.json", "-o", two_runs / "siq.csv")
-    assert marked.exit_code == 0 and "≠ not asked the same, scored on shared items: level apply" in marked.stdout
+    marked = succeeding(two_runs, "--allow-mismatch", "-o", two_runs / "siq.json", "-o", two_runs / "siq.csv")
+    assert "≠ not asked the same, scored on shared items: level apply" in marked.stdout
     rows = {row["system"]: row["mismatches"] for row in json.loads((two_runs / "siq.json").read_text())["systems"]}
     assert rows == {
         "bad": [],
@@ -98,7 +97,7 @@ def test_other_task_versions_are_refused_or_marked(two_runs):
 def test_the_odd_one_out_is_marked_whatever_its_name(two_runs):
     write_run(two_runs / "middle", levels(0.5), system="middle")
     write_run(two_runs / "bad", levels(0.1), system="bad", metadata={"apply": {"version": 2}})
-    assert siq(two_runs, "--allow-mismatch", "-o", two_runs / "siq.json").exit_code == 0
+    succeeding(two_runs, "--allow-mismatch", "-o", two_runs / "siq.json")
     rows = {row["system"]: row["mismatches"] for row in json.loads((two_runs / "siq.json").read_text())["systems"]}
     assert rows == {
         "good": [],
@@ -111,8 +110,8 @@ def test_what_a_clip_lacks_in_one_run_counts_for_none(two_runs):
     scores = levels(0.1)
     del scores["understand"]["demo/2"]
     write_run(two_runs / "bad", scores, system="bad")
-    assert "1 of 4 items are not scored by every system" in str(siq(two_runs).exception)
-    assert siq(two_runs, "--allow-mismatch", "-o", two_runs / "siq.json").exit_code == 0
+    assert "1 of 4 items are not scored by every system" in refused_by(two_runs)
+    succeeding(two_runs, "--allow-mismatch", "-o", two_runs / "siq.json")
     data = json.loads((two_runs / "siq.json").read_text())
     assert data["clips"] == {"remember": 4, "understand": 3, "apply": 4}
     assert data["mismatches"] == ["level understand: 1 of 4 items are missing in system 'bad', such as clip 'demo/2'"]
@@ -128,14 +127,14 @@ def test_nothing_is_overwritten_unless_forced(two_runs):
         assert siq(two_runs, "-o", path, "--force").exit_code == 0 and "good" in path.read_text()
     arguments = ["score", str(two_runs), "--save-norms", str(two_runs / "kept.json")]
     assert "add --force" in str(CliRunner().invoke(app, arguments).exception)
-    assert CliRunner().invoke(app, [*arguments, "--force"]).exit_code == 0
+    succeed(*arguments, "--force")
 
 
 def test_intervals_can_be_skipped_and_are_equal_in_all_runs(two_runs):
     write_run(two_runs / "third", levels(0.4), system="third")
 
     def spread(*options):
-        assert siq(two_runs, "-o", two_runs / "siq.json", "--force", *options).exit_code == 0
+        succeeding(two_runs, "-o", two_runs / "siq.json", "--force", *options)
         return json.loads((two_runs / "siq.json").read_text())["systems"][0]["siq_std"]
 
     assert spread() == spread("--bootstrap", "1000") != spread("--bootstrap", "999")
@@ -146,8 +145,8 @@ def test_intervals_can_be_skipped_and_are_equal_in_all_runs(two_runs):
 def test_a_task_name_steers_no_terminal(two_runs):
     for date in (5.0, 6.0):
         write_run(two_runs / f"{date}", levels(0.5), system="\x1b[2J", date=date, tasks="\x1b[2J")
-    result = siq(two_runs)
-    assert result.exit_code == 0 and "several runs of \ufffd[2J_0" in result.stderr
+    result = succeeding(two_runs)
+    assert "several runs of \ufffd[2J_0" in result.stderr
     assert "\x1b" not in result.stderr + result.stdout
 
 
@@ -182,8 +181,8 @@ def test_systems_without_a_scale_have_raw_scores_and_the_reason(two_runs, spoil,
     result = siq(two_runs)
     shown = " ".join(result.stdout.split())
     assert result.exit_code == 0 and reason in shown and "without Speech IQ" in shown
-    page = CliRunner().invoke(app, ["score", str(two_runs), "-o", str(two_runs / "page.html"), "--bootstrap", "50"])
-    assert page.exit_code == 0 and reason in (two_runs / "page.html").read_text(encoding="utf-8")
+    succeed("score", two_runs, "-o", two_runs / "page.html", "--bootstrap", "50")
+    assert reason in (two_runs / "page.html").read_text(encoding="utf-8")
 
 
 BAD_INPUT = {
@@ -282,7 +281,7 @@ def test_outputs_are_checked_before_the_runs_are_read(tmp_path, option, place):
 
 @pytest.mark.parametrize("draws", ["99999999999999999999", "1000001", "-1"])
 def test_draws_have_a_limit(draws):
-    refused = CliRunner().invoke(app, ["score", "nowhere", "--bootstrap", draws])
+    refused = call("score", "nowhere", "--bootstrap", draws)
     assert refused.exit_code == 2 and "bootstrap" in refused.stderr
 
 
@@ -325,9 +324,9 @@ def test_a_run_that_lost_its_results_file_ends_every_command_unless_allowed(two_
     for number in range(2):
         write_run(two_runs / f"other{number}", levels(0.5 + number / 10), system=f"other{number}")
     write_run(two_runs / "lost", levels(0.6), system="lost").unlink()
-    refused = CliRunner().invoke(app, [*command, str(two_runs)])
+    refused = call(*command, two_runs)
     assert refused.exit_code == 1 and "describes its task" in str(refused.exception), refused.output
-    allowed = CliRunner().invoke(app, [*command, str(two_runs), "--allow-mismatch"])
+    allowed = call(*command, two_runs, "--allow-mismatch")
     if command[0] == "study":  # whose rows these are not
         assert "needs id, question_id" in str(allowed.exception)
     else:
@@ -337,8 +336,7 @@ def test_a_run_that_lost_its_results_file_ends_every_command_unless_allowed(two_
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command))
 def test_an_empty_path_is_not_the_current_folder(two_runs, monkeypatch, command):
     monkeypatch.chdir(two_runs)
-    refused = CliRunner().invoke(app, [*command, ""])
-    assert isinstance(refused.exception, SpeechIQError) and "the path is empty" in str(refused.exception)
+    assert "the path is empty" in refusal(*command, "")
 
 
 def test_small_sets_are_marked_in_every_output(two_runs):
@@ -369,7 +367,7 @@ def test_two_data_sets_in_one_folder_are_one_short_line(two_runs):
     other = {level: {"dataset": "other"} for level in ("remember", "understand", "apply")}
     for system in ("new", "newer"):
         write_run(two_runs / system, levels(0.5), system=system, metadata=other)
-    message = str(siq(two_runs).exception)
+    message = refused_by(two_runs)
     every = "levels remember, understand, apply: data set"
     assert f"{every} 'demo' is in system 'bad' and not in system 'new' and 1 other system" in message
     assert "; run the same tasks, or score the runs of one data set alone, or add --allow-mismatch " in message
@@ -378,7 +376,7 @@ def test_two_data_sets_in_one_folder_are_one_short_line(two_runs):
 
 def test_a_review_or_samples_given_as_a_set_are_named(two_runs):
     (samples,) = two_runs.joinpath("good").glob("samples_demo_2_*")
-    message = str(siq(two_runs, "--exclude", samples).exception)
+    message = refused_by(two_runs, "--exclude", samples)
     assert "has a JSON text per line, as sample rows and files to review have; make one with" in message
 
 

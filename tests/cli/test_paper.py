@@ -1,0 +1,114 @@
+"""`siq paper`: ranks of people against scores, errors of references, and scores as the paper has them."""
+
+import csv
+import json
+from functools import partial
+
+import pytest
+
+from tests.commands import refusal, succeed
+from tests.reducer.conftest import levels, write_run
+
+succeeding = partial(succeed, "paper", "correlate")
+refused_by = partial(refusal, "paper", "correlate")
+
+SKILLS = {"good": 0.9, "fair": 0.6, "poor": 0.3, "bad": 0.1, "worst": 0.05}
+
+
+@pytest.fixture
+def runs(tmp_path):
+    for name, skill in SKILLS.items():
+        write_run(tmp_path / "runs" / name, levels(skill), system=name)
+    return tmp_path / "runs"
+
+
+def table(folder, text):
+    file = folder / "people.csv"
+    file.write_text(text)
+    return file
+
+
+GIVEN = "system,people,bleu\ngood,1,2\nfair,2,1\npoor,3,3\nbad,4,4\nworst,5,5\n"
+
+
+def test_siq_levels_and_other_ranks_are_correlated_with_people(runs, tmp_path):
+    out = tmp_path / "out.json"
+    done = succeeding(runs, "--ranks", table(tmp_path, GIVEN), "-o", out, "-o", tmp_path / "out.csv")
+    found = {row["metric"]: row for row in json.loads(out.read_text())["correlations"]}
+    assert found["SIQ"]["spearman"]["value"] == pytest.approx(1.0)
+    assert found["remember wer"]["kendall"]["value"] == pytest.approx(1.0)
+    assert found["bleu"]["spearman"]["value"] == pytest.approx(0.9)
+    assert found["bleu"]["spearman"]["low"] < 0.9 < found["bleu"]["spearman"]["high"]
+    rows = list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines()))
+    assert len(rows) == len(found) == 5
+    assert [float(row["pearson_p"]) for row in rows] == [row["pearson_p"] for row in found.values()]
+    assert "Correlation with people" in done.output and "5 systems" in done.output
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name,people\ngood,1\n", "no column 'system'"),
+        ("system\ngood\nfair\npoor\n", "no column of ranks"),
+        ("system,people\ngood,1\nfair,2\ngod,3\n", "row 3: no run of system 'god'; did you mean good?"),
+        ("system,people\ngood,1\nfair,2\ngood,3\n", "row 3: duplicate system 'good'"),
+        ("system,people\ngood,1\nfair,2\npoor,third\n", "row 3: people is 'third', not a rank"),
+        ("system,people\ngood,1\nfair,2\npoor,1_0\n", "row 3: people is '1_0', not a rank"),
+        ("system,people\ngood,1\nfair,2\npoor,\u0663\n", "row 3: people is '\u0663', not a rank"),
+        ("system,people\ngood,1\nfair,2\npoor,0\n", "row 3: people is '0', not a rank"),
+        ("system,people\ngood,1\nfair,2\n", "ranks of 2 systems"),
+        ("system,people\ngood,1\nfair,1\npoor,1\n", "all systems have the same 'people'"),
+    ],
+)
+def test_a_table_that_cannot_be_used_is_one_line(runs, tmp_path, text, message):
+    assert message in refused_by(runs, "--ranks", table(tmp_path, text))
+
+
+@pytest.fixture
+def three_runs(tmp_path):
+    for name, skill in {"good": 0.9, "fair": 0.6, "poor": 0.3}.items():
+        write_run(tmp_path / "runs" / name, levels(skill), system=name)
+    return tmp_path / "runs"
+
+
+def test_references_need_a_set_in_both_versions(three_runs, tmp_path):
+    refused = refusal("paper", "references", three_runs, "-o", tmp_path / "out.json")
+    assert "no system ran a set and its cleaned version (sets: demo)" in refused
+
+
+def test_each_system_is_compared_on_both_versions_of_a_set(tmp_path):
+    for dataset, factor in (("vox", 1.0), ("vox_cleaned", 0.8)):
+        for name, rate in (("good", 0.1), ("bad", 0.4)):
+            scores = {"remember": {f"{dataset}/{i}": factor * rate * (i + 1) / 5 for i in range(10)}}
+            about = {"remember": {"dataset": dataset}}
+            write_run(tmp_path / "runs" / dataset / name, scores, name, tasks=dataset, metadata=about)
+    out = tmp_path / "out.json"
+    done = succeed("paper", "references", tmp_path / "runs", "-o", out)
+    rows = json.loads(out.read_text())["references"]
+    assert [(row["dataset"], row["system"], row["clips"]) for row in rows] == [("vox", "good", 10), ("vox", "bad", 10)]
+    assert all(
+        row["share"] == pytest.approx(0.2)
+        and row["difference"]["low"] <= row["difference"]["value"] <= row["difference"]["high"]
+        for row in rows
+    )
+    assert "Errors of the references" in done.output and "20.0" in done.output
+
+
+def test_the_scores_of_the_paper_have_their_weights_and_columns(three_runs, tmp_path):
+    for name, skill in {"good": 0.9, "fair": 0.6, "poor": 0.3}.items():
+        columns = {"remember": {"wer_basic": 1 - skill}, "apply": {"acc_strict": round(skill)}}
+        write_run(three_runs / name, levels(skill), system=name, columns=columns, date=2.0)
+    out = tmp_path / "out.json"
+    done = succeed(
+        "score",
+        three_runs,
+        "--weights",
+        "inverse-variance",
+        "--metrics",
+        "remember=wer_basic,apply=acc_strict",
+        "--explain",
+        "-o",
+        out,
+    )
+    content = json.loads(out.read_text())
+    assert "inverse-variance" in done.output and "remember=wer_basic, apply=acc_strict" in done.output, content.keys()
