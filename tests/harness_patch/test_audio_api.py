@@ -27,10 +27,11 @@ from speechiq.engines.text.openai import OpenAIText
 from speechiq.harness_patch.audio_api import AudioAPI
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.reducer import read_systems
-from tests.conftest import KEY, run
+from tests.conftest import KEY
 from tests.engines.opener import open_engine
 from tests.records import texts
 from tests.siq_tasks.questions.server import Handler, completion, serving
+from tests.warm import lm_eval, run_warm
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("endpoint_key")]
 
@@ -364,7 +365,7 @@ def test_the_demo_as_a_user_runs_it(demo_models, demo_clips, tmp_path):
     with serving(hash_ear) as server:
         arguments = f"model=ear-1,base_url={server.url},num_concurrent=3"
         command = "--tasks", "siq_demo", "--limit", "2", "--output_path", "out", "--log_samples", "--device", "cpu"
-        done = run("lm_eval", "--model", "audio-api", "--model_args", arguments, *command, cwd=tmp_path)
+        done = run_warm(lm_eval, "--model", "audio-api", "--model_args", arguments, *command, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (results,) = tmp_path.joinpath("out").rglob("results_*.json")
     description = json.loads(results.read_text())["config"]["siq"]

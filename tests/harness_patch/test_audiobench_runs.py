@@ -10,7 +10,7 @@ from lm_eval.tasks import TaskManager
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.hf_audio import HFAudio
 from speechiq.siq_tasks.loaders import bundled
-from tests.conftest import run
+from tests.commands import siq
 from tests.engines import tiny
 
 pytestmark = pytest.mark.slow
@@ -78,8 +78,8 @@ def runs(sets, tmp_path_factory):
 
 def test_the_family_has_a_table_with_floors_and_judges(runs, tmp_path):
     file = tmp_path / "scores.json"
-    done = run("siq", "score", str(runs), "--bootstrap", "0", "--group-by", "dataset", "-o", str(file))
-    assert "the most frequent answer of each data set alone scores 66.67 %" in " ".join(done.stdout.split())
+    printed = siq("score", runs, "--bootstrap", 0, "--group-by", "dataset", "-o", file)
+    assert "the most frequent answer of each data set alone scores 66.67 %" in " ".join(printed.split())
     board = json.loads(file.read_text())["suites"]["audiobench"]
     scores = {row["control"]: row["categories"] for row in board["systems"]}
     assert board["measures"]["sqa_choice"]["floor"] == board["measures"]["gr"]["floor"] == pytest.approx(2 / 3)
@@ -91,9 +91,9 @@ def test_the_family_has_a_table_with_floors_and_judges(runs, tmp_path):
 
 
 def test_the_report_and_a_comparison_need_no_code_of_the_family(runs, tmp_path):
-    done = run("siq", "compare", str(runs / "a"), str(runs / "b"), "--bootstrap", "0")
-    assert "sqa_choice" in done.stdout.lower().replace(" ", "_")
-    run("siq", "score", str(runs), "-o", str(tmp_path / "report.html"), "--bootstrap", "0")
+    printed = siq("compare", runs / "a", runs / "b", "--bootstrap", 0)
+    assert "sqa_choice" in printed.lower().replace(" ", "_")
+    siq("score", runs, "-o", tmp_path / "report.html", "--bootstrap", 0)
     page = (tmp_path / "report.html").read_text()
     assert "Suite audiobench" in page and "the most frequent answer of each data set alone scores 66.67 %" in page
 

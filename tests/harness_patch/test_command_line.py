@@ -18,8 +18,10 @@ from speechiq.engines._shared.checkpoint import Loading
 from speechiq.engines.options import list_names
 from speechiq.harness_patch.evaluation import NOISE, _without
 from speechiq.harness_patch.run import speech_help
+from tests import warm
 from tests.conftest import run
 from tests.records import describe
+from tests.warm import run_warm
 
 pytestmark = pytest.mark.slow
 
@@ -222,8 +224,8 @@ def test_the_next_command_is_below_the_table_even_if_both_go_to_one_file(tmp_pat
 
 def test_siq_run_prints_the_same_two_lines():
     lines = [
-        [line for line in run(*command, *QUICK).stderr.splitlines() if line.startswith("siq: ")]
-        for command in (("lm_eval", "run"), ("siq", "run"))
+        [line for line in run_warm(program, "run", *QUICK).stderr.splitlines() if line.startswith("siq: ")]
+        for program in (warm.lm_eval, warm.siq)
     ]
     assert lines[0] == lines[1] and any(line.startswith("siq: this run saves nothing") for line in lines[0])
 
@@ -305,6 +307,6 @@ def test_ctrl_c_is_one_line_that_says_what_is_kept(lm_eval, monkeypatch):
 
 
 def test_the_help_describes_speech_systems():
-    done = run("siq", "run", "--help")
+    done = run_warm(warm.siq, "run", "--help")
     assert done.returncode == 0 and done.stdout.endswith(speech_help())
     assert all(option in done.stdout for option in ("--model hf-audio", "embedder_dtype", *list_names(Loading)))
