@@ -278,9 +278,10 @@ def compare(
         call.tasks.extend(chain.from_iterable(each.found.tasks.values()))
     required = None if levels is None else split_names(levels)
     pairs = list(pair_up(chosen_a, chosen_b, named, required, (a, b)))
-    comparisons = {pair.suite: compare_pair(pair, options) for pair in pairs} if not columns else {}
     if columns:
-        comparisons[METRICS] = compare_metrics(pairs, columns, options)
+        comparisons = {METRICS: compare_metrics(pairs, columns, options)}
+    else:
+        comparisons = {pair.suite: compare_pair(pair, options) for pair in pairs}
     grids: list[Grid] = []
     for compared in comparisons.values():
         say_warnings(compared.warnings)

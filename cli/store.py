@@ -1,6 +1,6 @@
 """Define `siq store`: list, remove and exchange what runs have computed (the response cache)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -93,8 +93,7 @@ def export_all(
     if not sum(stage.rows for stage in stages):
         raise SpeechIQError(f"the response cache {folder}", "has no rows", "name another one by SIQ_STORE=FOLDER")
     counts = exchange.export_stages(stages, output)
-    clips = f", {count_of(counts['clips'], 'spoken clip')}" if counts["clips"] else ""
-    show(f"wrote {output}: {count_of(len(stages), 'stage')}, {count_of(counts['rows'], 'row')}{clips}")
+    show(f"wrote {output}: {count_of(len(stages), 'stage')}, {count_of(counts['rows'], 'row')}{_count_clips(counts)}")
     if damaged := [stage.folder for stage in found if stage.is_damaged]:
         say(f"warning: {count_of(len(damaged), 'stage')} with a damaged {STAGE} left out, the first in {damaged[0]}")
     if counts["skipped"]:
@@ -112,8 +111,7 @@ def merge_all(
     All archives are checked to their ends before anything is added.
     """
     counts = exchange.merge_archives(archives, _require_store())
-    clips = f", {count_of(counts['clips'], 'spoken clip')}" if counts["clips"] else ""
-    show(f"{count_of(counts['added'], 'row')} added{clips}, {counts['known']} were there already")
+    show(f"{count_of(counts['added'], 'row')} added{_count_clips(counts)}, {counts['known']} were there already")
     if counts["different"]:
         say(
             f"warning: {count_of(counts['different'], 'row')} with another content than the one here, which stays; "
@@ -125,6 +123,10 @@ def _require_store() -> Path:
     if (folder := store_folder()) is None:
         raise SpeechIQError("SIQ_STORE=off", "the response cache is off", "set it to a folder, or leave it unset")
     return folder
+
+
+def _count_clips(counts: Mapping[str, int]) -> str:
+    return f", {count_of(counts['clips'], 'spoken clip')}" if counts["clips"] else ""
 
 
 def _count_drafts(drafts: Sequence[Path]) -> str:

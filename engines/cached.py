@@ -18,6 +18,7 @@ from speechiq.core.prompt import Scored
 from speechiq.core.recordings.audio_file import AudioFile, save_samples
 from speechiq.core.response import Response
 from speechiq.engines.base import Engine
+from speechiq.engines.options import only_given
 
 AnyEngine = TypeVar("AnyEngine", bound=Engine)
 
@@ -133,7 +134,8 @@ class CachedEngine:
     def __init__(self, engine: Any, folder: Path | None, stage: str = "", identity: Any = None) -> None:
         identity = identity or engine.identity()
         self.engine = engine
-        self.cache = StageCache((identity or {}) | ({"stage": stage} if stage else {}), folder if identity else None)
+        kept_in = folder if identity else None
+        self.cache = StageCache((identity or {}) | only_given(stage=stage), kept_in)
         self._settings: Any = None
 
     def __getattr__(self, name: str) -> Any:
@@ -142,7 +144,10 @@ class CachedEngine:
 
     def describe(self) -> dict[str, Any]:
         """Describe the engine and the sampling of the last `generate`; see `Engine.describe`."""
-        return self.engine.describe() | ({"sampling": self.engine.sampling(self._settings)} if self._settings else {})
+        described: dict[str, Any] = self.engine.describe()
+        if self._settings:
+            described = described | {"sampling": self.engine.sampling(self._settings)}
+        return described
 
     def keep(self, name: str, *item: Any, result: Any) -> None:
         """Add a result that another process computed for an item of the method `name`, unless it is cached."""

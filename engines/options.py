@@ -61,6 +61,15 @@ class OptionInfo(NamedTuple):
     description: str
 
 
+def only_given(**values: Any) -> dict[str, Any]:
+    """Return the values that are given, by their names: neither None, nor zero, nor empty.
+
+    >>> only_given(nbest=5, language=None)
+    {'nbest': 5}
+    """
+    return {name: value for name, value in values.items() if value}
+
+
 def list_names(record: type[Options]) -> set[str]:
     """Return the names of the options that a record declares."""
     return set(record.__struct_fields__) - set(OpenOptions.__struct_fields__)

@@ -219,12 +219,15 @@ class HFAudio(SpeechModel, LM):
         end_count()
         done = total(self._done) if self._done else since(self._before)
         counts = ", ".join(f"{name.replace('_', ' ')}: {count}" for name, count in sorted(done.usage.items()))
+        idle = "no model had to run"
         with use_store(self._store):
-            idle = "no model had to run" + (", nothing was missing from the response cache" if store_folder() else "")
+            if store_folder():
+                idle += ", nothing was missing from the response cache"
         say(counts or idle)
         languages = [language for language in self._systems if language is not None]
-        system = self._systems[languages[0]] if languages else self.system
-        described = system.describe() | ({"languages": sorted(languages)} if len(languages) > 1 else {})
+        described = self._systems[(languages or [None])[0]].describe()
+        if len(languages) > 1:
+            described = described | {"languages": sorted(languages)}
         about = {"pretrained": self.name, "system": described, "device": str(self.device)}
         return {"siq": {**about, "usage": dict(done.usage), "speed": done.speeds()}}
 

@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 
 from speechiq.cli.evaluation.record import FIX, Record, describe_shards, find_difference, is_finished
+from speechiq.cli.options import split_names
 from speechiq.core.cache.stage_cache import STAGES, StageCount, name_stage
 from speechiq.core.console import count_of, say
 from speechiq.core.endpoint.addresses import refuse_secrets
@@ -52,7 +53,7 @@ def read_stages(stages: str | None) -> tuple[str, ...]:
     >>> read_stages("judge,asr"), read_stages(None)
     (('asr', 'judge'), ())
     """
-    names = [] if stages is None else [name.strip() for name in stages.split(",")]
+    names = split_names(stages)
     if unknown := [name for name in names if name not in STAGES]:
         advice = did_you_mean(unknown[0], list(STAGES))
         raise SpeechIQError(

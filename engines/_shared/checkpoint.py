@@ -20,7 +20,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.files.plain import expand
 from speechiq.engines.base import Engine, Setup
-from speechiq.engines.options import Options
+from speechiq.engines.options import Options, only_given
 
 BITS = {"4bit": {"load_in_4bit": True}, "8bit": {"load_in_8bit": True}}
 ADAPTER = "adapter_config.json"
@@ -78,8 +78,7 @@ class Loading(Options, frozen=True, kw_only=True):
     @property
     def source(self) -> dict[str, Any]:
         """Return the arguments of every `from_pretrained` that select the files of a checkpoint."""
-        revision = {"revision": self.revision} if self.revision else {}
-        return revision | {"trust_remote_code": self.trust_remote_code}
+        return only_given(revision=self.revision) | {"trust_remote_code": self.trust_remote_code}
 
     def dtype_on(self, device: torch.device) -> str:
         """Return the name of the dtype on a device; `auto` is the dtype of the checkpoint."""
@@ -273,7 +272,7 @@ class Checkpoint:
             "model_type": self.config.model_type,
             **self.loading.describe(),
             "dtype": dtype,
-            **({"commit": commit} if commit else {}),
+            **only_given(commit=commit),
         }
 
 

@@ -27,7 +27,7 @@ from speechiq.core.recordings.inspection import SHORTEST_S, inspect, warn_once
 from speechiq.core.usage import count_replies, measured, recording, timed
 from speechiq.engines._shared.chunking import read_chunks
 from speechiq.engines.base import Seeds, Writer
-from speechiq.engines.options import DAY_S, UNIT, ChunkSeconds, Count, Options
+from speechiq.engines.options import DAY_S, UNIT, ChunkSeconds, Count, Options, only_given
 
 CONCURRENT = 8
 Voice = Annotated[str, Meta(description="Voice of the model.")]
@@ -116,8 +116,8 @@ class RemoteModel:
 
     def describe(self) -> dict[str, Any]:
         """Return the model, the address and the longest chunk, if clips are split."""
-        limit = {"max_audio_s": self.max_audio_s} if self.max_audio_s else {}
-        return {"model": self.model, "base_url": self.endpoint.address, **limit}
+        place = {"model": self.model, "base_url": self.endpoint.address}
+        return place | only_given(max_audio_s=self.max_audio_s)
 
 
 def encode_audio(blocks: Iterable[np.ndarray], container: str) -> bytes:
@@ -296,9 +296,12 @@ class ChatEndpoint(Writer, Generic[PromptType]):
 
     def _offer(self, settings: Mapping[str, Any], seeds: Sequence[int], left_out: Collection[str]) -> dict[str, int]:
         """Return the optional parameters of a call for as many answers as there are seeds."""
-        several = {"n": len(seeds)} if len(seeds) > 1 and not self.seed_per_call and "n" not in left_out else {}
-        one = {"seed": seeds[0] % SEEDS} if "seed" not in left_out else {}
-        return (several or one) | offer_temperature(settings, left_out)
+        offered = offer_temperature(settings, left_out)
+        if len(seeds) > 1 and not self.seed_per_call and "n" not in left_out:
+            return {"n": len(seeds), **offered}
+        if "seed" in left_out:
+            return offered
+        return {"seed": seeds[0] % SEEDS, **offered}
 
     def _complete(
         self, content: Any, parameters: Mapping[str, Any], offer: Callable[[Collection[str]], dict[str, int]]
@@ -334,7 +337,7 @@ class ChatEndpoint(Writer, Generic[PromptType]):
 
     def describe(self) -> dict[str, Any]:
         """Return the settings of the engine and the parameters that the endpoint refused; see `Engine.describe`."""
-        return self._settings() | ({"left_out": sorted(self._left_out)} if self._left_out else {})
+        return self._settings() | only_given(left_out=sorted(self._left_out))
 
     def identity(self) -> dict[str, Any]:
         """Return the settings of the engine; see `Engine.identity`."""

@@ -31,7 +31,7 @@ from speechiq.engines.asr.nbest import Beams, NBest, count_beams
 from speechiq.engines.asr.whisper import WhisperASR
 from speechiq.engines.base import Engine, Setup
 from speechiq.engines.languages import AUTO, ENGLISH, FOLLOWS
-from speechiq.engines.options import Options, read_options
+from speechiq.engines.options import Options, only_given, read_options
 
 #: Ten symbols per frame of 80 ms, blanks included; only a model that repeats itself without end writes more.
 STEPS_PER_S = 125
@@ -156,7 +156,7 @@ class Seq2SeqASR(ChunkedASR):
                 f"unknown to {self.checkpoint.name}",
                 f"it knows {', '.join(list(known)[:12])}",
             )
-        return {"tgt_lang": code} if code else {}
+        return only_given(tgt_lang=code)
 
     def _try_request(self) -> None:
         """Refuse a request that the processor cannot make, before the weights are loaded."""
@@ -205,10 +205,11 @@ class Seq2SeqASR(ChunkedASR):
 
     def describe(self) -> dict[str, Any]:
         """Return the checkpoint and how it decodes; see `Engine.describe`."""
+        described = super().describe()
+        if self._takes_language():
+            described["language"] = self.language
         decoding = {"do_sample": False, "num_beams": self.num_beams, "tokens_per_s": TOKENS_PER_S}
-        language = {"language": self.language} if self._takes_language() else {}
-        nbest = {"nbest": self.nbest} if self.nbest else {}
-        return super().describe() | language | decoding | nbest
+        return described | decoding | only_given(nbest=self.nbest)
 
 
 def _limit_tokens(model: PreTrainedModel, seconds: float, prompt: int) -> int:

@@ -13,6 +13,7 @@ from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.remote import AudioEndpointOptions, RemoteModel
 from speechiq.engines.base import ASREngine, Setup
 from speechiq.engines.languages import ENGLISH, FOLLOWS
+from speechiq.engines.options import only_given
 
 PATH = "/audio/transcriptions"
 
@@ -37,8 +38,8 @@ class OpenAIASR(ASREngine):
 
     def __init__(self, model: str, options: TranscriptionOptions, setup: Setup) -> None:
         self.remote = RemoteModel(model, options, setup.prefix, options.max_audio_s)
-        prompt = {"prompt": options.prompt} if options.prompt else {}
-        self.settings = {"language": setup.choose_language(options.language) or ENGLISH, "temperature": 0} | prompt
+        language = setup.choose_language(options.language) or ENGLISH
+        self.settings = {"language": language, "temperature": 0, **only_given(prompt=options.prompt)}
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         """Transcribe each clip; see `ASREngine.transcribe`."""

@@ -24,6 +24,7 @@ from speechiq.engines.asr.nbest import (
 )
 from speechiq.engines.base import Setup
 from speechiq.engines.languages import ENGLISH, FOLLOWS, list_alike
+from speechiq.engines.options import only_given
 
 
 class WhisperOptions(Loading, frozen=True, kw_only=True):
@@ -116,5 +117,4 @@ class WhisperASR(CheckpointASR):
 
     def describe(self) -> dict[str, Any]:
         """Return the checkpoint and how it decodes; see `Engine.describe`."""
-        nbest = {"nbest": self.nbest} if self.nbest else {}
-        return super().describe() | {"language": self.language} | self.settings | nbest
+        return super().describe() | {"language": self.language} | self.settings | only_given(nbest=self.nbest)

@@ -21,6 +21,7 @@ from speechiq.engines._shared.chunking import SPAN_S, list_chunks
 from speechiq.engines._shared.encodings import LastFeatures, arguments_digest
 from speechiq.engines._shared.prefill import LONGER
 from speechiq.engines._shared.remote import encode_audio
+from speechiq.engines.options import only_given
 
 #: A prompt in parts: texts, and audio as float32 arrays, shape (samples,), 16 kHz.
 Parts = Sequence["str | np.ndarray"]
@@ -196,7 +197,7 @@ class AudioPrompts:
             tokenize=True,
             return_dict=True,
             return_tensors="pt",
-            **({"chat_template": template} if template else {}),
+            **only_given(chat_template=template),
         )
 
 

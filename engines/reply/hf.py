@@ -35,6 +35,7 @@ from speechiq.engines.audio.hf import AudioOptions
 from speechiq.engines.audio.prompts import AudioPrompts, InputBuilder
 from speechiq.engines.base import ReplyEngine, Seeds, Setup
 from speechiq.engines.languages import ENGLISH
+from speechiq.engines.options import only_given
 
 
 @dataclass(frozen=True)
@@ -192,12 +193,9 @@ class OmniReply(CheckpointEngine, ReplyEngine):
         """Return what the model wrote, as token ids, and what it spoke, as samples at its own rate."""
         ids = torch.tensor([inputs.ids], device=model.device)
         features = BatchFeature(inputs.features).to(model.device, model.dtype)
-        speaker = {"speaker": self.options.speaker} if self.options.speaker else {}
-        generate = partial(
-            model.generate, input_ids=ids, attention_mask=torch.ones_like(ids), **features, **text, **speaker
-        )
-        streamer = stream_to_clock(self.prompts.tokenizer.all_special_ids)
-        timing = {"thinker_streamer": streamer} if streamer else {}
+        inputs_of_model = {"input_ids": ids, "attention_mask": torch.ones_like(ids), **features}
+        generate = partial(model.generate, **inputs_of_model, **text, **only_given(speaker=self.options.speaker))
+        timing = only_given(thinker_streamer=stream_to_clock(self.prompts.tokenizer.all_special_ids))
         try:
             with seeded(seed, model.device):
                 texts, samples = generate(generation_mode="audio", **self._speech_settings(), **timing)

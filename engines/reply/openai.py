@@ -20,7 +20,7 @@ from speechiq.engines._shared.remote import Voice, read_audio, sampling_paramete
 from speechiq.engines._shared.speech import STEPS, as_speech
 from speechiq.engines.audio.openai import AudioEndpoint, ChatOptions
 from speechiq.engines.base import Kind, ReplyEngine, Seeds, Setup
-from speechiq.engines.options import Count
+from speechiq.engines.options import Count, only_given
 
 #: The format without a header, which some servers send in streams alone: 16 bits, mono, at this rate (Hz).
 PCM, PCM_RATE = "pcm16", 24_000
@@ -51,7 +51,7 @@ class EndpointReply(AudioEndpoint, ReplyEngine):
 
     def __init__(self, model: str, options: SpokenChatOptions, setup: Setup) -> None:
         super().__init__(model, options, setup)
-        limit = {"max_completion_tokens": options.max_tokens} if options.max_tokens else {}
+        limit = only_given(max_completion_tokens=options.max_tokens)
         how = {"voice": options.voice, "format": options.response_format}
         self.speech: dict[str, Any] = {"modalities": ["text", "audio"], "audio": how, **limit}
 

@@ -10,6 +10,7 @@ from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.engines._shared.remote import AudioFormat, EndpointOptions, RemoteModel, Voice, read_audio
 from speechiq.engines._shared.speech import as_speech, speak_line
 from speechiq.engines.base import Setup, SpeechEngine
+from speechiq.engines.options import only_given
 
 PATH = "/audio/speech"
 
@@ -32,10 +33,10 @@ class OpenAISpeech(SpeechEngine):
 
     def __init__(self, model: str, options: SpeechEndpointOptions, setup: Setup) -> None:
         self.remote = RemoteModel(model, options, setup.prefix)
-        how = {"instructions": options.instructions} if options.instructions else {}
-        speed = {"speed": options.speed} if options.speed != 1 else {}
-        chosen = {"voice": options.voice, "response_format": options.response_format}
-        self.settings: dict[str, Any] = {**chosen, **speed, **how}
+        self.settings: dict[str, Any] = {"voice": options.voice, "response_format": options.response_format}
+        if options.speed != 1:
+            self.settings["speed"] = options.speed
+        self.settings |= only_given(instructions=options.instructions)
 
     def speak(self, texts: Sequence[str], seeds: Sequence[int], on_result: OnResult = drop) -> list[Clip]:
         """Speak each text; see `SpeechEngine.speak`."""

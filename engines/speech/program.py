@@ -29,7 +29,7 @@ from speechiq.core.recordings.audio_file import file_sha256
 from speechiq.core.suggestions import did_you_mean
 from speechiq.engines._shared.speech import as_speech, speak_line
 from speechiq.engines.base import Setup, SpeechEngine
-from speechiq.engines.options import UNIT, Options
+from speechiq.engines.options import UNIT, Options, only_given
 
 #: Seconds after which a program that speaks one text is stopped.
 PATIENCE_S = 600.0
@@ -65,8 +65,8 @@ class Option(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def annotation(self) -> Any:
         """Return the type of a field of a record of options."""
-        extra = {UNIT: self.unit} if self.unit else None
-        meta = Meta(ge=self.ge, le=self.le, description=self.description, extra=extra)
+        extra = only_given(**{UNIT: self.unit})
+        meta = Meta(ge=self.ge, le=self.le, description=self.description, extra=extra or None)
         return Annotated[int if self.type == "int" else float, meta]
 
 
@@ -196,9 +196,10 @@ class ProgramSpeech(SpeechEngine):
 
     def identity(self) -> dict[str, Any]:
         """Return the description and the digest of the voice's files; see `Engine.identity`."""
-        digests = "".join(map(file_sha256, self._list_files()))
-        files = {"files": hashlib.sha256(digests.encode()).hexdigest()} if digests else {}
-        return {"stage": "speech", **self.describe(), **files}
+        identity = {"stage": "speech", **self.describe()}
+        if digests := "".join(map(file_sha256, self._list_files())):
+            identity["files"] = hashlib.sha256(digests.encode()).hexdigest()
+        return identity
 
 
 def _read_audio(wav: Path) -> tuple[np.ndarray, int] | None:

@@ -83,8 +83,10 @@ class SpeechSystem:
 
     def describe(self) -> dict[str, Any]:
         """Return what ran and how for the results file, in JSON types only."""
-        way = {"answering": dict(self.answering.describe())} if self.answering is not None else {}
-        return self.engine.describe() | way
+        described = self.engine.describe()
+        if self.answering is not None:
+            described = described | {"answering": dict(self.answering.describe())}
+        return described
 
 
 class ConstantLetter(SpeechSystem):
