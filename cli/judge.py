@@ -14,6 +14,7 @@ from speechiq.cli.options import (
     JudgeOptions,
     Runs,
     Samples,
+    choose_file,
     output_option,
     read_judge_options,
     read_path,
@@ -22,7 +23,7 @@ from speechiq.cli.options import (
 from speechiq.cli.scoring import Call, study
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import OWN_FILE, check_output, write_whole
+from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.core.files.tables import is_table
 from speechiq.reducer.output.publish import Publication, command_line, list_outputs, publish
 from speechiq.reducer.runs.judged import JudgedRow, find_judged, read_judged
@@ -119,8 +120,12 @@ def compare_judge(
         records = compare_ratings(read_ratings([*runs, *(scores or [])]), bootstrap)
         publication = Publication("speechiq-judge-check", [ratings_grid(records)], {"raters": records}, records)
         return publish(publication, outputs, runs)
-    page = None if scores else _name_page(output, force)
-    outputs = [] if page else list_outputs(output, FORMATS, force)
+    page, outputs = None, []
+    if scores:
+        outputs = list_outputs(output, FORMATS, force)
+    else:
+        numbers = "numbers (.json, .csv) are written with --scores FILE, the file that is saved from the page"
+        page = choose_file(output, (".html", ".htm"), force, "name one page, such as check.html", numbers)
     tasks, warnings = find_judged(runs, allow_mismatch)
     say_warnings(warnings)
     settings = read_settings(tasks)
@@ -134,18 +139,6 @@ def compare_judge(
     rows = [{"rubric": rubric["rubric"]} | group for rubric in rubrics for group in rubric["groups"]]
     grids = [grid for rubric in checked for grid in check_grids(rubric, settings)]
     publish(Publication("speechiq-judge-check", grids, content, rows), outputs, runs, tasks)
-
-
-def _name_page(output: list[Path] | None, force: bool) -> Path:
-    """Return the page to write; refuse anything but one HTML file that can be written."""
-    if not output or len(output) > 1 or output[0].suffix.lower() not in (".html", ".htm"):
-        raise SpeechIQError(
-            f"--output {' '.join(map(str, output or ())) or 'nothing'}",
-            "name one page, such as check.html",
-            "numbers (.json, .csv) are written with --scores FILE, the file that is saved from the page",
-        )
-    check_output(output[0], force, OWN_FILE)
-    return output[0]
 
 
 def _write_page(

@@ -1,6 +1,6 @@
 """Define the options that several commands of `siq` share; each has one meaning in all of them."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,6 +8,7 @@ import typer
 
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import OWN_FILE, check_output
 
 EXPERT = "Expert options"
 MAX_SAMPLES = 1_000_000
@@ -32,6 +33,14 @@ def say_warnings(warnings: Iterable[str]) -> None:
 def output_option(help: str) -> Any:
     """Return the option that names what a command writes."""
     return typer.Option("--output", "-o", help=help)
+
+
+def choose_file(output: Sequence[Path] | None, endings: Collection[str], force: bool, fault: str, fix: str) -> Path:
+    """Return the one file to write; refuse any other number of files, another ending, and a file that exists."""
+    if not output or len(output) > 1 or output[0].suffix.lower() not in endings:
+        raise SpeechIQError(f"--output {' '.join(map(str, output or ())) or 'nothing'}", fault, fix)
+    check_output(output[0], force, OWN_FILE)
+    return output[0]
 
 
 Runs = Annotated[

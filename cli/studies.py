@@ -7,12 +7,11 @@ from typing import Annotated
 import typer
 
 from speechiq.cli.commands import examples
-from speechiq.cli.options import AllowMismatch, Force, Runs, output_option, say_warnings, split_names
+from speechiq.cli.options import AllowMismatch, Force, Runs, choose_file, output_option, say_warnings, split_names
 from speechiq.cli.scoring import TABLES, Call, study
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.page import Page
-from speechiq.core.files.plain import refuse_to_overwrite
 from speechiq.reducer.output.publish import Publication, command_line, list_outputs, publish
 from speechiq.reducer.runs.tasks import warn_of_variants
 from speechiq.reducer.runs.texts import Answers
@@ -180,7 +179,10 @@ def unanswerable(
         counts = unanswerable_sets.count_hallucinations(_read(runs, allow_mismatch), questions)
         grids = [unanswerable_sets.hallucination_grid(counts)]
         return publish(Publication("speechiq-hallucination", grids, {"systems": counts}), outputs, runs)
-    file = _name_file(output, ".json" if review else ".jsonl", force)
+    written, ending = "the candidates", ".jsonl"
+    if review:
+        written, ending = "the confirmed questions", ".json"
+    file = choose_file(output, [ending], force, f"{written} are written to one file", f"name one that ends in {ending}")
     if review:
         content = unanswerable_sets.confirm(review)
         unanswerable_sets.write_set(content, file)
@@ -200,18 +202,6 @@ def _read(runs: list[Path], allow_mismatch: bool) -> Answers:
     answers = read_answers(runs, allow_mismatch)
     say_warnings(answers.warnings)
     return answers
-
-
-def _name_file(output: list[Path] | None, ending: str, force: bool) -> Path:
-    """Return the one file to write; refuse any other number of files, another ending, and a file that exists."""
-    if not output or len(output) > 1 or output[0].suffix != ending:
-        named = " ".join(map(str, output or ())) or "nothing"
-        content = "the candidates" if ending == ".jsonl" else "the confirmed questions"
-        raise SpeechIQError(
-            f"--output {named}", f"{content} are written to one file", f"name one that ends in {ending}"
-        )
-    refuse_to_overwrite(output[0], force)
-    return output[0]
 
 
 @study(

@@ -225,7 +225,7 @@ class HFAudio(SpeechModel, LM):
                 idle += ", nothing was missing from the response cache"
         say(counts or idle)
         languages = [language for language in self._systems if language is not None]
-        described = self._systems[(languages or [None])[0]].describe()
+        described = self._systems.get(next(iter(languages), None), self.system).describe()
         if len(languages) > 1:
             described = described | {"languages": sorted(languages)}
         about = {"pretrained": self.name, "system": described, "device": str(self.device)}
