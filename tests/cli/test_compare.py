@@ -155,24 +155,24 @@ def test_two_runs_of_one_system_are_told_apart_by_their_folders(tmp_path):
     assert len(json.loads((tmp_path / "out.json").read_text())["identical"][0]) == 2
 
 
-def test_runs_on_other_terms_are_refused_or_marked(three_runs):
-    other = {"apply": {"prompt_version": 2}}
-    write_run(three_runs / "bad", levels(0.1, clips=11), system="org/bad", date=9.0, metadata=other)
-    assert "prompt_version is 1" in refused_by(three_runs / "good", three_runs / "bad")
+@pytest.mark.parametrize(
+    ("metadata", "clips", "fault", "mark"),
+    [
+        ({"prompt_version": 2}, 11, "prompt_version is 1", "11 clips"),
+        (
+            {"prompt_language": "own", "prompt_language_version": 1},
+            12,
+            "prompt_language is en in system 'org/good' and 'own, version 1' in system 'org/bad'",
+            "prompt_language",
+        ),
+    ],
+)
+def test_runs_on_other_terms_are_refused_or_marked(three_runs, metadata, clips, fault, mark):
+    other = {"apply": metadata}
+    write_run(three_runs / "bad", levels(0.1, clips=clips), system="org/bad", date=9.0, metadata=other)
+    assert fault in refused_by(three_runs / "good", three_runs / "bad")
     marked = siq_compare(three_runs / "good", three_runs / "bad", "--allow-mismatch")
-    assert "not on equal terms: " in marked.stdout and "11 clips" in marked.stdout
-
-
-def test_prompts_in_two_languages_are_refused_or_marked(three_runs):
-    own = {"apply": {"prompt_language": "own", "prompt_language_version": 1}}
-    write_run(three_runs / "bad", levels(0.1, clips=12), system="org/bad", date=9.0, metadata=own)
-    refused = siq_compare(three_runs / "good", three_runs / "bad")
-    assert isinstance(refused.exception, SpeechIQError)
-    assert "prompt_language is en in system 'org/good' and 'own, version 1' in system 'org/bad'" in str(
-        refused.exception
-    )
-    marked = siq_compare(three_runs / "good", three_runs / "bad", "--allow-mismatch")
-    assert "not on equal terms: " in marked.stdout and "prompt_language" in marked.stdout
+    assert "not on equal terms: " in marked.stdout and mark in marked.stdout
 
 
 def test_failures_count_over_what_is_compared(three_runs):
@@ -260,12 +260,6 @@ def test_without_draws_there_is_p_alone(three_runs):
     assert data["siq"]["difference"] == pytest.approx(data["siq"]["a"] - data["siq"]["b"], abs=1e-8)
 
 
-@pytest.mark.parametrize("draws", ["99999999999999999999", "1000001", "-1"])
-def test_draws_have_a_limit(three_runs, draws):
-    result = call("compare", "good", "bad", three_runs, "--bootstrap", draws)
-    assert result.exit_code == 2
-
-
 def test_without_apply_two_levels_are_compared(tmp_path):
     for name, skill in (("a", 0.9), ("b", 0.1), ("c", 0.5)):
         lacking = {level: of for level, of in levels(skill, clips=12).items() if level != "apply"}
@@ -305,11 +299,6 @@ def test_another_column_is_compared(tmp_path):
     data = json.loads((tmp_path / "o.json").read_text())
     assert data["measures"]["remember"]["column"] == "cer" and data["schema"] == "speechiq-comparison"
     assert data["runs"] == [str(tmp_path / "a"), str(tmp_path / "b")] and data["command"].startswith("siq")
-
-
-def test_an_output_is_checked_before_the_work(tmp_path):
-    result = siq_compare("nowhere", "nothing", "-o", tmp_path / "no" / "such" / "o.json")
-    assert str(result.exception).startswith("cannot write ")
 
 
 @pytest.mark.parametrize(

@@ -21,47 +21,19 @@ from speechiq.cli.evaluation.checks import check_form
 from speechiq.cli.evaluation.record import describe_finished_run, read_evaluation, write_evaluation
 from speechiq.cli.main import app
 from speechiq.core import console
-from speechiq.core.console import VARIABLE, Progress, progress_bar
+from speechiq.core.console import VARIABLE, progress_bar
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import Plan, lm_eval_command
-from speechiq.harness_patch.work import PlannedWork, SystemWork, TaskWork
 from tests.commands import call, refusal, succeed
 from tests.conftest import run
-from tests.reducer.conftest import levels, write_run
+from tests.reducer.conftest import levels
 
 succeeding = partial(succeed, "eval")
 refused_by = partial(refusal, "eval")
 siq_eval = partial(call, "eval")
 
 LETTERS = ("letter:A", "letter:B", "letter:C")
-
-
-@pytest.fixture
-def instant(monkeypatch):
-    """Runs that are written and not computed: the list of the systems that ran."""
-    ran = []
-
-    def write(system, plan, log, show):
-        ran.append(system)
-        show(Progress("transcribing", 1, 2, "clip"))
-        log.write_text("2026 WARNING  [speechiq.engines.x:1] one clip was cut\n|acc|0.5|\n")
-        if "broken" in system:
-            raise SpeechIQError("the model is broken")
-        skill = {"good": 0.9, "fair": 0.5, "poor": 0.1}[system.partition(",")[0]]
-        write_run(plan.folder / f"{system}-{len(ran)}", levels(skill), system=system.partition(",")[0])
-
-    monkeypatch.setattr(processes, "run_with_log", write)
-    monkeypatch.setattr(processes, "count_work", take_stock)
-    return ran
-
-
-def take_stock(plan):
-    """Return the work of systems that are named by their specs, on tasks of SIQ."""
-    tasks = [TaskWork(f"{plan.tasks[0]}_{level}", 14, 14, 400.0, "siq", level) for level in levels(0.5)]
-    return PlannedWork(
-        tasks, [SystemWork(each, each.partition(",")[0], [], True) for each in plan.systems], 14, 400.0, {}
-    )
 
 
 def test_one_command_runs_scores_and_reports(instant, tmp_path):

@@ -8,7 +8,6 @@ import signal
 import pytest
 
 from speechiq.harness_patch import processes
-from tests.cli.test_eval import instant  # noqa: F401  (a fixture)
 from tests.commands import call, refusal, siq, succeed
 
 SYSTEM = "good"
@@ -33,19 +32,19 @@ def store(tmp_path, monkeypatch):
         (("--shard", "1/2", "--require-cached"), "--require-cached: a shard computes; leave one of the two out"),
     ],
 )
-def test_a_shard_that_cannot_be_is_one_line(instant, tmp_path, arguments, line):  # noqa: F811
+def test_a_shard_that_cannot_be_is_one_line(instant, tmp_path, arguments, line):
     assert refusal("eval", SYSTEM, *arguments, "-o", tmp_path / "out").startswith(line)
     assert not instant and not (tmp_path / "out").exists()
 
 
-def test_a_shard_without_a_response_cache_is_refused(instant, tmp_path, monkeypatch):  # noqa: F811
+def test_a_shard_without_a_response_cache_is_refused(instant, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", "off")
     assert refusal("eval", SYSTEM, "--shard", "1/2", "-o", tmp_path) == (
         "--shard 1/2: the response cache is off; set SIQ_STORE to a folder, or leave it unset"
     )
 
 
-def test_a_shard_runs_finished_systems_too_and_records_none(instant, tmp_path):  # noqa: F811
+def test_a_shard_runs_finished_systems_too_and_records_none(instant, tmp_path):
     siq("eval", "good", "fair", "poor", "-o", tmp_path)
     before = {file: file.read_bytes() for file in tmp_path.glob("*.json")}
     done = succeed("eval", "good", "-o", tmp_path, "--shard", "2/4")
@@ -66,7 +65,7 @@ def test_a_shard_runs_finished_systems_too_and_records_none(instant, tmp_path): 
         ),
     ],
 )
-def test_a_shard_with_other_options_than_the_others_is_one_line(instant, tmp_path, arguments, line):  # noqa: F811
+def test_a_shard_with_other_options_than_the_others_is_one_line(instant, tmp_path, arguments, line):
     siq("eval", "good", "-o", tmp_path, "--limit", "2", "--shard", "1/2")
     again = ("eval", *arguments, "-o", tmp_path, "--shard", "2/2")
     assert refusal(*again).startswith(line.format(tmp_path)) and instant == ["good"]
@@ -75,20 +74,20 @@ def test_a_shard_with_other_options_than_the_others_is_one_line(instant, tmp_pat
     assert len(instant) == 3 and len([*tmp_path.glob("shards/*.json")]) == 1
 
 
-def test_a_record_of_shards_that_is_damaged_is_one_line(instant, tmp_path):  # noqa: F811
+def test_a_record_of_shards_that_is_damaged_is_one_line(instant, tmp_path):
     siq("eval", "good", "-o", tmp_path, "--shard", "1/2")
     next(tmp_path.glob("shards/*.json")).write_text("{")
     assert "json: cannot be read" in refusal("eval", "good", "-o", tmp_path, "--shard", "2/2")
 
 
-def test_the_log_of_a_shard_shows_how_far_it_is(instant, tmp_path, monkeypatch):  # noqa: F811
+def test_the_log_of_a_shard_shows_how_far_it_is(instant, tmp_path, monkeypatch):
     assert "transcribing, 1 of 2" not in call("eval", "good", "-o", tmp_path).stderr
     monkeypatch.setattr("speechiq.cli.evaluation.runs.PERIOD_S", -1.0)
     done = call("eval", "good", "-o", tmp_path, "--shard", "1/1")
     assert "siq: good: transcribing, 1 of 2 clips" in done.stderr
 
 
-def test_sigterm_ends_the_command_with_continue(instant, tmp_path, monkeypatch):  # noqa: F811
+def test_sigterm_ends_the_command_with_continue(instant, tmp_path, monkeypatch):
     def stop(*_):
         os.kill(os.getpid(), signal.SIGTERM)
         with processes._started(["true"]):

@@ -261,19 +261,19 @@ def test_a_judge_compares_both_answers_in_both_orders_and_equal_ones_by_rule(run
 
 
 @pytest.mark.parametrize(
-    ("options", "refusal"),
+    ("options", "message"),
     [
         (["--judge", "exact_match"], "judge=exact_match: cannot compare two answers"),
         (["--judge", "openai:m", "--judge-option", "draws"], "not a name with a value; write NAME=VALUE"),
     ],
 )
-def test_labels_that_cannot_be_made_are_refused_in_one_line(runs, tmp_path, options, refusal):
-    assert refusal in refusal("study", "labels", runs, *options, "-o", tmp_path / "x.jsonl")
+def test_labels_that_cannot_be_made_are_refused_in_one_line(runs, tmp_path, options, message):
+    assert message in refusal("study", "labels", runs, *options, "-o", tmp_path / "x.jsonl")
     assert not (tmp_path / "x.jsonl").exists()
 
 
 @pytest.mark.parametrize(
-    ("line", "refusal"),
+    ("line", "message"),
     [
         ('{"id": "demo/99", "system": "tiny", "success": true, "by": "a"}', "clip 'demo/99' is not in the runs"),
         ('{"id": "demo/00", "system": "tony", "success": true, "by": "a"}', "no run of system 'tony'; did you mean"),
@@ -290,14 +290,14 @@ def test_labels_that_cannot_be_made_are_refused_in_one_line(runs, tmp_path, opti
         ),
     ],
 )  # fmt: skip
-def test_labels_that_cannot_be_used_are_refused_in_one_line(runs, tmp_path, line, refusal):
+def test_labels_that_cannot_be_used_are_refused_in_one_line(runs, tmp_path, line, message):
     file = tmp_path / "bad.jsonl"
     file.write_text(line)
-    assert refusal in refusal("study", "predict", runs, "--labels", file)
+    assert message in refusal("study", "predict", runs, "--labels", file)
 
 
 @pytest.mark.parametrize(
-    ("options", "refusal"),
+    ("options", "message"),
     [
         (["--metrics", "wer,flat"], "flat: constant (0.5 for all items); leave it out of --metrics"),
         (["--metrics", "wr"], "no metric 'wr' in these runs; did you mean wer?"),
@@ -315,8 +315,8 @@ def test_labels_that_cannot_be_used_are_refused_in_one_line(runs, tmp_path, line
         (["--only", "has"], "'has' is unknown or a duplicate; choose from errors, answerable, has:METRIC, no:METRIC"),
     ],
 )
-def test_options_that_cannot_be_used_are_refused_in_one_line(runs, options, refusal):
-    assert refusal in refusal("study", "predict", runs, *options)
+def test_options_that_cannot_be_used_are_refused_in_one_line(runs, options, message):
+    assert message in refusal("study", "predict", runs, *options)
 
 
 def test_runs_that_cannot_be_used_are_refused_in_one_line(runs, tmp_path):
@@ -376,7 +376,7 @@ def test_errors_of_long_references_count_more_in_a_pooled_rate(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "refusal"),
+    ("options", "message"),
     [
         (["--metrics", "bleu"], "no column 'bleu'"),
         (["--metrics", "wer,wer"], "named twice"),
@@ -384,8 +384,8 @@ def test_errors_of_long_references_count_more_in_a_pooled_rate(tmp_path):
         (["--metrics", "wer", "--bootstrap", "5"], "5 draws are too few"),
     ],
 )
-def test_a_coupled_comparison_that_is_not_possible_is_refused(runs, options, refusal):
-    assert refusal in refusal("compare", runs / "tiny", runs / "base", *options)
+def test_a_coupled_comparison_that_is_not_possible_is_refused(runs, options, message):
+    assert message in refusal("compare", runs / "tiny", runs / "base", *options)
 
 
 def test_the_page_has_the_curves_and_asks_nothing_of_the_network(runs, tmp_path, chromium):

@@ -44,15 +44,23 @@ def seeds(n):
     return [[10 * i + j for j in range(n)] for i in range(len(PROMPTS))]
 
 
+def encode_chat(tokenizer, prompt):
+    chat = [{"role": "user", "content": prompt}]
+    return tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=True, return_tensors="pt")
+
+
 @torch.inference_mode()
-def test_greedy_text_equals_transformers_generate_one_by_one(llm, plain):
+def answer_alone(plain, prompt, **settings):
+    """Answer a prompt by `generate` of transformers."""
     tokenizer, model = plain
+    inputs = encode_chat(tokenizer, prompt)
+    output = model.generate(**inputs, max_new_tokens=12, do_sample=False, **settings)
+    return tokenizer.decode(output[0, inputs.input_ids.shape[1] :], skip_special_tokens=True)
+
+
+def test_greedy_text_equals_transformers_generate_one_by_one(llm, plain):
     found = llm.generate(ASKED, seeds(1), {"max_gen_toks": 12, "do_sample": False})
-    for prompt, (text,) in zip(PROMPTS, found, strict=True):
-        chat = [{"role": "user", "content": prompt}]
-        inputs = tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=True, return_tensors="pt")
-        output = model.generate(**inputs, max_new_tokens=12, do_sample=False)
-        assert text == tokenizer.decode(output[0, inputs.input_ids.shape[1] :], skip_special_tokens=True)
+    assert found == [[answer_alone(plain, prompt)] for prompt in PROMPTS]
 
 
 def test_sampled_answers_depend_on_their_seed_not_on_the_batch(llm, demo_models):
@@ -80,16 +88,11 @@ def test_gen_kwargs_go_before_the_models_own_defaults(llm):
     assert [set(answers) for answers in cold] == [set(answers) for answers in greedy]
 
 
-@torch.inference_mode()
 def test_penalties_are_those_of_transformers_and_are_recorded(llm, plain):
-    tokenizer, model = plain
     settings = {"max_gen_toks": 12, "do_sample": False, "repetition_penalty": 1.8}
     assert llm.sampling(settings) == {"do_sample": False, "repetition_penalty": 1.8}
-    for prompt, (text,) in zip(PROMPTS, llm.generate(ASKED, seeds(1), settings), strict=True):
-        chat = [{"role": "user", "content": prompt}]
-        inputs = tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=True, return_tensors="pt")
-        output = model.generate(**inputs, max_new_tokens=12, do_sample=False, repetition_penalty=1.8)
-        assert text == tokenizer.decode(output[0, inputs.input_ids.shape[1] :], skip_special_tokens=True)
+    expected = [[answer_alone(plain, prompt, repetition_penalty=1.8)] for prompt in PROMPTS]
+    assert llm.generate(ASKED, seeds(1), settings) == expected
     sharp = {"max_gen_toks": 4, "do_sample": True, "temperature": 1, "min_p": 1.0}
     greedy = llm.generate(ASKED, seeds(1), {"max_gen_toks": 4, "do_sample": False})
     assert [set(answers) for answers in llm.generate(ASKED, seeds(3), sharp)] == list(map(set, greedy))
@@ -173,8 +176,7 @@ def test_without_settings_answers_are_sampled_by_the_defaults_of_transformers(ll
 def test_a_thousand_first_tokens_are_those_of_plain_generate(llm, plain):
     tokenizer, model = plain
     n = 1000
-    messages = [{"role": "user", "content": PROMPTS[1]}]
-    inputs = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True, return_tensors="pt")
+    inputs = encode_chat(tokenizer, PROMPTS[1])
     given = model.generate(
         **inputs, do_sample=True, max_new_tokens=1, output_scores=True, return_dict_in_generate=True
     ).scores[0][0]
