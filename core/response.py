@@ -92,6 +92,18 @@ def reword(text: str, words: str) -> str:
     return text.with_text(words) if isinstance(text, ResponseText) else words
 
 
+def distinct_texts(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the texts without those that differ from an earlier one only in whitespace.
+
+    >>> distinct_texts(["so it goes", " so it  goes", "so it grows"])
+    ('so it goes', 'so it grows')
+    """
+    first: dict[str, str] = {}
+    for text in texts:
+        first.setdefault(" ".join(text.split()), text)
+    return tuple(first.values())
+
+
 def drop_reasoning(answer: str) -> str:
     """Return the answer without a model's reasoning; an empty text if the reasoning did not end.
 

@@ -10,8 +10,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import expand, hash_file, is_file
 from speechiq.core.files.tables import FORMS, read_clip_texts, read_name, read_number
 from speechiq.core.ids import compose, find_listed
-from speechiq.core.response import Response
-from speechiq.engines.asr.nbest import distinct_texts
+from speechiq.core.response import Response, distinct_texts
 from speechiq.engines.base import ASREngine, Setup
 from speechiq.engines.options import Options
 

@@ -10,6 +10,7 @@ from msgspec import Meta
 from transformers import GenerationConfig, GenerationMixin, LogitsProcessor, WhisperForConditionalGeneration
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.response import distinct_texts
 from speechiq.engines.options import Count
 
 Beams = Annotated[
@@ -52,18 +53,6 @@ def join_nbest(chunks: Sequence[Sequence[str]], separator: str) -> tuple[str, ..
         texts = [of_chunk[min(k, len(of_chunk) - 1)] for of_chunk in lists]
         rows.append(separator.join(filter(None, texts)))
     return tuple(text.strip() for text in distinct_texts(rows)) or ("",)
-
-
-def distinct_texts(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the texts without those that differ from an earlier one only in whitespace.
-
-    >>> distinct_texts(["so it goes", " so it  goes", "so it grows"])
-    ('so it goes', 'so it grows')
-    """
-    first: dict[str, str] = {}
-    for text in texts:
-        first.setdefault(" ".join(text.split()), text)
-    return tuple(first.values())
 
 
 class OneTimestamp(LogitsProcessor):
