@@ -2,6 +2,7 @@
 
 import ast
 import graphlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +32,8 @@ CHEAP = (
     "import speechiq; unwanted = {'numpy', 'plotly', 'typing'}; "
     "print(*(name for name in sys.modules if name.split('.')[0] in {'speechiq', *unwanted}))"
 )
+#: Modules of other packages that docstrings name.
+FOREIGN = {"self", "np", "torch", "os", "json", "datasets", "numpy", "pandas", "evaluate", "jiwer", "speechiq", *PUBLIC}
 HEAVY = ("torch", "transformers", "accelerate", "datasets", "lm_eval")
 
 
@@ -197,3 +200,41 @@ print(*(set({unwanted!r}) & set(sys.modules)))
 """
     done = run("python", "-c", program)
     assert done.returncode == 0 and done.stdout.strip() == "", done.stdout + done.stderr
+
+
+def list_product_files() -> list[Path]:
+    """Return the files of the product, those of all rooms."""
+    return sorted(file for room in ROOMS for file in (ROOT / room).rglob("*.py"))
+
+
+def test_a_class_has_a_name_of_its_own():
+    homes: dict[str, list[str]] = {}
+    for file in list_product_files():
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(str(file.relative_to(ROOT)))
+    assert {name: files for name, files in homes.items() if len(files) > 1} == {}
+
+
+def test_what_a_docstring_names_in_a_module_is_there():
+    """`module.name` in a docstring: the module has the name, unless it is one of another package."""
+    named, known, defined = [], {}, set()
+    for file in list_product_files():
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        names = known.setdefault(file.stem, set())
+        for node in ast.walk(tree):
+            names |= {getattr(node, field, None) for field in ("id", "attr", "name", "arg")}
+            if isinstance(node, ast.ClassDef | ast.FunctionDef):
+                defined.add(node.name)
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node)):
+                found = re.findall(r"`((?:[a-z_]+\.)+[A-Za-z_]+)`", text)
+                named += [(file.relative_to(ROOT), path.split(".")) for path in found]
+    folders = {part for file in list_product_files() for part in file.relative_to(ROOT).parent.parts}
+    lost = []
+    for file, path in named:
+        module, name = path[-2:]
+        is_file = name in known or name in folders or name in ("json", "py", "yaml")
+        is_ours = module in known or (name in defined and module not in folders)
+        if is_ours and not is_file and name not in known.get(module, ()) and path[0] not in FOREIGN:
+            lost.append(f"{file}: {'.'.join(path)}")
+    assert lost == []

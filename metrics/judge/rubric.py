@@ -264,6 +264,8 @@ def _name_fields(fields: dict[str, str], rubric: Rubric) -> list[str]:
     limits = named("json_limit")
     scores = {name: value for name, value in named("json_score").items() if name not in limits}
     whole = {name: value for name, value in scores.items() if _PATTERNS["json_whole"].search(name)}
+    if not scores and rubric.scale == (0, 1):
+        return [f"Score: {int(value == 'True')}" for value in named("json_right").values() if value in ("True", "False")]
     highest = {re.split(r"\D+", value)[-1] for value in limits.values()}
     behind = f"/{highest.pop()}" if len(highest) == 1 else ""
     line = ", ".join(f"Score: {value}{behind}" for value in (whole or scores).values())
@@ -277,7 +279,7 @@ def _read_lines(lines: list[str], rubric: Rubric) -> Verdict:
     scores = {found.score for found in stated if not found.reason}
     if verdict.reason == NOTHING and len(scores) == 1 and not _PATTERNS["hedge"].search(lines[-1]):
         return Verdict(scores.pop())
-    if len(scores) > 1 and _PATTERNS["score_line"].match(lines[-1]):
+    if len(scores) > 1 and _PATTERNS["score_line"].match(lines[-1]) and not _PATTERNS["last_word"].match(lines[-1]):
         return Verdict(math.nan, SEVERAL)
     return verdict
 
@@ -289,7 +291,7 @@ def _read_score(line: str, rubric: Rubric) -> Verdict:
     while score := _PATTERNS["score"].search(line, start):
         start = score.end("number")
         is_remark = score["alone"] is not None and score["behind"].strip(" .!")
-        if is_remark and not score["scale"]:
+        if not score["scale"] and (score["scaled"] or is_remark):
             continue
         verdict = _as_grade(score, line, rubric)
         found.add(str(verdict))
