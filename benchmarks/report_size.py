@@ -95,7 +95,7 @@ def answer(random: np.random.Generator, doc: dict, skill: float) -> Iterator[dic
 
 def build_page(runs: str, page: str) -> None:
     """Build and write the report of some runs, and print the processor seconds."""
-    report.write(report.build([Path(runs)]), Path(page))
+    report.write_report(report.build_report([Path(runs)]), Path(page))
     print(time.process_time())
 
 

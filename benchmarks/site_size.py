@@ -23,7 +23,7 @@ from speechiq.reducer import read_systems
 from speechiq.reducer.output.published import folder
 from speechiq.reducer.output.published.folder import Declaration
 from speechiq.reducer.output.published.record import draft
-from speechiq.reducer.output.published.site import build, write
+from speechiq.reducer.output.published.site import build_site, write_site
 from speechiq.reducer.scores import norms, suites
 from speechiq.reducer.scores.suites import ScoringOptions
 
@@ -38,17 +38,17 @@ def publish(root: Path, systems: int, clips: int) -> None:
         file.write_text(json.dumps(content))
     population = read_systems([root / "runs" / str(number) for number in range(min(systems, 10))])
     scale = norms.freeze_norms(norms.build_norms(population, "noise"), "noise@1", example=True)
-    found = suites.find([root / "runs"], False, ScoringOptions(norms=scale))
+    found = suites.find_suites([root / "runs"], False, ScoringOptions(norms=scale))
     declared = Declaration(contamination="none known", interests="none", openness="weights", parameters=7.0)
     declarations = {task.system: declared for tasks in found.tasks.values() for task in tasks}
     folder.write_norms(scale, root / "results")
-    list(folder.write([*draft(found, scale, declarations, texts=False)], root / "results"))
+    list(folder.write_results([*draft(found, scale, declarations, texts=False)], root / "results"))
 
 
 def run(root: Path, browser: str) -> dict[str, float]:
     """Return what it costs to build the site and to open it, and its size."""
     start = time.process_time()
-    write(build(root / "results"), root / "site")
+    write_site(build_site(root / "results"), root / "site")
     built, index = time.process_time() - start, root / "site" / "index.html"
     size = sum(file.stat().st_size for file in root.glob("site/**/*.*"))
     with sync_playwright() as playwright:

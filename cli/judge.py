@@ -34,14 +34,14 @@ from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.studies.agreement import compare_judges, inter_judge_grid
 from speechiq.reducer.studies.judge_check import (
     FEWEST,
-    JudgeSettings,
+    StoredJudge,
     check_grids,
     choose_answers,
     compare_ratings,
     ratings_grid,
     read_human_scores,
+    read_judge_settings,
     read_ratings,
-    read_settings,
 )
 from speechiq.reducer.studies.judge_check import check_judge as compare
 from speechiq.reducer.studies.rejudging import choose_targets, plan_judging, rejudge, write_run
@@ -128,7 +128,7 @@ def compare_judge(
         page = choose_file(output, (".html", ".htm"), force, "name one page, such as check.html", numbers)
     tasks, warnings = find_judged(runs, allow_mismatch)
     say_warnings(warnings)
-    settings = read_settings(tasks)
+    settings = read_judge_settings(tasks)
     answers = [row for task in tasks for row in read_judged(task)[1]]
     if page:
         return _write_page(answers, settings, tasks, count, page)
@@ -141,9 +141,7 @@ def compare_judge(
     publish(Publication("speechiq-judge-check", grids, content, rows), outputs, runs, tasks)
 
 
-def _write_page(
-    answers: list[JudgedRow], settings: JudgeSettings, tasks: list[TaskRun], count: int, page: Path
-) -> None:
+def _write_page(answers: list[JudgedRow], settings: StoredJudge, tasks: list[TaskRun], count: int, page: Path) -> None:
     from speechiq.reducer.output.page.page import describe_origin
     from speechiq.reducer.output.page.review import render_answers
 
@@ -186,7 +184,7 @@ def agree(
     Weighted kappa, Krippendorff's alpha, rank correlation, and bias.
     """
     call.runs.extend([runs_a, runs_b])
-    suites_a, suites_b = (suites.find([runs], call.allow_mismatch, ScoringOptions()) for runs in call.runs)
+    suites_a, suites_b = (suites.find_suites([runs], call.allow_mismatch, ScoringOptions()) for runs in call.runs)
     say_warnings([*suites_a.warnings, *suites_b.warnings])
     agreements = compare_judges(suites_a, suites_b, draws=call.draws, allow_mismatch=call.allow_mismatch)
     for found in (suites_a, suites_b):

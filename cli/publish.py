@@ -15,7 +15,7 @@ from speechiq.reducer.output.publish import Publication, list_outputs, publish
 from speechiq.reducer.output.published import folder as results_folder
 from speechiq.reducer.output.published import site as results_site
 from speechiq.reducer.output.published.record import draft
-from speechiq.reducer.output.published.registry import check_folder
+from speechiq.reducer.output.published.registry import check_results_folder
 from speechiq.reducer.scores import norms as norms_files
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.norms import ADVICE_FILE
@@ -54,7 +54,7 @@ def runs(
     check_output_folder(output, OWN_FILE)
     results_folder.refuse_other_content(output)
     norms = choose_norms(norms_file, None)
-    found = suites.find(runs, False, ScoringOptions(norms=norms))
+    found = suites.find_suites(runs, False, ScoringOptions(norms=norms))
     suites.refuse_options_of_siq(found, norms=norms_file)
     systems = sorted({task.system for tasks in found.tasks.values() for task in tasks})
     declared = results_folder.read_declarations(declare, output.parent, systems)
@@ -62,7 +62,7 @@ def runs(
     drafts = list(draft(found, norms, declared, texts=texts))
     if norms is not None:
         results_folder.write_norms(norms, output)
-    for written in results_folder.write(drafts, output):
+    for written in results_folder.write_results(drafts, output):
         say(f"wrote {written}")
 
 
@@ -80,7 +80,7 @@ def check_all(
     if a result is refused.
     """
     outputs = list_outputs(output, ("json", "csv", "markdown"), force)
-    registry = check_folder(results)
+    registry = check_results_folder(results)
     rows = [row for grid in registry.grids for row in grid.records()]
     content = {"results": rows, "refused": registry.faults}
     publish(Publication("speechiq-check", registry.grids, content, rows), outputs, [results])
@@ -101,10 +101,10 @@ def site(
     It has leaderboards, a page per system, comparisons and clips, opens from a file and from any static host, and
     loads nothing from elsewhere. Results are checked first; if one is refused, nothing is written.
     """
-    results_site.refuse_other_content(output, force=force)
+    results_site.refuse_other_site(output, force=force)
     check_output_folder(output, OWN_FILE)
-    files = results_site.build(results)
-    results_site.write(files, output)
+    files = results_site.build_site(results)
+    results_site.write_site(files, output)
     size = sum(len(content.encode(errors="backslashreplace")) for content in files.values()) / 1e6
     say(f"wrote {count_of(len(files), 'file')} into {output} ({size:.1f} MB): open {output / 'index.html'}")
 

@@ -28,7 +28,7 @@ from speechiq.core.files.plain import check_output, exists, refuse_same
 from speechiq.reducer.output import side_by_side
 from speechiq.reducer.output.harness import write_harness
 from speechiq.reducer.output.publish import HARNESS, Publication, command_line, list_outputs, publish
-from speechiq.reducer.output.scoreboard_records import join
+from speechiq.reducer.output.scoreboard_records import join_contents
 from speechiq.reducer.output.side_tables import language_grids, latency_grid, read_latencies, speed_grid
 from speechiq.reducer.output.suite_scores import SuiteScores, score_suite
 from speechiq.reducer.runs.run_record import read_cut_replies, read_speeds
@@ -111,7 +111,7 @@ def score(
     options = ScoringOptions(
         weights, norms, read_set(exclude), allow_mismatch, bootstrap, by_dataset=by_dataset, group_by=field
     )
-    found = suites.find(runs, allow_mismatch, options, measures=split_names(metrics), levels=levels)
+    found = suites.find_suites(runs, allow_mismatch, options, measures=split_names(metrics), levels=levels)
     suites.refuse_unknown_field(found, field)
     suites.refuse_options_of_siq(
         found, weights=weights, norms=norms_file, exclude=exclude, **{"save-norms": save_norms}
@@ -124,12 +124,12 @@ def score(
     warnings = [*found.warnings, *chain.from_iterable(each.warnings for each in scored.values())]
     page = Page("")
     if any(file.format == "page" for file in outputs):
-        from speechiq.reducer.output.page.build import compose
+        from speechiq.reducer.output.page.build import compose_report
 
-        page, more = compose(found, scored, options, command_line())
+        page, more = compose_report(found, scored, options, command_line())
         warnings += more
     say_warnings(warnings)
-    content = join({suite: each.content for suite, each in scored.items()}, SUITE)
+    content = join_contents({suite: each.content for suite, each in scored.items()}, SUITE)
     grids = [grid for each in scored.values() for grid in each.grids]
     by_language = language_grids(found.languages, {suite: each.scoreboard for suite, each in scored.items()})
     grids += by_language
@@ -262,7 +262,7 @@ def compare(
     options = ScoringOptions(call.weights, norms, read_set(exclude), call.allow_mismatch, draws=call.draws)
 
     def find(paths: Sequence[Path]) -> SelectedRuns:
-        found = suites.find(paths, call.allow_mismatch, options, measures=measures)
+        found = suites.find_suites(paths, call.allow_mismatch, options, measures=measures)
         return SelectedRuns(found, {suite: found.read(suite) for suite in found.levels})
 
     if runs and exists(Path(a)) and not exists(runs[-1]):
@@ -285,11 +285,11 @@ def compare(
     grids: list[Grid] = []
     for compared in comparisons.values():
         say_warnings(compared.warnings)
-        grid = side_by_side.as_grid(compared)
+        grid = side_by_side.comparison_grid(compared)
         notes = [*grid.notes, side_by_side.BRACKETS] if clips else [*grid.notes]
         grids += [grid._replace(notes=notes), *side_by_side.clip_grids(compared, clips)]
     contents = {suite: compared.content for suite, compared in comparisons.items()}
-    return Publication("speechiq-comparison", grids, join(contents, SIQ))
+    return Publication("speechiq-comparison", grids, join_contents(contents, SIQ))
 
 
 def _split_metrics(metrics: str | None, **others: object) -> tuple[list[str], list[str]]:

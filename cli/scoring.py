@@ -74,7 +74,7 @@ def choose_norms(norms_file: str | None, weights: str | None) -> Norms | None:
 
 def read_set(exclude: Path | None) -> ConfirmedSet:
     """Return the set that `--exclude` names, or an empty one without it."""
-    return unanswerable.read(exclude) if exclude else unanswerable.NOTHING
+    return unanswerable.read_confirmed(exclude) if exclude else unanswerable.NOTHING
 
 
 #: Shared option of the studies -> its type and default, in the order of the help; all have the mismatch and the force.
@@ -107,7 +107,9 @@ class Call(NamedTuple):
         norms = choose_norms(self.norms_file, None)
         options = ScoringOptions(norms=norms, allow_mismatch=self.allow_mismatch, draws=self.draws)
         measures = split_names(self.metrics)
-        return suites.find(self.runs, self.allow_mismatch, options, measures=measures, levels=self.levels), options
+        return suites.find_suites(
+            self.runs, self.allow_mismatch, options, measures=measures, levels=self.levels
+        ), options
 
 
 def study(

@@ -175,7 +175,7 @@ def unanswerable(
         )
     if confirmed:
         outputs = list_outputs(output, ("json", "csv"), force)
-        questions = unanswerable_sets.read(confirmed)
+        questions = unanswerable_sets.read_confirmed(confirmed)
         counts = unanswerable_sets.count_hallucinations(_read(runs, allow_mismatch), questions)
         grids = [unanswerable_sets.hallucination_grid(counts)]
         return publish(Publication("speechiq-hallucination", grids, {"systems": counts}), outputs, runs)
@@ -190,7 +190,7 @@ def unanswerable(
         counted = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in unanswerable_sets.CONFIRMED)
         return say(f"wrote {file}: {counted} of {content['reviewed']} reviewed")
     answers = _read(runs, allow_mismatch)
-    rows = unanswerable_sets.find(answers, share)
+    rows = unanswerable_sets.find_unanswerable(answers, share)
     found = f"{len(rows)} of {len(answers.questions)} questions fail in at least {100 * share:g} % of the systems"
     if not rows:
         return say(f"{found}: nothing to review, nothing written")

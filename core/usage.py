@@ -53,7 +53,7 @@ def measured(kind: str, seconds: float = 0.0) -> Iterator[None]:
     audio_seconds[kind] += seconds  # type: ignore[assignment] # a Counter of seconds
 
 
-class Work(NamedTuple):
+class WorkDone(NamedTuple):
     """Hold the work of processes: counts as in `usage`, and seconds of audio and of work per kind of work."""
 
     usage: Counter[str]
@@ -70,19 +70,19 @@ class Work(NamedTuple):
         }
 
 
-def snapshot() -> Work:
+def snapshot() -> WorkDone:
     """Return the work of this process so far."""
-    return Work(Counter(usage), Counter(audio_seconds), Counter(work_seconds))
+    return WorkDone(Counter(usage), Counter(audio_seconds), Counter(work_seconds))
 
 
-def since(before: Work) -> Work:
+def since(before: WorkDone) -> WorkDone:
     """Return the work of this process since a snapshot."""
-    return Work(*(now - then for now, then in zip(snapshot(), before, strict=True)))
+    return WorkDone(*(now - then for now, then in zip(snapshot(), before, strict=True)))
 
 
-def total(parts: Iterable[Work]) -> Work:
+def total(parts: Iterable[WorkDone]) -> WorkDone:
     """Return the work of several processes together."""
-    return Work(*(sum(counters, Counter()) for counters in zip(*parts, strict=True)))
+    return WorkDone(*(sum(counters, Counter()) for counters in zip(*parts, strict=True)))
 
 
 class Latency(NamedTuple):

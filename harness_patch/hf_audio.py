@@ -22,7 +22,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import store_folder, use_store
 from speechiq.core.prompt import Scored
 from speechiq.core.response import Response
-from speechiq.core.usage import Work, since, snapshot, total
+from speechiq.core.usage import WorkDone, since, snapshot, total
 from speechiq.engines.base import BatchSize
 from speechiq.harness_patch.evaluation import SpeechModel
 from speechiq.harness_patch.jobs import (
@@ -80,7 +80,7 @@ class HFAudio(SpeechModel, LM):
         self.state.device = _choose_device(device, self.state, torch.accelerator.device_count())
         _check_spread(options, self.state.num_processes)
         self._store, self._before, self._voice = store, snapshot(), options.get(SPEAKS)
-        self._done: tuple[Work, ...] = ()
+        self._done: tuple[WorkDone, ...] = ()
         self._references: dict[Clip, str] = {}
         self._build = partial(
             build_system,

@@ -140,7 +140,7 @@ def compare(
     options = _options(weights, norms, exclude, allow_mismatch, draws, seed)
 
     def find(paths: Sequence[Path]) -> SelectedRuns:
-        found = suites.find(paths, False, options)
+        found = suites.find_suites(paths, False, options)
         return SelectedRuns(found, {name: found.read(name) for name in found.levels})
 
     systems, paths = _split_runs(runs)
@@ -222,7 +222,7 @@ def _options(
     if exclude is None:
         exclude = unanswerable.NOTHING
     elif not isinstance(exclude, ConfirmedSet):
-        exclude = unanswerable.read(Path(exclude))
+        exclude = unanswerable.read_confirmed(Path(exclude))
     return ScoringOptions(weights, scale, exclude, allow_mismatch, draws, seed)
 
 
@@ -258,7 +258,7 @@ def _read_all(runs: Place | System | Iterable[Place | System]) -> list[System]:
 
 
 def _hold(systems: Sequence[System]) -> SelectedRuns:
-    """Return systems of SIQ that were read already, as `suites.find` finds them."""
+    """Return systems of SIQ that were read already, as `suites.find_suites` finds them."""
     tasks = [task for system in systems for task in system.tasks]
     found = Found({SUITE: tasks}, {SUITE: dict(systems[0].levels)}, [])
     return SelectedRuns(found, {SUITE: list(systems)})

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 from speechiq.core.errors import SpeechIQError, print_in_one_line
 from speechiq.reducer.output.page import build as report
-from speechiq.reducer.output.page.study import Study, gather
+from speechiq.reducer.output.page.study import Study, gather_report
 
 SIZES = {"": {"width": 1440, "height": 900}, "-phone": {"width": 360, "height": 740}}
 CHART_SIZE = {"width": 900, "height": 700}
@@ -107,10 +107,10 @@ def main() -> None:
         with chromium() as browser:
             return take_chart(browser, options.source, options.output)
     options.output.mkdir(parents=True, exist_ok=True)
-    study = gather([options.source])
+    study = gather_report([options.source])
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         page = Path(folder, "report.html")
-        report.write(report.render(study, "siq score runs -o report.html"), page)
+        report.write_report(report.render_report(study, "siq score runs -o report.html"), page)
         for file in take(browser, page, addresses(study), options.output):
             print(file)
 

@@ -265,7 +265,9 @@ def _name_fields(fields: dict[str, str], rubric: Rubric) -> list[str]:
     scores = {name: value for name, value in named("json_score").items() if name not in limits}
     whole = {name: value for name, value in scores.items() if _PATTERNS["json_whole"].search(name)}
     if not scores and rubric.scale == (0, 1):
-        return [f"Score: {int(value == 'True')}" for value in named("json_right").values() if value in ("True", "False")]
+        return [
+            f"Score: {int(value == 'True')}" for value in named("json_right").values() if value in ("True", "False")
+        ]
     highest = {re.split(r"\D+", value)[-1] for value in limits.values()}
     behind = f"/{highest.pop()}" if len(highest) == 1 else ""
     line = ", ".join(f"Score: {value}{behind}" for value in (whole or scores).values())

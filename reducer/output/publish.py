@@ -100,7 +100,7 @@ def publish(
 def as_text(publication: Publication, format: str, about: Mapping[str, Any]) -> str:
     """Return the text of a file in a format of `ENDINGS`; JSON and CSV have the origin of the results (`about`)."""
     if format == "json":
-        return as_json({**publication.content, **about})
+        return as_json_text({**publication.content, **about})
     if format == "csv":
         rows = publication.grids[0].records() if publication.rows is None else publication.rows
         return as_csv([flatten(row) | as_columns(about) for row in rows])
@@ -108,7 +108,7 @@ def as_text(publication: Publication, format: str, about: Mapping[str, Any]) -> 
     return "\n".join(map(write, publication.grids))
 
 
-def as_json(content: Mapping[str, Any]) -> str:
+def as_json_text(content: Mapping[str, Any]) -> str:
     """Return content as the text of a JSON file; unknown numbers are null."""
     return json.dumps(plain(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 

@@ -115,7 +115,7 @@ def group_rows(scores: GroupScores) -> list[dict[str, Any]]:
     return [row | ({"gap": plain(gap.record)} if gap else {}) for row, gap in zip(rows, gaps, strict=True)]
 
 
-def join(contents: Mapping[str, Mapping[str, Any]], first: str) -> dict[str, Any]:
+def join_contents(contents: Mapping[str, Mapping[str, Any]], first: str) -> dict[str, Any]:
     """Return the content of a JSON file: that of the suite `first`, and other suites, if there are any, by name.
 
     >>> join({"siq": {"a": 1}, "keywords": {"a": 2}}, "siq")

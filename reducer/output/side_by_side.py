@@ -5,7 +5,7 @@ from itertools import groupby
 from math import isnan
 
 from speechiq.reducer.output.scoreboard_table import FLAGS
-from speechiq.reducer.runs.texts import ClipTexts, differing, read_texts
+from speechiq.reducer.runs.texts import ClipTexts, differing, read_transcripts
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.stats.grid import INTERVAL, UNKNOWN, Cell, Column, Grid, Important
 from speechiq.reducer.studies.compare import Compared
@@ -18,7 +18,7 @@ BRACKETS = "[words] in brackets differ between the two texts; they need not be e
 SIDES = {1: "A", -1: "B", 0: "neither"}
 
 
-def as_grid(compared: Compared) -> Grid:
+def comparison_grid(compared: Compared) -> Grid:
     """Return the grid of differences: the rows of the comparison, then the flags; verdict and notes below it."""
     found = compared.comparison
     columns = [
@@ -58,7 +58,7 @@ def clip_grids(compared: Compared, count: int) -> list[Grid]:
     """Return a grid for each of the `count` most decisive clips: reference, both texts with [differences], answers."""
     shares = [share for share in compared.comparison.clips if share.total][:count]
     clips = [share.clip for share in shares]
-    a, b = (read_texts(tasks, clips) for tasks in compared.texts)
+    a, b = (read_transcripts(tasks, clips) for tasks in compared.texts)
     whole = f"{sum(share.total for share in compared.comparison.clips):+z.2f} {compared.unit}"
     return [_clip_grid(share, whole, a[share.clip], b[share.clip]) for share in shares]
 

@@ -13,7 +13,7 @@ from speechiq.metrics.latency import AT_ONCE, CACHED, FACTOR, FIRST_AUDIO, FIRST
 from speechiq.reducer.output.scoreboard_table import SYSTEM, mark_name, score_column
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.run_record import MeasuredSpeed
-from speechiq.reducer.runs.samples import join_clusters, read_table
+from speechiq.reducer.runs.samples import join_clusters, read_sample_table
 from speechiq.reducer.scores.languages import LanguageScores, compare_languages
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
@@ -180,7 +180,7 @@ def read_latencies(tasks: Iterable[TaskRun]) -> list[Latencies]:
 
 def _read_latencies(system: str, task_type: str, tasks: Iterable[TaskRun]) -> Latencies:
     names = (*TIMES, WARM_UP, CACHED, AT_ONCE)
-    tables = [read_table(task, columns=names) for task in tasks]
+    tables = [read_sample_table(task, columns=names) for task in tasks]
     columns = {}
     for name in names:
         parts = [table.columns.get(name, np.full(len(table.items), np.nan)) for table in tables]

@@ -110,7 +110,9 @@ def compare_systems(systems: Sequence[System]) -> list[Mismatch]:
         if known:
             usual = max(known, key=lambda name: [*known.values()].count(known[name]))
             for name in known:
-                found += compare(name, level, conditions[name][level], f"system {usual!r}", conditions[usual][level])
+                found += compare_conditions(
+                    name, level, conditions[name][level], f"system {usual!r}", conditions[usual][level]
+                )
     return found
 
 
@@ -127,7 +129,7 @@ def compare_items(systems: Sequence[System]) -> list[Mismatch]:
     return found
 
 
-def compare(
+def compare_conditions(
     system: str, level: str, ours: Iterable[Conditions], other: str, theirs: Iterable[Conditions]
 ) -> list[Mismatch]:
     """Return how one level's tasks of a system differ from those of another, matched by data set and not by name.

@@ -12,7 +12,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import content_sha256, decode, shorten
 from speechiq.metrics.judge.rubric import read_rubric, shipped_rubrics
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.samples import Item, first_of, locate, read_rows
+from speechiq.reducer.runs.samples import Item, first_of, locate_line, read_sample_rows
 from speechiq.reducer.runs.tasks import find_tasks
 
 #: Keys of metadata that say who judged and how.
@@ -167,7 +167,9 @@ def find_judged(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list
 def read_judgments(task: TaskRun) -> dict[Item, Judged]:
     """Return item -> what a judge made of its answer, for the rows of a task that a judge scored."""
     judged: dict[Item, Judged] = {}
-    for _, row in read_rows(task.samples, _JudgeColumns, "an object doc, and numbers in the columns of its judge"):
+    for _, row in read_sample_rows(
+        task.samples, _JudgeColumns, "an object doc, and numbers in the columns of its judge"
+    ):
         stored = read_stored(row.filtered_resps)
         if stored is None or row.unjudged is None:
             continue
@@ -189,9 +191,9 @@ def read_judgments(task: TaskRun) -> dict[Item, Judged]:
 
 def read_judged(task: TaskRun) -> tuple[list[dict[str, Any]], list[JudgedRow]]:
     """Return all rows of a task as lm-eval wrote them, and those that a judge scored; refuse a task without any."""
-    rows = list(read_rows(task.samples, dict[str, Any], NEEDS))
+    rows = list(read_sample_rows(task.samples, dict[str, Any], NEEDS))
     judged = [
-        _judged_row(task, locate(task.samples, number), row, stored)
+        _judged_row(task, locate_line(task.samples, number), row, stored)
         for number, row in rows
         if (stored := read_stored(row.get("filtered_resps"))) is not None
     ]

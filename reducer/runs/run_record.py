@@ -77,7 +77,7 @@ class RunRecord(msgspec.Struct, frozen=True):
     facts: dict[str, str]
 
 
-def read_record(results: Path, tasks: Iterable[str]) -> RunRecord:
+def read_run_record(results: Path, tasks: Iterable[str]) -> RunRecord:
     """Read from a results file how a run was called; `tasks` are those that the command lists."""
     try:
         content = _read(results)

@@ -69,8 +69,8 @@ Form = TypeVar("Form")
 
 
 def read_text_rows(path: Path) -> Iterator[TextRow]:
-    """Yield the rows of a sample file with their texts; errors as for `read_rows`."""
-    for _, row in read_rows(path, TextRow, "an object doc with an id"):
+    """Yield the rows of a sample file with their texts; errors as for `read_sample_rows`."""
+    for _, row in read_sample_rows(path, TextRow, "an object doc with an id"):
         yield row
 
 
@@ -92,7 +92,8 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
             for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
                 if len(line) == LONGEST_LINE:
                     raise SpeechIQError(
-                        f"{locate(path, number)} is longer than {LONGEST_LINE} bytes, too long for a row of lm-eval",
+                        f"{locate_line(path, number)} is longer than {LONGEST_LINE} bytes, "
+                        "too long for a row of lm-eval",
                         fix="rerun this task",
                     )
                 yield number, line
@@ -106,7 +107,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         ) from error
 
 
-def read_rows(path: Path, form: type[Form], needs: str) -> Iterator[tuple[int, Form]]:
+def read_sample_rows(path: Path, form: type[Form], needs: str) -> Iterator[tuple[int, Form]]:
     """Yield number and row, in a given form, of each line of a sample file; refuse one without what it `needs`."""
     decoder = msgspec.json.Decoder(form)
     for number, line in read_lines(path):
@@ -117,20 +118,20 @@ def read_rows(path: Path, form: type[Form], needs: str) -> Iterator[tuple[int, F
         try:
             refuse_extremes(_values(row))
         except ValueError as error:
-            raise SpeechIQError(f"{locate(path, number)} cannot be used", error, "rerun this task") from error
+            raise SpeechIQError(f"{locate_line(path, number)} cannot be used", error, "rerun this task") from error
         yield number, row
 
 
 def refuse_line(path: Path, number: int, needs: str, error: Exception) -> SpeechIQError:
     """Return the error for a line that `decode` refused."""
     if isinstance(error, msgspec.ValidationError):
-        return SpeechIQError(f"{locate(path, number)} needs {needs} ({error})", fix="rerun this task")
+        return SpeechIQError(f"{locate_line(path, number)} needs {needs} ({error})", fix="rerun this task")
     return SpeechIQError(
-        f"{locate(path, number)} is not a whole JSON object (the file may be cut off)", error, "rerun this task"
+        f"{locate_line(path, number)} is not a whole JSON object (the file may be cut off)", error, "rerun this task"
     )
 
 
-def locate(path: Path, number: int) -> str:
+def locate_line(path: Path, number: int) -> str:
     """Return the place of a line in words, for messages."""
     return f"{str(path)!r} line {number}"
 
@@ -179,7 +180,7 @@ class SampleTable(NamedTuple):
         return dict(zip(self.items, self.columns[name].tolist(), strict=True)) if name in self.columns else {}
 
 
-def read_table(
+def read_sample_table(
     task: TaskRun,
     category: Category | None = None,
     *,
@@ -216,12 +217,12 @@ def read_table(
         item = known.setdefault(item, item)
         if item in items:
             raise SpeechIQError(
-                locate(path, number), f"{show_item(item)} is scored twice in this file", "rerun this task"
+                locate_line(path, number), f"{show_item(item)} is scored twice in this file", "rerun this task"
             )
         items[item] = None
         rows.append(row)
         if doc.cluster is not None and clusters.setdefault(item[0], str(doc.cluster)) != str(doc.cluster):
-            raise _refuse_clusters(locate(path, number), item[0], clusters[item[0]], str(doc.cluster))
+            raise _refuse_clusters(locate_line(path, number), item[0], clusters[item[0]], str(doc.cluster))
         groups.append(fields[size : size + len(by)])
     if not rows:
         raise SpeechIQError(f"{str(path)!r} is empty", fix="rerun this task with --log_samples")
@@ -334,7 +335,7 @@ def _refuse_outside(table: SampleTable, column: str, bounds: tuple[float, float]
         row, value = int(outside[0]), values[outside[0]]
         fractions = f"; fractions are expected, such as {value / 100:g}" if bounds == SHARE and 1 < value <= 100 else ""
         raise SpeechIQError(
-            locate(path, row + 1),
+            locate_line(path, row + 1),
             f"{column!r} of {show_item(table.items[row])} is {value:g}, outside "
             f"{low:g} to {high:g} ({outside.size} of {len(values)} rows){fractions}",
             "rerun this task",

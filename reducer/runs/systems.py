@@ -19,7 +19,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.judged import Judged, read_judgments
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.samples import Item, SampleTable, join_clusters, read_table, show_item
+from speechiq.reducer.runs.samples import Item, SampleTable, join_clusters, read_sample_table, show_item
 from speechiq.reducer.runs.tasks import name_control
 
 #: A clip of which a system received a smaller share than this counts as incomplete.
@@ -119,7 +119,7 @@ class Runs(tuple[System, ...]):
         return runs
 
 
-def read_tasks(tasks: Iterable[TaskRun], levels: Mapping[str, Category]) -> list[System]:
+def read_systems_of(tasks: Iterable[TaskRun], levels: Mapping[str, Category]) -> list[System]:
     """Read the systems of some tasks of one suite, sorted by name; categories outside `levels` are left out.
 
     A category with its usual column is read in the unit of its tasks, such as characters for a language without spaces.
@@ -157,7 +157,7 @@ def _read_system(
     tables = []
     for task in tasks:
         level, category = task.level, levels[task.level]
-        table = read_table(task, category, known=known)
+        table = read_sample_table(task, category, known=known)
         level_scores = scores.setdefault(level, {})
         if not level_scores.keys().isdisjoint(table.items):
             twice = min(level_scores.keys() & set(table.items))

@@ -17,7 +17,16 @@ from speechiq.metrics.letters.options import LETTERS
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
 from speechiq.reducer.runs.judged import read_stored
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.samples import Doc, Item, Name, TextRow, locate, read_rows, read_text_rows, show_item
+from speechiq.reducer.runs.samples import (
+    Doc,
+    Item,
+    Name,
+    TextRow,
+    locate_line,
+    read_sample_rows,
+    read_text_rows,
+    show_item,
+)
 from speechiq.reducer.runs.tasks import name_control
 
 LETTER_OF_NONE = LETTERS[-1]
@@ -115,8 +124,8 @@ def read_votes(tasks: Iterable[TaskRun]) -> Answers:
         answered = votes.setdefault(task.system, {})
         if control := name_control(task.described):
             controls[task.system] = control
-        for number, row in read_rows(task.samples, _AnswerRow, NEEDS):
-            item, voted, where = _item_of_question(row.doc), row.filtered_resps[0], locate(task.samples, number)
+        for number, row in read_sample_rows(task.samples, _AnswerRow, NEEDS):
+            item, voted, where = _item_of_question(row.doc), row.filtered_resps[0], locate_line(task.samples, number)
             question = _question_of(row.doc)._replace(text=row.doc.text, audio=_path(row.doc.audio))
             if item in answered:
                 raise SpeechIQError(
@@ -139,7 +148,7 @@ def read_votes(tasks: Iterable[TaskRun]) -> Answers:
 
 def read_asked(tasks: Iterable[TaskRun], items: Collection[Item]) -> dict[Item, str]:
     """Return (clip, question) -> the wording (`AnsweredQuestion.asked`), for those of `items` that some task has."""
-    docs = (row.doc for task in tasks for _, row in read_rows(task.samples, _AskedRow, NEEDS))
+    docs = (row.doc for task in tasks for _, row in read_sample_rows(task.samples, _AskedRow, NEEDS))
     return {item: _question_of(doc).asked for doc in docs if (item := _item_of_question(doc)) in items}
 
 
@@ -183,7 +192,7 @@ class ClipTexts(NamedTuple):
     answers: dict[str, Answer]
 
 
-def read_texts(tasks: Iterable[TaskRun], clips: Collection[str]) -> dict[str, ClipTexts]:
+def read_transcripts(tasks: Iterable[TaskRun], clips: Collection[str]) -> dict[str, ClipTexts]:
     """Return clip -> what one system wrote: transcripts by tasks whose items are clips, answers by the other tasks."""
     texts = {clip: ClipTexts("", "", {}) for clip in clips}
     for task in tasks if texts else ():

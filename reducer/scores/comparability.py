@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import shorten
 from speechiq.reducer.runs.conditions import CLIPS, Mismatch, by_level, compare_items, compare_systems, summarize
-from speechiq.reducer.runs.conditions import compare as compare_conditions
+from speechiq.reducer.runs.conditions import compare_conditions as compare_conditions
 from speechiq.reducer.runs.samples import Item, show_item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.norms import Norms

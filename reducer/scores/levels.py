@@ -34,16 +34,16 @@ def is_siq(suite: str) -> bool:
 
 
 def choose_levels(measures: Sequence[str] = (), levels: str | None = None) -> dict[str, Category]:
-    """Return the levels to score, each with its column; see `choose`.
+    """Return the levels to score, each with its column; see `choose_categories`.
 
     >>> chosen = choose_levels(["apply=acc_strict"], "remember,apply")
     >>> {level: category.column for level, category in chosen.items()}
     {'remember': 'wer', 'apply': 'acc_strict'}
     """
-    return choose({SUITE: LEVELS}, measures, levels)[SUITE]
+    return choose_categories({SUITE: LEVELS}, measures, levels)[SUITE]
 
 
-def choose(
+def choose_categories(
     suites: Mapping[str, Mapping[str, Category]], measures: Iterable[str] = (), levels: str | None = None
 ) -> dict[str, dict[str, Category]]:
     """Return suite -> the categories to score, each with its column; a suite without such a category is left out.

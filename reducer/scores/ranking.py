@@ -133,7 +133,7 @@ def _add_scale(scoreboard: Scoreboard, rule: str, norms: Norms | None, draws: in
 def rank_by_dataset(systems: Iterable[System], suite: str = SIQ, **options: Any) -> dict[str, Scoreboard]:
     """Score systems on the clips of each data set, each with a scale of its own; `options` are those of `rank`."""
     scoreboards = {}
-    for dataset, members in split(systems).items():
+    for dataset, members in split_datasets(systems).items():
         try:
             scoreboard = rank(members, suite, **options)
         except SpeechIQError as error:
@@ -144,7 +144,7 @@ def rank_by_dataset(systems: Iterable[System], suite: str = SIQ, **options: Any)
     return scoreboards
 
 
-def split(systems: Iterable[System]) -> dict[str, list[System]]:
+def split_datasets(systems: Iterable[System]) -> dict[str, list[System]]:
     """Return data set -> the systems with only the items of that data set."""
     systems = list(systems)
     items = [(system, item) for system in systems for scores in system.scores.values() for item in scores]

@@ -13,11 +13,11 @@ from speechiq.engines.languages import KEY
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.samples import Item
-from speechiq.reducer.runs.systems import Runs, System, read_tasks
+from speechiq.reducer.runs.systems import Runs, System, read_systems_of
 from speechiq.reducer.runs.tasks import categories_of, find_all, find_tasks, group, part_listening, warn_of_variants
 from speechiq.reducer.runs.texts import Answers, read_votes
 from speechiq.reducer.scores.draws import DRAWS
-from speechiq.reducer.scores.levels import LEVELS, SUITE, choose, is_siq
+from speechiq.reducer.scores.levels import LEVELS, SUITE, choose_categories, is_siq
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scale import DEFAULT_RULE
@@ -82,7 +82,7 @@ class Found(NamedTuple):
 
     def read(self, suite: str) -> list[System]:
         """Read the systems of a suite; errors as for `read_tasks`."""
-        return read_tasks(self.tasks[suite], self.levels[suite])
+        return read_systems_of(self.tasks[suite], self.levels[suite])
 
     @property
     def languages(self) -> dict[str, dict[str, str]]:
@@ -100,7 +100,7 @@ class Found(NamedTuple):
         return [suite for suite in self.levels if suite != SIQ]
 
 
-def find(
+def find_suites(
     runs: Iterable[Path],
     allow_missing: bool,
     options: ScoringOptions,
@@ -108,12 +108,12 @@ def find(
     measures: Sequence[str] = (),
     levels: str | None = None,
 ) -> Found:
-    """Find every suite in some folders; `measures` and `levels` are as for `levels.choose`."""
+    """Find every suite in some folders; `measures` and `levels` are as for `levels.choose_categories`."""
     everything, warnings = find_all(runs, allow_missing)
     tasks, variants = part_listening(everything)
     suites = dict(sorted(group(tasks).items(), key=lambda item: (not is_siq(item[0]), item[0])))
     known = {suite: _describe(suite, suite_tasks, options.norms) for suite, suite_tasks in suites.items()}
-    chosen = choose(known, measures, levels)
+    chosen = choose_categories(known, measures, levels)
     warnings = [*warnings, *warn_of_variants(variants)]
     return Found({suite: suites[suite] for suite in chosen}, chosen, warnings, group(variants))
 
@@ -168,7 +168,7 @@ def read_systems(runs: Iterable[Path], allow_missing: bool = False, *, levels: M
         levels: Level -> its category with the column to read, as `levels.choose_levels` returns them.
     """
     tasks, warnings = find_levels(runs, allow_missing)
-    return Runs(read_tasks(tasks, levels), warnings)
+    return Runs(read_systems_of(tasks, levels), warnings)
 
 
 def find_levels(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:

@@ -22,7 +22,7 @@ from speechiq.reducer.runs.conditions import Mismatch, compare_systems, summariz
 from speechiq.reducer.runs.judged import name_judges
 from speechiq.reducer.runs.measure import Category, Measure
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.samples import Item, SampleTable, join_columns, read_table
+from speechiq.reducer.runs.samples import Item, SampleTable, join_columns, read_sample_table
 from speechiq.reducer.runs.systems import Flags, System
 from speechiq.reducer.runs.texts import can_pool, read_lengths
 from speechiq.reducer.scores import comparability
@@ -259,11 +259,11 @@ def compare_pair(pair: SystemPair, options: ScoringOptions) -> Compared:
         content=content,
         warnings=list(remarks.warnings()) if has_scale else [],
         unit=points if has_scale else UNIT,
-        texts=[list_texts(system.tasks) for system in pair.both],
+        texts=[texts_by_clip(system.tasks) for system in pair.both],
     )
 
 
-def list_texts(tasks: Sequence[TaskRun]) -> list[TaskRun]:
+def texts_by_clip(tasks: Sequence[TaskRun]) -> list[TaskRun]:
     """Return the tasks whose rows have the texts to show; those of Understand repeat the texts of Remember."""
     return [task for task in tasks if not (is_siq(task.suite) and task.level == "understand")]
 
@@ -340,8 +340,8 @@ def compare_metrics(pairs: Sequence[SystemPair], metrics: Sequence[str], options
     """
     if not options.allow_mismatch:
         comparability.require_equal([mismatch for pair in pairs for mismatch in compare_systems(pair.both)])
-    tables_a = [read_table(task, columns=task.signs) for pair in pairs for task in pair.both[0].tasks]
-    tables_b = [read_table(task, columns=task.signs) for pair in pairs for task in pair.both[1].tasks]
+    tables_a = [read_sample_table(task, columns=task.signs) for pair in pairs for task in pair.both[0].tasks]
+    tables_b = [read_sample_table(task, columns=task.signs) for pair in pairs for task in pair.both[1].tasks]
     signs = {name: table.task.signs[name] for table in (*tables_a, *tables_b) for name in table.signed}
     for name in metrics:
         if name not in signs:
@@ -377,8 +377,8 @@ def compare_metrics(pairs: Sequence[SystemPair], metrics: Sequence[str], options
         warnings=[],
         unit=UNIT,
         texts=[
-            list_texts([task for pair in pairs for task in pair.both[0].tasks]),
-            list_texts([task for pair in pairs for task in pair.both[1].tasks]),
+            texts_by_clip([task for pair in pairs for task in pair.both[0].tasks]),
+            texts_by_clip([task for pair in pairs for task in pair.both[1].tasks]),
         ],
     )
 

@@ -42,7 +42,7 @@ JUDGE, PERSON = "judge", "person"
 Ratings = Mapping[str, Mapping[tuple[str, Item], float]]
 
 
-class JudgeSettings(NamedTuple):
+class StoredJudge(NamedTuple):
     """Hold the judge (`ENGINE:MODEL` or `exact_match`), a short digest of its settings, and the rubric of each task."""
 
     name: str
@@ -54,7 +54,7 @@ class JudgeSettings(NamedTuple):
         return self.rubrics[task.results, task.task]
 
 
-class Checked(NamedTuple):
+class CheckedRubric(NamedTuple):
     """Describe what persons' scores show about a judge with one rubric.
 
     Attributes:
@@ -84,8 +84,8 @@ class Checked(NamedTuple):
 
 
 def check_judge(
-    answers: Sequence[JudgedRow], scores: HumanScores, settings: JudgeSettings, *, draws: int = 1000
-) -> list[Checked]:
+    answers: Sequence[JudgedRow], scores: HumanScores, settings: StoredJudge, *, draws: int = 1000
+) -> list[CheckedRubric]:
     """Compare the judge with persons, for each rubric with enough scores.
 
     Of an answer that several persons scored, the mean counts. Intervals come from draws of clips.
@@ -117,9 +117,9 @@ def _check_rubric(
     answers: Sequence[JudgedRow],
     means: Mapping[str, float],
     scores: HumanScores,
-    settings: JudgeSettings,
+    settings: StoredJudge,
     draws: int,
-) -> Checked:
+) -> CheckedRubric:
     rubric = settings.rubric_of(answers[0].task)
     judged = [answer for answer in answers if not math.isnan(answer.stored.points)]
     groups, left_out = [], []
@@ -142,7 +142,7 @@ def _check_rubric(
         fewest=FEWEST,
         draws=draws,
     )
-    return Checked(rubric, groups, left_out, grades, confusion, len(answers) - len(judged), persons)
+    return CheckedRubric(rubric, groups, left_out, grades, confusion, len(answers) - len(judged), persons)
 
 
 def _name_clusters(answers: Sequence[JudgedRow]) -> dict[str, str]:
@@ -186,7 +186,7 @@ def _confuse(points: np.ndarray) -> tuple[list[int], np.ndarray]:
     return grades, confusion_matrix(person, judge, labels=grades)
 
 
-def check_grids(checked: Checked, settings: JudgeSettings) -> Iterator[Grid]:
+def check_grids(checked: CheckedRubric, settings: StoredJudge) -> Iterator[Grid]:
     """Yield the grids of one rubric: agreement, corrected scores, the judge's grades by the person's, and persons."""
     rubric = checked.rubric
     low, high = rubric.scale
@@ -228,14 +228,14 @@ def check_grids(checked: Checked, settings: JudgeSettings) -> Iterator[Grid]:
         yield agreement_grid("Agreement of people", checked.persons, ["kappa"])
 
 
-def _check_notes(checked: Checked) -> Iterator[str]:
+def _check_notes(checked: CheckedRubric) -> Iterator[str]:
     if checked.left_out:
         yield f"fewer than {FEWEST} scored answers: {', '.join(checked.left_out)}"
     if checked.unjudged:
         yield f"answers without a score of the judge, which count in nothing: {checked.unjudged}"
 
 
-def read_settings(tasks: Sequence[TaskRun]) -> JudgeSettings:
+def read_judge_settings(tasks: Sequence[TaskRun]) -> StoredJudge:
     """Return the judge of some tasks, which is the same for all of them, and the rubric of each."""
     first = tasks[0]
     settings = {key: first.metadata.get(key) for key in JUDGE_SETTINGS}
@@ -248,7 +248,7 @@ def read_settings(tasks: Sequence[TaskRun]) -> JudgeSettings:
                     "give runs of one judge, or judge all of them again with `siq judge run RUNS --judge ...`",
                 )
     rubrics = {(task.results, task.task): _read_rubric(task) for task in tasks}
-    return JudgeSettings(printable(str(first.metadata["judge"])), shorten(content_sha256(settings)), rubrics)
+    return StoredJudge(printable(str(first.metadata["judge"])), shorten(content_sha256(settings)), rubrics)
 
 
 def _read_rubric(task: TaskRun) -> Rubric:
@@ -296,7 +296,7 @@ def choose_answers(answers: Sequence[JudgedRow], count: int, seed: int) -> list[
 
 
 def read_human_scores(
-    files: Sequence[Path], answers: Mapping[str, JudgedRow], settings: JudgeSettings, allow_mismatch: bool = False
+    files: Sequence[Path], answers: Mapping[str, JudgedRow], settings: StoredJudge, allow_mismatch: bool = False
 ) -> HumanScores:
     """Return the scores of each person, of whom one without a name is named after the file.
 
@@ -323,7 +323,7 @@ def read_human_scores(
 
 
 def _check_line(
-    line: _ScoreLine, where: str, answers: Mapping[str, JudgedRow], settings: JudgeSettings, allow_mismatch: bool
+    line: _ScoreLine, where: str, answers: Mapping[str, JudgedRow], settings: StoredJudge, allow_mismatch: bool
 ) -> None:
     if line.id not in answers:
         raise SpeechIQError(

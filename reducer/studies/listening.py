@@ -16,7 +16,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.conditions import CLIPS, compare_systems
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import name_under
-from speechiq.reducer.runs.systems import System, read_tasks
+from speechiq.reducer.runs.systems import System, read_systems_of
 from speechiq.reducer.scores.bootstrap import estimate_means
 from speechiq.reducer.scores.comparability import complete, narrow_to_shared, require_equal
 from speechiq.reducer.scores.levels import SUITE as SIQ
@@ -97,7 +97,7 @@ def _pair_runs(found: Found, suite: str) -> Iterator[tuple[str, Category, dict[s
     asked = {task.level for task in tasks if task.metadata.get(LISTEN)}
     levels = {name: category for name, category in found.levels[suite].items() if name in asked}
     systems: dict[str, dict[str, System]] = {}
-    for system in read_tasks([task for task in tasks if task.level in levels], levels):
+    for system in read_systems_of([task for task in tasks if task.level in levels], levels):
         metadata = system.tasks[0].metadata
         alone = system.name.removesuffix(name_under("", metadata))
         name = name_under(alone, {key: value for key, value in metadata.items() if key != LISTEN})

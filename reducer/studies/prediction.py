@@ -32,7 +32,7 @@ from speechiq.reducer.studies.prediction_data import (
     Success,
     Tables,
     Units,
-    gather,
+    gather_units,
     label_answers,
     leave_out_items,
 )
@@ -40,9 +40,9 @@ from speechiq.reducer.studies.predictors import (
     CAUGHT,
     Predictor,
     Quality,
-    calibrate,
     find_thresholds,
     judge_quality,
+    list_bins,
     read_form,
     show_form,
 )
@@ -239,7 +239,7 @@ def _measure_predictor(
             system: float(auc(metric.risk[systems == system], failed[systems == system])[0])
             for system in dict.fromkeys(units.systems)
         },
-        calibration=calibrate(probability, failed),
+        calibration=list_bins(probability, failed),
         thresholds=find_thresholds(metric.values, metric.sign, failed),
     )
 
@@ -290,7 +290,7 @@ def gather_runs(
     """
     success = Success(sources[0].success, []) if sources else label_answers(tables)
     success = leave_out_items(success, tables, only_errors=only_errors, only_answerable=only_answerable)
-    units = gather(tables.columns, success.success, metrics, defined, undefined)
+    units = gather_units(tables.columns, success.success, metrics, defined, undefined)
     return units._replace(notes=success.notes + units.notes), sources[0].name if sources else BY_ANSWERS
 
 

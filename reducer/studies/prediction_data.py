@@ -15,7 +15,15 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.conditions import compare_systems, summarize
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.samples import FLAGS, Item, SampleTable, join_clusters, join_columns, read_table, show_item
+from speechiq.reducer.runs.samples import (
+    FLAGS,
+    Item,
+    SampleTable,
+    join_clusters,
+    join_columns,
+    read_sample_table,
+    show_item,
+)
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.tasks import categories_of, find_tasks, group, name_control
 from speechiq.reducer.scores.comparability import require_equal
@@ -71,7 +79,7 @@ def read_tables(runs: Iterable[Path], allow_missing: bool = False, allow_mismatc
         warnings = [*warnings, f"not on equal terms: {summarize(mismatches)}"]
     else:
         require_equal(mismatches)
-    return Tables([read_table(task, columns=task.signs) for task in tasks], warnings)
+    return Tables([read_sample_table(task, columns=task.signs) for task in tasks], warnings)
 
 
 def _systems(tasks: list[TaskRun]) -> list[System]:
@@ -134,7 +142,7 @@ def right_column(task: TaskRun) -> str | None:
     return next((column for column in (task.category.column, *RIGHT) if column in RIGHT and column in task.signs), None)
 
 
-def gather(
+def gather_units(
     tables: Sequence[SampleTable],
     success: Mapping[Key, bool],
     metrics: Collection[str] | None = None,

@@ -141,7 +141,7 @@ def find_thresholds(values: np.ndarray, sign: float, failed: np.ndarray) -> list
     ]
 
 
-def calibrate(probability: np.ndarray, failed: np.ndarray) -> list[Bin]:
+def list_bins(probability: np.ndarray, failed: np.ndarray) -> list[Bin]:
     """Return bins of about equally many items, from the lowest probability to the highest."""
     count = max(2, min(BINS, len(failed) // BIN))
     order = np.argsort(probability, kind="stable")

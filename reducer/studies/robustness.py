@@ -66,7 +66,7 @@ class SeriesRun(NamedTuple):
         return f"{self.strength:g}{self.unit and f' {self.unit}'}" if self.condition else CLEAN
 
 
-def describe_run(system: System) -> SeriesRun:
+def describe_series_run(system: System) -> SeriesRun:
     """Return which system a run is of, and under which condition."""
     condition = next((str(text) for task in system.tasks if (text := task.metadata.get(CONDITION))), "")
     if not condition:
@@ -342,7 +342,7 @@ def study_robustness(found: Found, draws: int, seed: int, norms: Norms | None = 
 
 def _study_suite(suite: str, systems: list[System], draws: int, seed: int, norms: Norms | None) -> Robustness:
     systems = sorted(narrow_to_shared(drop_empty_levels(systems)), key=lambda system: system.name)
-    runs = [describe_run(system) for system in systems]
+    runs = [describe_series_run(system) for system in systems]
     series = group_series(runs)
     refuse_other_tasks(systems, runs)
     pool = align(systems)

@@ -2,7 +2,7 @@
 
 On the set, count invented answers: majorities other than (E) on questions that have no answer (Table 4).
 
-A line of the review file is one candidate: `find` writes it, and a person fills in the verdict::
+A line of the review file is one candidate: `find_unanswerable` writes it, and a person fills in the verdict::
 
     {"id": clip, "question_id": ..., "question": text, "options": [4 texts], "answer": "A" to "D", "text": reference,
      "audio": path or null, "failed": systems that fail, "share": failed / systems,
@@ -30,7 +30,17 @@ from speechiq.reducer.stats.bootstrap import estimate_share
 from speechiq.reducer.stats.estimate import CONFIDENCE
 from speechiq.reducer.stats.grid import INTERVAL, Column, Grid, caution_of_estimates, name_units
 
-__all__ = ["NOTHING", "Confirmed", "ConfirmedSet", "confirm", "find", "leave_out", "read", "write_review", "write_set"]
+__all__ = [
+    "NOTHING",
+    "Confirmed",
+    "ConfirmedSet",
+    "confirm",
+    "find_unanswerable",
+    "leave_out",
+    "read_confirmed",
+    "write_review",
+    "write_set",
+]
 
 SCHEMA = "speechiq-unanswerable"
 VERSION = 1
@@ -64,7 +74,7 @@ class _InSet(msgspec.Struct, forbid_unknown_fields=True):
     verdict: Literal["unanswerable", "wrong_key"]
 
 
-def find(answers: Answers, share: float = 0.5) -> list[dict[str, Any]]:
+def find_unanswerable(answers: Answers, share: float = 0.5) -> list[dict[str, Any]]:
     """Find the questions that at least a share of the systems fail, most failed first, then by clip and question.
 
     Controls do not count as systems; the answers of those with the reference (`gold`) are shown as well. The result is
@@ -125,7 +135,7 @@ def write_set(content: Mapping[str, Any], path: Path) -> None:
     write_whole(path, (json.dumps(content, indent=2) + "\n").encode(), OWN_FILE)
 
 
-def read(path: Path) -> ConfirmedSet:
+def read_confirmed(path: Path) -> ConfirmedSet:
     """Return the questions of an unanswerable set; refuse another file, and one that was edited."""
     content = read_checksummed(path, SCHEMA, VERSION, ADVICE_SET)
     try:

@@ -10,9 +10,9 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.output.page.review import review_questions
-from speechiq.reducer.runs.texts import differing, read_texts
+from speechiq.reducer.runs.texts import differing, read_transcripts
 from speechiq.reducer.scores.suites import read_answers, read_systems
-from speechiq.reducer.studies.unanswerable import find
+from speechiq.reducer.studies.unanswerable import find_unanswerable
 from tests.commands import call, refusal, succeed
 from tests.reducer.conftest import frozen_set, levels, write_run
 
@@ -46,7 +46,7 @@ def three_runs(tmp_path: Path) -> Path:
 
 
 def test_questions_with_two_options_are_reviewed_with_the_letter_of_none(three_runs):
-    review = review_questions(find(read_answers([three_runs])))
+    review = review_questions(find_unanswerable(read_answers([three_runs])))
     assert review.items[0].passages[0].text == "(A) at nine\n(B) at ten\n(E) None of the above"
 
 
@@ -213,7 +213,7 @@ def test_errors_are_one_line_that_lists_what_there_is(three_runs, arguments, mes
 def test_rows_of_other_makers_lend_what_they_have(tmp_path):
     write_run(tmp_path, levels(0.5, clips=1), system="plain")
     (system,) = read_systems([tmp_path])
-    said = read_texts(system.tasks, ["demo/0", "demo/9"])
+    said = read_transcripts(system.tasks, ["demo/0", "demo/9"])
     assert said["demo/0"].text == "hi" and said["demo/0"].reference == "hi"
     assert [answer.answer for answer in said["demo/0"].answers.values()] == ["hi"] * 3
     assert said["demo/9"] == ("", "", {})

@@ -13,7 +13,7 @@ from speechiq.metrics.choice import Vote, score
 from speechiq.metrics.judge.free_answers import renew
 from speechiq.metrics.judge.judging import Judgment
 from speechiq.metrics.judge.reader import read_letters, read_settings
-from speechiq.reducer.runs.conditions import compare, read_conditions
+from speechiq.reducer.runs.conditions import compare_conditions, read_conditions
 from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.suites import read_answers
 from tests.commands import siq
@@ -93,7 +93,7 @@ def test_a_model_reads_what_the_rules_leave_unread(evaluate, tmp_path, capsys):
     assert f"reader openai:reader agrees with the rules on 0.0 % of the answers that both read {items}" in table
     assert "reader" not in siq("score", tmp_path / "without", "--explain")
     (with_reader,), (plain,) = (find_tasks([tmp_path / name])[0] for name in ("with", "without"))
-    (mismatch,) = compare("a", "choice", [read_conditions(with_reader)], "b", [read_conditions(plain)])
+    (mismatch,) = compare_conditions("a", "choice", [read_conditions(with_reader)], "b", [read_conditions(plain)])
     assert "reader is 'openai:reader, " in mismatch.text and " and none in b" in mismatch.text
 
 

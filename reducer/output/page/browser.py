@@ -69,7 +69,7 @@ def _shown(study: Study, level: str, row: Row) -> float:
     return float(study.scoreboard.pool.levels[level].measure.show_score(row["categories"][level]["score"]))
 
 
-def list_clips(study: Study, rows: Sequence[Row]) -> dict[str, Any]:
+def describe_clips(study: Study, rows: Sequence[Row]) -> dict[str, Any]:
     """Return the systems and all clips without their texts (`clips.list_texts`); lists follow the systems' ranks.
 
     Returns:
@@ -110,7 +110,7 @@ def _weights(study: Study) -> Mapping[str, float]:
 
 
 def clip_table(study: Study) -> Grid:
-    """Return the table of clips without rows; the page fills it with those of `list_clips`."""
+    """Return the table of clips without rows; the page fills it with those of `describe_clips`."""
     levels = [
         Column(COLUMNS[level], f"{title(level)}\n{SCORES[level]} %", ".1f", lower=level != "remember")
         for level in study.levels

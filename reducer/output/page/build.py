@@ -16,9 +16,9 @@ from speechiq.reducer.output.page import browser, items, page, tables
 from speechiq.reducer.output.page.clips import find_sounds, list_texts
 from speechiq.reducer.output.page.page import Section
 from speechiq.reducer.output.page.review import Review, review_questions
-from speechiq.reducer.output.page.studies import list_languages, list_latencies, list_listening
-from speechiq.reducer.output.page.study import Study, gather, read_study
-from speechiq.reducer.output.page.suite import gather as gather_suite
+from speechiq.reducer.output.page.studies import language_sections, list_latencies, list_listening
+from speechiq.reducer.output.page.study import Study, gather_report, read_study
+from speechiq.reducer.output.page.suite import gather_suite as gather_suite
 from speechiq.reducer.output.page.suite import group_grids
 from speechiq.reducer.output.scoreboard_records import rows_of
 from speechiq.reducer.output.scoreboard_table import TITLE, TITLE_WITHOUT
@@ -56,7 +56,7 @@ CHARTS = {
 OPTIONAL = ("datasets", "groups")
 
 
-def build(runs: Iterable[Path], **options: Any) -> Page:
+def build_report(runs: Iterable[Path], **options: Any) -> Page:
     """Return the report of some runs.
 
     Args:
@@ -66,10 +66,10 @@ def build(runs: Iterable[Path], **options: Any) -> Page:
     Raises:
         SpeechIQError: The runs cannot be read, aligned or scored.
     """
-    return render(gather(runs, **options))
+    return render_report(gather_report(runs, **options))
 
 
-def compose(
+def compose_report(
     found: Found, scored: Mapping[str, SuiteScores], options: ScoringOptions, command: str = ""
 ) -> tuple[Page, list[str]]:
     """Return the page of all suites in runs, and warnings: SIQ is the page if it was run, other suites are sections.
@@ -82,7 +82,7 @@ def compose(
         SpeechIQError: A sample file cannot be read.
     """
     suites = [gather_suite(found, scored[suite]) for suite in found.others]
-    sections = [suite.section for suite in suites] + list_languages(found, scored)
+    sections = [suite.section for suite in suites] + language_sections(found, scored)
     warnings = []
     try:
         sections += list_listening(found, options)
@@ -91,14 +91,14 @@ def compose(
     sections += list_latencies(found, options.draws)
     if SIQ in scored:
         study = read_study(found.tasks[SIQ], scored[SIQ], options, found.warnings)
-        return render(study, command, sections), [*study.warnings, *warnings]
+        return render_report(study, command, sections), [*study.warnings, *warnings]
     word = "Suite" if len(suites) == 1 else "Suites"
     title = f"{word} {', '.join(suite.suite for suite in suites)}"
-    tasks = tables.list_tasks(system for suite in suites for system in suite.scoreboard.systems)
+    tasks = tables.list_all_tasks(system for suite in suites for system in suite.scoreboard.systems)
     return Page(page.render(sections, title=title, made=page.describe_origin(tasks, command))), warnings
 
 
-def render(study: Study, command: str = "", sections: Sequence[Section] = ()) -> Page:
+def render_report(study: Study, command: str = "", sections: Sequence[Section] = ()) -> Page:
     """Return the page of a study; above `page.LARGEST` clips and texts lie beside it, in files that its scripts load.
 
     Args:
@@ -121,7 +121,7 @@ def render(study: Study, command: str = "", sections: Sequence[Section] = ()) ->
         title=f"{title} of {count_of(len(rows), 'system')}",
         heading=title,
         lead=_lead(study),
-        made=page.describe_origin(tables.list_tasks(study.scoreboard.systems), command, clips),
+        made=page.describe_origin(tables.list_all_tasks(study.scoreboard.systems), command, clips),
         data={"sounds": find_sounds({clip.id: clip.audio for clip in study.clips}), "review": review.data, **inside},
         digest=digest,
     )
@@ -132,15 +132,15 @@ def pack_clips(study: Study, rows: Sequence[tables.Row]) -> dict[str, Markup]:
     """Return the data with which the page shows clips: `clips`, the comparisons, and parts of texts, `texts-0` ..."""
     names = [row["system"] for row in rows]
     parts, starts = page.pack_parts("texts", list_texts(study.clips, study.answers, names))
-    clips = browser.list_clips(study, rows) | {"starts": starts}
+    clips = browser.describe_clips(study, rows) | {"starts": starts}
     pairs = browser.compare_pairs(study, rows) if len(names) > 1 else {}
-    return {"compare": page.pack(pairs), "clips": page.pack(clips), **parts}
+    return {"compare": page.pack_data(pairs), "clips": page.pack_data(clips), **parts}
 
 
 def find_candidates(study: Study) -> list[dict[str, Any]]:
     """Return the questions to review; none if only controls answered, or the questions are not in the runs."""
     has_systems = any(not identity.control for identity in study.identities)
-    return unanswerable.find(study.answers) if study.answers.questions and has_systems else []
+    return unanswerable.find_unanswerable(study.answers) if study.answers.questions and has_systems else []
 
 
 def list_sections(study: Study, rows: Sequence[tables.Row], review: Review) -> list[Section]:
@@ -219,11 +219,11 @@ def _lead(study: Study) -> str:
     return f"{counts}: {asked}, on one scale where 100 is the mean of {mean}."
 
 
-def write(report: Page, path: Path, *, force: bool = False) -> None:
+def write_report(report: Page, path: Path, *, force: bool = False) -> None:
     """Write a page to a file, and its parts, if it has any, to the folder beside it; complete or not at all.
 
     Args:
-        report: As `build` returns it.
+        report: As `build_report` returns it.
         path: Path of the file.
         force: Whether to replace an existing file.
 

@@ -57,7 +57,7 @@ class TranscriptView(NamedTuple):
 
     Attributes:
         text: As the system wrote it.
-        steps: Its steps from the reference, both normalized (`align`), as JSON, which needs a tenth of the memory.
+        steps: Its steps from the normalized reference (`align_texts`), as JSON, which takes a tenth of the memory.
         coverage: Audio coverage: seconds that the system received / seconds of the clip; NaN if the run does not say.
         repetition: The metric of that name; NaN if the run does not say.
     """
@@ -133,7 +133,7 @@ def _clip(name: str, doc: Doc, rows: Mapping[str, TranscriptView]) -> ClipView:
     rules = str(doc.normalizer or DEFAULT)
     words = normalize(text, rules)
     distinct = list(dict.fromkeys(row.text for row in rows.values()))
-    aligned = align(words, [normalize(written, rules) for written in distinct])
+    aligned = align_texts(words, [normalize(written, rules) for written in distinct])
     steps = dict(zip(distinct, map(msgspec.json.encode, aligned), strict=True))
     return ClipView(
         id=name,
@@ -145,7 +145,7 @@ def _clip(name: str, doc: Doc, rows: Mapping[str, TranscriptView]) -> ClipView:
     )
 
 
-def align(reference: str, texts: Sequence[str]) -> list[Ops]:
+def align_texts(reference: str, texts: Sequence[str]) -> list[Ops]:
     """Align normalized texts with a normalized reference.
 
     Returns:

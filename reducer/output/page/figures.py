@@ -154,7 +154,7 @@ def clips_against_wer() -> go.Figure:
     return figure
 
 
-def scores(
+def draw_scores(
     labels: Sequence[str],
     values: Sequence[float],
     ends: Sequence[Sequence[float]],

@@ -7,7 +7,7 @@ import numpy as np
 from markupsafe import Markup
 
 from speechiq.reducer.output.page.clips import ClipView, Edit, edits
-from speechiq.reducer.output.page.page import link
+from speechiq.reducer.output.page.page import link_to
 from speechiq.reducer.runs.texts import Answers
 from speechiq.reducer.scores.scale import Scale
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
@@ -49,7 +49,7 @@ def _list_first(clips: Sequence[str], order: np.ndarray, first: Column, column: 
     """Return the first clips in an order, lowest first, each with its value."""
     places = np.argsort(order, kind="stable")[:SHOWN]
     rows: list[dict[str, Cell]] = [
-        {first.name: link("clip", clips[place]), column.name: float(values[place])} for place in places
+        {first.name: link_to("clip", clips[place]), column.name: float(values[place])} for place in places
     ]
     return Grid("", [first, column], rows)
 
@@ -80,7 +80,7 @@ def rank_gaps(pool: ScoreMatrix, listening: Sequence[int], labels: Sequence[str]
         for place in np.argsort(-gaps, axis=None, kind="stable")[:SHOWN]:
             row, clip = map(int, np.unravel_index(place, gap.shape))
             if gaps[row, clip] > 0:
-                rows.append({"clip": link("clip", common[clip]), "system": labels[listening[row]]})
+                rows.append({"clip": link_to("clip", common[clip]), "system": labels[listening[row]]})
                 rows[-1] |= {level: pool.levels[level].show(raw[row, clip]) for level, raw in scores.items()}
         grids.append(Grid(title, [Column("clip", "Clip"), Column("system", "System"), *units], rows))
     return grids
@@ -103,7 +103,7 @@ def disagreements(clips: Iterable[ClipView], encoders: Mapping[str, str]) -> Gri
         found += [(len(who), count, clip, edit) for edit, who in makers.items() if len(who) >= enough]
     found.sort(key=lambda place: (-place[0] / place[1], -place[0], place[2].id))
     rows: list[dict[str, Cell]] = [
-        {"clip": link("clip", clip.id), "words": _mark(clip, edit), "agree": f"{agree} of {count}"}
+        {"clip": link_to("clip", clip.id), "words": _mark(clip, edit), "agree": f"{agree} of {count}"}
         for agree, count, clip, edit in found
     ]
     columns = [
@@ -125,7 +125,7 @@ def more_errors_than_words(pool: ScoreMatrix, listening: Sequence[int], labels: 
         row, clip = map(int, np.unravel_index(place, rates.shape))
         if rates[row, clip] > FULL:
             system = labels[listening[row]]
-            rows.append({"clip": link("clip", clips[clip]), "system": system, "rate": float(rates[row, clip])})
+            rows.append({"clip": link_to("clip", clips[clip]), "system": system, "rate": float(rates[row, clip])})
     columns = [Column("clip", "Clip"), Column("system", "System"), Column("rate", category.unit, ".1f")]
     return Grid("More errors than words", columns, rows)
 
@@ -156,7 +156,7 @@ def failed_with_reference(answers: Answers, systems: Collection[str]) -> Grid:
                 continue
             rows.append(
                 {
-                    "clip": link("clip", item[0]),
+                    "clip": link_to("clip", item[0]),
                     "question": question.question,
                     "votes": _fold(item[1], question.answer, votes),
                     "failed": f"{failed} of {len(systems)}",

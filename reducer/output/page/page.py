@@ -95,11 +95,11 @@ def render(
     Args:
         heading: First heading; the title without one.
         made: How the page was made: name -> text.
-        data: Name -> data that the scripts unpack, beside charts and sounds; packed here unless they are (`pack`).
+        data: Name -> data that the scripts unpack, beside charts and sounds; packed here unless they are (`pack_data`).
         plots: Whether the page has charts, and so plotly.js.
         digest: Digest of the parts of data that lie beside the page, which their names begin with; "" without any.
-        home: Address of the folder with the files that the pages of a site have in common (`share`); "" for a page that
-            has all of them inside.
+        home: Address of the folder with the files that the pages of a site have in common (`share_files`); "" for a
+            page that has all of them inside.
         frame: Template of what is around the sections.
         **values: Further variables of the frame.
     """
@@ -129,7 +129,7 @@ def render(
         heading=heading or title,
         lead=lead,
         bodies=bodies,
-        data={name: content if isinstance(content, Markup) else pack(content) for name, content in shown.items()},
+        data={name: content if isinstance(content, Markup) else pack_data(content) for name, content in shown.items()},
         made=made,
         style=Markup("" if home else _read("page.css")),
         script=Markup(script),
@@ -140,7 +140,7 @@ def render(
     )
 
 
-def share(digest: str, parts: Mapping[str, Markup], scripts: Sequence[str], *, plots: bool) -> dict[str, str]:
+def share_files(digest: str, parts: Mapping[str, Markup], scripts: Sequence[str], *, plots: bool) -> dict[str, str]:
     """Return name -> content of the files that the pages of a site have in common: style, scripts and parts of data.
 
     Browsers load no modules from files, so the script is a plain one.
@@ -164,7 +164,7 @@ def write_part(name: str, coded: str) -> str:
     return f'takePart("{name}","{coded}")\n'
 
 
-def pack(data: Any) -> Markup:
+def pack_data(data: Any) -> Markup:
     """Return data as JSON, deflated, in base64, which is safe inside any element; an unknown number is null."""
     return pack_json(json.dumps(plain(data), separators=(",", ":"), allow_nan=False))
 
@@ -211,7 +211,7 @@ def breakable(name: str) -> Markup:
     return Markup("<wbr>").join(re.split(r"(?<=[/+:])", name))
 
 
-def link(section: str, name: str, text: str = "") -> Markup:
+def link_to(section: str, name: str, text: str = "") -> Markup:
     """Return a link to a clip or a system of the page.
 
     >>> link("clip", "demo/a b")

@@ -92,7 +92,7 @@ def compare(comparison: Comparison) -> go.Figure:
         value = of["difference"]
         ends = [[of["low"], of["high"]] if comparison.draws else [value, value]]
         unit = of["unit"] if score == "siq" else f"{str(score).title()}: {of['unit']}"
-        figure.add_trace(figures.scores([""], [value], ends, [False], "").data[0], row=row, col=1)
+        figure.add_trace(figures.draw_scores([""], [value], ends, [False], "").data[0], row=row, col=1)
         figure.add_vline(0, line={"color": figures.MUTED, "width": 1}, row=row, col=1)
         figure.update_xaxes(title_text=figures.escape(unit), row=row, col=1)
     figure.update_yaxes(visible=False)
@@ -102,7 +102,7 @@ def compare(comparison: Comparison) -> go.Figure:
 def _row_chart(names: Sequence[str], values: Any, ends: Any, controls: Any, title: str) -> go.Figure:
     """Return the report's chart of one row per system."""
     labels = [figures.escape(name) for name in names]
-    return figures.scores(labels, list(values), ends.to_numpy().tolist(), [bool(name) for name in controls], title)
+    return figures.draw_scores(labels, list(values), ends.to_numpy().tolist(), [bool(name) for name in controls], title)
 
 
 def _painted(figure: go.Figure) -> go.Figure:

@@ -16,14 +16,14 @@ from speechiq.metrics.letters.options import LETTERS
 from speechiq.reducer.output.page.clips import find_sounds
 from speechiq.reducer.output.page.page import Section, render
 from speechiq.reducer.runs.judged import JudgedRow
-from speechiq.reducer.studies.judge_check import JudgeSettings
+from speechiq.reducer.studies.judge_check import StoredJudge
 from speechiq.reducer.studies.labels import Exchange
 from speechiq.reducer.studies.unanswerable import VERDICTS
 
 SCRIPTS = ("base", "address", "theme", "downloads", "review")
 
 
-class Passage(msgspec.Struct, frozen=True):
+class SpokenText(msgspec.Struct, frozen=True):
     """Hold a text of an item; one that is `folded` is shown on request only."""
 
     heading: str
@@ -57,11 +57,11 @@ class Item(msgspec.Struct, frozen=True):
     """
 
     title: str
-    passages: tuple[Passage, ...]
+    passages: tuple[SpokenText, ...]
     choices: tuple[ReviewChoice, ...]
     row: Mapping[str, Any]
     facts: tuple[str, ...] = ()
-    revealed: tuple[Passage, ...] = ()
+    revealed: tuple[SpokenText, ...] = ()
     clip: str = ""
     scope: str = ""
 
@@ -97,7 +97,7 @@ class Review(msgspec.Struct, frozen=True):
         return msgspec.structs.asdict(self) | {"items": items}
 
 
-def render_answers(answers: Sequence[JudgedRow], settings: JudgeSettings, made: Mapping[str, str]) -> str:
+def render_answers(answers: Sequence[JudgedRow], settings: StoredJudge, made: Mapping[str, str]) -> str:
     """Return the page on which a person scores judged answers without seeing the judge's scores first."""
     systems = len({answer.task.system for answer in answers})
     return _render(
@@ -148,11 +148,11 @@ def _render(
 
 
 def review_questions(candidates: Sequence[Mapping[str, Any]]) -> Review:
-    """Return the review of what `unanswerable.find` returns; the file has the form of `siq study unanswerable`."""
+    """Return the review of what `find_unanswerable` returns; the file has the form of `siq study unanswerable`."""
     return Review("review.jsonl", [_ask_verdict(row) for row in candidates], complete=True)
 
 
-def _ask_grade(answer: JudgedRow, settings: JudgeSettings) -> Item:
+def _ask_grade(answer: JudgedRow, settings: StoredJudge) -> Item:
     rubric = settings.rubric_of(answer.task)
     checklist = answer.doc.checklist
     asked = {
@@ -164,13 +164,13 @@ def _ask_grade(answer: JudgedRow, settings: JudgeSettings) -> Item:
     return Item(
         title=answer.doc.question,
         facts=(f"Rubric {rubric.name}",),
-        passages=tuple(Passage(heading, text) for heading, text in asked.items() if text),
+        passages=tuple(SpokenText(heading, text) for heading, text in asked.items() if text),
         choices=_grades(rubric),
         row={"id": answer.id, "note": ""} | named,
         revealed=(
-            Passage("The judge", f"{answer.stored.points:.2f}"),
-            Passage("System", answer.task.system),
-            Passage("What the judge wrote", "\n\n".join(answer.stored.texts), folded=True),
+            SpokenText("The judge", f"{answer.stored.points:.2f}"),
+            SpokenText("System", answer.task.system),
+            SpokenText("What the judge wrote", "\n\n".join(answer.stored.texts), folded=True),
         ),
         clip=answer.item[0],
         scope=f"{answer.id} {settings.sha256}",
@@ -189,11 +189,11 @@ def _ask_better(exchange: Exchange) -> Item:
     scope = json.dumps(exchange.key)
     answers = [exchange.from_reference, exchange.from_transcript]
     first, second = answers if hashlib.sha256(scope.encode()).hexdigest()[0] < "8" else answers[::-1]
-    passages = [Passage("First answer", first or "(empty)"), Passage("Second answer", second or "(empty)")]
+    passages = [SpokenText("First answer", first or "(empty)"), SpokenText("Second answer", second or "(empty)")]
     if exchange.right:
-        passages.insert(0, Passage("Right answer", exchange.right))
+        passages.insert(0, SpokenText("Right answer", exchange.right))
     if exchange.reference != exchange.question:
-        passages.insert(0, Passage("Reference of the clip", exchange.reference, folded=True))
+        passages.insert(0, SpokenText("Reference of the clip", exchange.reference, folded=True))
     failure, success = {"success": False}, {"success": True}
     return Item(
         title=exchange.question,
@@ -235,13 +235,16 @@ def _ask_verdict(row: Mapping[str, Any]) -> Item:
     return Item(
         title=row["question"],
         facts=(row["question_id"], f"{row['failed']} of {count_of(len(row['systems']), 'system')} fail"),
-        passages=(Passage("Options", "\n".join(shown)), Passage("Reference of the clip", row["text"], folded=True)),
+        passages=(
+            SpokenText("Options", "\n".join(shown)),
+            SpokenText("Reference of the clip", row["text"], folded=True),
+        ),
         choices=tuple(
             ReviewChoice(str(number), verdict.replace("_", " ").capitalize(), {"verdict": verdict})
             for number, verdict in enumerate(VERDICTS, 1)
         ),
         row=row,
-        revealed=(Passage("Right option and votes", "\n".join(counted)),),
+        revealed=(SpokenText("Right option and votes", "\n".join(counted)),),
         clip=row["id"],
         scope=f"{row['question_id']} {row['answer']}",
     )

@@ -74,7 +74,7 @@ def list_listening(found: Found, options: ScoringOptions) -> list[Section]:
     return [Section(f"listen-{number}", grid.title, grid=grid, notes=grid.notes) for number, grid in enumerate(grids)]
 
 
-def list_languages(found: Found, scored: Mapping[str, SuiteScores]) -> list[Section]:
+def language_sections(found: Found, scored: Mapping[str, SuiteScores]) -> list[Section]:
     """Return the sections with the scores of systems by language; none for runs in one language."""
     grids = language_grids(found.languages, {suite: each.scoreboard for suite, each in scored.items()})
     return [Section(f"languages-{n}", grid.title, grid=grid, notes=grid.notes) for n, grid in enumerate(grids)]

@@ -13,13 +13,13 @@ from speechiq.reducer.output.page.suite import gather_groups
 from speechiq.reducer.output.suite_scores import SuiteScores, score_datasets, score_suite
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.systems import read_tasks
+from speechiq.reducer.runs.systems import read_systems_of
 from speechiq.reducer.runs.texts import Answers, read_votes
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import LEVELS, SUITE
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.ranking import split
+from speechiq.reducer.scores.ranking import split_datasets
 from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.suites import ScoringOptions, find_levels
@@ -83,7 +83,7 @@ class Study(NamedTuple):
         return self.scoreboard.listening
 
 
-def gather(
+def gather_report(
     runs: Iterable[Path],
     *,
     rule: str = DEFAULT_RULE,
@@ -100,7 +100,7 @@ def gather(
         runs: Folders (any depth) or results files.
         rule: Rule of the level weights, as for `scale.share_out`; norms have their own.
         norms: Norms whose scale to use; None makes the systems their own reference population.
-        exclude: Questions to leave out of Apply, as `unanswerable.read` returns them.
+        exclude: Questions to leave out of Apply, as `unanswerable.read_confirmed` returns them.
         bootstrap: Draws of the error bars; 0 for none.
         levels: The levels, each with the column to read, as `levels.choose_levels` returns them.
 
@@ -109,7 +109,7 @@ def gather(
     """
     tasks, warnings = find_levels(runs, allow_missing)
     options = ScoringOptions(rule, norms, exclude, allow_mismatch, bootstrap)
-    return read_study(tasks, score_suite(SUITE, read_tasks(tasks, levels), options), options, warnings)
+    return read_study(tasks, score_suite(SUITE, read_systems_of(tasks, levels), options), options, warnings)
 
 
 def read_study(
@@ -141,7 +141,7 @@ def _read_answers(tasks: Iterable[TaskRun]) -> Answers:
 
 def _score_sets(scores: SuiteScores, options: ScoringOptions) -> tuple[dict[str, Scoreboard], list[str]]:
     """Return the scores on each data set if there are several; none, and why, if one of them cannot be scored."""
-    if len(split(scores.scoreboard.systems)) < 2:
+    if len(split_datasets(scores.scoreboard.systems)) < 2:
         return {}, []
     try:
         return scores.by_dataset or score_datasets(scores.scoreboard, options), []

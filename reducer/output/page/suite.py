@@ -23,7 +23,7 @@ from speechiq.reducer.output.suite_scores import SuiteScores
 from speechiq.reducer.runs.judged import Judged, read_item, read_stored
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.samples import Item, first_of, read_rows, show_item
+from speechiq.reducer.runs.samples import Item, first_of, read_sample_rows, show_item
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.suites import Found
@@ -58,7 +58,7 @@ class Responses:
         self.asked: dict[Item, Markup] = {}
         self.given: dict[Item, dict[str, Markup]] = {}
         for task in tasks:
-            for _, row in read_rows(task.samples, _Row, "an object doc"):
+            for _, row in read_sample_rows(task.samples, _Row, "an object doc"):
                 item = tuple(str(row.doc.get(field, "")) for field in category.item)
                 stored = read_stored(row.filtered_resps)
                 is_reply = bool(stored and row.doc.get("reply"))
@@ -237,7 +237,7 @@ class SuitePage:
         names = dict(zip(self.scoreboard.pool.systems, short_names(self.scoreboard.pool.systems), strict=True))
         labels = [figures.escape(names[row["system"]]) for row in rows]
         controls = [bool(row["control"]) for row in rows]
-        return figures.scores(labels, values, ends, controls, self.categories[category].unit)
+        return figures.draw_scores(labels, values, ends, controls, self.categories[category].unit)
 
 
 def _mean_score(item: Item, scores: Sequence[Mapping[Item, float]]) -> float:
@@ -246,7 +246,7 @@ def _mean_score(item: Item, scores: Sequence[Mapping[Item, float]]) -> float:
     return sum(known) / len(known) if known else math.inf
 
 
-def gather(found: Found, scores: SuiteScores) -> SuitePage:
+def gather_suite(found: Found, scores: SuiteScores) -> SuitePage:
     """Read the texts of one suite, and score all groups of its items."""
     scoreboard, suite = scores.scoreboard, scores.scoreboard.suite
     responses = {}

@@ -11,13 +11,13 @@ from markupsafe import Markup
 
 from speechiq.core.console import count_of, printable
 from speechiq.reducer.output.page.identity import Identity, mark_control, set_apart
-from speechiq.reducer.output.page.page import link
+from speechiq.reducer.output.page.page import link_to
 from speechiq.reducer.output.page.study import Study, ranks_by_rule, weights_by_rule
 from speechiq.reducer.output.scoreboard_records import read_estimate, rows_of
 from speechiq.reducer.output.scoreboard_table import FLAGS, SYSTEM, as_grid
 from speechiq.reducer.runs.conditions import read_conditions
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.run_record import RunRecord, read_record
+from speechiq.reducer.runs.run_record import RunRecord, read_run_record
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.ranking import macro_average
 from speechiq.reducer.scores.remarks import title
@@ -56,7 +56,7 @@ def leaderboard_table(study: Study, rows: Sequence[Row]) -> Grid:
 def _describe(study: Study, row: Row) -> dict[str, Cell]:
     identity = study.identities[study.names.index(row["system"])]
     mark = Markup(' <span class="warn" title="not asked the same">≠</span>') if row["mismatches"] else ""
-    name = link("system", row["system"]) + mark + _control(identity.control)
+    name = link_to("system", row["system"]) + mark + _control(identity.control)
     return {"system": name, "kind": identity.kind or None, "encoder": identity.encoder or None}
 
 
@@ -71,7 +71,7 @@ def _likely(probabilities: Sequence[float] | None) -> str:
 def link_system(study: Study, system: str) -> Markup:
     """Return the short name of a system, which leads to its page, and its control, if it is one."""
     place = study.names.index(system)
-    return link("system", system, study.labels[place]) + _control(study.identities[place].control)
+    return link_to("system", system, study.labels[place]) + _control(study.identities[place].control)
 
 
 def _control(control: str) -> Markup:
@@ -227,14 +227,14 @@ def _facts(row: Row, identity: Identity, rank: str) -> dict[str, str]:
     return {name: text for name, text in facts.items() if text}
 
 
-def list_tasks(systems: Iterable[System]) -> list[TaskRun]:
+def list_all_tasks(systems: Iterable[System]) -> list[TaskRun]:
     """Return the tasks of some systems."""
     return [task for system in systems for task in system.tasks]
 
 
 def task_table(systems: Iterable[System]) -> Grid:
     """Return the table of all tasks and what their scores depend on; a row for each way in which a task was asked."""
-    counts = Counter(_describe_task(task) for task in list_tasks(systems))
+    counts = Counter(_describe_task(task) for task in list_all_tasks(systems))
     columns = [
         Column("task", "Task"),
         Column("level", "Level"),
@@ -260,7 +260,7 @@ def _runs(system: System) -> Iterator[RunRecord]:
         by_file.setdefault(task.results, []).append(task)
     for results, tasks in by_file.items():
         path, names = Path(results), sorted({task.task for task in tasks})
-        record = read_record(path, names)
+        record = read_run_record(path, names)
         facts = {
             "Date": f"{datetime.fromtimestamp(tasks[0].date, UTC):%Y-%m-%d %H:%M} UTC",
             "Tasks": ", ".join(map(printable, names)),
@@ -301,7 +301,7 @@ def _worst(study: Study, level: str, row: int) -> Grid:
     mean, best = raw[study.listening].mean(axis=0), raw.max()
     columns = [Column("clip", "Clip"), Column("value", "this system", ".1f"), Column("mean", "mean", ".1f")]
     rows = [
-        {"clip": link("clip", names[i]), "value": category.show(raw[row, i]), "mean": category.show(mean[i])}
+        {"clip": link_to("clip", names[i]), "value": category.show(raw[row, i]), "mean": category.show(mean[i])}
         for i in np.argsort(raw[row], kind="stable")[:WORST]
         if raw[row, i] < best - ROUNDING
     ]

@@ -14,8 +14,8 @@ from markupsafe import Markup
 
 from speechiq.core.console import count_of
 from speechiq.reducer.output.page.identity import APART, Identity, identify, short_names
-from speechiq.reducer.output.page.page import breakable, pack, pack_parts
-from speechiq.reducer.output.published.folder import name_system
+from speechiq.reducer.output.page.page import breakable, pack_data, pack_parts
+from speechiq.reducer.output.published.folder import folder_of_system
 from speechiq.reducer.output.published.record import ENDING, unpack_rows
 from speechiq.reducer.output.published.schema import ROWS, CategoryRecord, Result, ScoreRecord, SuiteRecord
 from speechiq.reducer.output.scoreboard_records import read_estimate
@@ -32,7 +32,7 @@ from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
 SYSTEMS = "systems"
 
 
-class Entry(NamedTuple):
+class BoardEntry(NamedTuple):
     """Hold a result with its folder, and its systems by suite, restored from its rows."""
 
     folder: Path
@@ -52,7 +52,7 @@ class Entry(NamedTuple):
     @property
     def address(self) -> str:
         """Return the address of the page of its system."""
-        return f"{SYSTEMS}/{quote(name_system(self.name))}.html"
+        return f"{SYSTEMS}/{quote(folder_of_system(self.name))}.html"
 
     @property
     def identity(self) -> Identity:
@@ -73,10 +73,10 @@ class Entry(NamedTuple):
         return read_estimate(score.value, ends)
 
 
-class Part(NamedTuple):
+class BoardPart(NamedTuple):
     """Hold the score of a system on a data set, on a group of items or in a language, and the table that it is in."""
 
-    entry: Entry
+    entry: BoardEntry
     table: str
     heading: str
     record: CategoryRecord
@@ -88,7 +88,7 @@ class Board(msgspec.Struct, frozen=True, dict=True):
 
     suite: str
     norms: str
-    results: dict[str, list[Entry]]
+    results: dict[str, list[BoardEntry]]
 
     @property
     def title(self) -> str:
@@ -100,7 +100,7 @@ class Board(msgspec.Struct, frozen=True, dict=True):
         return f"{words}: {language}" if language else words
 
     @cached_property
-    def newest(self) -> list[Entry]:
+    def newest(self) -> list[BoardEntry]:
         """Return the newest result of each system: best first, those without a rank and controls last."""
         entries, places = [results[0] for results in self.results.values()], self.places
         return sorted(
@@ -131,7 +131,7 @@ class Board(msgspec.Struct, frozen=True, dict=True):
             columns.insert(0, Column("siq", f"SIQ\n{INTERVAL}", ".1f", kind="siq"))
         return columns
 
-    def list_scores(self, entry: Entry) -> dict[str, Cell]:
+    def list_scores(self, entry: BoardEntry) -> dict[str, Cell]:
         """Return the scores of a result by column."""
         suite = entry.result.suites[self.suite]
         cells: dict[str, Cell] = dict.fromkeys(self.columns)
@@ -155,7 +155,7 @@ class Board(msgspec.Struct, frozen=True, dict=True):
         rows: list[dict[str, Cell]] = []
         for entry in self.newest:
             no_rank = "" if entry.result.control else None
-            rows.append({"rank": self.places.get(entry.name, no_rank), "system": link(entry)})
+            rows.append({"rank": self.places.get(entry.name, no_rank), "system": link_entry(entry)})
             rows[-1] |= {
                 "type": entry.identity.kind or None,
                 "openness": entry.result.declaration.openness,
@@ -175,7 +175,7 @@ class Board(msgspec.Struct, frozen=True, dict=True):
     def _suites(self) -> Iterator[SuiteRecord]:
         return (results[0].result.suites[self.suite] for results in self.results.values())
 
-    def _rank(self, entries: Sequence[Entry]) -> np.ndarray:
+    def _rank(self, entries: Sequence[BoardEntry]) -> np.ndarray:
         """Return the ranks by SIQ, or their means over the categories; NaN without one of the scores."""
         signs = {name: 1 if record.direction == "higher" else -1 for name, record in self.categories.items()}
         ranks = []
@@ -198,7 +198,7 @@ class Board(msgspec.Struct, frozen=True, dict=True):
                 yield f"{title(name)} is judged by {', '.join(judges)}"
 
 
-def list_boards(entries: Iterable[Entry]) -> list[Board]:
+def list_boards(entries: Iterable[BoardEntry]) -> list[Board]:
     """Return the boards of some results: first SIQ, on each norms and without, then other suites."""
     boards: dict[tuple[str, str], Board] = {}
     for entry in sorted(entries, key=lambda entry: entry.result.date, reverse=True):
@@ -209,7 +209,7 @@ def list_boards(entries: Iterable[Entry]) -> list[Board]:
     return [boards[key] for key in sorted(boards, key=lambda key: (not is_siq(key[0]), key[0], not key[1], key[1]))]
 
 
-def list_languages(boards: Iterable[Board]) -> list[Grid]:
+def board_languages(boards: Iterable[Board]) -> list[Grid]:
     """Return the tables by language, of suites that were run in several."""
     parts = []
     for board in boards:
@@ -217,11 +217,11 @@ def list_languages(boards: Iterable[Board]) -> list[Grid]:
         for entry in board.newest if language else ():
             for name, record in entry.result.suites[board.suite].categories.items():
                 cell = entry.show(board.suite, record.score, name)
-                parts.append(Part(entry, f"{title(name)} by language: {record.unit}", language, record, cell))
+                parts.append(BoardPart(entry, f"{title(name)} by language: {record.unit}", language, record, cell))
     return make_tables(parts)
 
 
-def link(entry: Entry) -> Markup:
+def link_entry(entry: BoardEntry) -> Markup:
     """Return a link to the page of a system, with its control if it is one."""
     control = Markup("<small>control: {}</small>").format(entry.result.control) if entry.result.control else ""
     tag = Markup('<a class="to-system" href="{}"><bdi>{}</bdi></a>{}')
@@ -233,7 +233,7 @@ def make_column(name: str, heading: str, record: CategoryRecord) -> Column:
     return score_column(name, heading, record.unit, record.direction)
 
 
-def make_tables(parts: Iterable[Part]) -> list[Grid]:
+def make_tables(parts: Iterable[BoardPart]) -> list[Grid]:
     """Return the tables that have several columns, with a row per system."""
     columns: dict[str, dict[str, Column]] = {}
     rows: dict[str, dict[str, dict[str, Cell]]] = {}
@@ -241,7 +241,7 @@ def make_tables(parts: Iterable[Part]) -> list[Grid]:
         # What strangers call a group is the name of no other column.
         name = f"group {heading}"
         columns.setdefault(table, {}).setdefault(name, make_column(name, heading, record))
-        rows.setdefault(table, {}).setdefault(entry.name, {"system": link(entry)})[name] = cell
+        rows.setdefault(table, {}).setdefault(entry.name, {"system": link_entry(entry)})[name] = cell
     first = Column("system", "System", kind="setup")
     return [
         Grid(table, [first, *scores.values()], [*rows[table].values()])
@@ -250,17 +250,17 @@ def make_tables(parts: Iterable[Part]) -> list[Grid]:
     ]
 
 
-def _split(entry: Entry, suite: str) -> Iterator[Part]:
+def _split(entry: BoardEntry, suite: str) -> Iterator[BoardPart]:
     scores = entry.result.suites[suite]
     for dataset, categories in scores.datasets.items():
         for name, record in categories.items():
             cell = entry.show(suite, record.score, name)
-            yield Part(entry, f"{title(name)} by data set: {record.unit}", dataset, record, cell)
+            yield BoardPart(entry, f"{title(name)} by data set: {record.unit}", dataset, record, cell)
     for field, by_column in scores.groups.items():
         for column, groups in by_column.items():
             for group, record in groups.items():
                 cell = entry.show(suite, record.score)
-                yield Part(entry, f"{title(column)} by {title(field)}: {record.unit}", group, record, cell)
+                yield BoardPart(entry, f"{title(column)} by {title(field)}: {record.unit}", group, record, cell)
 
 
 #: Fields of a doc that say what was asked.
@@ -295,7 +295,7 @@ def pack_boards(boards: Sequence[Board]) -> dict[str, Markup]:
             for entry, label in zip(board.newest, labels, strict=True)
         ]
         described.append({"title": board.title, "systems": systems, "categories": categories})
-    return {"boards": pack(described), **packed}
+    return {"boards": pack_data(described), **packed}
 
 
 def _pack_category(board: Board, name: str, number: str, packed: dict[str, Markup]) -> dict[str, Any]:
@@ -308,7 +308,7 @@ def _pack_category(board: Board, name: str, number: str, packed: dict[str, Marku
     ]
     items = sorted({item for each in scores for item in each})
     values = [[*map(_round, map(each.get, items))] for each in scores]
-    packed[f"rows-{number}"] = pack({"items": [", ".join(item) for item in items], "values": values})
+    packed[f"rows-{number}"] = pack_data({"items": [", ".join(item) for item in items], "values": values})
     parts, starts = pack_parts(f"texts-{number}", _list_texts(board, name, items))
     packed |= parts
     factor = 100 if record.unit.endswith("%") else 1
@@ -317,7 +317,7 @@ def _pack_category(board: Board, name: str, number: str, packed: dict[str, Marku
     return about | {"number": number, "starts": starts, "scores": shown}
 
 
-def _read_scores(entry: Entry, suite: str, name: str) -> Mapping[Item, float]:
+def _read_scores(entry: BoardEntry, suite: str, name: str) -> Mapping[Item, float]:
     """Return item -> score as people read it."""
     system = entry.systems[suite]
     return {item: system.levels[name].show(raw) for item, raw in system.scores.get(name, {}).items()}
@@ -347,7 +347,7 @@ def _list_texts(board: Board, name: str, items: Sequence[Item]) -> Iterator[byte
         yield msgspec.json.encode(texts)
 
 
-def _read_texts(entry: Entry, suite: str, name: str) -> Iterator[_Row]:
+def _read_texts(entry: BoardEntry, suite: str, name: str) -> Iterator[_Row]:
     """Yield the rows of a category that have texts and are not withdrawn."""
     tasks = {task.task for task in entry.systems[suite].tasks_at(name)}
     for task in entry.result.tasks if not entry.find_withdrawal(suite, name) else ():

@@ -16,8 +16,8 @@ import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import refuse_extremes
-from speechiq.reducer.output.published.folder import AGAIN, find_missing, name_date, name_system, read_result
-from speechiq.reducer.output.published.record import ENDING, LARGEST, Draft, draft, unpack_rows
+from speechiq.reducer.output.published.folder import AGAIN, find_missing, folder_of_system, name_date, read_result
+from speechiq.reducer.output.published.record import ENDING, LARGEST, ResultDraft, draft, unpack_rows
 from speechiq.reducer.output.published.schema import FILE, ROWS, Result, TaskRecord
 from speechiq.reducer.runs.results_file import name_under
 from speechiq.reducer.runs.systems import System
@@ -43,7 +43,7 @@ LONGEST = 50_000
 Scorer = Callable[[Mapping[str, Any]], Mapping[str, float]]
 
 
-class Checked(NamedTuple):
+class CheckedFolder(NamedTuple):
     """Hold a result and its systems by suite; its first fault, and then there may be no result and no systems."""
 
     folder: Path
@@ -62,7 +62,7 @@ class Checked(NamedTuple):
         return any(system.control for system in self.systems.values())
 
 
-def check(folder: Path, norms: Mapping[str, Norms]) -> Checked:
+def check_registry(folder: Path, norms: Mapping[str, Norms]) -> CheckedFolder:
     """Check the result in a folder; `norms` has the known norms by label."""
     result = None
     try:
@@ -86,8 +86,8 @@ def check(folder: Path, norms: Mapping[str, Norms]) -> Checked:
         if missing := find_missing(result.declaration):
             raise SpeechIQError("declaration", f"{' and '.join(missing)} not declared", "publish with --declare")
     except SpeechIQError as error:
-        return Checked(folder, result, fault=error)
-    return Checked(folder, result, again.systems)
+        return CheckedFolder(folder, result, fault=error)
+    return CheckedFolder(folder, result, again.systems)
 
 
 def _list_files(folder: Path) -> set[str]:
@@ -122,7 +122,7 @@ def _check_names(folder: Path, result: Result) -> None:
             raise SpeechIQError(f"name {name!r:.100}", "characters that no name needs", "write letters and digits")
     if unknown := withdrawn.keys() - {category for suite in result.suites.values() for category in suite.categories}:
         raise SpeechIQError(f"withdrawn {min(unknown)!r:.100}", "not a category of the result", "name a category of it")
-    place, expected = (folder.parent.name, folder.name), (name_system(result.system), name_date(result.date))
+    place, expected = (folder.parent.name, folder.name), (folder_of_system(result.system), name_date(result.date))
     if place != expected:
         raise SpeechIQError(
             f"folder {'/'.join(place)!r:.200}", "not that of its system and date", f"name it {'/'.join(expected)}"
@@ -154,12 +154,12 @@ def _choose_norms(result: Result, norms: Mapping[str, Norms]) -> Norms | None:
     return known
 
 
-def _score_again(result: Result, contents: Mapping[str, bytes], norms: Norms | None) -> Draft:
+def _score_again(result: Result, contents: Mapping[str, bytes], norms: Norms | None) -> ResultDraft:
     """Score the rows again; raise a `SpeechIQError` if they cannot be scored, or are those of several systems."""
     with tempfile.TemporaryDirectory() as temporary:
         restore(result, contents, Path(temporary))
         try:
-            found = suites.find([Path(temporary)], False, ScoringOptions(norms=norms))
+            found = suites.find_suites([Path(temporary)], False, ScoringOptions(norms=norms))
             again, *others = draft(found, norms, {}, texts=any(task.rows.texts for task in result.tasks))
         except SpeechIQError as error:
             raise SpeechIQError("scores", str(error).replace(f"{temporary}{os.sep}", "")) from error

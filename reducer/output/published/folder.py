@@ -15,7 +15,7 @@ from speechiq.core.files.json_text import add_checksum, read_checksummed
 from speechiq.core.files.plain import OWN_FILE, exists, is_folder, is_of_desktop, read_plain, write_whole
 from speechiq.core.files.yaml_text import load_yaml
 from speechiq.core.suggestions import did_you_mean
-from speechiq.reducer.output.published.record import ENDING, Draft
+from speechiq.reducer.output.published.record import ENDING, ResultDraft
 from speechiq.reducer.output.published.schema import FILE, NORMS, ROWS, SCHEMA, VERSION, Declaration, Result
 from speechiq.reducer.scores import norms as siq_norms
 from speechiq.reducer.scores.norms import Norms
@@ -39,7 +39,7 @@ class Published(NamedTuple):
     result: Result
 
 
-def name_system(system: str) -> str:
+def folder_of_system(system: str) -> str:
     """Return the name of the folder of a system: no two systems have the same.
 
     >>> name_system("demo:whisper-base+demo:SmolLM2")
@@ -58,13 +58,13 @@ def name_date(date: str) -> str:
     return date.replace(":", "-")
 
 
-def as_text(result: Result) -> bytes:
+def result_text(result: Result) -> bytes:
     """Return the content of the file of a result; the same result has the same bytes."""
     content = add_checksum(SCHEMA, VERSION, msgspec.to_builtins(result))
     return (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def write(drafts: Sequence[Draft], root: Path) -> Iterator[Path]:
+def write_results(drafts: Sequence[ResultDraft], root: Path) -> Iterator[Path]:
     """Write results with their rows, each into its folder, and yield the folders.
 
     Equal files may be there already, and a result with another declaration, which is replaced.
@@ -73,7 +73,7 @@ def write(drafts: Sequence[Draft], root: Path) -> Iterator[Path]:
         SpeechIQError: A folder has other content, and then nothing is written, or it cannot be written.
     """
     places = [
-        (drafted, root / name_system(drafted.result.system) / name_date(drafted.result.date)) for drafted in drafts
+        (drafted, root / folder_of_system(drafted.result.system) / name_date(drafted.result.date)) for drafted in drafts
     ]
     for drafted, folder in places:
         for path in list_below(folder) if exists(folder) else ():
@@ -85,7 +85,7 @@ def write(drafts: Sequence[Draft], root: Path) -> Iterator[Path]:
         yield folder
 
 
-def _is_part_of(drafted: Draft, path: Path, name: str) -> bool:
+def _is_part_of(drafted: ResultDraft, path: Path, name: str) -> bool:
     """Return whether a file is one of a result, which may have another declaration."""
     if read_plain(path) == _list_files(drafted).get(name):
         return True
@@ -95,13 +95,13 @@ def _is_part_of(drafted: Draft, path: Path, name: str) -> bool:
         declared = msgspec.structs.replace(read_result(path.parent), declaration=drafted.result.declaration)
     except SpeechIQError:
         return False
-    return as_text(declared) == as_text(drafted.result)
+    return result_text(declared) == result_text(drafted.result)
 
 
-def _list_files(drafted: Draft) -> dict[str, bytes]:
+def _list_files(drafted: ResultDraft) -> dict[str, bytes]:
     """Return file -> content; the result is the last, so that a folder with it is complete."""
     rows = {f"{ROWS}/{task}{ENDING}": content for task, content in drafted.rows.items()}
-    return rows | {FILE: as_text(drafted.result)}
+    return rows | {FILE: result_text(drafted.result)}
 
 
 def write_norms(norms: Norms, root: Path) -> None:

@@ -20,7 +20,7 @@ from speechiq.reducer.output.published.schema import (
     Declaration,
     NormsRef,
     Result,
-    RowFile,
+    RowsRecord,
     ScoreRecord,
     SuiteRecord,
     TaskRecord,
@@ -30,9 +30,9 @@ from speechiq.reducer.runs.conditions import FIELDS
 from speechiq.reducer.runs.judged import read_stored
 from speechiq.reducer.runs.measure import KEYS
 from speechiq.reducer.runs.results_file import CONDITION, TaskRun
-from speechiq.reducer.runs.run_record import read_record
-from speechiq.reducer.runs.samples import CLUSTER, FLAGS, FLOOR, read_rows
-from speechiq.reducer.runs.systems import System, read_tasks
+from speechiq.reducer.runs.run_record import read_run_record
+from speechiq.reducer.runs.samples import CLUSTER, FLAGS, FLOOR, read_sample_rows
+from speechiq.reducer.runs.systems import System, read_systems_of
 from speechiq.reducer.scores.derived import split_groups
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import SUITE as SIQ
@@ -49,7 +49,7 @@ LARGEST = 2**26
 TEXTS = ("resps", "filtered_resps")
 
 
-def pack_rows(task: TaskRun, *, texts: bool) -> tuple[RowFile, bytes]:
+def pack_rows(task: TaskRun, *, texts: bool) -> tuple[RowsRecord, bytes]:
     """Return the description and the compressed content of a task's rows, sorted by item.
 
     A row has its item, groups, cluster and columns, and with `texts` the whole doc without the place of its audio
@@ -58,18 +58,18 @@ def pack_rows(task: TaskRun, *, texts: bool) -> tuple[RowFile, bytes]:
     Raises:
         SpeechIQError: The run has no sample file, or it cannot be read.
     """
-    rows = [row for _, row in read_rows(task.samples, dict[str, Any], "an object doc")]
+    rows = [row for _, row in read_sample_rows(task.samples, dict[str, Any], "an object doc")]
     rows.sort(key=lambda row: [str(row["doc"].get(field, "")) for field in task.category.item])
     encoder = msgspec.json.Encoder(order="sorted")
     content = encoder.encode_lines([_plain(_select(row, task, texts)) for row in rows])
     packed = io.BytesIO()
     with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0, compresslevel=9) as file:
         file.write(content)
-    about = RowFile(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content), count=len(rows), texts=texts)
+    about = RowsRecord(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content), count=len(rows), texts=texts)
     return about, packed.getvalue()
 
 
-def unpack_rows(path: Path, about: RowFile) -> bytes:
+def unpack_rows(path: Path, about: RowsRecord) -> bytes:
     """Return the rows of a compressed file, never more bytes than `about` says.
 
     Raises:
@@ -120,7 +120,7 @@ SEED = 0
 METADATA = {*KEYS, *FIELDS, "level", KEY, "subset", "selection", CONDITION, LISTEN}
 
 
-class Draft(NamedTuple):
+class ResultDraft(NamedTuple):
     """Hold a result, its systems by suite, and the compressed rows of its tasks."""
 
     result: Result
@@ -130,7 +130,7 @@ class Draft(NamedTuple):
 
 def draft(
     found: Found, norms: Norms | None, declarations: Mapping[str, Declaration], *, texts: bool
-) -> Iterator[Draft]:
+) -> Iterator[ResultDraft]:
     """Yield the result of each system, on frozen norms or without SIQ; `texts` keeps those of rows.
 
     Raises:
@@ -148,14 +148,14 @@ def draft(
         systems = {}
         for suite, levels in found.levels.items():
             if own := [task for task in tasks if task.suite == suite]:
-                systems[suite] = read_tasks(own, levels)[0]
+                systems[suite] = read_systems_of(own, levels)[0]
         if unsigned := [task.task for task in tasks if texts and "content_sha256" not in task.metadata]:
             fault = "its metadata have no content_sha256, by which others check its texts"
             raise SpeechIQError(f"task {unsigned[0]!r}", fault, "publish it without --texts")
         packed = {task.task: pack_rows(task, texts=texts) for task in tasks}
         about = {task: file for task, (file, _) in packed.items()}
         result = _describe(tasks, systems, norms, about, declarations.get(name, Declaration()))
-        yield Draft(result, systems, {task: content for task, (_, content) in packed.items()})
+        yield ResultDraft(result, systems, {task: content for task, (_, content) in packed.items()})
 
 
 def _refuse_mixed(system: str, tasks: Sequence[TaskRun]) -> None:
@@ -173,14 +173,14 @@ def _describe(
     tasks: Sequence[TaskRun],
     systems: Mapping[str, System],
     norms: Norms | None,
-    rows: Mapping[str, RowFile],
+    rows: Mapping[str, RowsRecord],
     declaration: Declaration,
 ) -> Result:
     newest = max(tasks, key=lambda task: task.date)
     files: dict[str, list[str]] = {}
     for task in tasks:
         files.setdefault(task.results, []).append(task.task)
-    records = [read_record(Path(file), names) for file, names in files.items()]
+    records = [read_run_record(Path(file), names) for file, names in files.items()]
     used = norms if SIQ in systems else None
     return Result(
         system=newest.system,
@@ -199,7 +199,7 @@ def _describe(
     )
 
 
-def _describe_task(task: TaskRun, rows: RowFile) -> TaskRecord:
+def _describe_task(task: TaskRun, rows: RowsRecord) -> TaskRecord:
     metadata = {key: value for key, value in task.metadata.items() if key in {*METADATA, *task.category.settings}}
     signs, versions = dict(sorted(task.signs.items())), dict(sorted(task.versions.items()))
     return TaskRecord(task.task, task.date, task.docs, metadata, signs, versions, rows)

@@ -11,7 +11,7 @@ import numpy as np
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import is_folder
-from speechiq.reducer.output.published.check import LARGEST_FILE, Checked, check
+from speechiq.reducer.output.published.check import LARGEST_FILE, CheckedFolder, check_registry
 from speechiq.reducer.output.published.folder import AGAIN
 from speechiq.reducer.output.published.schema import NORMS
 from speechiq.reducer.runs.conditions import compare_items, compare_systems
@@ -38,7 +38,7 @@ COLUMNS = (
 class Registry(NamedTuple):
     """Hold the results of a folder, in its order, what is wrong outside of them, and label -> norms."""
 
-    results: list[Checked]
+    results: list[CheckedFolder]
     strays: list[SpeechIQError]
     norms: dict[str, Norms]
 
@@ -58,7 +58,7 @@ class Registry(NamedTuple):
         return [Grid(f"Published results, norms: {label or 'none'}", COLUMNS, tables[label]) for label in order]
 
 
-def check_folder(root: Path) -> Registry:
+def check_results_folder(root: Path) -> Registry:
     """Check all results in a folder.
 
     Raises:
@@ -70,7 +70,7 @@ def check_folder(root: Path) -> Registry:
     if not folders and not strays:
         raise SpeechIQError(f"{str(root)!r}", "has no results", "give the folder of `siq publish runs`")
     norms = _read_norms(root, strays)
-    results = [check(folder, norms) for folder in folders]
+    results = [check_registry(folder, norms) for folder in folders]
     sound = [each for each in results if not each.fault]
     faults = dict([*_compare_rows(sound), *_compare_suites(sound)])
     return Registry([each._replace(fault=each.fault or faults.get(each.folder)) for each in results], strays, norms)
@@ -78,7 +78,7 @@ def check_folder(root: Path) -> Registry:
 
 def read_sound(root: Path) -> Registry:
     """Check all results in a folder; refuse it if one of them is refused: what is made of results passes here."""
-    registry = check_folder(root)
+    registry = check_results_folder(root)
     if registry.faults:
         faults = f"{count_of(len(registry.faults), 'fault')}, such as {registry.faults[0]}"
         raise SpeechIQError(f"{str(root)!r}", faults, "see `siq publish check`, and go on without it")
@@ -119,7 +119,7 @@ def _read_norms(root: Path, strays: list[SpeechIQError]) -> dict[str, Norms]:
     return norms
 
 
-def _compare_suites(results: list[Checked]) -> Iterator[tuple[Path, SpeechIQError]]:
+def _compare_suites(results: list[CheckedFolder]) -> Iterator[tuple[Path, SpeechIQError]]:
     """Yield results with other items, conditions or measures than others; SIQ on norms is compared with these."""
     for suite in {suite for each in results for suite in each.systems}:
         ran = [each for each in results if suite in each.systems and not (suite == SIQ and each.norms)]
@@ -134,7 +134,7 @@ def _compare_suites(results: list[Checked]) -> Iterator[tuple[Path, SpeechIQErro
                     yield folders[system.name], SpeechIQError(f"suite {suite!r}", fault, AGAIN)
 
 
-def _compare_rows(results: list[Checked]) -> Iterator[tuple[Path, SpeechIQError]]:
+def _compare_rows(results: list[CheckedFolder]) -> Iterator[tuple[Path, SpeechIQError]]:
     """Yield results whose rows are those of another system: the newer of the two."""
     by_age = sorted(results, key=lambda each: (each.folder.name, each.folder.parent.name))
     rows = {each.folder: _list_fractions(each) for each in results}
@@ -148,7 +148,7 @@ def _compare_rows(results: list[Checked]) -> Iterator[tuple[Path, SpeechIQError]
                 yield newer.folder, SpeechIQError("rows", fault, "publish the rows of this system")
 
 
-def _list_fractions(each: Checked) -> set[tuple[Any, ...]]:
+def _list_fractions(each: CheckedFolder) -> set[tuple[Any, ...]]:
     """Return task, item and numbers of each row with a fraction, which two systems rarely share."""
     return {
         (table.task.task, item, row.tobytes())
@@ -163,7 +163,7 @@ def _known(number: float | None) -> float:
     return math.nan if number is None else number
 
 
-def _row(each: Checked) -> dict[str, Any]:
+def _row(each: CheckedFolder) -> dict[str, Any]:
     result = each.result
     if result is None:
         return {"system": each.folder.parent.name, "date": each.folder.name, "check": "refused"}

@@ -14,10 +14,17 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import content_sha256, shorten
 from speechiq.core.files.plain import OWN_FILE, is_folder, is_of_desktop, refuse_to_overwrite, write_whole
 from speechiq.reducer.output.page import figures
-from speechiq.reducer.output.page.page import Section, breakable, render, share
+from speechiq.reducer.output.page.page import Section, breakable, render, share_files
 from speechiq.reducer.output.page.tables import flatten_settings, task_table
-from speechiq.reducer.output.published.boards import SYSTEMS, Board, Entry, list_boards, list_languages, pack_boards
-from speechiq.reducer.output.published.folder import name_system
+from speechiq.reducer.output.published.boards import (
+    SYSTEMS,
+    Board,
+    BoardEntry,
+    board_languages,
+    list_boards,
+    pack_boards,
+)
+from speechiq.reducer.output.published.folder import folder_of_system
 from speechiq.reducer.output.published.registry import Registry, read_sound
 from speechiq.reducer.output.scoreboard_table import FLAGS
 from speechiq.reducer.scores.norms import Norms
@@ -36,7 +43,7 @@ SCORES = (
 )
 
 
-def describe(name: str, boards: Sequence[Board]) -> dict[str, Any]:
+def describe_system(name: str, boards: Sequence[Board]) -> dict[str, Any]:
     """Return the values of the page of a system that is on at least one board."""
     own = [board for board in boards if name in board.results]
     entry = max((board.results[name][0] for board in own), key=lambda entry: entry.result.date)
@@ -57,7 +64,7 @@ def describe(name: str, boards: Sequence[Board]) -> dict[str, Any]:
     }
 
 
-def _list_flags(entry: Entry) -> Iterator[tuple[str, str]]:
+def _list_flags(entry: BoardEntry) -> Iterator[tuple[str, str]]:
     for suite, scores in entry.result.suites.items():
         for flag, value in scores.flags.items():
             if value is not None and flag in FLAGS:
@@ -99,7 +106,7 @@ def _draw_history(board: Board, name: str) -> Any:
         return None
     values, ends = [cell.value for cell in known.values()], [cell.ends for cell in known.values()]
     heading = ", ".join((column.heading or "").splitlines())
-    return figures.scores([*known], values, ends, [False] * len(known), heading)
+    return figures.draw_scores([*known], values, ends, [False] * len(known), heading)
 
 
 SCRIPTS = ("base", "address", "theme", "downloads", "tables", "charts", "site", "print", "start")
@@ -113,25 +120,25 @@ FILES = re.compile(rf"{SHARED}/[0-9a-f]{{12}}[a-z0-9-]*\.(css|js)|{SYSTEMS}/.+-[
 MEMBERS = (Column("system", "System"), Column("date", "Date"), Column("sha256", "Digest of its scores"))
 
 
-def build(root: Path) -> dict[str, str]:
+def build_site(root: Path) -> dict[str, str]:
     """Return file -> content of the site of a folder of results; the same results have the same site.
 
     Raises:
         SpeechIQError: It is not a folder of results, or the check refuses one of them.
     """
     registry = read_sound(root)
-    entries = [Entry(each.folder, each.result, each.systems) for each in registry.results if each.result]
+    entries = [BoardEntry(each.folder, each.result, each.systems) for each in registry.results if each.result]
     boards = list_boards(entries)
     # Texts of a result cannot contain the digest, which scripts on pages need.
     results = [msgspec.to_builtins(entry.result) for entry in entries]
     digest = shorten(content_sha256([version("speechiq"), *results]))
-    pages = {name: describe(name, boards) for name in sorted({entry.name for entry in entries})}
-    files = share(digest, pack_boards(boards), SCRIPTS, plots=any(page["charts"] for page in pages.values()))
+    pages = {name: describe_system(name, boards) for name in sorted({entry.name for entry in entries})}
+    files = share_files(digest, pack_boards(boards), SCRIPTS, plots=any(page["charts"] for page in pages.values()))
     draw = partial(_draw_page, digest)
     return {
         **{f"{SHARED}/{name}": content for name, content in files.items()},
         **{
-            f"{SYSTEMS}/{name_system(name)}.html": draw("system.html", name, breakable(name), root="../", **page)
+            f"{SYSTEMS}/{folder_of_system(name)}.html": draw("system.html", name, breakable(name), root="../", **page)
             for name, page in pages.items()
         },
         "compare.html": draw("compare.html", "Compare two systems"),
@@ -142,7 +149,7 @@ def build(root: Path) -> dict[str, str]:
     }
 
 
-def refuse_other_content(output: Path, *, force: bool) -> None:
+def refuse_other_site(output: Path, *, force: bool) -> None:
     """Refuse a folder that holds something else than a site, or a site without `force`."""
     for path in sorted(output.rglob("*")) if is_folder(output) else []:
         place = path.relative_to(output).as_posix()
@@ -151,7 +158,7 @@ def refuse_other_content(output: Path, *, force: bool) -> None:
     refuse_to_overwrite(output / INDEX, force)
 
 
-def write(files: Mapping[str, str], output: Path) -> None:
+def write_site(files: Mapping[str, str], output: Path) -> None:
     """Write a site into a folder, and remove the files of an earlier one that it does not have."""
     earlier = [path for folder in (SHARED, SYSTEMS) for path in output.joinpath(folder).glob("*")]
     for name, content in files.items():
@@ -180,17 +187,17 @@ def _draw_page(digest: str, page: str, title: str, heading: str = "", *, root: s
     )
 
 
-def _describe_boards(boards: Sequence[Board], entries: Sequence[Entry]) -> dict[str, Any]:
+def _describe_boards(boards: Sequence[Board], entries: Sequence[BoardEntry]) -> dict[str, Any]:
     systems = count_of(len({entry.name for entry in entries}), "system")
     newest = max(entry.result.date for entry in entries)[:10]
     return {
         "lead": f"{systems}, the newest of {newest}. Every score was computed again from the published rows.",
         "boards": boards,
-        "languages": list_languages(boards),
+        "languages": board_languages(boards),
     }
 
 
-def _describe_norms(registry: Registry, entries: Sequence[Entry]) -> dict[str, Any]:
+def _describe_norms(registry: Registry, entries: Sequence[BoardEntry]) -> dict[str, Any]:
     used = sorted({entry.result.norms.label for entry in entries if entry.result.norms})
     norms = [registry.norms[label] for label in used]
     members = {each.label: _list_members(each) for each in norms}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from speechiq.reducer.output.published.registry import check_folder
+from speechiq.reducer.output.published.registry import check_results_folder
 from tests.fuzz.judge import LONGEST_LINE, judge, run_siq
 from tests.fuzz.targets.target import Target
 from tests.reducer.output.published.test_hostile import APPLY, REGISTRY, SPHINX, forge, nothing, seal, store
@@ -61,7 +61,7 @@ def _seal(folder: Path, *, forged: bool) -> None:
 
 
 def _check_faults(results: Path) -> None:
-    for fault in check_folder(results).faults:
+    for fault in check_results_folder(results).faults:
         assert fault.isprintable() and len(fault) < LONGEST_LINE, fault
 
 

@@ -12,7 +12,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.columns import columns_of
 from speechiq.reducer import LEVELS, read_systems
 from speechiq.reducer.runs.measure import Category, Measure, read_category
-from speechiq.reducer.runs.systems import read_tasks
+from speechiq.reducer.runs.systems import read_systems_of
 from speechiq.reducer.runs.tasks import categories_of, find_tasks, group
 from tests.reducer.conftest import write_run
 
@@ -124,7 +124,7 @@ def test_rows_that_lack_what_the_description_names_are_refused(tmp_path, metadat
     toy_run(tmp_path, metadata)
     tasks, _ = find_tasks([tmp_path])
     with pytest.raises(SpeechIQError, match=rf"samples_demo_0_.*line 1.*{needs}"):
-        read_tasks(tasks, categories_of(tasks))
+        read_systems_of(tasks, categories_of(tasks))
 
 
 def test_a_level_that_siq_lacks_is_refused(tmp_path):

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.core import usage
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.run_record import read_record
+from speechiq.reducer.runs.run_record import read_run_record
 from tests.reducer.conftest import levels, write_run
 
 CONFIG = {
@@ -39,7 +39,9 @@ def write(tmp_path: Path):
 
 
 def test_the_command_and_the_settings_are_rebuilt(write):
-    record = read_record(write({"config": CONFIG, "total_evaluation_time_seconds": "63.8"}), ["t_apply", "t_remember"])
+    record = read_run_record(
+        write({"config": CONFIG, "total_evaluation_time_seconds": "63.8"}), ["t_apply", "t_remember"]
+    )
     assert record.command == (
         "lm_eval --model hf-audio --model_args pretrained=demo:whisper-base,llm_answer=likelihood "
         '--tasks t_apply,t_remember --gen_kwargs \'{"do_sample": false, "until": ["\\n"]}\' --batch_size auto '
@@ -57,7 +59,7 @@ def test_the_command_and_the_settings_are_rebuilt(write):
 
 @pytest.mark.parametrize("arguments", [{"model": "m", "api_key": "s3cret"}, "model=m,hub_token=s3cret"], ids=type)
 def test_no_secret_gets_into_the_command(write, arguments):
-    command = read_record(write({"config": {"model": "local", "model_args": arguments}}), ["t"]).command
+    command = read_run_record(write({"config": {"model": "local", "model_args": arguments}}), ["t"]).command
     assert "model=m" in command and "***" in command and "s3cret" not in command
 
 
@@ -66,17 +68,17 @@ def test_no_secret_gets_into_the_command(write, arguments):
     [{}, {"config": {}}, {"config": {"model": [3], "siq": {"usage": [1]}}}, {"config": 7}, {"config": {"siq": 1}}],
 )
 def test_what_a_file_does_not_record_is_left_out(write, content):
-    record = read_record(write(content), ["t"])
+    record = read_run_record(write(content), ["t"])
     assert record.command == "" and record.facts == {}
 
 
 def test_earlier_names_are_read(write):
-    assert read_record(write({"config": {"siq": {"usage": {"prefills": 2}}}}), []).facts == {"Usage": "prefills 2"}
+    assert read_run_record(write({"config": {"siq": {"usage": {"prefills": 2}}}}), []).facts == {"Usage": "prefills 2"}
 
 
 def test_a_missing_file_is_named(tmp_path: Path):
     with pytest.raises(SpeechIQError, match=r"results_gone\.json' cannot be read"):
-        read_record(tmp_path / "results_gone.json", [])
+        read_run_record(tmp_path / "results_gone.json", [])
 
 
 def siq(*arguments):

@@ -18,8 +18,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import Flags, as_grid, as_json, rank, read_systems
 from speechiq.reducer.output.scoreboard_records import csv_rows
 from speechiq.reducer.output.terminal import print_grid
-from speechiq.reducer.runs.samples import read_table, read_text_rows
-from speechiq.reducer.studies.unanswerable import leave_out, read
+from speechiq.reducer.runs.samples import read_sample_table, read_text_rows
+from speechiq.reducer.studies.unanswerable import leave_out, read_confirmed
 from tests.records import write_samples
 from tests.reducer.conftest import frozen_set, levels, sample_row, write_run
 
@@ -151,7 +151,7 @@ def test_questions_that_are_not_scored_do_not_count(tmp_path):
     good, _ = sorted(read_systems([tmp_path]), key=lambda system: system.name, reverse=True)
     assert good.flags == Flags(1 / 12, None, 1.0, 0.0)
     everything = [(f"demo/{clip}", f"demo/{clip}#{q}") for clip in range(4) for q in range(3)]
-    (left,) = leave_out([good], read(frozen_set(tmp_path / "set.json", *everything[:3])))
+    (left,) = leave_out([good], read_confirmed(frozen_set(tmp_path / "set.json", *everything[:3])))
     assert left.flags == Flags(0.0, None, 0.75, 0.0), "demo/0 was cut at Apply alone"
     ranking = rank(read_systems([tmp_path]), allow_mismatch=True)
     assert [row["flags"]["unparsed"] for row in as_json(ranking)["systems"]] == [1 / 11] * 2
@@ -214,4 +214,4 @@ def test_controls_are_known_by_what_ran_not_by_their_names(tmp_path, described, 
 def test_a_flag_that_is_no_number(tmp_path, value):
     task = write_samples(tmp_path, "remember", sample_row("remember", "a", "", 0.5) | {"repetition": value})
     with pytest.raises(SpeechIQError, match=r"line 1 needs .* \(Expected `float \| null`.*`\$.repetition`\)"):
-        read_table(task)
+        read_sample_table(task)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.samples import read_table
+from speechiq.reducer.runs.samples import read_sample_table
 from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.suites import read_systems
@@ -364,7 +364,7 @@ def test_line_without_end(tmp_path, monkeypatch):
     monkeypatch.setattr("speechiq.reducer.runs.samples.LONGEST_LINE", 1000)
     task = write_samples(tmp_path, "remember", sample_row("remember", "a" * 5000, "", 0.0))
     with pytest.raises(SpeechIQError, match="line 1 is longer than 1000 bytes"):
-        read_table(task)
+        read_sample_table(task)
 
 
 def test_files_of_2_gb_are_refused_without_being_read(tmp_path):
@@ -392,7 +392,7 @@ def test_a_pipe_is_not_waited_on(tmp_path, of_results):
 @pytest.mark.parametrize("other", [math.nan, math.inf, 0.5])
 def test_a_number_that_json_does_not_have_changes_nothing_beside_it(tmp_path, other):
     row = sample_row("apply", 'a": NaN', 7, 1.0) | {"other": other, "unparsed": 0.2, "audio_coverage": None}
-    table = read_table(write_samples(tmp_path, "apply", row))
+    table = read_sample_table(write_samples(tmp_path, "apply", row))
     assert table.column("acc") == {('a": NaN', "7"): 1.0}
     assert table.column("unparsed") == {('a": NaN', "7"): 0.2}
     assert math.isnan(table.columns["audio_coverage"][0]), "null is not known"
@@ -422,7 +422,7 @@ def test_equal_items_of_all_systems_are_one_object(tmp_path):
 def test_row_that_lacks_a_field(tmp_path, level, row):
     task = write_samples(tmp_path, level, row)
     with pytest.raises(SpeechIQError, match=rf"line 1 needs doc\.id.* the number '{LEVELS[level].column}'"):
-        read_table(task)
+        read_sample_table(task)
 
 
 @pytest.mark.parametrize(("task", "named"), [("demo_0", "clip 'demo/0'"), ("demo_2", "question 'demo/0#0'")])

@@ -14,7 +14,7 @@ from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import align, macro_average, rank, rank_by_dataset, read_systems
 from speechiq.reducer.output.scoreboard_records import rows_of
-from speechiq.reducer.scores.ranking import split
+from speechiq.reducer.scores.ranking import split_datasets
 from tests.reducer.conftest import levels, write_run
 
 SKILLS = {"one": 0.9, "two": 0.5, "three": 0.1}
@@ -145,7 +145,7 @@ def test_a_set_that_cannot_be_scored_is_named(two_sets):
 
 def test_every_item_is_in_one_set(two_sets):
     systems = read_systems([two_sets])
-    parts = split(systems)
+    parts = split_datasets(systems)
     for j, system in enumerate(systems):
         for level, scores in system.scores.items():
             assert scores == {k: v for part in parts.values() for k, v in part[j].scores[level].items()}

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from speechiq.reducer.output.suite_scores import score_suite
 from speechiq.reducer.output.terminal import print_grid
-from speechiq.reducer.scores.suites import ScoringOptions, find
+from speechiq.reducer.scores.suites import ScoringOptions, find_suites
 from speechiq.reducer.stats.bootstrap import count_clusters
 from speechiq.siq_tasks.index import HERE, read_task
 from tests import commands
@@ -183,7 +183,7 @@ def test_every_output_has_them(runs, tmp_path):
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_wide_table_is_printed_in_parts_that_fit(runs, width):
-    found = find([runs], False, ScoringOptions(draws=100, group_by="noise"))
+    found = find_suites([runs], False, ScoringOptions(draws=100, group_by="noise"))
     scores = score_suite("wildspeech", found.read("wildspeech"), ScoringOptions(draws=100, group_by="noise"))
     console = Console(file=io.StringIO(), width=width)
     for grid in scores.grids:

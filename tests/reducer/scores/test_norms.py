@@ -339,15 +339,18 @@ def test_norms_that_leave_a_set_out_want_scores_that_do(tmp_path):
 
     made = siq("score", tmp_path / "pool", "--save-norms", file, "--exclude", left[0])
     assert made.exit_code == 0, made.exception
-    assert f"on 4 clips, without 1 question of set {sets.read(left[0]).sha256[:12]}" in made.stderr
+    assert f"on 4 clips, without 1 question of set {sets.read_confirmed(left[0]).sha256[:12]}" in made.stderr
     same = siq("score", tmp_path / "pool" / "best", "--norms", file, "--exclude", left[0], "-o", out, "--explain")
     assert same.exit_code == 0, same.exception
     data = json.loads(out.read_text())
     assert data["excluded"] == 1 and data["mismatches"] == []
-    assert data["excluded_set"] == norms.read_norms(file).excluded == sets.read(left[0]).sha256
+    assert data["excluded_set"] == norms.read_norms(file).excluded == sets.read_confirmed(left[0]).sha256
     short = data["excluded_set"][:12]
     assert f"left out of Apply: 1 question of the unanswerable set {short}" in " ".join(same.stdout.split())
-    for others, left_out in (([], "no set"), (["--exclude", left[1]], f"set {sets.read(left[1]).sha256[:12]}")):
+    for others, left_out in (
+        ([], "no set"),
+        (["--exclude", left[1]], f"set {sets.read_confirmed(left[1]).sha256[:12]}"),
+    ):
         refused = siq("score", tmp_path / "pool" / "best", "--norms", file, *others)
         assert str(refused.exception).startswith(
             f"level apply: --exclude left out {left_out} of system 'best' and set {short} of norms 'norms'; "

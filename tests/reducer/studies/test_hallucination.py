@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores.suites import read_answers
-from speechiq.reducer.studies.unanswerable import Confirmed, confirm, find, write_review, write_set
+from speechiq.reducer.studies.unanswerable import Confirmed, confirm, find_unanswerable, write_review, write_set
 from speechiq.reducer.studies.unanswerable import count_hallucinations as count
 from tests.reducer.conftest import write_answers
 
@@ -37,7 +37,7 @@ def runs(tmp_path: Path) -> Path:
 
 
 def frozen_set(runs: Path, path: Path, wrong_key: int = 0) -> Path:
-    rows = find(read_answers([runs]))
+    rows = find_unanswerable(read_answers([runs]))
     for number, row in enumerate(rows):
         row["verdict"] = "wrong_key" if number < wrong_key else "unanswerable"
     write_review(rows, path.with_suffix(".jsonl"))

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.reducer.runs.judged import find_judged, read_judged
-from speechiq.reducer.studies.judge_check import choose_answers, read_settings
+from speechiq.reducer.studies.judge_check import choose_answers, read_judge_settings
 from tests.commands import refusal, siq
 from tests.reducer.browser import Visit
 from tests.reducer.studies.conftest import write_judged
@@ -30,7 +30,7 @@ def invoke(*arguments):
 
 def read_all(runs: Path):
     tasks, _ = find_judged([runs])
-    return [row for task in tasks for row in read_judged(task)[1]], read_settings(tasks)
+    return [row for task in tasks for row in read_judged(task)[1]], read_judge_settings(tasks)
 
 
 def write_scores(path: Path, runs: Path, give, count: int = 60, **changed) -> Path:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from benchmarks.planted import CATEGORY, LEVEL, PLANTED, plant
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.scores.suites import ScoringOptions, find
+from speechiq.reducer.scores.suites import ScoringOptions, find_suites
 from speechiq.reducer.studies.listening import compare_listening, listening_grids, needs_audio, study_listening
 from tests.commands import refusal, siq
 from tests.reducer.conftest import levels, write_run
@@ -34,7 +34,7 @@ def write_listening(folder, skills=SKILLS, system="ears", clips=12, date=1.0, **
 
 
 def read(folder):
-    return study_listening(find([folder], False, ScoringOptions()), draws=DRAWS, seed=0)
+    return study_listening(find_suites([folder], False, ScoringOptions()), draws=DRAWS, seed=0)
 
 
 def planted(model, clusters=20, seed=0):

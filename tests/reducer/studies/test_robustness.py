@@ -12,14 +12,14 @@ import pytest
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores import norms
 from speechiq.reducer.scores.levels import LEVELS
-from speechiq.reducer.scores.suites import ScoringOptions, find
+from speechiq.reducer.scores.suites import ScoringOptions, find_suites
 from speechiq.reducer.stats.bootstrap import Resampled
 from speechiq.reducer.stats.estimate import plain
 from speechiq.reducer.studies.robustness import (
     Measured,
     Robustness,
     SeriesRun,
-    describe_run,
+    describe_series_run,
     find_crossings,
     find_zeros,
     robustness_content,
@@ -46,7 +46,7 @@ def write_study(folder: Path, strengths=STRENGTHS, systems=("steady", "fragile",
 
 
 def read(folder: Path, draws: int = 200, **options) -> Robustness:
-    (found,) = study_robustness(find([folder], False, ScoringOptions()), draws, seed=0, **options)
+    (found,) = study_robustness(find_suites([folder], False, ScoringOptions()), draws, seed=0, **options)
     return found
 
 
@@ -180,8 +180,8 @@ def test_draws_in_which_the_system_is_already_worse_on_clean_audio_are_no_crossi
 
 
 def test_a_system_under_a_condition_has_a_name_of_its_own(tmp_path):
-    found = find([write_study(tmp_path, strengths=(20,), systems=("weak",))], False, ScoringOptions())
-    runs = [describe_run(system) for system in found.read("siq")]
+    found = find_suites([write_study(tmp_path, strengths=(20,), systems=("weak",))], False, ScoringOptions())
+    runs = [describe_series_run(system) for system in found.read("siq")]
     assert [run.name for run in runs] == ["weak", "weak [white@20dB]"]
     assert runs[1] == SeriesRun("weak [white@20dB]", "weak", "white@20dB", "white", 20.0, "dB", -20.0)
 

@@ -12,7 +12,15 @@ from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import add_checksum
 from speechiq.reducer.scores.suites import read_answers
-from speechiq.reducer.studies.unanswerable import SCHEMA, VERSION, confirm, find, read, write_review, write_set
+from speechiq.reducer.studies.unanswerable import (
+    SCHEMA,
+    VERSION,
+    confirm,
+    find_unanswerable,
+    read_confirmed,
+    write_review,
+    write_set,
+)
 from tests.reducer.conftest import frozen_set, levels, write_answers, write_run
 
 ANSWERS = {
@@ -35,7 +43,7 @@ def runs(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def review(runs: Path, tmp_path: Path) -> Path:
-    write_review(find(read_answers([runs])), tmp_path / "review.jsonl")
+    write_review(find_unanswerable(read_answers([runs])), tmp_path / "review.jsonl")
     return tmp_path / "review.jsonl"
 
 
@@ -66,7 +74,7 @@ def refusal(call, *arguments) -> str:
 
 
 def test_candidates_are_what_at_least_half_of_the_systems_fail(runs):
-    rows = find(read_answers([runs]))
+    rows = find_unanswerable(read_answers([runs]))
     assert [(row["question_id"], row["failed"], round(row["share"], 3)) for row in rows] == [
         ("q3", 3, 1.0),
         ("q4", 3, 1.0),
@@ -85,12 +93,12 @@ def test_candidates_are_what_at_least_half_of_the_systems_fail(runs):
 
 @pytest.mark.parametrize(("share", "count"), [(0.0, 4), (1 / 3, 4), (2 / 3, 3), (0.67, 2), (1.0, 2)])
 def test_the_share_is_the_users(runs, share, count):
-    assert len(find(read_answers([runs]), share)) == count
+    assert len(find_unanswerable(read_answers([runs]), share)) == count
 
 
 def test_controls_alone_are_no_systems(tmp_path):
     write_answers(tmp_path, "silence+llm", GOLD, asr={"control": "silence"})
-    assert refusal(find, read_answers([tmp_path])).startswith("only controls ('silence+llm')")
+    assert refusal(find_unanswerable, read_answers([tmp_path])).startswith("only controls ('silence+llm')")
 
 
 def test_a_review_is_frozen_and_read_back(review, tmp_path):
@@ -98,7 +106,7 @@ def test_a_review_is_frozen_and_read_back(review, tmp_path):
     frozen = confirm(review)
     assert frozen["reviewed"] == 3 and [row["question_id"] for row in frozen["questions"]] == ["q3", "q4"]
     write_set(frozen, tmp_path / "set.json")
-    confirmed = read(tmp_path / "set.json")
+    confirmed = read_confirmed(tmp_path / "set.json")
     assert {item: of.verdict for item, of in confirmed.items()} == {
         ("clip", "q3"): "wrong_key",
         ("clip", "q4"): "unanswerable",
@@ -116,7 +124,7 @@ def test_an_editor_may_leave_its_marks(review):
 def test_hostile_text_stays_text(tmp_path):
     name = "=HYPERLINK(1)</script>[red]\\"
     write_answers(tmp_path / "s", name, {"q1": "BBBBB"})
-    (row,) = find(read_answers([tmp_path]))
+    (row,) = find_unanswerable(read_answers([tmp_path]))
     row["text"] = "=1+1\u2028"
     write_review([row | {"verdict": "unanswerable"}], tmp_path / "review.jsonl")
     written = json.loads((tmp_path / "review.jsonl").read_text(encoding="utf-8"))
@@ -177,12 +185,12 @@ def test_a_set_that_was_edited_or_is_none(review, tmp_path, change, message):
     path = tmp_path / "set.json"
     write_set(confirm(review), path)
     edit(path, lambda content: dict(reversed(content.items())))
-    assert read(path), "another order of keys is the same set"
+    assert read_confirmed(path), "another order of keys is the same set"
     edit(path, change)
-    assert message in refusal(read, path)
+    assert message in refusal(read_confirmed, path)
     path.write_text("{")
-    assert "is not JSON" in refusal(read, path)
-    assert "cannot be read" in refusal(read, tmp_path / "nowhere")
+    assert "is not JSON" in refusal(read_confirmed, path)
+    assert "cannot be read" in refusal(read_confirmed, tmp_path / "nowhere")
 
 
 def test_a_set_whose_hash_fits_but_whose_questions_do_not(tmp_path):
@@ -193,7 +201,7 @@ def test_a_set_whose_hash_fits_but_whose_questions_do_not(tmp_path):
         [{"id": "a", "question_id": "b", "asked": "", "verdict": "answerable"}],
     ):
         write_set(add_checksum(SCHEMA, VERSION, {"questions": questions}), tmp_path / "set.json")
-        assert "cannot be read" in refusal(read, tmp_path / "set.json")
+        assert "cannot be read" in refusal(read_confirmed, tmp_path / "set.json")
 
 
 def test_the_commands_and_a_persons_work(runs, tmp_path):
@@ -211,7 +219,7 @@ def test_the_commands_and_a_persons_work(runs, tmp_path):
     assert "no verdict" in str(
         siq("study", "unanswerable", runs, "--review", review, "-o", frozen, "--force").exception
     )
-    assert read(frozen)
+    assert read_confirmed(frozen)
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def study(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def page_file(study, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
-    report.write(report.build([study], bootstrap=100), path)
+    report.write_report(report.build_report([study], bootstrap=100), path)
     return path
 
 

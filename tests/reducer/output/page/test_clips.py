@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speechiq.metrics.words.wer import count_errors
-from speechiq.reducer.output.page.clips import align, edits, find_source
+from speechiq.reducer.output.page.clips import align_texts, edits, find_source
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ TEXTS = st.lists(st.sampled_from(["a", "b", "c", "dd"]), max_size=9).map(" ".joi
 
 @given(TEXTS, TEXTS)
 def test_steps_lead_from_the_reference_to_the_text(reference, text):
-    (ops,) = align(reference, [text])
+    (ops,) = align_texts(reference, [text])
     words, at, kept, written = reference.split(), 0, [], []
     for step in ops:
         if isinstance(step, str):
@@ -57,7 +57,7 @@ def test_steps_lead_from_the_reference_to_the_text(reference, text):
 
 @given(TEXTS, TEXTS)
 def test_steps_cost_what_the_word_error_rate_counts(reference, text):
-    (ops,) = align(reference, [text])
+    (ops,) = align_texts(reference, [text])
     cost = sum(max(edit.dropped, len(edit.written.split())) for edit in edits(ops))
     assert cost == count_errors(reference, text).total
     assert sum(step for step in ops if isinstance(step, int) and step > 0) == count_errors(reference, text).hits
@@ -65,4 +65,4 @@ def test_steps_cost_what_the_word_error_rate_counts(reference, text):
 
 def test_a_text_is_compared_by_itself():
     texts = ["a b", "", "b a c", "a b"]
-    assert align("a b c", texts) == [align("a b c", [text])[0] for text in texts]
+    assert align_texts("a b c", texts) == [align_texts("a b c", [text])[0] for text in texts]

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.reducer.output.page import browser
 from speechiq.reducer.output.page import build as report
-from speechiq.reducer.output.page.study import gather
+from speechiq.reducer.output.page.study import gather_report
 from speechiq.reducer.output.scoreboard_records import rows_of
 from speechiq.reducer.stats.estimate import plain
 from tests.reducer.conftest import levels, write_run
@@ -28,7 +28,7 @@ def runs(tmp_path_factory) -> Path:
 
 
 def of_page(runs: Path, bootstrap: int) -> tuple[report.Study, dict, list[str]]:
-    study = gather([runs], bootstrap=bootstrap)
+    study = gather_report([runs], bootstrap=bootstrap)
     rows = rows_of(study.scoreboard)
     return study, plain(browser.compare_pairs(study, rows)), [row["system"] for row in rows]
 
@@ -70,7 +70,7 @@ def test_further_pairs_and_pages_without_draws_have_scores_alone(runs: Path, mon
 
 
 def test_a_pair_without_intervals_says_so(visit, runs: Path, tmp_path: Path):
-    report.write(report.build([runs], bootstrap=0), tmp_path / "report.html")
+    report.write_report(report.build_report([runs], bootstrap=0), tmp_path / "report.html")
     here = visit(tmp_path / "report.html", fragment="#compare/a/b")
     verdict = here.tab.locator("#compare-verdict", has_text="The intervals of this pair are not on the page")
     verdict.wait_for()

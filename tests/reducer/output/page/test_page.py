@@ -101,7 +101,7 @@ def test_each_mark_has_its_label_where_marks_touch(visit, tmp_path):
     for number in range(12):
         change = lambda clip, text, number=number: text if clip[-1] == "r" else text[: -4 * (number // 3) or None]  # noqa: E731
         write_system(tmp_path / str(number), f"owner/recognizer-{number}+thinker", change, "BBBBA"[number % 2 :])
-    report.write(report.build([tmp_path], bootstrap=0), tmp_path / "report.html")
+    report.write_report(report.build_report([tmp_path], bootstrap=0), tmp_path / "report.html")
     for size in SIZES.values():
         here = visit(tmp_path / "report.html", viewport=size)
         here.see_all()
@@ -192,7 +192,7 @@ def test_pages_of_a_list_turn_by_keyboard(visit, tmp_path):
     for name, letters in (("a", "B"), ("b", "C")):
         change = lambda clip, text, name=name: f"{name} {text}" * (name == "b")  # noqa: E731
         write_system(tmp_path / name, name, change, letters, texts=texts)
-    report.write(report.build([tmp_path], bootstrap=0), tmp_path / "report.html")
+    report.write_report(report.build_report([tmp_path], bootstrap=0), tmp_path / "report.html")
     here = visit(tmp_path / "report.html")
     for section, pages in (("review", 60), ("clips", 2)):
         here.tab.locator(f"#{section}").scroll_into_view_if_needed()

@@ -15,7 +15,7 @@ from speechiq.core.files.page import PART, name_folder
 from speechiq.reducer.output.page import build as report
 from speechiq.reducer.output.page import page as pages
 from speechiq.reducer.output.page.clips import list_texts
-from speechiq.reducer.output.page.study import gather
+from speechiq.reducer.output.page.study import gather_report
 from speechiq.reducer.output.scoreboard_records import rows_of
 from tests.commands import refusal
 from tests.reducer.output.page.conftest import HOSTILE, NAME, TEXTS
@@ -37,7 +37,7 @@ def patched():
 @pytest.fixture(scope="module")
 def folder_page(study, patched, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("folder") / "my report #1.html"
-    report.write(report.build([study], bootstrap=100), path)
+    report.write_report(report.build_report([study], bootstrap=100), path)
     return path
 
 
@@ -53,7 +53,7 @@ def test_the_page_has_no_texts_and_the_parts_have_no_names_of_clips(folder_page,
 
 
 def test_the_same_runs_give_the_same_files(study, folder_page, patched):
-    again = report.build([study], bootstrap=100)
+    again = report.build_report([study], bootstrap=100)
     assert again.parts == {file.name: file.read_text() for file in name_folder(folder_page).iterdir()}
 
 
@@ -146,7 +146,7 @@ def test_the_command_names_the_folder_and_refuses_one_with_other_files(study, pa
 
 
 def test_equal_transcripts_are_there_once(study):
-    gathered = gather([study], bootstrap=0)
+    gathered = gather_report([study], bootstrap=0)
     names = [row["system"] for row in rows_of(gathered.scoreboard)]
     clips = [json.loads(clip) for clip in list_texts(gathered.clips, gathered.answers, names)]
     assert len(clips) == len(gathered.clips)

@@ -14,7 +14,7 @@ from speechiq.reducer.output.page import browser, items
 from speechiq.reducer.output.page import build as report
 from speechiq.reducer.output.page.build import find_candidates, list_sections
 from speechiq.reducer.output.page.review import review_questions
-from speechiq.reducer.output.page.study import gather
+from speechiq.reducer.output.page.study import gather_report
 from speechiq.reducer.output.page.tables import leaderboard_table, stability_table
 from speechiq.reducer.output.scoreboard_records import rows_of
 from speechiq.reducer.scores.suites import read_answers
@@ -41,7 +41,7 @@ def shown(study, section: str) -> dict:
 
 @pytest.fixture(scope="module")
 def gathered(study):
-    return gather([study], bootstrap=100)
+    return gather_report([study], bootstrap=100)
 
 
 def test_the_command_writes_a_page_once(study, tmp_path):
@@ -62,7 +62,7 @@ def test_a_rule_is_checked_before_any_run_is_read(tmp_path):
 
 
 def test_verdicts_belong_to_the_wording_of_a_question(gathered):
-    questions, candidate = gathered.answers.questions, unanswerable.find(gathered.answers)[0]
+    questions, candidate = gathered.answers.questions, unanswerable.find_unanswerable(gathered.answers)[0]
     item = candidate["id"], candidate["question_id"]
     reworded = questions | {item: questions[item]._replace(question="And whose is it now?")}
     other = gathered._replace(answers=gathered.answers._replace(questions=reworded))
@@ -121,7 +121,7 @@ def test_questions_that_gold_fails_too_are_listed(gathered):
 
 
 def test_weights_of_the_clips_are_all_of_the_siq(gathered):
-    clips = browser.list_clips(gathered, rows_of(gathered.scoreboard))["clips"]
+    clips = browser.describe_clips(gathered, rows_of(gathered.scoreboard))["clips"]
     assert sum(clip["weight"] for clip in clips) == pytest.approx(100, abs=0.01)
     deciding = items.deciding(gathered.scoreboard.pool, gathered.scale, gathered.listening)
     assert [*deciding] == ["remember", "understand", "apply"]
@@ -147,7 +147,7 @@ def test_only_controls_make_a_page_too(tmp_path):
         write_system(
             tmp_path / name, name, lambda clip, reference, text=text: reference * bool(text), letters, described
         )
-    text = report.build([tmp_path], bootstrap=0).text
+    text = report.build_report([tmp_path], bootstrap=0).text
     assert "None: no question fails in half of the systems." in text
     assert "Controls have no rank" in text
 
@@ -163,7 +163,7 @@ def test_a_control_takes_no_rank_from_a_system(gathered):
 
 def test_questions_left_out_are_named_with_their_set(study, tmp_path):
     review, frozen, file = (tmp_path / name for name in ("review.jsonl", "set.json", "report.html"))
-    first, *_ = unanswerable.find(read_answers([study]), 0)
+    first, *_ = unanswerable.find_unanswerable(read_answers([study]), 0)
     unanswerable.write_review([first | {"verdict": "unanswerable"}], review)
     unanswerable.write_set(unanswerable.confirm(review), frozen)
     done = siq_report(study, "-o", file, "--bootstrap", 0, "--exclude", frozen)
@@ -178,5 +178,5 @@ def test_half_of_a_character_breaks_nothing(tmp_path):
         write_system(
             tmp_path / name, name, lambda clip, text, name=name: f"{name} {text}" * (name == "b"), letters, texts=broken
         )
-    report.write(report.build([tmp_path], bootstrap=0), tmp_path / "report.html")
+    report.write_report(report.build_report([tmp_path], bootstrap=0), tmp_path / "report.html")
     assert "set/<wbr>\ufffd" in (tmp_path / "report.html").read_text(encoding="utf-8")

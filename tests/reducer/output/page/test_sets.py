@@ -15,8 +15,8 @@ from speechiq.cli.main import app
 from speechiq.reducer.output.page import build as report
 from speechiq.reducer.output.page import tables as page_tables
 from speechiq.reducer.output.page.page import describe_origin
-from speechiq.reducer.output.page.study import gather
-from speechiq.reducer.output.page.tables import list_tasks
+from speechiq.reducer.output.page.study import gather_report
+from speechiq.reducer.output.page.tables import list_all_tasks
 from speechiq.reducer.output.scoreboard_records import rows_of
 from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.ranking import macro_average, rank, rank_by_dataset
@@ -42,7 +42,7 @@ def runs(tmp_path_factory) -> Path:
 
 
 def test_each_set_and_their_mean_are_on_the_page(runs: Path):
-    study = gather([runs], bootstrap=60)
+    study = gather_report([runs], bootstrap=60)
     scores = page_tables.scores_by_set(study)
     tables = page_tables.set_tables(study, scores)
     assert [*tables] == ["siq", "remember", "understand", "apply"]
@@ -61,13 +61,13 @@ def test_each_set_and_their_mean_are_on_the_page(runs: Path):
         assert (accuracy.value, z) == pytest.approx(
             (100 * row["categories"]["apply"]["score"], row["categories"]["apply"]["z"])
         )
-    page = report.render(study).text
+    page = report.render_report(study).text
     assert "The macro average is the mean of the sets' numbers: each set counts once" in page
     assert "each clip counts once: a set with more clips counts more" in page
 
 
 def test_one_set_has_no_section_of_its_own(two_runs: Path):
-    assert 'id="datasets"' not in report.build([two_runs], bootstrap=0).text
+    assert 'id="datasets"' not in report.build_report([two_runs], bootstrap=0).text
 
 
 def test_norms_have_one_scale_for_all_sets(runs: Path, tmp_path: Path):
@@ -87,14 +87,14 @@ def test_a_set_that_cannot_be_scored_is_named(tmp_path: Path):
         write_run(
             tmp_path / system, scores, system, 2.0, "same", metadata={level: {"dataset": "same"} for level in scores}
         )
-    study = gather([tmp_path], bootstrap=0)
+    study = gather_report([tmp_path], bootstrap=0)
     assert study.sets == {} and "no scores per data set are shown: data set 'same'" in study.warnings[-1]
-    assert "no scores per data set are shown" in report.render(study).text
+    assert "no scores per data set are shown" in report.render_report(study).text
 
 
 def test_sets_are_sorted_and_saved(visit, runs: Path, tmp_path: Path):
     file = tmp_path / "report.html"
-    report.write(report.build([runs], bootstrap=0), file)
+    report.write_report(report.build_report([runs], bootstrap=0), file)
     here = visit(file)
     assert here.tab.locator("#datasets table").count() == 4
     here.tab.locator("#datasets table").first.locator("thead button").first.click()
@@ -108,7 +108,7 @@ def test_sets_are_sorted_and_saved(visit, runs: Path, tmp_path: Path):
 
 
 def test_two_systems_have_the_levels_of_each_set(tmp_path: Path):
-    study = gather([write_sets(tmp_path, {"x": 6, "y": 3}, {"a": 0.9, "b": 0.1})], bootstrap=0)
+    study = gather_report([write_sets(tmp_path, {"x": 6, "y": 3}, {"a": 0.9, "b": 0.1})], bootstrap=0)
     tables = page_tables.set_tables(study, page_tables.scores_by_set(study))
     assert [*tables] == ["remember", "understand", "apply"]
 
@@ -117,9 +117,9 @@ def test_the_head_names_the_versions_of_the_runs(tmp_path: Path):
     versions = {"a": "0.4.13", "b": "0.4.12", "c": 7}
     for name, version in versions.items():
         write_run(tmp_path / name, levels(SKILLS[name]), name, lm_eval_version=version, transformers_version="5.23.0")
-    study = gather([tmp_path], bootstrap=0)
+    study = gather_report([tmp_path], bootstrap=0)
     assert (
-        describe_origin(list_tasks(study.scoreboard.systems), "")["Run with"]
+        describe_origin(list_all_tasks(study.scoreboard.systems), "")["Run with"]
         == "lm-eval 0.4.12 and 0.4.13, transformers 5.23.0"
     )
     tasks, _ = find_tasks([tmp_path / "c"])

@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.metrics.words.normalizer import normalize
-from speechiq.reducer.output.page.browser import charts, list_clips
-from speechiq.reducer.output.page.build import SECTIONS, build, list_sections, render
+from speechiq.reducer.output.page.browser import charts, describe_clips
+from speechiq.reducer.output.page.build import SECTIONS, build_report, list_sections, render_report
 from speechiq.reducer.output.page.clips import read_clips
 from speechiq.reducer.output.page.review import review_questions
-from speechiq.reducer.output.page.study import gather
+from speechiq.reducer.output.page.study import gather_report
 from speechiq.reducer.output.scoreboard_records import rows_of
 from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.levels import choose_levels
@@ -26,23 +26,23 @@ pytestmark = pytest.mark.slow
 
 
 def test_two_systems_get_levels_and_the_reason(two_runs: Path):
-    page = build([two_runs], bootstrap=60).text
+    page = build_report([two_runs], bootstrap=60).text
     assert page.count("no SIQ and no Z: of two systems, one always has Z +1") == 1
     assert "Left out of this page: Scale, Level profiles, Stability." in page and "Most discriminating" not in page
-    study = gather([two_runs], bootstrap=60)
+    study = gather_report([two_runs], bootstrap=60)
     rows = rows_of(study.scoreboard)
     assert [row["system"] for row in rows] == ["bad", "good"] and all(row["siq"] is None for row in rows)
     drawn = {name: figure.to_plotly_json() for name, figure in charts(study, rows).items()}
     assert {*drawn} == {"similarity", "accuracy", "clips-wer"} and len(drawn["accuracy"]["data"][-1]["x"]) == 2
-    assert "NaN" not in json.dumps(drawn) and not re.search(r'"nan"|:nan', render(study).text)
+    assert "NaN" not in json.dumps(drawn) and not re.search(r'"nan"|:nan', render_report(study).text)
 
 
 def test_another_column_is_named_on_the_page(tmp_path: Path):
     for name, skill in (("a", 0.9), ("b", 0.1), ("c", 0.5)):
         write_run(tmp_path / name, levels(skill), system=name, columns={"apply": {"acc_strict": float(skill > 0.4)}})
-    page = build([tmp_path], levels=choose_levels(["apply=acc_strict"])).text
+    page = build_report([tmp_path], levels=choose_levels(["apply=acc_strict"])).text
     assert "Apply is scored by <code>acc_strict</code>: the page shows this score" in page
-    assert "is scored by" not in build([tmp_path]).text
+    assert "is scored by" not in build_report([tmp_path]).text
 
 
 def write_levels(folder: Path, *wanted: str) -> Path:
@@ -64,8 +64,8 @@ LEFT_OUT = {
 
 @pytest.mark.parametrize(("wanted", "left_out"), LEFT_OUT.items(), ids="+".join)
 def test_some_levels_make_a_page_of_their_own(tmp_path: Path, wanted: tuple[str, ...], left_out: list[str]):
-    study = gather([write_levels(tmp_path, *wanted)], bootstrap=60)
-    page, rows = render(study).text, rows_of(study.scoreboard)
+    study = gather_report([write_levels(tmp_path, *wanted)], bootstrap=60)
+    page, rows = render_report(study).text, rows_of(study.scoreboard)
     sections = {section.id: section for section in list_sections(study, rows, review_questions([]))}
     assert page.count("no SIQ: it needs") == 1
     assert [section for section in SECTIONS if section not in sections] == ["datasets", "groups", *left_out]
@@ -74,7 +74,7 @@ def test_some_levels_make_a_page_of_their_own(tmp_path: Path, wanted: tuple[str,
     assert len(rows) == 3 and all(
         row[level].low <= row[level].value <= row[level].high for row in rows for level in wanted
     )
-    clips = plain(list_clips(study, rows_of(study.scoreboard))["clips"])
+    clips = plain(describe_clips(study, rows_of(study.scoreboard))["clips"])
     assert len(clips) == 4 and all(clip["weight"] is None for clip in clips)
 
 
@@ -89,8 +89,10 @@ def test_levels_that_ran_can_be_left_out_of_the_page(two_runs: Path, tmp_path: P
 def test_guessing_is_that_of_the_column_in_use(tmp_path: Path):
     for name, skill in (("a", 0.9), ("b", 0.1), ("c", 0.5)):
         write_run(tmp_path / name, levels(skill), system=name, columns={"apply": {"acc_strict": float(skill > 0.4)}})
-    assert "Apply by chance: 6 %" in build([tmp_path], levels=choose_levels(["apply=acc_strict"]), bootstrap=0).text
-    assert "Apply by chance: 20 %" in build([tmp_path], bootstrap=0).text
+    assert (
+        "Apply by chance: 6 %" in build_report([tmp_path], levels=choose_levels(["apply=acc_strict"]), bootstrap=0).text
+    )
+    assert "Apply by chance: 20 %" in build_report([tmp_path], bootstrap=0).text
 
 
 @pytest.mark.parametrize("rules", ["english", "basic", "multilingual"])

@@ -9,7 +9,7 @@ import pytest
 
 from speechiq.reducer.output.page import figures, page
 from speechiq.reducer.output.page.browser import charts
-from speechiq.reducer.output.page.study import gather
+from speechiq.reducer.output.page.study import gather_report
 from speechiq.reducer.output.scoreboard_records import rows_of
 from speechiq.reducer.output.side_by_side import verdict
 from speechiq.reducer.studies.comparison import compare_scores
@@ -63,7 +63,7 @@ def test_two_systems_are_compared_as_the_command_does(visit, study):
     here = visit(fragment=PAIR)
     rows = here.tab.locator("#compare-table tbody tr")
     rows.last.wait_for()
-    found = gather([study], bootstrap=100)
+    found = gather_report([study], bootstrap=100)
     comparison = compare_scores(found.scoreboard.pool, "b/poor+thinker", "gold+thinker", draws=100)
     expected = [
         [f"{of.a:z.2f}", f"{of.b:z.2f}", f"{of.value:+z.2f}", f"{of.low:+z.2f} to {of.high:+z.2f}", f"{of.p:.4f}"]
@@ -130,7 +130,7 @@ def test_an_address_of_nothing_is_named(visit):
 
 
 def test_marks_and_keys_are_explained_on_request(visit, study):
-    for figure in charts(found := gather([study], bootstrap=0), rows_of(found.scoreboard)).values():
+    for figure in charts(found := gather_report([study], bootstrap=0), rows_of(found.scoreboard)).values():
         chart = figure.to_plotly_json()
         for trace in chart["data"]:
             fills = trace.get("marker", {}).get("color")

@@ -21,11 +21,11 @@ from speechiq.reducer.output.published import registry
 from speechiq.reducer.output.published.check import FROM_ELSEWHERE, compare_fields, restore
 from speechiq.reducer.output.published.folder import (
     Declaration,
+    folder_of_system,
     list_below,
-    name_system,
     read_folder,
     read_result,
-    write,
+    write_results,
 )
 from speechiq.reducer.output.published.record import draft
 from speechiq.reducer.scores import norms, suites
@@ -158,11 +158,11 @@ def forge(task: str, change: Callable[[list[Content]], object], system: str | No
         temporary = results.parent / "restored"
         temporary.mkdir()
         restore(result, contents, temporary)
-        found = suites.find([temporary], False, ScoringOptions(norms=DEMO))
+        found = suites.find_suites([temporary], False, ScoringOptions(norms=DEMO))
         declared = {result.system: Declaration(contamination="none known", interests="none")}
         drafts = list(draft(found, DEMO, declared, texts=texts))
         shutil.rmtree(old.parent)
-        list(write(drafts, results))
+        list(write_results(drafts, results))
 
     return spoil
 
@@ -252,7 +252,7 @@ def rename_system(name: str) -> Spoil:
 
     def spoil(results: Path) -> None:
         put("system", value=name)(results)
-        (results / SPHINX).rename(results / name_system(name))
+        (results / SPHINX).rename(results / folder_of_system(name))
 
     return spoil
 
@@ -464,24 +464,24 @@ def test_every_field_is_that_of_the_rows(results):
 
 
 def test_the_good_submission_is_accepted(results):
-    assert registry.check_folder(results).faults == []
+    assert registry.check_results_folder(results).faults == []
 
 
 @pytest.mark.parametrize(("spoil", "message"), HOSTILE.values(), ids=HOSTILE)
 def test_a_wrong_submission_is_refused_in_one_line(results, spoil, message):
     spoil(results)
-    (line, *others) = registry.check_folder(results).faults
+    (line, *others) = registry.check_results_folder(results).faults
     assert message in line and "\n" not in line and line.isprintable() and len(line) < 2000
     assert len(others) <= 1, "the norms may be refused, and then the results on them"
 
 
 def test_nothing_is_written_or_left_behind(results):
     before = {path: path.read_bytes() for path in list_below(results)}
-    registry.check_folder(results)
+    registry.check_results_folder(results)
     assert {path: path.read_bytes() for path in list_below(results)} == before
 
 
 def test_the_published_results_of_the_demo_are_sound():
-    checked = registry.check_folder(REGISTRY / "results")
+    checked = registry.check_results_folder(REGISTRY / "results")
     assert checked.faults == [] and len(checked.results) == len(read_folder(REGISTRY / "results")) == 5
     assert [grid.title for grid in checked.grids] == ["Published results, norms: demo@1"]

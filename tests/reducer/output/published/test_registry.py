@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from speechiq.reducer.output.published.boards import Entry, list_boards, list_languages
+from speechiq.reducer.output.published.boards import BoardEntry, board_languages, list_boards
 from speechiq.reducer.output.published.folder import read_folder
-from speechiq.reducer.output.published.registry import check_folder
+from speechiq.reducer.output.published.registry import check_results_folder
 from tests.commands import siq
 from tests.reducer.conftest import levels, write_run
 
@@ -44,7 +44,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_data_sets_and_groups_have_scores_of_their_own(root):
-    assert check_folder(root / "results").faults == []
+    assert check_results_folder(root / "results").faults == []
     for published in read_folder(root / "results"):
         (record,) = published.result.suites.values()
         assert record.siq is None and [*record.datasets] == ["one", "two"]
@@ -54,7 +54,9 @@ def test_data_sets_and_groups_have_scores_of_their_own(root):
 
 
 def boards_of(root: Path):
-    return list_boards(Entry(each.folder, each.result, each.systems) for each in check_folder(root / "results").results)
+    return list_boards(
+        BoardEntry(each.folder, each.result, each.systems) for each in check_results_folder(root / "results").results
+    )
 
 
 def test_a_board_has_ranks_and_tables_by_data_set_and_group(root):
@@ -86,9 +88,9 @@ def test_languages_of_a_suite_have_a_table(tmp_path):
     siq("publish", "runs", tmp_path / "runs", "-o", tmp_path / "results", "--declare", declaration)
     boards = boards_of(tmp_path)
     assert [board.title for board in boards] == ["Suite quiz: de", "Suite quiz: en"]
-    (table,) = list_languages(boards)
+    (table,) = board_languages(boards)
     assert table.title == "Facts by language: acc. %" and table.rows[0].keys() == {"system", "group de", "group en"}
-    assert not check_folder(tmp_path / "results").faults
+    assert not check_results_folder(tmp_path / "results").faults
 
 
 @pytest.mark.parametrize(
@@ -104,5 +106,5 @@ def test_languages_of_a_suite_have_a_table(tmp_path):
 )
 def test_a_result_unlike_the_others_is_refused(root, options, message):
     publish(root, "c", 0.7, **options)
-    faults = check_folder(root / "results").faults
+    faults = check_results_folder(root / "results").faults
     assert len(faults) == 1 and faults[0].startswith("c-") and message in faults[0]

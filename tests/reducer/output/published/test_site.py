@@ -16,10 +16,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from speechiq.reducer.output.published.check import restore
-from speechiq.reducer.output.published.folder import name_system, read_result, write
+from speechiq.reducer.output.published.folder import folder_of_system, read_result, write_results
 from speechiq.reducer.output.published.record import draft
 from speechiq.reducer.output.published.schema import Declaration, Result
-from speechiq.reducer.output.published.site import build
+from speechiq.reducer.output.published.site import build_site
 from speechiq.reducer.scores import norms, suites
 from speechiq.reducer.scores.suites import ScoringOptions
 from tests.commands import refusal, siq
@@ -48,12 +48,12 @@ def publish(results: Path, place: Path, change: Callable[[Result], Result], answ
         encoder = msgspec.json.Encoder()
         contents["siq_demo_understand"] = encoder.encode_lines([line | {"resps": [[answer]]} for line in lines])
     changed = change(result)
-    runs = results.parent / f"runs of {name_system(changed.system)}"
+    runs = results.parent / f"runs of {folder_of_system(changed.system)}"
     runs.mkdir()
     restore(changed, contents, runs)
     demo = norms.read_norms("demo")
-    found = suites.find([runs], False, ScoringOptions(norms=demo))
-    list(write(list(draft(found, demo, {changed.system: changed.declaration}, texts=True)), results))
+    found = suites.find_suites([runs], False, ScoringOptions(norms=demo))
+    list(write_results(list(draft(found, demo, {changed.system: changed.declaration}, texts=True)), results))
 
 
 def make_older(result: Result) -> Result:
@@ -132,12 +132,12 @@ def test_without_scripts_the_tables_can_be_read(visit):
 
 
 def test_a_system_has_its_declaration_and_history(visit):
-    here = visit(f"systems/{name_system(TINY)}.html")
+    here = visit(f"systems/{folder_of_system(TINY)}.html")
     here.tab.locator(".chart svg.main-svg").first.wait_for()
     history = here.tab.locator("table[data-name^=history] tbody th").all_inner_texts()
     newest = datetime.strptime(history[0], "%Y-%m-%d %H:%M")
     assert history[1] == f"{newest - timedelta(days=1):%Y-%m-%d %H:%M}"
-    here = visit(f"systems/{name_system(HOSTILE)}.html")
+    here = visit(f"systems/{folder_of_system(HOSTILE)}.html")
     assert here.tab.locator("h1").inner_text() == HOSTILE and SCRIPT in here.tab.locator("dl.settings").inner_text()
     link = here.tab.locator("a[rel]")
     assert link.get_attribute("href") == "https://example.org/?a=1&b=2" and here.tab.locator(".chart").count() == 0
@@ -154,7 +154,7 @@ def test_two_systems_are_compared_by_keyboard(visit, results):
     gold = "gold+demo:SmolLM2-135M-Instruct"
     assert here.tab.url.endswith("#compare/" + "/".join(quote(part, safe="") for part in (BOARD, BASE, gold)))
     remember = here.tab.locator("#compare-table tr", has_text="Remember")
-    scores = [read_result(next(results.glob(f"{name_system(name)}/*"))).suites["siq"] for name in (BASE, gold)]
+    scores = [read_result(next(results.glob(f"{folder_of_system(name)}/*"))).suites["siq"] for name in (BASE, gold)]
     wer = [100 * suite.categories["remember"].score.value for suite in scores]
     cells = remember.locator("td").all_inner_texts()
     assert cells[0].startswith(f"{wer[0]:.2f}") and cells[2] == f"+{wer[0] - wer[1]:.2f}"
@@ -193,7 +193,7 @@ def test_the_rows_of_a_clip_are_shown_as_text(visit):
 @pytest.mark.parametrize(("size", "theme"), [("desk", "light"), ("phone", "dark")])
 def test_everyone_can_read_it(visit, site, size, theme):
     clip = f"clips.html#clips/{quote(BOARD)}/apply?item={quote('demo/kennedy, kennedy-q1')}"
-    pages = ("index.html", f"systems/{name_system(TINY)}.html", "compare.html", "about.html", clip)
+    pages = ("index.html", f"systems/{folder_of_system(TINY)}.html", "compare.html", "about.html", clip)
     here = visit(viewport=SIZES[size], color_scheme=theme, bypass_csp=True)
     for page in pages:
         name, _, fragment = page.partition("#")
@@ -205,7 +205,7 @@ def test_everyone_can_read_it(visit, site, size, theme):
 
 
 def test_the_same_results_make_the_same_site(results, site):
-    again = build(results)
+    again = build_site(results)
     assert {name: (site / name).read_text() for name in again} == again
     assert len([*site.rglob("*.*")]) == len(again)
     assert max(len(page) for name, page in again.items() if name.startswith("systems/")) < 20_000
@@ -214,7 +214,7 @@ def test_the_same_results_make_the_same_site(results, site):
 def test_a_site_is_replaced_only_by_force(results, site, tmp_path):
     copy = shutil.copytree(site, tmp_path / "site")
     assert "add --force" in refusal("publish", "site", results, "-o", copy)
-    shutil.copy(copy / "systems" / f"{name_system(BASE)}.html", copy / "systems" / "gone-0123abcd.html")
+    shutil.copy(copy / "systems" / f"{folder_of_system(BASE)}.html", copy / "systems" / "gone-0123abcd.html")
     siq("publish", "site", REGISTRY / "results", "-o", copy, "--force")
     assert len([*copy.glob("systems/*")]) == 5 and len([*copy.glob("shared/*.css")]) == 1
     (copy / "notes.txt").write_text("mine")
