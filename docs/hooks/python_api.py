@@ -47,8 +47,8 @@ TOPICS = {
             "speechiq.reducer.output.terminal": ["print_grid"],
             "speechiq.reducer.output.harness": ["write_harness"],
             "speechiq.reducer.output.published": None,
-            "speechiq.reducer.output.page.study": ["Study", "gather"],
-            "speechiq.reducer.output.page.build": ["build", "compose", "render", "write"],
+            "speechiq.reducer.output.page.study": ["Study", "gather_report"],
+            "speechiq.reducer.output.page.build": ["build_report", "compose_report", "render_report", "write_report"],
         },
     ),
     "reference/python_metrics.md": Topic(
