@@ -102,7 +102,7 @@ def read_gen_kwargs(settings: Mapping[str, Any]) -> dict[str, Any]:
 
     A temperature above 0 means sampling unless `do_sample` is given. Without a temperature the model uses its own.
 
-    >>> normalize({"max_new_tokens": 8, "temperature": 0.5, "until": "."})
+    >>> read_gen_kwargs({"max_new_tokens": 8, "temperature": 0.5, "until": "."})
     {'temperature': 0.5, 'until': ['.'], 'do_sample': True, 'max_gen_toks': 8}
     """
     given = {name: value for name, value in settings.items() if value is not None}

@@ -24,9 +24,9 @@ def split_at_pauses(samples: np.ndarray, longest_s: float) -> list[tuple[int, in
 
     >>> speech = np.ones(50 * SAMPLING_RATE, np.float32)
     >>> speech[24 * SAMPLING_RATE : 25 * SAMPLING_RATE] = 0
-    >>> [(start / SAMPLING_RATE, stop / SAMPLING_RATE) for start, stop in split(speech, 30)]
+    >>> [(start / SAMPLING_RATE, stop / SAMPLING_RATE) for start, stop in split_at_pauses(speech, 30)]
     [(0.0, 24.95), (24.95, 50.0)]
-    >>> split(speech, 60)
+    >>> split_at_pauses(speech, 60)
     [(0, 800000)]
     """
     cuts = [start + _find_pause(samples[start:stop]) for start, stop in _list_windows(len(samples), longest_s)]

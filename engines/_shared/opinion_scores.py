@@ -218,7 +218,7 @@ def _read(file: Path, device: str) -> dict[str, Any]:
 def publish_name(name: str) -> str:
     """Return the name of a weight in the published file.
 
-    >>> publish("wav2vec2.encoder.layers.3.feed_forward.output_dense.bias")
+    >>> publish_name("wav2vec2.encoder.layers.3.feed_forward.output_dense.bias")
     'wav2vec2.encoder.layers.3.fc2.bias'
     """
     for pattern, published in UTMOS_NAMES.items():

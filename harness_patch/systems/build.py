@@ -23,7 +23,7 @@ ALIASES = {"demo": (DEMO_SYSTEM, {"llm_answer": "likelihood"})}
 def system_name(spec: str, voice: Any = None) -> str:
     """Return the name of a system in tables: its spec without an alias, and its voice, if it has one.
 
-    >>> name_system("demo"), name_system("gold+org/model", "flite:slt")
+    >>> system_name("demo"), system_name("gold+org/model", "flite:slt")
     ('demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct', 'gold+org/model speaks flite:slt')
     """
     name = ALIASES[spec][0] if spec in ALIASES else spec

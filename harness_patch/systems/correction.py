@@ -54,11 +54,11 @@ def read_correction(answer: str, hypotheses: Sequence[str]) -> tuple[str, str]:
     At least one of the hypotheses, best first, has words.
 
     >>> texts = ["the card quarter was cut", "the cod quarter was cut"]
-    >>> read("The cod quota was cut.", texts)
+    >>> read_correction("The cod quota was cut.", texts)
     ('The cod quota was cut.', 'clean')
-    >>> read('Sure! Corrected transcript: "The cod quota was cut."\n\nI changed two words.', texts)
+    >>> read_correction('Sure! Corrected transcript: "The cod quota was cut."\n\nI changed two words.', texts)
     ('The cod quota was cut.', 'trimmed')
-    >>> read("I am sorry, but I cannot listen to audio.", texts)
+    >>> read_correction("I am sorry, but I cannot listen to audio.", texts)
     ('the card quarter was cut', 'refused')
     """
     plain = " ".join(answer.split())

@@ -118,7 +118,7 @@ def group_rows(scores: GroupScores) -> list[dict[str, Any]]:
 def join_contents(contents: Mapping[str, Mapping[str, Any]], first: str) -> dict[str, Any]:
     """Return the content of a JSON file: that of the suite `first`, and other suites, if there are any, by name.
 
-    >>> join({"siq": {"a": 1}, "keywords": {"a": 2}}, "siq")
+    >>> join_contents({"siq": {"a": 1}, "keywords": {"a": 2}}, "siq")
     {'a': 1, 'suites': {'keywords': {'a': 2}}}
     """
     others = {suite: content for suite, content in contents.items() if suite != first}

@@ -151,7 +151,7 @@ def align_texts(reference: str, texts: Sequence[str]) -> list[Ops]:
     Returns:
         For each text its steps: `n` equal words, `-n` missing words of the reference, or the words written instead.
 
-    >>> align("a quick brown fox", ["a quick red fox jumps", "fox", ""])
+    >>> align_texts("a quick brown fox", ["a quick red fox jumps", "fox", ""])
     [[2, -1, 'red', 1, 'jumps'], [-3, 1], [-4]]
     """
     if not texts:

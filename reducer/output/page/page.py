@@ -214,7 +214,7 @@ def breakable(name: str) -> Markup:
 def link_to(section: str, name: str, text: str = "") -> Markup:
     """Return a link to a clip or a system of the page.
 
-    >>> link("clip", "demo/a b")
+    >>> link_to("clip", "demo/a b")
     Markup('<a class="to-clip" href="#clip/demo%2Fa%20b" title="demo/a b"><bdi>demo/<wbr>a b</bdi></a>')
     """
     address = f"#{section}/{quote(name, safe='', errors='replace')}"

@@ -42,7 +42,7 @@ class Published(NamedTuple):
 def folder_of_system(system: str) -> str:
     """Return the name of the folder of a system: no two systems have the same.
 
-    >>> name_system("demo:whisper-base+demo:SmolLM2")
+    >>> folder_of_system("demo:whisper-base+demo:SmolLM2")
     'demo_whisper-base+demo_SmolLM2-b1153eb0'
     """
     plain = re.sub("[^A-Za-z0-9.+-]+", "_", system)[:LONGEST_NAME].strip("._-+") or "system"
