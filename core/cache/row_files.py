@@ -64,7 +64,7 @@ def unseal(line: bytes) -> dict[str, Any]:
         return {}
 
 
-class RowFile:
+class CacheFile:
     """Append rows to a file of this process alone: neither locks nor a shared clock are needed.
 
     Its name has the time, the host, the process and a random part. A new file begins after a failed write, which may

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from speechiq.core.cache.row_files import FIX, ROWS, RowFile, RowIndex, seal
+from speechiq.core.cache.row_files import FIX, ROWS, CacheFile, RowIndex, seal
 from speechiq.core.checkpoints.names import without_places
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import content_sha256, decode, refuse_extremes
@@ -189,7 +189,7 @@ class StageCache:
         self.added, self._skipped = 0, 0
         self._fix, self._lock = fix, RLock()
         if self.folder:
-            self._file, self._index = RowFile(self.folder, fix), RowIndex(fix)
+            self._file, self._index = CacheFile(self.folder, fix), RowIndex(fix)
             self._describe(self.folder / STAGE)
 
     @staticmethod

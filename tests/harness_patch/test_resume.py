@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from speechiq.core.cache.row_files import RowFile
+from speechiq.core.cache.row_files import CacheFile
 from speechiq.core.cache.stages import list_stages
 from tests.warm import lm_eval, run_warm
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 def lm_eval_until_killed():
     """Run lm-eval until its response cache has a number of rows and half of the next one, then kill the process."""
-    append, left = RowFile.append, int(sys.argv.pop(1))
+    append, left = CacheFile.append, int(sys.argv.pop(1))
 
     def append_until_killed(file, lines):
         nonlocal left
@@ -27,7 +27,7 @@ def lm_eval_until_killed():
         left -= len(rows)
         append(file, lines)
 
-    RowFile.append = append_until_killed
+    CacheFile.append = append_until_killed
     lm_eval()
 
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from speechiq.core.cache.row_files import RowFile
+from speechiq.core.cache.row_files import CacheFile
 from speechiq.core.cache.stage_cache import VARIABLE
 from speechiq.core.cache.stages import list_stages
 from speechiq.harness_patch import processes
@@ -24,7 +24,7 @@ SIGNAL = "SIGNAL_AFTER_ROWS"
 
 def shard_with_signal():
     """Run a shard that gets a signal in the middle of the write after a number of rows."""
-    append, (name, left) = RowFile.append, os.environ[SIGNAL].split()
+    append, (name, left) = CacheFile.append, os.environ[SIGNAL].split()
     number, left = signal.Signals[name], int(left)
 
     def append_and_signal(file, lines):
@@ -38,7 +38,7 @@ def shard_with_signal():
         left -= len(rows)
         append(file, lines)
 
-    RowFile.append = append_and_signal
+    CacheFile.append = append_and_signal
     siq_work()
 
 

@@ -20,7 +20,7 @@ from speechiq.reducer.output.published.schema import (
     Declaration,
     NormsRef,
     Result,
-    RowsRecord,
+    RowFile,
     ScoreRecord,
     SuiteRecord,
     TaskRecord,
@@ -49,7 +49,7 @@ LARGEST = 2**26
 TEXTS = ("resps", "filtered_resps")
 
 
-def pack_rows(task: TaskRun, *, texts: bool) -> tuple[RowsRecord, bytes]:
+def pack_rows(task: TaskRun, *, texts: bool) -> tuple[RowFile, bytes]:
     """Return the description and the compressed content of a task's rows, sorted by item.
 
     A row has its item, groups, cluster and columns, and with `texts` the whole doc without the place of its audio
@@ -65,11 +65,11 @@ def pack_rows(task: TaskRun, *, texts: bool) -> tuple[RowsRecord, bytes]:
     packed = io.BytesIO()
     with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0, compresslevel=9) as file:
         file.write(content)
-    about = RowsRecord(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content), count=len(rows), texts=texts)
+    about = RowFile(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content), count=len(rows), texts=texts)
     return about, packed.getvalue()
 
 
-def unpack_rows(path: Path, about: RowsRecord) -> bytes:
+def unpack_rows(path: Path, about: RowFile) -> bytes:
     """Return the rows of a compressed file, never more bytes than `about` says.
 
     Raises:
@@ -173,7 +173,7 @@ def _describe(
     tasks: Sequence[TaskRun],
     systems: Mapping[str, System],
     norms: Norms | None,
-    rows: Mapping[str, RowsRecord],
+    rows: Mapping[str, RowFile],
     declaration: Declaration,
 ) -> Result:
     newest = max(tasks, key=lambda task: task.date)
@@ -199,7 +199,7 @@ def _describe(
     )
 
 
-def _describe_task(task: TaskRun, rows: RowsRecord) -> TaskRecord:
+def _describe_task(task: TaskRun, rows: RowFile) -> TaskRecord:
     metadata = {key: value for key, value in task.metadata.items() if key in {*METADATA, *task.category.settings}}
     signs, versions = dict(sorted(task.signs.items())), dict(sorted(task.versions.items()))
     return TaskRecord(task.task, task.date, task.docs, metadata, signs, versions, rows)

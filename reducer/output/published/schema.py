@@ -72,7 +72,7 @@ class SuiteRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     flags: dict[str, float | None]
 
 
-class RowsRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RowFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Describe the rows of a task, without compression."""
 
     sha256: Sha256
@@ -90,7 +90,7 @@ class TaskRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     metadata: dict[str, Any]
     signs: dict[str, float]
     versions: dict[str, str]
-    rows: RowsRecord
+    rows: RowFile
 
 
 class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
