@@ -6,6 +6,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.settings import read_record
 from speechiq.siq_tasks.conditions.spec import QuestionSettings, RunSettings
 from speechiq.siq_tasks.loaders.question_columns import LabelSettings
+from speechiq.siq_tasks.loaders.row_choice import ChoiceSettings
 from speechiq.siq_tasks.settings import expand_sets, for_dataset, refuse
 
 
@@ -61,3 +62,8 @@ def test_a_value_that_a_run_does_not_know_is_refused(record, given, message):
 def test_a_key_of_other_tasks_is_to_be_left_out():
     with pytest.raises(SpeechIQError, match=r"no task of this run reads it; leave it out \(known: subset\)"):
         refuse({"reader": "hf:m"}, ["subset"])
+
+
+def test_half_a_surrogate_pair_in_a_setting_is_one_line():
+    with pytest.raises(SpeechIQError, match="ties=\ud800: unknown; give id or order"):
+        read_record(ChoiceSettings, {"ties": "\ud800"})
