@@ -65,5 +65,5 @@ def test_a_key_of_other_tasks_is_to_be_left_out():
 
 
 def test_half_a_surrogate_pair_in_a_setting_is_one_line():
-    with pytest.raises(SpeechIQError, match="ties=\ud800: unknown; give id or order"):
+    with pytest.raises(SpeechIQError, match="ties=\N{REPLACEMENT CHARACTER}: unknown; give id or order"):
         read_record(ChoiceSettings, {"ties": "\ud800"})
