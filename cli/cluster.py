@@ -122,7 +122,7 @@ def import_submitit() -> Any:
 
 
 def read_jobs(output: Path) -> Jobs | None:
-    """Return what was launched in an output folder; None before the first launch."""
+    """Return the jobs that were launched in an output folder; None before the first launch."""
     file = output / FOLDER / RECORD
     return load_record(file, Jobs, FIX) if exists(file) else None
 

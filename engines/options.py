@@ -24,8 +24,6 @@ from speechiq.core.suggestions import find_nearest
 DAY_S = 86_400
 #: Keys of `Meta(extra=...)`: the unit of a number, and how a value of several parts is written, for errors.
 UNIT, FORM = "unit", "form"
-#: Errors of msgspec for a value that a field does not take; the second is about half of a surrogate pair.
-INVALID = (msgspec.ValidationError, UnicodeEncodeError)
 
 #: A whole number above 0, such as a count of beams or of tokens.
 Count = Annotated[int, Meta(ge=1)]
@@ -123,7 +121,7 @@ def read_options(
         raise _unknown(min(others), engine, prefix, {*known, *also}, hints or {})
     try:
         msgspec.convert(fields, record)
-    except INVALID as error:
+    except ValueError as error:  # of msgspec, or about half of a surrogate pair
         raise _explain(record, fields, prefix, error) from error
     return record(**fields)  # not the converted values: 30 seconds would be recorded as 30.0
 
@@ -149,7 +147,7 @@ def _explain(record: type[Options], values: Mapping[str, Any], prefix: str, erro
             continue
         try:
             msgspec.convert(values[field.name], field.type)
-        except INVALID as fault:
+        except ValueError as fault:
             given = f"{prefix}{field.name}={values[field.name]}"
             if form := _find_form(kind):
                 return SpeechIQError(given, f"not valid ({fault})", f"write {form}")

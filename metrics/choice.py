@@ -8,14 +8,15 @@ vote is unparsed too, and the question does not count as answered correctly. If 
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 from lm_eval.api.filter import Filter
 
+from speechiq.core.batches import group_by_size
 from speechiq.core.response import response_of, reword
 from speechiq.metrics.columns import higher, lower, mean_rows, returns
-from speechiq.metrics.judge.reader import IDENTITY, read_letters, score_reading
+from speechiq.metrics.judge.reader import IDENTITY, prefer_rules, read_letters, score_reading
 from speechiq.metrics.letters.options import LETTERS, NONE_OF_THE_ABOVE, NONE_OPTION, UNPARSED
 from speechiq.metrics.letters.reading import parse_letter
 
@@ -57,31 +58,30 @@ class Vote(Filter):
     def apply(self, resps: Iterable[Sequence[str]], docs: Iterable[Mapping[str, Any]]) -> list[list[Any]]:
         """Return one `[vote, [letter, ...]]` per question."""
         answers, docs = [list(answers) for answers in resps], list(docs)
+        readings: list[list[str] | None] = [None] * len(docs)
         if docs and IDENTITY in docs[0]:
-            readings = _read_answers(answers, docs)
-            return [count_votes(of_doc, doc, read) for of_doc, doc, read in zip(answers, docs, readings, strict=True)]
-        return [count_votes(of_doc, doc) for of_doc, doc in zip(answers, docs, strict=True)]
+            readings = [*_read_answers(answers, docs)]
+        return [count_votes(*each) for each in zip(answers, docs, readings, strict=True)]
 
 
 def count_votes(answers: Sequence[str], doc: Mapping[str, Any], read: Sequence[str] | None = None) -> list[Any]:
     """Return the item of `Vote` for the answers to one question; `read` are the letters of a reader."""
     options = list_options(doc)
     ruled = [parse_letter(answer, options) for answer in answers]
-    if read is None:
-        letters = [reword(answer, letter) for answer, letter in zip(answers, ruled, strict=True)]
-        return [vote(letters), letters]
-    letters = []
-    for answer, by_rule, by_model in zip(answers, ruled, read, strict=True):
-        letters.append(reword(answer, by_model if by_rule == UNPARSED else by_rule))
-    return [vote(letters), letters, ruled, list(read)]
+    chosen = ruled
+    if read is not None:
+        chosen = [prefer_rules(*pair) for pair in zip(ruled, read, strict=True)]
+    letters = [reword(answer, letter) for answer, letter in zip(answers, chosen, strict=True)]
+    item: list[Any] = [vote(letters), letters]
+    return item if read is None else [*item, ruled, list(read)]
 
 
 def _read_answers(answers: Sequence[Sequence[str]], docs: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     """Return the letters that the reader of some docs reads from the answers to each."""
     doc_of_each = [doc for of_doc, doc in zip(answers, docs, strict=True) for _ in of_doc]
     options = [list_options(doc) for doc in doc_of_each]
-    letters = iter(read_letters(doc_of_each, [*chain.from_iterable(answers)], options))
-    return [list(islice(letters, len(of_doc))) for of_doc in answers]
+    letters = read_letters(doc_of_each, [*chain.from_iterable(answers)], options)
+    return group_by_size(letters, map(len, answers))
 
 
 @returns(higher("acc", "acc_strict"), lower("unparsed", "none_of_the_above"), higher("agreement", "audio_coverage"))

@@ -86,7 +86,7 @@ REPLIES = (Subject(ReplySettings), Subject(OpenOptions, PREFIX))
 
 
 def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what docs and results of a task with spoken replies record; the `read_settings` of the type `reply`.
+    """Return the fields that docs and results of spoken replies record; the `read_settings` of the type `reply`.
 
     The metadata are those of `read_judging`, `reply_asr`, `reply_asr_*` and `speech_quality` (see `read_rater`).
     """
@@ -189,7 +189,7 @@ class Rater(NamedTuple):
 
 
 def read_rater(setting: Any) -> Rater | None:
-    """Return what rates speech: `distillmos`, `utmos:FILE`, or None for `off`; refuse missing or damaged weights."""
+    """Return the rater of speech: `distillmos`, `utmos:FILE`, or None for `off`; refuse missing or damaged weights."""
     if setting == OFF:
         return None
     name, _, place = str(setting).partition(":")
@@ -203,7 +203,7 @@ def read_rater(setting: Any) -> Rater | None:
 
 
 def rater_of(doc: Mapping[str, Any]) -> Rater | None:
-    """Return what rates the reply to a doc; refuse weights that changed since the doc was made."""
+    """Return the rater of the reply to a doc; refuse weights that changed since the doc was made."""
     rater = read_rater(doc["reply"][QUALITY])
     if rater is not None and rater.sha256 != doc[SHA256]:
         raise SpeechIQError(f"{QUALITY}={doc['reply'][QUALITY]}", "the file was changed during the run", "run it again")
@@ -310,7 +310,7 @@ def _item(
 
 
 def stored_cases(doc: Mapping[str, Any], item: Mapping[str, Any]) -> list[Case]:
-    """Return what is judged about a stored item of `Reply`, to judge it again: the speech, then the text."""
+    """Return the texts of a stored item of `Reply` to judge again: of the speech, then of the writing."""
     return [case_of(doc, str(item["answer"])), case_of(doc, str(item["written"]))]
 
 

@@ -202,25 +202,20 @@ print(*(set({unwanted!r}) & set(sys.modules)))
     assert done.returncode == 0 and done.stdout.strip() == "", done.stdout + done.stderr
 
 
-def list_product_files() -> list[Path]:
-    """Return the files of the product, those of all rooms."""
-    return sorted(file for room in ROOMS for file in (ROOT / room).rglob("*.py"))
-
-
 def test_a_class_has_a_name_of_its_own():
     homes: dict[str, list[str]] = {}
-    for file in list_product_files():
-        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+    for file in FILES:
+        for node in ast.parse(ROOT.joinpath(file).read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                homes.setdefault(node.name, []).append(str(file.relative_to(ROOT)))
+                homes.setdefault(node.name, []).append(file)
     assert {name: files for name, files in homes.items() if len(files) > 1} == {}
 
 
 def test_what_a_docstring_names_in_a_module_is_there():
     """`module.name` in a docstring: the module has the name, unless it is one of another package."""
     named, known, defined = [], {}, set()
-    for file in list_product_files():
-        tree = ast.parse(file.read_text(encoding="utf-8"))
+    for file in map(Path, FILES):
+        tree = ast.parse(ROOT.joinpath(file).read_text(encoding="utf-8"))
         names = known.setdefault(file.stem, set())
         for node in ast.walk(tree):
             names |= {getattr(node, field, None) for field in ("id", "attr", "name", "arg")}
@@ -228,8 +223,8 @@ def test_what_a_docstring_names_in_a_module_is_there():
                 defined.add(node.name)
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node)):
                 found = re.findall(r"`((?:[a-z_]+\.)+[A-Za-z_]+)`", text)
-                named += [(file.relative_to(ROOT), path.split(".")) for path in found]
-    folders = {part for file in list_product_files() for part in file.relative_to(ROOT).parent.parts}
+                named += [(file, path.split(".")) for path in found]
+    folders = {part for file in map(Path, FILES) for part in file.parent.parts}
     lost = []
     for file, path in named:
         module, name = path[-2:]

@@ -209,7 +209,7 @@ def publish_scores(
 
 
 def _advise(plan: Plan, runs: Sequence[EvaluationRun], sources: Sequence[Path], norms_file: str | None) -> str | None:
-    """Return what to do next, with a command; None if the scores are complete."""
+    """Return the next step, with a command; None if the scores are complete."""
     keys = {item.partition("=")[0].rpartition(".")[2] for item in plan.metadata}
     place = shlex.quote(plan.output)
     if LISTEN in keys:

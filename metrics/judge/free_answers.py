@@ -24,7 +24,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import drop_reasoning, response_of
 from speechiq.metrics.columns import SPREAD, higher, lower, mean, returns, spread
 from speechiq.metrics.judge.judging import Case, Judgment, check_cases, judge_cases
-from speechiq.metrics.judge.reader import IDENTITY, read_letters, score_reading
+from speechiq.metrics.judge.reader import IDENTITY, prefer_rules, read_letters, score_reading
 from speechiq.metrics.judge.settings import judging_of, read_judging
 from speechiq.metrics.letters.labels import parse_label
 from speechiq.metrics.letters.options import ALPHABET, UNPARSED
@@ -270,8 +270,7 @@ def _score_found(
     scores = score(doc, results)
     if read is None:
         return scores | score_key(ruled, doc, choices)
-    found = read if ruled == UNPARSED else ruled
-    return scores | score_key(found, doc, choices) | score_reading(ruled, read)
+    return scores | score_key(prefer_rules(ruled, read), doc, choices) | score_reading(ruled, read)
 
 
 @returns(KEY_COLUMNS, COLUMNS)

@@ -104,11 +104,20 @@ def _read(reply: Draw, options: Sequence[str]) -> str:
     return parse_letter(reply.text, list(ALPHABET[: len(options)]))
 
 
-def score_reading(ruled: str, read: str) -> dict[str, float]:
-    """Return what the reader of an answer did, by the letter or label of the rules and its own.
+def prefer_rules(ruled: str, read: str) -> str:
+    """Return the letter or label of the rules, or that of the reader where they read none.
 
-    They are `read_by_model` (it is that of the model) and `reader_agrees` (both read the same; NaN if one of them read
-    none).
+    >>> prefer_rules("A", "B"), prefer_rules("?", "B")
+    ('A', 'B')
+    """
+    return read if ruled == UNPARSED else ruled
+
+
+def score_reading(ruled: str, read: str) -> dict[str, float]:
+    """Compare the letter or label that the reader of an answer read with that of the rules.
+
+    The columns are `read_by_model` (it is that of the model) and `reader_agrees` (both read the same; NaN if one of
+    them read none).
 
     >>> score_reading("?", "B"), score_reading("A", "A")
     ({'read_by_model': 1.0, 'reader_agrees': nan}, {'read_by_model': 0.0, 'reader_agrees': 1.0})

@@ -89,8 +89,10 @@ def _keep(system: System, kept: Mapping[str, Iterable[Item]]) -> System:
 def drop_empty_levels(systems: Sequence[System]) -> list[System]:
     """Return the systems without levels at which none has scores; refuse levels at which only some have."""
     answered = [system.scores.keys() for system in systems]
-    levels = [level for level in levels_of(systems) if level in set().union(*answered)]
-    shared = [level for level in levels if level in set(levels).intersection(*answered)]
+    some = set().union(*answered)
+    every = some.intersection(*answered)
+    levels = [level for level in levels_of(systems) if level in some]
+    shared = [level for level in levels if level in every]
     kept = [system.restrict(levels) for system in systems]
     refuse_missing(kept, f", or score only what all systems have: --levels {','.join(shared)}" if shared else "")
     return kept

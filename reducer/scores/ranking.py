@@ -162,9 +162,9 @@ def macro_average(scoreboard: Scoreboard, parts: Mapping[str, Scoreboard]) -> Sc
     all levels it is missing. There are neither intervals nor flags.
     """
     boards = list(parts.values())
-    sets: dict[str, list[Scoreboard]] = {column: [] for column in scoreboard.columns}
-    for column, having in sets.items():
-        having += [board for board in boards if column in board.columns]
+    sets: dict[str, list[Scoreboard]] = {}
+    for column in scoreboard.columns:
+        sets[column] = [board for board in boards if column in board.columns]
     columns = [column for column, having in sets.items() if len(having) == len(boards) or not scoreboard.scale]
     pool, further = scoreboard.pool.restrict(columns), scoreboard.further
     if not pool.raw or (not scoreboard.scale and all(len(sets[category]) < 2 for category in pool.raw)):

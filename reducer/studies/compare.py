@@ -259,11 +259,11 @@ def compare_pair(pair: SystemPair, options: ScoringOptions) -> Compared:
         content=content,
         warnings=list(remarks.warnings()) if has_scale else [],
         unit=points if has_scale else UNIT,
-        texts=[texts_by_clip(system.tasks) for system in pair.both],
+        texts=[tasks_with_texts(system.tasks) for system in pair.both],
     )
 
 
-def texts_by_clip(tasks: Sequence[TaskRun]) -> list[TaskRun]:
+def tasks_with_texts(tasks: Sequence[TaskRun]) -> list[TaskRun]:
     """Return the tasks whose rows have the texts to show; those of Understand repeat the texts of Remember."""
     return [task for task in tasks if not (is_siq(task.suite) and task.level == "understand")]
 
@@ -340,8 +340,10 @@ def compare_metrics(pairs: Sequence[SystemPair], metrics: Sequence[str], options
     """
     if not options.allow_mismatch:
         comparability.require_equal([mismatch for pair in pairs for mismatch in compare_systems(pair.both)])
-    tables_a = [read_sample_table(task, columns=task.signs) for pair in pairs for task in pair.both[0].tasks]
-    tables_b = [read_sample_table(task, columns=task.signs) for pair in pairs for task in pair.both[1].tasks]
+    tasks_a = [task for pair in pairs for task in pair.a.tasks]
+    tasks_b = [task for pair in pairs for task in pair.b.tasks]
+    tables_a = [read_sample_table(task, columns=task.signs) for task in tasks_a]
+    tables_b = [read_sample_table(task, columns=task.signs) for task in tasks_b]
     signs = {name: table.task.signs[name] for table in (*tables_a, *tables_b) for name in table.signed}
     for name in metrics:
         if name not in signs:
@@ -355,14 +357,13 @@ def compare_metrics(pairs: Sequence[SystemPair], metrics: Sequence[str], options
     clips = sorted(set.intersection(*(set(by_clip) for both in values.values() for by_clip in both)))
     if not clips:
         raise SpeechIQError(f"--metrics {','.join(metrics)}", "the two systems share no clip with all of these")
-    tasks = [table.task for table in tables_a]
     rows = [(signs[name], by_clip) for name, both in values.items() for by_clip in both]
     raw = np.array([sign * np.array([*map(by_clip.__getitem__, clips)]) for sign, by_clip in rows])
     raw = raw.reshape(len(values), 2, len(clips))
     weights = np.ones((len(metrics), len(clips)))
     for row, name in enumerate(metrics):
         if can_pool(name):
-            lengths = read_lengths(tasks, name)
+            lengths = read_lengths(tasks_a, name)
             weights[row] = [lengths.get(clip, 1.0) for clip in clips]
     levels = {name: _describe_metric(name, signs[name]) for name in metrics}
     names = pairs[0].a.name, pairs[0].b.name
@@ -376,10 +377,7 @@ def compare_metrics(pairs: Sequence[SystemPair], metrics: Sequence[str], options
         content=comparison_content(comparison) | {"caution": caution, "pooled": [*filter(can_pool, metrics)]},
         warnings=[],
         unit=UNIT,
-        texts=[
-            texts_by_clip([task for pair in pairs for task in pair.both[0].tasks]),
-            texts_by_clip([task for pair in pairs for task in pair.both[1].tasks]),
-        ],
+        texts=[tasks_with_texts(tasks_a), tasks_with_texts(tasks_b)],
     )
 
 

@@ -114,7 +114,7 @@ class Contents(NamedTuple):
 
 
 def list_contents(folder: Path) -> Contents:
-    """Return what the tasks in a folder read; refuse a folder without tasks, and files missing or outside it."""
+    """Return the files that the tasks in a folder read; refuse one without tasks, and files missing or outside it."""
     if not is_folder(folder):
         raise SpeechIQError(folder, "no such folder", "give one that `siq data new` made")
     root = Path(os.path.realpath(folder))

@@ -39,7 +39,7 @@ def warm_processes(monkeypatch):
 
 @pytest.fixture
 def instant(monkeypatch):
-    """Runs that are written and not computed: the list of the systems that ran."""
+    """Write runs without computing them; return the list of the systems that ran."""
     ran = []
 
     def write(system, plan, log, show):

@@ -1,4 +1,4 @@
-"""Calls to servers that do what servers should not end in time, in one line; useless addresses are refused."""
+"""Test calls to servers that misbehave: they end in time, in one line; useless addresses are refused."""
 
 import json
 import signal

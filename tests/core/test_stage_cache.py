@@ -275,7 +275,7 @@ def never(new, on_result):
 
 @pytest.fixture
 def asr_rows(tmp_path):
-    """A stage that has two rows."""
+    """Return a stage that has two rows."""
     stage = StageCache({"stage": "asr"}, tmp_path)
     cached(stage, ["a", "b"], str, capitalize)
     return StageCache({"stage": "asr"}, tmp_path)

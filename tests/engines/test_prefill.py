@@ -1,4 +1,4 @@
-"""Rows of tokens and caches are joined into batches, and tokens are drawn by their own seeds."""
+"""Join rows of tokens and caches into batches, and draw tokens by their own seeds."""
 
 import numpy as np
 import pytest

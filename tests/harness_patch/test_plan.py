@@ -1,4 +1,4 @@
-"""The plan of an evaluation and its work: who reads the index of tasks, which docs run, and what is counted."""
+"""Test the plan of an evaluation and its work: the index of tasks, the docs that run, and the counts."""
 
 from __future__ import annotations
 

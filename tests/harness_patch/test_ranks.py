@@ -67,7 +67,7 @@ def one(ask, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def several(ask, tmp_path_factory):
-    """A run of several processes that share a store: its place."""
+    """Run several processes that share a store, and return their folder."""
     folder = tmp_path_factory.mktemp("several")
     launch(*LAUNCH, "3", ask=ask, folder=folder / "runs", limit=5, store=folder / "store")
     return folder

@@ -1,4 +1,4 @@
-"""The sets in the package: complete, as they were made, with valid questions that do not give themselves away."""
+"""Test the sets in the package: complete, unchanged, with valid questions that do not reveal their answers."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The index of tasks: what it lists of the package, and what it refuses in folders made by others."""
+"""Test the index of tasks: the tasks of the package, and the refusals of folders made by others."""
 
 import pytest
 from lm_eval.tasks import TaskManager
@@ -30,7 +30,7 @@ def by_name(**options) -> dict[str, TaskInfo]:
 
 
 def list_files() -> list[TaskInfo]:
-    """The tasks of SIQ that have a file, without those of noise."""
+    """Return the tasks of SIQ that have a file, without those of noise."""
     return [task for task in list_tasks() if task.suite == SUITE and NOISY not in task.groups and not task.family]
 
 

@@ -1,4 +1,4 @@
-"""Presets: tasks with the prompts and settings of others, and what still differs."""
+"""Test presets: tasks with the prompts and settings of others, and the differences that stay."""
 
 from pathlib import Path
 

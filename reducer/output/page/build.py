@@ -18,8 +18,7 @@ from speechiq.reducer.output.page.page import Section
 from speechiq.reducer.output.page.review import Review, review_questions
 from speechiq.reducer.output.page.studies import language_sections, list_latencies, list_listening
 from speechiq.reducer.output.page.study import Study, gather_report, read_study
-from speechiq.reducer.output.page.suite import gather_suite as gather_suite
-from speechiq.reducer.output.page.suite import group_grids
+from speechiq.reducer.output.page.suite import gather_suite, group_grids
 from speechiq.reducer.output.scoreboard_records import rows_of
 from speechiq.reducer.output.scoreboard_table import TITLE, TITLE_WITHOUT
 from speechiq.reducer.output.suite_scores import SuiteScores

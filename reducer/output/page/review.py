@@ -23,7 +23,7 @@ from speechiq.reducer.studies.unanswerable import VERDICTS
 SCRIPTS = ("base", "address", "theme", "downloads", "review")
 
 
-class SpokenText(msgspec.Struct, frozen=True):
+class ReviewText(msgspec.Struct, frozen=True):
     """Hold a text of an item; one that is `folded` is shown on request only."""
 
     heading: str
@@ -57,11 +57,11 @@ class Item(msgspec.Struct, frozen=True):
     """
 
     title: str
-    passages: tuple[SpokenText, ...]
+    passages: tuple[ReviewText, ...]
     choices: tuple[ReviewChoice, ...]
     row: Mapping[str, Any]
     facts: tuple[str, ...] = ()
-    revealed: tuple[SpokenText, ...] = ()
+    revealed: tuple[ReviewText, ...] = ()
     clip: str = ""
     scope: str = ""
 
@@ -164,13 +164,13 @@ def _ask_grade(answer: JudgedRow, settings: StoredJudge) -> Item:
     return Item(
         title=answer.doc.question,
         facts=(f"Rubric {rubric.name}",),
-        passages=tuple(SpokenText(heading, text) for heading, text in asked.items() if text),
+        passages=tuple(ReviewText(heading, text) for heading, text in asked.items() if text),
         choices=_grades(rubric),
         row={"id": answer.id, "note": ""} | named,
         revealed=(
-            SpokenText("The judge", f"{answer.stored.points:.2f}"),
-            SpokenText("System", answer.task.system),
-            SpokenText("What the judge wrote", "\n\n".join(answer.stored.texts), folded=True),
+            ReviewText("The judge", f"{answer.stored.points:.2f}"),
+            ReviewText("System", answer.task.system),
+            ReviewText("What the judge wrote", "\n\n".join(answer.stored.texts), folded=True),
         ),
         clip=answer.item[0],
         scope=f"{answer.id} {settings.sha256}",
@@ -189,11 +189,11 @@ def _ask_better(exchange: Exchange) -> Item:
     scope = json.dumps(exchange.key)
     answers = [exchange.from_reference, exchange.from_transcript]
     first, second = answers if hashlib.sha256(scope.encode()).hexdigest()[0] < "8" else answers[::-1]
-    passages = [SpokenText("First answer", first or "(empty)"), SpokenText("Second answer", second or "(empty)")]
+    passages = [ReviewText("First answer", first or "(empty)"), ReviewText("Second answer", second or "(empty)")]
     if exchange.right:
-        passages.insert(0, SpokenText("Right answer", exchange.right))
+        passages.insert(0, ReviewText("Right answer", exchange.right))
     if exchange.reference != exchange.question:
-        passages.insert(0, SpokenText("Reference of the clip", exchange.reference, folded=True))
+        passages.insert(0, ReviewText("Reference of the clip", exchange.reference, folded=True))
     failure, success = {"success": False}, {"success": True}
     return Item(
         title=exchange.question,
@@ -236,15 +236,15 @@ def _ask_verdict(row: Mapping[str, Any]) -> Item:
         title=row["question"],
         facts=(row["question_id"], f"{row['failed']} of {count_of(len(row['systems']), 'system')} fail"),
         passages=(
-            SpokenText("Options", "\n".join(shown)),
-            SpokenText("Reference of the clip", row["text"], folded=True),
+            ReviewText("Options", "\n".join(shown)),
+            ReviewText("Reference of the clip", row["text"], folded=True),
         ),
         choices=tuple(
             ReviewChoice(str(number), verdict.replace("_", " ").capitalize(), {"verdict": verdict})
             for number, verdict in enumerate(VERDICTS, 1)
         ),
         row=row,
-        revealed=(SpokenText("Right option and votes", "\n".join(counted)),),
+        revealed=(ReviewText("Right option and votes", "\n".join(counted)),),
         clip=row["id"],
         scope=f"{row['question_id']} {row['answer']}",
     )

@@ -1,4 +1,4 @@
-"""The rows of a test: which are chosen, their groups and their clusters."""
+"""Test the rows of a test: the choice, their groups and their clusters."""
 
 import json
 import re
@@ -65,7 +65,7 @@ def write_table(folder, genders=GENDERS):
 
 
 def load_with(folder, genders=GENDERS, **metadata):
-    """Return what the loader makes of clips with a gender each."""
+    """Load clips with a gender each."""
     table = str(write_table(folder, genders))
     about = {"dataset": "own", "dataset_path": table, "subset": "all", "level": "remember", "normalizer": "english"}
     return load(**about, **metadata)

@@ -1,4 +1,4 @@
-"""What `siq data check` and `siq data croissant` say of question files."""
+"""Test the lines of `siq data check` and `siq data croissant` about question files."""
 
 import hashlib
 import json
