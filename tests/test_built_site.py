@@ -1,5 +1,6 @@
 """The site that `make docs` built: it opens from files, is accessible in both schemes, and its search finds options."""
 
+import string
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,18 @@ def test_the_search_finds(open_tab, words, place):
     query.press_sequentially(words)
     path, _, anchor = place.partition("#")
     tab.locator(f".md-search-result__link[href*='{path}'][href$='#{anchor}']").first.wait_for(state="attached")
+
+
+def test_every_first_letter_finds_pages(open_tab):
+    tab = open_tab()
+    tab.goto(SITE.joinpath("index.html").as_uri())
+    query = tab.locator("[data-md-component=search-query]")
+    query.click()
+    tab.get_by_text("Type to start searching").wait_for()
+    for letter in string.ascii_lowercase + string.digits:
+        query.clear()
+        query.press_sequentially(letter)
+        tab.locator(f".md-search-result__link[href*='?h={letter}']").first.wait_for(state="attached")
 
 
 def test_formulas_are_mathematics(open_tab):
