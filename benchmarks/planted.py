@@ -37,5 +37,5 @@ def plant(model: str, clusters: int, generator: np.random.Generator) -> dict[str
         chances = np.repeat(generator.beta(rate * size, (1 - rate) * size, clusters), CLIPS * QUESTIONS)
         right = (generator.random(len(items)) < chances).astype(float)
         scores = dict(zip(items, right.tolist(), strict=True))
-        runs[variant] = System(variant, {LEVEL: scores}, levels={LEVEL: CATEGORY}, clusters=names)
+        runs[variant] = System.of_scores(variant, {LEVEL: scores}, levels={LEVEL: CATEGORY}, clusters=names)
     return runs

@@ -288,12 +288,12 @@ def _reader_lines(scoreboard: Scoreboard) -> Iterator[str]:
         names: set[str] = set()
         by_model, agrees = list[float](), list[float]()
         for system in scoreboard.systems:
-            kept = system.scores[category]
-            for table in system.tables:
-                if table.level == category and READER_AGREES in table.columns:
-                    names.add(printable(str(table.task.metadata.get("reader", "not recorded"))))
-                    by_model += [value for item, value in table.column(READ_BY_MODEL).items() if item in kept]
-                    agrees += [value for item, value in table.column(READER_AGREES).items() if item in kept]
+            rows = system.by_level[category]
+            read = rows.where_known(READ_BY_MODEL)
+            readers = {task.task: str(task.metadata.get("reader", "not recorded")) for task in system.tasks}
+            names.update(printable(readers[task]) for task in read["task"])
+            by_model += read.number(READ_BY_MODEL).tolist()
+            agrees += read.number(READER_AGREES).tolist()
         if names:
             both = [value for value in agrees if not math.isnan(value)]
             yield (

@@ -183,9 +183,8 @@ def _read_latencies(system: str, task_type: str, tasks: Iterable[TaskRun]) -> La
     tables = [read_sample_table(task, columns=names) for task in tasks]
     columns = {}
     for name in names:
-        parts = [table.columns.get(name, np.full(len(table.items), np.nan)) for table in tables]
-        columns[name] = np.concatenate(parts)
-    clips = tuple(item[0] for table in tables for item in table.items)
+        columns[name] = np.concatenate([table.number(name) for table in tables])
+    clips = tuple(clip for table in tables for clip in table["clip"])
     return Latencies(system, task_type, clips, join_clusters(tables), columns)
 
 

@@ -4,11 +4,11 @@ A form names the fields that it needs; msgspec skips all others, so that scores 
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -19,11 +19,11 @@ from speechiq.core.files.json_text import decode, refuse_extremes
 from speechiq.core.files.plain import open_plain
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.runs.table import GROUP, Item, Table, as_column
 
 LONGEST_LINE = 64 * 2**20
 
 Name = str | int | float
-Item = tuple[str, ...]
 SHARE = 0.0, 1.0
 #: Columns of failures that the score does not show; they are optional.
 FLAGS = ("audio_coverage", "repetition", "wrong_language", "unparsed", "none_of_the_above")
@@ -150,34 +150,16 @@ def _values(row: Any) -> Any:
     return list(map(_values, msgspec.structs.astuple(row))) if isinstance(row, msgspec.Struct) else row
 
 
-class SampleTable(NamedTuple):
-    """Hold the rows of one task. Texts are read on demand, from `rows.read_texts(task.samples)`.
+@dataclass(frozen=True, eq=False)
+class SampleTable(Table):
+    """Hold the rows of one task, with the numbers that some row has. Texts are read on demand (`read_text_rows`)."""
 
-    Attributes:
-        columns: Column that some row has -> its values, shape (rows,), NaN for a row without one or an undefined one.
-        groups: Field of the task's `group_by` -> the group of each row.
-        clusters: Clip -> its cluster, for clips whose rows have one (`doc.cluster`).
-    """
-
-    task: TaskRun
-    items: tuple[Item, ...]
-    columns: dict[str, np.ndarray]
-    groups: Mapping[str, tuple[str, ...]] = MappingProxyType({})
-    clusters: Mapping[str, str] = MappingProxyType({})
-
-    @property
-    def level(self) -> str:
-        """Return the name of the task's category."""
-        return self.task.level
+    task: TaskRun = field(kw_only=True)
 
     @property
     def signed(self) -> list[str]:
         """Return the columns whose direction is known, in the order of the task."""
-        return [name for name in self.task.signs if name in self.columns]
-
-    def column(self, name: str) -> dict[Item, float]:
-        """Return item -> value of a column; empty if no row has it."""
-        return dict(zip(self.items, self.columns[name].tolist(), strict=True)) if name in self.columns else {}
+        return [name for name in self.task.signs if name in self.numbers]
 
 
 def read_sample_table(
@@ -226,13 +208,15 @@ def read_sample_table(
         groups.append(fields[size : size + len(by)])
     if not rows:
         raise SpeechIQError(f"{str(path)!r} is empty", fix="rerun this task with --log_samples")
-    columns_of_groups = (tuple(map(printable, groups_of_rows)) for groups_of_rows in zip(*groups, strict=True))
-    fields_of_groups = dict(zip(by, columns_of_groups, strict=True))
-    table = SampleTable(task, tuple(items), _columns(names, rows), fields_of_groups, clusters)
-    for column in table.columns.keys() & bounds.keys():
+    about = {"item": as_column(items), "clip": as_column(item[0] for item in items)}
+    about["cluster"] = as_column(map(clusters.get, about["clip"]))
+    for place, name in enumerate(by):
+        about[GROUP + name] = as_column(printable(of_row[place]) for of_row in groups)
+    table = SampleTable(about, _numbers(names, rows), task=task)
+    for column in table.numbers.keys() & bounds.keys():
         _refuse_outside(table, column, bounds[column])
         if column != measure.column:
-            table.columns[column][np.isinf(table.columns[column])] = math.nan
+            table.numbers[column][np.isinf(table.numbers[column])] = math.nan
     return table
 
 
@@ -242,7 +226,7 @@ def join_columns(tables: Iterable[SampleTable], column: str) -> dict[tuple[str, 
     sources: dict[tuple[str, Item], str] = {}
     for table in tables:
         task = table.task
-        for item, value in table.column(column).items():
+        for item, value in table.by_item(table.numbers[column]).items() if column in table.numbers else ():
             key = task.system, item
             if joined.setdefault(key, value) != value and not (math.isnan(value) and math.isnan(joined[key])):
                 raise SpeechIQError(
@@ -258,8 +242,8 @@ def join_clusters(tables: Iterable[SampleTable], clusters: dict[str, str] | None
     """Return clip -> its cluster over some tables, added to known `clusters`; refuse a clip in two clusters."""
     joined = {} if clusters is None else clusters
     for table in tables:
-        for clip, cluster in table.clusters.items():
-            if joined.setdefault(clip, cluster) != cluster:
+        for clip, cluster in zip(table["clip"], table["cluster"], strict=True):
+            if cluster is not None and joined.setdefault(clip, cluster) != cluster:
                 raise _refuse_clusters(repr(str(table.task.samples)), clip, joined[clip], cluster)
     return joined
 
@@ -300,7 +284,7 @@ def _decoder(
     return msgspec.json.Decoder(msgspec.defstruct("Row", row, gc=False))
 
 
-def _columns(names: list[str], rows: list[list[float | None]]) -> dict[str, np.ndarray]:
+def _numbers(names: list[str], rows: list[list[float | None]]) -> dict[str, np.ndarray]:
     """Return column -> values, NaN for null and for a row without it; columns that no row has are left out."""
     columns = dict(zip(names, np.array(rows, dtype=float).T.copy(), strict=True))
     for name in names[1:]:
@@ -330,13 +314,13 @@ def _fits(line: bytes, decoder: msgspec.json.Decoder[msgspec.Struct]) -> bool:
 
 def _refuse_outside(table: SampleTable, column: str, bounds: tuple[float, float]) -> None:
     """Raise a `SpeechIQError` if a finite value of a column is outside its range."""
-    (low, high), values, path = bounds, table.columns[column], table.task.samples
+    (low, high), values, path = bounds, table.numbers[column], table.task.samples
     if (outside := np.flatnonzero(np.isfinite(values) & ((values < low) | (values > high)))).size:
         row, value = int(outside[0]), values[outside[0]]
         fractions = f"; fractions are expected, such as {value / 100:g}" if bounds == SHARE and 1 < value <= 100 else ""
         raise SpeechIQError(
             locate_line(path, row + 1),
-            f"{column!r} of {show_item(table.items[row])} is {value:g}, outside "
+            f"{column!r} of {show_item(table['item'][row])} is {value:g}, outside "
             f"{low:g} to {high:g} ({outside.size} of {len(values)} rows){fractions}",
             "rerun this task",
         )

@@ -7,10 +7,12 @@ Names in a run are never imported, evaluated or followed as a path.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
 from types import MappingProxyType
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 import numpy as np
@@ -19,7 +21,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.judged import Judged, read_judgments
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.samples import Item, SampleTable, join_clusters, read_sample_table, show_item
+from speechiq.reducer.runs.samples import FLAGS, join_clusters, read_sample_table, show_item
+from speechiq.reducer.runs.table import EMPTY, Item, Table, as_column, enumerate_values, join_tables
 from speechiq.reducer.runs.tasks import name_control
 
 #: A clip of which a system received a smaller share than this counts as incomplete.
@@ -45,48 +48,90 @@ class Flags(NamedTuple):
     wrong_language: float | None = None
 
 
-class System(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class System:
     """Hold one speech system and its scores.
 
     Attributes:
-        scores: Level -> item -> raw score (larger is better). An item is `(clip,)`, or `(clip, question)` if its
-            category has questions.
-        flags: Shares of failures that scores hide, over the items of `scores`.
-        tables: All numbers of the tasks, such as those from which `flags` are counted.
+        table: A row per scored item, of all levels.
+        levels: Level -> its category, with the column that scores were read from.
         excluded: The sha256 of the unanswerable set whose questions were left out; None without one.
-        levels: Level -> its category, with the column that `scores` were read from.
-        datasets: Clip -> name of its data set.
-        judged: Level -> item -> what a judge made of its answer, for levels with a judge.
-        clusters: Clip -> its cluster, over all levels, for clips whose docs have one.
-        groups: Field of `group_by` -> level -> item -> its group, for tasks with such fields.
     """
 
     name: str
-    scores: dict[str, dict[Item, float]]
-    flags: Flags = Flags()
+    table: Table = EMPTY
     tasks: tuple[TaskRun, ...] = ()
-    tables: tuple[SampleTable, ...] = ()
+    levels: Mapping[str, Category] = field(default_factory=dict)
     excluded: str | None = None
-    levels: Mapping[str, Category] = MappingProxyType({})
-    datasets: Mapping[str, str] = MappingProxyType({})
-    judged: Mapping[str, Mapping[Item, Judged]] = MappingProxyType({})
-    groups: Mapping[str, Mapping[str, Mapping[Item, str]]] = MappingProxyType({})
-    clusters: Mapping[str, str] = MappingProxyType({})
+
+    @classmethod
+    def of_scores(
+        cls,
+        name: str,
+        scores: Mapping[str, Mapping[Item, float]],
+        *,
+        levels: Mapping[str, Category] = MappingProxyType({}),
+        clusters: Mapping[str, str] = MappingProxyType({}),
+        datasets: Mapping[str, str] = MappingProxyType({}),
+    ) -> Self:
+        """Return a system by level -> item -> raw score; `clusters` and `datasets` are those of clips."""
+        rows = [(level, item, item[0], score) for level, items in scores.items() for item, score in items.items()]
+        level, item, clip, score = zip(*rows, strict=True) if rows else ((),) * 4
+        columns = {"level": as_column(level), "item": as_column(item), "clip": as_column(clip)}
+        columns |= {"cluster": as_column(map(clusters.get, clip)), "dataset": as_column(map(datasets.get, clip))}
+        table = Table(columns).assign(task=None, score=np.array(score, float))
+        return cls(name, table, levels=levels)
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{len(items)} {level} scores" for level, items in self.scores.items())
+        counts = ", ".join(f"{len(rows)} {level} scores" for level, rows in self.by_level.items())
         return f"<System {self.name!r} with {counts}>"
 
-    def narrow(self, scores: dict[str, dict[Item, float]]) -> System:
-        """Return the system with some of its scores, and the flags over these."""
-        return self._replace(scores=scores, flags=count_flags(self.tables, scores))
+    def replace(self, **changes: Any) -> Self:
+        """Return the system with other values of some attributes."""
+        return replace(self, **changes)
 
-    def restrict(self, levels: Iterable[str]) -> System:
+    @cached_property
+    def by_level(self) -> dict[str, Table]:
+        """Return level -> its rows, for levels with scores."""
+        return self.table.group_by("level")
+
+    @cached_property
+    def scores(self) -> dict[str, dict[Item, float]]:
+        """Return level -> item -> raw score (larger is better)."""
+        return {level: rows.by_item(rows["score"]) for level, rows in self.by_level.items()}
+
+    @cached_property
+    def flags(self) -> Flags:
+        """Return the shares of failures that scores hide."""
+        return count_flags(self.table)
+
+    @property
+    def clusters(self) -> dict[str, str]:
+        """Return clip -> its cluster, over all levels, for clips that have one."""
+        pairs = zip(self.table["clip"], self.table["cluster"], strict=True)
+        return {clip: cluster for clip, cluster in pairs if cluster is not None}
+
+    def keep(self, items: Mapping[str, Collection[Item]]) -> Self:
+        """Return the system with only some items of some levels: level -> items."""
+        wanted = {level: frozenset(of_level) for level, of_level in items.items()}
+        rows = zip(self.table["level"], self.table["item"], strict=True)
+        kept = np.fromiter((item in wanted.get(level, ()) for level, item in rows), bool, len(self.table))
+        return self.replace(table=self.table.where(kept))
+
+    def restrict(self, levels: Collection[str]) -> Self:
         """Return the system with only some of its levels."""
         kept = {level: category for level, category in self.levels.items() if level in levels}
-        tasks = tuple(self.tasks_at(*kept))
-        scores = {level: items for level, items in self.scores.items() if level in kept}
-        return self._replace(levels=kept, tasks=tasks).narrow(scores)
+        rows = self.table.where(np.isin(self.table["level"], [*kept]))
+        return self.replace(levels=kept, tasks=tuple(self.tasks_at(*kept)), table=rows)
+
+    def cluster_by(self, clusters: Mapping[str, str]) -> Self:
+        """Return the system with other clusters of clips: clip -> its cluster."""
+        return self.replace(table=self.table.assign(cluster=as_column(map(clusters.get, self.table["clip"]))))
+
+    def without_flags(self) -> Self:
+        """Return the system without the numbers that flags are counted from."""
+        numbers = {name: values for name, values in self.table.numbers.items() if name not in FLAGS}
+        return self.replace(table=Table(self.table.columns, numbers))
 
     def tasks_at(self, *levels: str) -> list[TaskRun]:
         """Return the tasks of some levels."""
@@ -94,12 +139,13 @@ class System(NamedTuple):
 
     def count_undefined(self, level: str) -> int:
         """Return the number of items of a level that have no score (`measure.undefined: counted`)."""
-        return sum(map(math.isnan, self.scores[level].values()))
+        return int(np.isnan(self.by_level[level]["score"]).sum())
 
     def scored_answers(self, level: str) -> dict[Item, Judged]:
-        """Return item -> its judged answer, for the items of `scores` at a level with a judge."""
-        judged = self.judged.get(level, {})
-        return {item: judged[item] for item in self.scores[level] if item in judged}
+        """Return item -> its judged answer, for the scored items of a level with a judge."""
+        rows = self.by_level[level]
+        judged = rows.by_item(rows["judged"]) if "judged" in rows.columns else {}
+        return {item: answer for item, answer in judged.items() if answer is not None}
 
     @property
     def control(self) -> str:
@@ -132,9 +178,9 @@ def read_systems_of(tasks: Iterable[TaskRun], levels: Mapping[str, Category]) ->
         if task.level in levels:
             of_system.append(task)
     known: dict[Item, Item] = {}
-    datasets: dict[str, str] = {}
     clusters: dict[str, str] = {}
-    return [_read_system(name, systems[name], levels, known, datasets, clusters) for name in sorted(systems)]
+    read = [_read_system(name, systems[name], levels, known, clusters) for name in sorted(systems)]
+    return [system.cluster_by(clusters) for system in read]
 
 
 def _in_unit_of(tasks: Iterable[TaskRun], category: Category) -> Category:
@@ -148,65 +194,38 @@ def _read_system(
     tasks: list[TaskRun],
     levels: Mapping[str, Category],
     known: dict[Item, Item],
-    datasets: dict[str, str],
     clusters: dict[str, str],
 ) -> System:
-    scores: dict[str, dict[Item, float]] = {}
-    groups: dict[str, dict[str, dict[Item, str]]] = {}
-    judged: dict[str, dict[Item, Judged]] = {}
-    tables = []
+    """Read the tasks of one system; `known` and `clusters` hold the items and clusters of all systems."""
+    seen: dict[str, set[Item]] = {}
+    tables: dict[str, list[Table]] = {level: [] for level in levels}
     for task in tasks:
         level, category = task.level, levels[task.level]
         table = read_sample_table(task, category, known=known)
-        level_scores = scores.setdefault(level, {})
-        if not level_scores.keys().isdisjoint(table.items):
-            twice = min(level_scores.keys() & set(table.items))
+        items = seen.setdefault(level, set())
+        if twice := items.intersection(table["item"]):
             raise SpeechIQError(
                 f"{str(task.samples)!r}",
-                f"{show_item(twice)} of system {name!r} was already scored by another {level} task",
+                f"{show_item(min(twice))} of system {name!r} was already scored by another {level} task",
                 "score only one of the two tasks",
             )
-        raw = category.measure.sign * table.columns[category.column] + 0.0  # no negative zero
-        level_scores |= dict(zip(table.items, raw.tolist(), strict=True))
-        for field, names in table.groups.items():
-            groups.setdefault(field, {}).setdefault(level, {}).update(zip(table.items, names, strict=True))
-        if category.judged:
-            judged.setdefault(level, {}).update(read_judgments(task))
-        tables.append(table)
+        items.update(table["item"])
         join_clusters([table], clusters)
-        datasets |= {item[0]: task.dataset for item in table.items}
-    system = System(
-        name,
-        scores,
-        tasks=tuple(tasks),
-        tables=tuple(tables),
-        levels=levels,
-        datasets=datasets,
-        judged=judged,
-        groups=groups,
-        clusters=clusters,
-    )
-    return system.narrow(scores)
+        raw = category.measure.sign * table.numbers[category.column] + 0.0  # no negative zero
+        rows = table.assign(level=level, dataset=task.dataset, task=task.task, score=raw)
+        if category.judged:
+            rows = rows.assign(judged=as_column(map(read_judgments(task).get, rows["item"])))
+        tables[level].append(rows)
+    return System(name, join_tables([EMPTY, *chain.from_iterable(tables.values())]), tuple(tasks), levels)
 
 
-def count_flags(tables: Iterable[SampleTable], scored: Mapping[str, Collection[Item]]) -> Flags:
-    """Count a system's failures over the items that are scored, by level; the worst row of a clip counts."""
-    place: dict[str, int] = {}
-    parts = []
-    for table in tables:
-        kept = scored.get(table.level, ())
-        rows = np.array([row for row, item in enumerate(table.items) if item in kept], dtype=int)
-        clips = np.array([place.setdefault(item[0], len(place)) for item in table.items])
-        parts.append((table.columns, rows, clips[rows]))
+def count_flags(table: Table) -> Flags:
+    """Count a system's failures over the items that are scored; the worst row of a clip counts."""
 
     def values_of(flag: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the values of a flag that are defined, and the number of the clip of each."""
-        found = [(columns[flag][rows], clips) for columns, rows, clips in parts if flag in columns]
-        if not found:
-            return np.empty(0), np.empty(0)
-        values, clips = (np.concatenate(part) for part in zip(*found, strict=True))
-        defined = ~np.isnan(values)
-        return values[defined], clips[defined]
+        known = table.where_known(flag)
+        return known.number(flag), enumerate_values(known["clip"])[1]
 
     return Flags(
         unparsed=_mean(values_of("unparsed")[0]),

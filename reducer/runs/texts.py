@@ -19,7 +19,6 @@ from speechiq.reducer.runs.judged import read_stored
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.samples import (
     Doc,
-    Item,
     Name,
     TextRow,
     locate_line,
@@ -27,6 +26,7 @@ from speechiq.reducer.runs.samples import (
     read_text_rows,
     show_item,
 )
+from speechiq.reducer.runs.table import Item
 from speechiq.reducer.runs.tasks import name_control
 
 LETTER_OF_NONE = LETTERS[-1]

@@ -7,8 +7,9 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import shorten
 from speechiq.reducer.runs.conditions import CLIPS, Mismatch, by_level, compare_items, compare_systems, summarize
 from speechiq.reducer.runs.conditions import compare_conditions as compare_conditions
-from speechiq.reducer.runs.samples import Item, show_item
+from speechiq.reducer.runs.samples import show_item
 from speechiq.reducer.runs.systems import System
+from speechiq.reducer.runs.table import Item
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.score_matrix import common_items, levels_of, refuse_missing
 
@@ -48,7 +49,7 @@ def narrow_to_shared(systems: Iterable[System], *others: Mapping[str, Collection
     shared = _find_shared(systems, *others)
     if empty := [level for level, items in shared.items() if not items]:
         raise SpeechIQError(f"level {empty[0]}", "the systems share no clip", "run the same tasks")
-    return [_keep(system, shared) for system in systems]
+    return [system.keep(shared) for system in systems]
 
 
 def _find_shared(systems: Sequence[System], *others: Mapping[str, Collection[Item]]) -> dict[str, set[Item]]:
@@ -76,19 +77,12 @@ def complete(systems: Sequence[System]) -> list[System]:
                 f"no item has a score in all systems ({word}: {counts})",
                 "rerun the system without scores, or name the other levels with --levels",
             )
-    return [_keep(system, kept) for system in systems]
-
-
-def _keep(system: System, kept: Mapping[str, Iterable[Item]]) -> System:
-    scores = {}
-    for level, items in kept.items():
-        scores[level] = {item: system.scores[level][item] for item in items}
-    return system.narrow(scores)
+    return [system.keep(kept) for system in systems]
 
 
 def drop_empty_levels(systems: Sequence[System]) -> list[System]:
     """Return the systems without levels at which none has scores; refuse levels at which only some have."""
-    answered = [system.scores.keys() for system in systems]
+    answered = [system.by_level.keys() for system in systems]
     some = set().union(*answered)
     every = some.intersection(*answered)
     levels = [level for level in levels_of(systems) if level in some]

@@ -1,15 +1,16 @@
 """Derive columns of a suite from the items of its categories: aggregates, extra columns, and groups of items."""
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.measure import Category, Measure
-from speechiq.reducer.runs.samples import Item, show_item
+from speechiq.reducer.runs.samples import show_item
 from speechiq.reducer.runs.systems import System
+from speechiq.reducer.runs.table import EMPTY, GROUP, Item, Table, as_column, join_tables
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 
 #: Categories, systems with groups in their place, and number of items without a group (`split_groups`).
@@ -49,24 +50,27 @@ def derive_columns(systems: Sequence[System]) -> DerivedColumns:
     aggregates = {part: names for part, names in several.items() if share_measure(map(levels.__getitem__, names))}
     columns: dict[str, Category] = {}
     members: dict[str, list[str]] = {}
-    values: dict[str, list[dict[Item, float]]] = {}
+    tables: dict[str, list[Table]] = {}
     for part, names in sorted(aggregates.items(), key=lambda aggregate: (len(aggregate[1]), aggregate[0])):
-        items = [_join_items(system, names) for system in systems]
-        if _has_value(items):
-            columns[part], members[part], values[part] = _as_column(part, levels[names[0]]), names, items
+        columns[part], members[part] = _as_column(part, levels[names[0]]), names
+        tables[part] = [_join_levels(system, names).assign(level=part) for system in systems]
     extra = _list_members((of.column, name) for name, category in levels.items() for of in category.extra_columns)
     for column, names in extra.items():
         measures = [_find_extra(levels[name], column) for name in names]
-        items = [_read_extra(system, measures[0], names) for system in systems]
-        if measures.count(measures[0]) == len(names) and _has_value(items):
+        if measures.count(measures[0]) == len(names):
             counted = msgspec.structs.replace(measures[0], undefined="counted")
             columns[column] = Category(levels[names[0]].suite, column, counted, levels[names[0]].item)
-            members[column], values[column] = names, items
+            members[column] = names
+            joined = [_join_levels(system, names).assign(level=column) for system in systems]
+            tables[column] = [rows.assign(score=counted.sign * rows.number(column) + 0.0) for rows in joined]
+    kept = [column for column, of_systems in tables.items() if any(map(_has_score, of_systems))]
+    shown = {column: columns[column] for column in kept}
     scored = []
-    for row, system in enumerate(systems):
-        scores = {column: items[row] for column, items in values.items()}
-        scored.append(System(system.name, scores, levels=columns, clusters=system.clusters))
-    return DerivedColumns(tuple(scored), align(scored), members, [part for part in several if part not in aggregates])
+    for place, system in enumerate(systems):
+        rows = join_tables([EMPTY, *(tables[column][place] for column in kept)])
+        scored.append(System(system.name, rows, levels=shown))
+    left_out = [part for part in several if part not in aggregates]
+    return DerivedColumns(tuple(scored), align(scored), {column: members[column] for column in kept}, left_out)
 
 
 def share_measure(categories: Iterable[Category]) -> bool:
@@ -80,9 +84,15 @@ def _as_column(name: str, like: Category) -> Category:
     return msgspec.structs.replace(like, name=name, aggregate=(), extra_columns=(), group_by=())
 
 
-def _join_items(system: System, names: Iterable[str]) -> dict[Item, float]:
-    """Return the scores of a system on the items of several categories; an item ends with its category."""
-    return {(*item, name): score for name in names for item, score in system.scores[name].items()}
+def _join_levels(system: System, names: Collection[str]) -> Table:
+    """Return the rows of some categories; an item ends with its category, so that items of several stay apart."""
+    rows = system.table.where(np.isin(system.table["level"], [*names]))
+    return rows.assign(item=as_column((*item, level) for item, level in zip(rows["item"], rows["level"], strict=True)))
+
+
+def _has_score(rows: Table) -> bool:
+    """Return whether some row has a score."""
+    return not np.isnan(rows["score"]).all()
 
 
 def _find_extra(category: Category, column: str) -> Measure:
@@ -96,22 +106,6 @@ def _list_members(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     for column, category in pairs:
         members.setdefault(column, []).append(category)
     return members
-
-
-def _has_value(items: Iterable[Mapping[Item, float]]) -> bool:
-    """Return whether some system has a value for some item."""
-    return not all(math.isnan(value) for values in items for value in values.values())
-
-
-def _read_extra(system: System, measure: Measure, names: Sequence[str]) -> dict[Item, float]:
-    """Return the values of an extra column, growing with ability; NaN for an item without one."""
-    known = {
-        (*item, level): value
-        for table in system.tables
-        if (level := table.level) in names
-        for item, value in table.column(measure.column).items()
-    }
-    return {item: measure.sign * known.get(item, math.nan) + 0.0 for item in _join_items(system, names)}
 
 
 def split_groups(systems: Sequence[System], field: str) -> list[MeasuredGroups]:
@@ -138,13 +132,15 @@ def _join_groups(systems: Sequence[System], field: str) -> dict[str, dict[Item, 
     """Return level -> item -> group over all systems; runs made before the groups were named have none."""
     joined: dict[str, dict[Item, str]] = {}
     for system in systems:
-        for level, names in system.groups.get(field, {}).items():
-            known = joined.setdefault(level, {})
-            for item, group in names.items():
-                if known.setdefault(item, group) != group:
+        for level, rows in system.by_level.items():
+            groups = rows.columns.get(GROUP + field, ())
+            for item, group in zip(rows["item"], groups, strict=False):
+                if group is None:
+                    continue
+                if joined.setdefault(level, {}).setdefault(item, group) != group:
                     raise SpeechIQError(
                         f"system {system.name!r}, {show_item(item)}",
-                        f"{field} is {group!r:.80} here and {known[item]!r:.80} for another system",
+                        f"{field} is {group!r:.80} here and {joined[level][item]!r:.80} for another system",
                         "rerun one of the two",
                     )
     return joined
@@ -153,15 +149,12 @@ def _join_groups(systems: Sequence[System], field: str) -> dict[str, dict[Item, 
 def _split(systems: Sequence[System], groups: Mapping[str, Mapping[Item, str]]) -> MeasuredGroups:
     """Return the systems with groups instead of categories; `groups` has the group of each item of a category."""
     like = systems[0].levels[next(iter(groups))]
-    names = sorted({group for name in groups for group in map(groups[name].get, systems[0].scores[name]) if group})
-    levels = {group: _as_column(group, like) for group in names}
     scored = []
     for system in systems:
-        scores: dict[str, dict[Item, float]] = {group: {} for group in names}
-        for name, known in groups.items():
-            for item, score in system.scores[name].items():
-                if group := known.get(item):
-                    scores[group][*item, name] = score
-        scored.append(system._replace(scores=scores, levels=levels))
-    total = sum(len(systems[0].scores[name]) for name in groups)
-    return tuple(groups), tuple(scored), total - sum(map(len, scored[0].scores.values()))
+        rows = _join_levels(system, groups)
+        named = (groups[level].get(item[:-1], "") for item, level in zip(rows["item"], rows["level"], strict=True))
+        rows = rows.assign(level=as_column(named))
+        scored.append(system.replace(table=rows.where(rows["level"] != "")))
+    levels = {group: _as_column(group, like) for group in sorted(scored[0].by_level)}
+    without = sum(len(systems[0].by_level[name]) for name in groups) - len(scored[0].table)
+    return tuple(groups), tuple(system.replace(levels=levels) for system in scored), without

@@ -21,8 +21,8 @@ from speechiq.core.files.plain import exists, write_whole
 from speechiq.core.ids import PLAIN
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.conditions import Scalar, by_level, compare_systems, summarize
-from speechiq.reducer.runs.samples import Item
 from speechiq.reducer.runs.systems import System
+from speechiq.reducer.runs.table import Item
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.scale import DEFAULT_RULE, ROUNDING, LevelScale, Scale, calibrate, share_out
 from speechiq.reducer.scores.score_matrix import align, levels_of

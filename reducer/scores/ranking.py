@@ -10,8 +10,7 @@ import numpy as np
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.samples import Item
-from speechiq.reducer.runs.systems import Flags, System
+from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.bootstrap import leave_one_out, resample, resample_alone, resample_raw
 from speechiq.reducer.scores.comparability import intersect
 from speechiq.reducer.scores.derived import derive_columns
@@ -147,12 +146,8 @@ def rank_by_dataset(systems: Iterable[System], suite: str = SIQ, **options: Any)
 def split_datasets(systems: Iterable[System]) -> dict[str, list[System]]:
     """Return data set -> the systems with only the items of that data set."""
     systems = list(systems)
-    items = [(system, item) for system in systems for scores in system.scores.values() for item in scores]
-    names = sorted({system.datasets[item[0]] for system, item in items})
-    parts = {}
-    for name in names:
-        parts[name] = [_part(system, name) for system in systems]
-    return parts
+    names = set().union(*(system.table["dataset"] for system in systems))
+    return {name: [_part(system, name) for system in systems] for name in sorted(names)}
 
 
 def macro_average(scoreboard: Scoreboard, parts: Mapping[str, Scoreboard]) -> Scoreboard | None:
@@ -174,7 +169,7 @@ def macro_average(scoreboard: Scoreboard, parts: Mapping[str, Scoreboard]) -> Sc
         means[column] = np.mean([board.means[column] for board in sets[column]], axis=0)
     macro = scoreboard._replace(
         pool=pool,
-        systems=tuple(system._replace(flags=Flags()) for system in scoreboard.systems),
+        systems=tuple(system.without_flags() for system in scoreboard.systems),
         further=further._replace(pool=further.pool.restrict(columns), left_out=()),
         means=means,
         remarks=NO_REMARKS,
@@ -203,9 +198,4 @@ def macro_caption(pools: Mapping[str, ScoreMatrix]) -> list[str]:
 
 def _part(system: System, dataset: str) -> System:
     tasks = tuple(task for task in system.tasks if task.dataset == dataset)
-    scores: dict[str, dict[Item, float]] = {}
-    for level, items in system.scores.items():
-        kept = {item: score for item, score in items.items() if system.datasets[item[0]] == dataset}
-        if kept:
-            scores[level] = kept
-    return system._replace(tasks=tasks).narrow(scores)
+    return system.replace(tasks=tasks, table=system.table.where(system.table["dataset"] == dataset))

@@ -11,8 +11,9 @@ import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.measure import Category, others_than_usual
-from speechiq.reducer.runs.samples import Item, show_item
+from speechiq.reducer.runs.samples import show_item
 from speechiq.reducer.runs.systems import System
+from speechiq.reducer.runs.table import Item, Table
 from speechiq.reducer.stats.bootstrap import number_clusters
 
 EXAMPLES = 3
@@ -127,7 +128,7 @@ def align(systems: Iterable[System]) -> ScoreMatrix:
     >>> levels = {"remember": {("a",): -0.5}, "understand": {("a",): 0.5}}
     >>> from speechiq.reducer.scores.levels import LEVELS
     >>> scores = levels | {"apply": {("a", "q1"): 1.0, ("a", "q2"): 0.0}}
-    >>> pool = align([System("s", scores, levels=LEVELS)])
+    >>> pool = align([System.of_scores("s", scores, levels=LEVELS)])
     >>> pool.clips["apply"], pool.raw["apply"].tolist()
     (('a',), [[0.5]])
     """
@@ -136,7 +137,7 @@ def align(systems: Iterable[System]) -> ScoreMatrix:
     clips, raw, levels = {}, {}, levels_of(systems)
     for level in levels:
         items = common_items(level, systems)
-        scores = np.array([np.fromiter(map(system.scores[level].get, items), float, len(items)) for system in systems])
+        scores = _list_scores([system.by_level[level] for system in systems], items)
         _refuse_non_finite(levels[level], systems, items, scores)
         starts = [i for i, item in enumerate(items) if i == 0 or item[0] != items[i - 1][0]]
         clips[level] = tuple(items[start][0] for start in starts)
@@ -168,8 +169,8 @@ def refuse_missing(systems: Iterable[System], otherwise: str = "") -> None:
     """Raise a `SpeechIQError` if a system misses a level; `otherwise` is a further fix, in words."""
     for system in systems:
         for level in system.levels:
-            if level not in system.scores:
-                only = ", ".join(system.scores) or "other levels"
+            if level not in system.by_level:
+                only = ", ".join(system.by_level) or "other levels"
                 raise SpeechIQError(
                     f"system {system.name!r} has no {level} scores (only {only})",
                     f"run its {level} task as well, or leave the system out{otherwise}",
@@ -191,7 +192,10 @@ def find_identical(pool: ScoreMatrix) -> list[tuple[str, ...]]:
 
 def common_items(level: str, systems: Sequence[System]) -> list[Item]:
     """Return the items of every system, sorted, so that the items of a clip are adjacent."""
-    answered = [system.scores[level].keys() for system in systems]
+    first, *others = (system.by_level[level]["item"] for system in systems)
+    if all(np.array_equal(first, other) for other in others):
+        return sorted(first)
+    answered = [frozenset(items) for items in (first, *others)]
     all_items = set().union(*answered)
     partial = sorted(all_items - all_items.intersection(*answered))
     if partial:
@@ -203,6 +207,18 @@ def common_items(level: str, systems: Sequence[System]) -> list[Item]:
             f"missing in {', '.join(map(repr, incomplete))}: run all systems on the same tasks with the same --limit",
         )
     return sorted(all_items)
+
+
+def _list_scores(tables: Sequence[Table], items: Sequence[Item]) -> np.ndarray:
+    """Return the score of each item in each table, shape (tables, items)."""
+    known, places, scores = None, np.empty(0, int), np.empty((len(tables), len(items)))
+    for row, table in enumerate(tables):
+        if known is None or not np.array_equal(table["item"], known):
+            known = table["item"]
+            place = {item: at for at, item in enumerate(known)}
+            places = np.array([place[item] for item in items])
+        scores[row] = table["score"][places]
+    return scores
 
 
 def _mean_of_clips(scores: np.ndarray, starts: Sequence[int]) -> np.ndarray:

@@ -11,8 +11,9 @@ import numpy as np
 
 from speechiq.reducer.runs.conditions import Mismatch
 from speechiq.reducer.runs.measure import Category
-from speechiq.reducer.runs.samples import FLAGS, FLOOR, Item
+from speechiq.reducer.runs.samples import FLAGS, FLOOR
 from speechiq.reducer.runs.systems import System
+from speechiq.reducer.runs.table import GROUP
 from speechiq.reducer.scores.bootstrap import NOTHING, Bars, rank_probabilities
 from speechiq.reducer.scores.derived import DerivedColumns
 from speechiq.reducer.scores.norms import Norms
@@ -80,8 +81,12 @@ class Scoreboard(NamedTuple):
     @property
     def fields(self) -> list[str]:
         """Return the fields by which the items of some category have groups (`group_by`)."""
-        known = {field: levels for system in self.systems for field, levels in system.groups.items()}
-        return [field for field, levels in known.items() if not levels.keys().isdisjoint(self.levels)]
+        named: dict[str, None] = {}
+        for system in self.systems:
+            for name, values in system.table.columns.items():
+                if name.startswith(GROUP) and any(group is not None for group in values):
+                    named[name.removeprefix(GROUP)] = None
+        return [*named]
 
     def holder(self, column: str, row: int) -> System:
         """Return the system of a row, with the items of a column in its scores."""
@@ -163,13 +168,12 @@ class Scoreboard(NamedTuple):
     @property
     def floors(self) -> dict[str, float]:
         """Return category -> mean score of a constant answer, for usual columns whose rows have a floor."""
-        first, floors = self.systems[0], dict[str, list[float]]()
-        usual = [level for level, category in self.levels.items() if category.usual is None]
-        for table in first.tables:
-            if (level := table.level) in usual:
-                rows = table.column(FLOOR).items()
-                floors.setdefault(level, []).extend(value for item, value in rows if item in first.scores[level])
-        return {level: sum(values) / len(values) for level, values in floors.items() if values}
+        floors = {}
+        for level, rows in self.systems[0].by_level.items():
+            values = rows.where_known(FLOOR).number(FLOOR).tolist()
+            if values and self.levels[level].usual is None:
+                floors[level] = sum(values) / len(values)
+        return floors
 
     @property
     def caution(self) -> str | None:
@@ -233,28 +237,17 @@ class Scoreboard(NamedTuple):
         """
         import pandas as pd
 
-        rows = []
+        parts = []
         for system in self.systems:
-            flags: dict[tuple[str, Item], dict[str, float]] = {}
-            for table in system.tables:
-                for flag in FLAGS:
-                    for item, value in table.column(flag).items():
-                        flags.setdefault((table.level, item), {})[flag] = value
-            for level, scores in system.scores.items():
-                category = system.levels[level]
-                for item, value in scores.items():
-                    about = {
-                        "system": system.name,
-                        "level": level,
-                        "clip": item[0],
-                        "question": item[1] if len(item) > 1 else None,
-                        "dataset": system.datasets.get(item[0]),
-                        "score": category.show(value) + 0.0,
-                        "unit": category.unit,
-                    }
-                    rows.append(about | flags.get((level, item), {}))
-        columns = ["system", "level", "clip", "question", "dataset", "score", "unit", *FLAGS]
-        return pd.DataFrame(rows, columns=columns)
+            for level, rows in system.by_level.items():
+                category, items = system.levels[level], rows["item"]
+                about = {"system": system.name, "level": level, "clip": rows["clip"]}
+                about["question"] = [item[1] if len(item) > 1 else None for item in items]
+                about |= {"dataset": rows["dataset"], "score": category.show(rows["score"]) + 0.0}
+                parts.append(
+                    pd.DataFrame(about | {"unit": category.unit} | {flag: rows.number(flag) for flag in FLAGS})
+                )
+        return pd.concat(parts, ignore_index=True)
 
     def __repr__(self) -> str:
         if self.remarks.no_siq:

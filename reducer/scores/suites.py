@@ -12,8 +12,8 @@ from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.languages import KEY
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.samples import Item
 from speechiq.reducer.runs.systems import Runs, System, read_systems_of
+from speechiq.reducer.runs.table import Item
 from speechiq.reducer.runs.tasks import categories_of, find_all, find_tasks, group, part_listening, warn_of_variants
 from speechiq.reducer.runs.texts import Answers, read_votes
 from speechiq.reducer.scores.draws import DRAWS

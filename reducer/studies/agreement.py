@@ -17,8 +17,9 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.columns import mean
 from speechiq.reducer.runs.judged import JUDGE_KEYS, Judged, name_judges
-from speechiq.reducer.runs.samples import Item, show_item
+from speechiq.reducer.runs.samples import show_item
 from speechiq.reducer.runs.systems import System
+from speechiq.reducer.runs.table import Item
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.suites import Found

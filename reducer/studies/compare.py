@@ -22,8 +22,9 @@ from speechiq.reducer.runs.conditions import Mismatch, compare_systems, summariz
 from speechiq.reducer.runs.judged import name_judges
 from speechiq.reducer.runs.measure import Category, Measure
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.samples import Item, SampleTable, join_columns, read_sample_table
+from speechiq.reducer.runs.samples import SampleTable, join_columns, read_sample_table
 from speechiq.reducer.runs.systems import Flags, System
+from speechiq.reducer.runs.table import Item
 from speechiq.reducer.runs.texts import can_pool, read_lengths
 from speechiq.reducer.scores import comparability
 from speechiq.reducer.scores.comparability import complete, intersect
@@ -183,7 +184,7 @@ def _distinct_names(a: System, b: System, places: tuple[str, str]) -> tuple[Syst
     if a.name != b.name:
         return a, b
     place_a, place_b = map(printable, places)
-    return a._replace(name=f"{a.name} ({place_a})"), b._replace(name=f"{b.name} ({place_b})")
+    return a.replace(name=f"{a.name} ({place_a})"), b.replace(name=f"{b.name} ({place_b})")
 
 
 class Compared(NamedTuple):
@@ -235,7 +236,7 @@ def compare_pair(pair: SystemPair, options: ScoringOptions) -> Compared:
         seed=options.seed,
         raw_only=None if has_scale else f"suite {pair.suite}: each category is compared by itself",
     )._replace(
-        undefined={name: counts._replace(compared=len(kept[0].scores[name])) for name, counts in undefined.items()},
+        undefined={name: counts._replace(compared=len(kept[0].by_level[name])) for name, counts in undefined.items()},
     )
     caution = comparison.caution if has_scale else None
     if not has_scale and options.draws:
@@ -272,7 +273,9 @@ def _restrict(systems: Sequence[System], pair: SystemPair, asked: Collection[str
     """Return the systems with the categories to compare: those that must agree; for SIQ also those that all have."""
     if asked is None or (is_siq(pair.suite) and SIQ in asked):
         return list(systems)
-    common = set(pair.categories).intersection(*(system.scores for system in systems)) if is_siq(pair.suite) else set()
+    common = (
+        set(pair.categories).intersection(*(system.by_level for system in systems)) if is_siq(pair.suite) else set()
+    )
     kept = [name for name in pair.categories if name in asked or name in common]
     return [system.restrict(kept) for system in systems] if kept else list(systems)
 
@@ -280,7 +283,7 @@ def _restrict(systems: Sequence[System], pair: SystemPair, asked: Collection[str
 def _count_undefined(a: System, b: System) -> dict[str, UndefinedItems]:
     """Return category -> the items without a score, for categories whose measure counts them."""
     return {
-        name: UndefinedItems(a.count_undefined(name), b.count_undefined(name), len(a.scores[name]), 0)
+        name: UndefinedItems(a.count_undefined(name), b.count_undefined(name), len(a.by_level[name]), 0)
         for name, category in a.levels.items()
         if category.measure.may_be_undefined
     }

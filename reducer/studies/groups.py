@@ -132,9 +132,10 @@ class GroupScores(NamedTuple):
         """Yield how groups differ most in their categories and data sets."""
         system = self.scoreboard.systems[0]
         aspects: dict[str, dict[str, Counter[str]]] = {"category": {}, "data set": {}}
-        for group, items in system.scores.items():
-            aspects["category"][group] = Counter(item[-1] for item in items)
-            aspects["data set"][group] = Counter(system.datasets[item[0]] for item in items)
+        for group in system.levels:
+            rows = system.by_level[group]
+            aspects["category"][group] = Counter(item[-1] for item in rows["item"])
+            aspects["data set"][group] = Counter(rows["dataset"])
         for aspect, counts in aspects.items():
             shares: dict[str, dict[str, float]] = {}
             for name in sorted(set().union(*counts.values())):

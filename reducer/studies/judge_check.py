@@ -21,7 +21,7 @@ from speechiq.core.files.tables import check_columns, read_field, read_number, r
 from speechiq.metrics.judge.rubric import Rubric, read_rubric
 from speechiq.reducer.runs.judged import JudgedRow
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.samples import Item
+from speechiq.reducer.runs.table import Item
 from speechiq.reducer.stats.agreement import compare_raters, correct
 from speechiq.reducer.stats.grid import INTERVAL, Column, Grid
 from speechiq.reducer.studies.agreement import agreement_grid, compare_each_pair

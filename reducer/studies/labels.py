@@ -18,7 +18,8 @@ from speechiq.core.files.json_text import as_lines, read_objects
 from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.core.ids import complete_ids
 from speechiq.core.suggestions import did_you_mean
-from speechiq.reducer.runs.samples import Item, show_item
+from speechiq.reducer.runs.samples import show_item
+from speechiq.reducer.runs.table import Item
 from speechiq.reducer.runs.texts import read_written
 from speechiq.reducer.stats.bootstrap import NO_CLUSTERS
 from speechiq.reducer.stats.estimate import Estimate

@@ -104,7 +104,9 @@ def _pair_runs(found: Found, suite: str) -> Iterator[tuple[str, Category, dict[s
         systems.setdefault(name, {})[str(metadata.get(LISTEN) or AUDIO)] = system
     for level, category in levels.items():
         for name, runs in systems.items():
-            of_level = {variant: system.restrict([level]) for variant, system in runs.items() if level in system.scores}
+            of_level = {
+                variant: system.restrict([level]) for variant, system in runs.items() if level in system.by_level
+            }
             if of_level.keys() <= {AUDIO}:
                 continue
             if AUDIO not in of_level:
@@ -116,7 +118,7 @@ def compare_listening(system: str, category: Category, runs: Mapping[str, System
     """Compare the runs of one system in one category: `audio` and each variant that was run -> the scores."""
     differing = [mismatch for mismatch in compare_systems([*runs.values()]) if mismatch.aspect not in (CLIPS, LISTEN)]
     require_equal(differing)
-    kept = complete(narrow_to_shared(run._replace(name=variant) for variant, run in runs.items()))
+    kept = complete(narrow_to_shared(run.replace(name=variant) for variant, run in runs.items()))
     pool, scale = align(kept), category.measure.sign * float(category.measure.show_score(1.0))
     pairs = {variant: (TEXT, AUDIO) if variant == TEXT else (AUDIO, variant) for variant in runs if variant != AUDIO}
     place = pool.systems.index

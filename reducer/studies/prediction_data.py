@@ -17,7 +17,6 @@ from speechiq.reducer.runs.conditions import compare_systems, summarize
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.samples import (
     FLAGS,
-    Item,
     SampleTable,
     join_clusters,
     join_columns,
@@ -25,6 +24,7 @@ from speechiq.reducer.runs.samples import (
     show_item,
 )
 from speechiq.reducer.runs.systems import System
+from speechiq.reducer.runs.table import Item
 from speechiq.reducer.runs.tasks import categories_of, find_tasks, group, name_control
 from speechiq.reducer.scores.comparability import require_equal
 from speechiq.reducer.stats.bootstrap import NO_CLUSTERS
@@ -67,7 +67,7 @@ class Tables(NamedTuple):
         """Return system -> the items that it ran."""
         items: dict[str, set[Item]] = {}
         for table in self.columns:
-            items.setdefault(table.task.system, set()).update(table.items)
+            items.setdefault(table.task.system, set()).update(table["item"])
         return items
 
 
@@ -88,7 +88,7 @@ def _systems(tasks: list[TaskRun]) -> list[System]:
     by_system: dict[str, list[TaskRun]] = {}
     for task in tasks:
         by_system.setdefault(task.system, []).append(task)
-    return [System(name, {}, tasks=tuple(own), levels=levels) for name, own in by_system.items()]
+    return [System(name, tasks=tuple(own), levels=levels) for name, own in by_system.items()]
 
 
 class Metric(NamedTuple):

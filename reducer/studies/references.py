@@ -21,6 +21,7 @@ from speechiq.core.suggestions import did_you_mean
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
 from speechiq.reducer.runs.samples import read_text_rows
 from speechiq.reducer.runs.systems import System
+from speechiq.reducer.runs.table import EMPTY
 from speechiq.reducer.stats.bootstrap import estimate_share, mean_of_defined, ratio_of_sums, resample
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, caution_of_estimates
 
@@ -157,7 +158,7 @@ def compare_references(systems: Iterable[System], draws: int = 1000) -> list[dic
     systems = sorted(systems, key=lambda system: system.name)
     rows = [row for system in systems for row in _compare(system, draws)]
     if not rows:
-        sets = sorted({name for system in systems for name in system.datasets.values()})
+        sets = sorted({name for system in systems for name in system.table["dataset"]})
         raise SpeechIQError(
             f"no system ran a set and its cleaned version (sets: {', '.join(sets) or 'none'})",
             fix=f"run both, such as siq_voxpopuli_remember and siq_voxpopuli{CLEANED}_remember",
@@ -167,8 +168,9 @@ def compare_references(systems: Iterable[System], draws: int = 1000) -> list[dic
 
 def _compare(system: System, draws: int) -> Iterator[dict[str, Any]]:
     sets: dict[str, dict[str, float]] = {}
-    for (clip, *_), score in system.scores.get(LEVEL, {}).items():
-        sets.setdefault(system.datasets[clip], {})[clip.partition("/")[2] or clip] = -score
+    rows = system.by_level.get(LEVEL, EMPTY)
+    for clip, dataset, score in zip(rows["clip"], rows["dataset"], rows["score"].tolist(), strict=True):
+        sets.setdefault(dataset, {})[clip.partition("/")[2] or clip] = -score
     for cleaned in sorted(name for name in sets if name.endswith(CLEANED)):
         if (name := cleaned.removesuffix(CLEANED)) not in sets:
             continue
@@ -180,7 +182,8 @@ def _compare(system: System, draws: int) -> Iterator[dict[str, Any]]:
                 "run both from one source, with --metadata dataset_path=...",
             )
         names = {clip: f"{name}/{clip}" for clip in shared}
-        clusters = {clip: system.clusters[key] for clip, key in names.items() if key in system.clusters}
+        known = system.clusters
+        clusters = {clip: known[key] for clip, key in names.items() if key in known}
         before = np.array([sets[name][clip] for clip in shared])
         after = np.array([sets[cleaned][clip] for clip in shared])
         original = float(before.mean())

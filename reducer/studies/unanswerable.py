@@ -22,8 +22,9 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import add_checksum, as_lines, content_sha256, read_checksummed, read_objects
 from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.metrics.letters.options import UNPARSED
-from speechiq.reducer.runs.samples import Item, show_item
+from speechiq.reducer.runs.samples import show_item
 from speechiq.reducer.runs.systems import System
+from speechiq.reducer.runs.table import Item
 from speechiq.reducer.runs.texts import LETTER_OF_NONE, AnsweredQuestion, Answers, read_asked
 from speechiq.reducer.scores.suites import NOTHING, Confirmed, ConfirmedSet
 from speechiq.reducer.stats.bootstrap import estimate_share
@@ -172,14 +173,15 @@ def check_wording(confirmed: Mapping[Item, Confirmed], asked: Mapping[Item, str]
 def _without(system: System, confirmed: ConfirmedSet) -> System:
     tasks = system.tasks_at("apply")
     check_wording(confirmed, read_asked(tasks, confirmed), f"the runs of system {system.name!r}")
-    kept = {item: score for item, score in system.scores["apply"].items() if item not in confirmed}
-    if not kept:
+    kept = {level: rows["item"].tolist() for level, rows in system.by_level.items()}
+    kept["apply"] = [item for item in kept["apply"] if item not in confirmed]
+    if not kept["apply"]:
         raise SpeechIQError(
             "level apply",
             f"without the {len(confirmed)} excluded questions, system {system.name!r} has none left",
             "exclude fewer",
         )
-    return system.narrow(system.scores | {"apply": kept})._replace(excluded=confirmed.sha256)
+    return system.keep(kept).replace(excluded=confirmed.sha256)
 
 
 def _read_review(path: Path) -> dict[int, _Review]:

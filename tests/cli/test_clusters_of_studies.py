@@ -68,7 +68,7 @@ def test_errors_of_references():
     rates = [{str(i): rate + i / 100 for i in range(12)} for rate in (0.4, 0.2)]
     rates[1] |= {str(i): 0.5 for i in range(3)}
     clusters = {f"vox/{i}": f"debate {i // 3}" for i in range(12)}
-    alone, clustered = (compare_references([system("a", *rates)._replace(clusters=of)])[0] for of in ({}, clusters))
+    alone, clustered = (compare_references([system("a", *rates).cluster_by(of)])[0] for of in ({}, clusters))
     assert (alone["difference"].clusters, clustered["difference"].clusters) == (12, 4)
     assert clustered["difference"].low < alone["difference"].low
     assert any("12 clips in 4 clusters" in note for note in references_grid([clustered], "WER %").notes)

@@ -32,7 +32,7 @@ class Identity(NamedTuple):
 def identify(system: System) -> Identity:
     """Identify a system by the description in its newest run; any part of it may be missing or of another shape.
 
-    >>> identify(System("unknown", {}))
+    >>> identify(System("unknown"))
     Identity(kind='', encoder='', control='')
     """
     described = max(system.tasks, key=lambda task: task.date).described if system.tasks else {}

@@ -23,7 +23,8 @@ from speechiq.reducer.output.suite_scores import SuiteScores
 from speechiq.reducer.runs.judged import Judged, read_item, read_stored
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.samples import Item, first_of, read_sample_rows, show_item
+from speechiq.reducer.runs.samples import first_of, read_sample_rows, show_item
+from speechiq.reducer.runs.table import Item
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.suites import Found
@@ -190,6 +191,7 @@ class SuitePage:
         order = self.scoreboard.order
         systems = [self.scoreboard.systems[row] for row in order]
         scores = [system.scores[category] for system in systems]
+        judged = [system.scored_answers(category) for system in systems]
         columns = [Column("item", "Item"), Column("asked", "Asked and expected")]
         columns += [
             Column(self.scoreboard.systems[row].name, labels[row], meaning=self.scoreboard.systems[row].name)
@@ -198,10 +200,10 @@ class SuitePage:
         rows: list[dict[str, Cell]] = []
         for item in sorted(scores[0], key=lambda item: (_mean_score(item, scores), item)):
             rows.append({"item": show_item(item), "asked": responses.asked.get(item, "")})
-            for system, values in zip(systems, scores, strict=True):
+            for system, values, answers in zip(systems, scores, judged, strict=True):
                 response = responses.given.get(item, {}).get(system.name, Markup())
-                judged = system.judged.get(category, {}).get(item)
-                rows[-1][system.name] = show_response(self.categories[category].show(values[item]), response, judged)
+                shown = self.categories[category].show(values[item])
+                rows[-1][system.name] = show_response(shown, response, answers.get(item))
         return Grid(f"Items of {title(category)}", columns, rows)
 
     def marks(self, category: str) -> dict[str, str]:

@@ -20,8 +20,8 @@ from speechiq.reducer.output.published.record import ENDING, unpack_rows
 from speechiq.reducer.output.published.schema import ROWS, CategoryRecord, Result, ScoreRecord, SuiteRecord
 from speechiq.reducer.output.scoreboard_records import read_estimate
 from speechiq.reducer.output.scoreboard_table import TITLE, TITLE_WITHOUT, score_column
-from speechiq.reducer.runs.samples import Item
 from speechiq.reducer.runs.systems import System
+from speechiq.reducer.runs.table import Item
 from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scale import competition_ranks

@@ -207,7 +207,7 @@ def _describe_task(task: TaskRun, rows: RowFile) -> TaskRecord:
 
 def _describe_suite(suite: str, system: System, norms: Norms | None) -> SuiteRecord:
     scored = rank([system], suite, norms=norms if suite == SIQ else None, draws=DRAWS, seed=SEED)
-    several = len({*system.datasets.values()}) > 1
+    several = len({*system.table["dataset"]}) > 1
     datasets = rank_by_dataset([system], suite, draws=DRAWS, seed=SEED) if several else {}
     groups: dict[str, dict[str, dict[str, CategoryRecord]]] = {}
     for field in scored.fields:

@@ -124,7 +124,7 @@ def _compare_suites(results: list[CheckedFolder]) -> Iterator[tuple[Path, Speech
     for suite in {suite for each in results for suite in each.systems}:
         ran = [each for each in results if suite in each.systems and not (suite == SIQ and each.norms)]
         folders = {f"{each.folder.parent.name}/{each.folder.name}": each.folder for each in ran}
-        systems = [each.systems[suite]._replace(name=name) for each, name in zip(ran, folders, strict=True)]
+        systems = [each.systems[suite].replace(name=name) for each, name in zip(ran, folders, strict=True)]
         for mismatch in (*compare_systems(systems), *compare_items(systems)):
             yield folders[mismatch.system], SpeechIQError(f"suite {suite!r}", mismatch.text, mismatch.fix)
         for system in systems:
@@ -150,13 +150,14 @@ def _compare_rows(results: list[CheckedFolder]) -> Iterator[tuple[Path, SpeechIQ
 
 def _list_fractions(each: CheckedFolder) -> set[tuple[Any, ...]]:
     """Return task, item and numbers of each row with a fraction, which two systems rarely share."""
-    return {
-        (table.task.task, item, row.tobytes())
-        for system in each.systems.values()
-        for table in system.tables
-        for item, row in zip(table.items, np.column_stack([*table.columns.values()]), strict=True)
-        if np.nan_to_num(row % 1).any()
-    }
+    fractions: set[tuple[Any, ...]] = set()
+    for system in each.systems.values():
+        for task, rows in system.table.group_by("task").items():
+            known = [values for _, values in sorted(rows.numbers.items()) if not np.isnan(values).all()]
+            for item, row in zip(rows["item"], np.reshape(known, (len(known), len(rows))).T, strict=True):
+                if np.nan_to_num(row % 1).any():
+                    fractions.add((task, item, row.tobytes()))
+    return fractions
 
 
 def _known(number: float | None) -> float:

@@ -36,7 +36,7 @@ def ranked(*names: str, draws: int = 0) -> Scoreboard:
     """Two systems as well have SIQ, on their own scale."""
     rng = np.random.default_rng(0)
     systems = [
-        System(
+        System.of_scores(
             name,
             {
                 level: {

@@ -6,22 +6,25 @@ import csv
 import io
 import json
 
+import numpy as np
 import pytest
 from rich.console import Console
 
-from speechiq.reducer import Flags, System, as_grid, as_json, rank
+from speechiq.reducer import System, as_grid, as_json, rank
 from speechiq.reducer.output.publish import as_csv
 from speechiq.reducer.output.scoreboard_records import csv_rows
 from speechiq.reducer.output.terminal import print_grid
+from speechiq.reducer.runs.table import Table
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.stats.grid import flatten
 
 HOSTILE = ["=HYPERLINK(1)", "+1", "-1", "@SUM(A1)", "[red]markup[/red]", 'comma, "quote"']
 
 
-def board_of(*names: str, rule: str = "inverse-std", draws: int = 0, flags: Flags | None = None):
+def board_of(*names: str, rule: str = "inverse-std", draws: int = 0, **flags: list[float]):
+    """Return a scoreboard; `flags` are columns with a value for each of the seven rows of a system."""
     systems = [
-        System(
+        System.of_scores(
             name,
             {
                 "remember": {("a",): -j / 4, ("b",): -j / 8},
@@ -32,8 +35,9 @@ def board_of(*names: str, rule: str = "inverse-std", draws: int = 0, flags: Flag
         )
         for j, name in enumerate(names)
     ]
-    board = rank(systems, rule=rule, draws=draws)
-    return board._replace(systems=tuple(system._replace(flags=flags or Flags()) for system in board.systems))
+    numbers = {name: np.array(values, float) for name, values in flags.items()}
+    flagged = [system.replace(table=Table(system.table.columns, numbers)) for system in systems]
+    return rank(flagged, rule=rule, draws=draws)
 
 
 def screen(board, width: int = 160) -> str:
@@ -103,14 +107,14 @@ NAMES = (
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_no_name_and_no_number_breaks_at_any_width(width):
-    board = board_of(*NAMES, draws=60, flags=Flags(0.1234, 0.5, 0.25, 0.987))
+    board = board_of(*NAMES, draws=60, unparsed=[1, 0, 0, 0, 0, 0, 0], none_of_the_above=[1, 1, 1, 0, 0, 0, 0])
     text = screen(board, width)
     assert "\N{HORIZONTAL ELLIPSIS}" not in text and all(name in text for name in NAMES)
     assert all(len(line) <= width or any(name in line for name in NAMES) for line in text.splitlines())
     words = text.split()
     for row in as_json(board)["systems"]:
         assert f"{row['siq']:.2f}" in words and f"{row['categories']['apply']['z']:+.2f}" in words
-    assert words.count("12.3") == words.count("98.7") == 3, "flags"
+    assert words.count("14.3") == words.count("42.9") == 3, "flags"
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

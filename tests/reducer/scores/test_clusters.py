@@ -192,10 +192,12 @@ def test_one_cluster_has_no_interval():
 def test_clusters_of_all_systems_and_levels_are_one():
     pool = make_pool()
     systems = [
-        System(name, {level: {(clip,): 0.5 for clip in clips} for level, clips in pool.clips.items()}, levels=LEVELS)
+        System.of_scores(
+            name, {level: {(clip,): 0.5 for clip in clips} for level, clips in pool.clips.items()}, levels=LEVELS
+        )
         for name in pool.systems
     ]
-    aligned = align([systems[0]._replace(clusters=pool.clusters), *systems[1:]])
+    aligned = align([systems[0].cluster_by(pool.clusters), *systems[1:]])
     assert aligned.clusters == pool.clusters
     assert (aligned.smallest, aligned.units, align(systems).units) == ((26, 8), "clusters", "clips")
     for of, expected in ((aligned, "26 clips in 8 clusters"), (align(systems), "26 clips")):

@@ -74,7 +74,7 @@ def pools(draw) -> list[System]:
     for j in range(draw(st.integers(2, 5))):
         rows = {level: {(f"c{i}",): draw(cell) for i in range(clips)} for level in ("remember", "understand")}
         rows["apply"] = {(f"c{i}", f"q{q}"): draw(cell) for i in range(clips) for q in range(questions[i])}
-        systems.append(System(f"s{j}", rows, levels=LEVELS))
+        systems.append(System.of_scores(f"s{j}", rows, levels=LEVELS))
     assume(all(np.ptp(raw.mean(axis=1)) > 0 for raw in align(systems).raw.values()))
     return systems
 
@@ -193,7 +193,7 @@ def test_nothing_is_shared(tmp_path, built):
         rank(new(tmp_path, scores), norms=built, allow_mismatch=True)
     with pytest.raises(SpeechIQError, match="system 'new' has no apply scores"):
         systems = [*new(tmp_path / "2", {k: scores[k] for k in ("remember", "understand")}), *new(tmp_path / "whole")]
-        rank([systems[0], systems[1]._replace(name="whole")], norms=built, allow_mismatch=True)
+        rank([systems[0], systems[1].replace(name="whole")], norms=built, allow_mismatch=True)
 
 
 def test_shared_clips_on_which_the_pool_agreed_tell_nothing(tmp_path):
@@ -309,7 +309,7 @@ def test_frozen_norms_have_an_edition_a_date_and_digests_of_their_population(tmp
     assert [member.date for member in few.population] == ["1970-01-01"] * 3
     again = norms.build_norms(pool, "pool")
     assert again.population == built.population and len({member.sha256 for member in built.population}) == 3
-    many = norms.build_norms([*(pool[0]._replace(name=f"s{n}") for n in range(9)), pool[1]], "many")
+    many = norms.build_norms([*(pool[0].replace(name=f"s{n}") for n in range(9)), pool[1]], "many")
     assert norms.freeze_norms(many, "many@12").label == "many@12"
 
 

@@ -216,9 +216,9 @@ def test_a_ceiling_that_is_beaten_is_named_with_its_level_and_the_better_systems
     line = f"{below}, beyond the 95 % interval of this pair; {models}"
     assert ranking.remarks.ceilings == (line,) and line in as_json(ranking)["remarks"]
     halves = {clip: f"call {i // 4}" for i, clip in enumerate(ranking.pool.clips["apply"])}
-    in_calls = [system._replace(clusters=halves) for system in systems]
+    in_calls = [system.cluster_by(halves) for system in systems]
     assert rank(in_calls).remarks.ceilings == (f"{below}, which may be chance; {models}",)
-    pair = in_calls[0]._replace(name="gold+llm"), in_calls[4]._replace(name="base+llm")
+    pair = in_calls[0].replace(name="gold+llm"), in_calls[4].replace(name="base+llm")
     assert rank(pair).remarks.ceilings == ("Apply: gold+llm is 4 of 8 questions below base+llm, which may be chance",)
 
 

@@ -102,11 +102,13 @@ def test_matches_the_equations(rule, raw):
 @given(raw=tables(), data=st.data())
 def test_order_of_systems_and_clips_does_not_count(raw, data):
     systems = [
-        System(f"s{j}", {level: {(f"c{i}",): x for i, x in enumerate(raw[level][j])} for level in raw}, levels=LEVELS)
+        System.of_scores(
+            f"s{j}", {level: {(f"c{i}",): x for i, x in enumerate(raw[level][j])} for level in raw}, levels=LEVELS
+        )
         for j in range(len(raw["remember"]))
     ]
     shuffled = [
-        System(
+        System.of_scores(
             s.name, {k: dict(data.draw(st.permutations(list(v.items())))) for k, v in s.scores.items()}, levels=LEVELS
         )
         for s in data.draw(st.permutations(systems))
@@ -244,7 +246,7 @@ TWO = {"remember": {("a",): 0.0}, "understand": {("a",): 1.0}, "apply": {("a", "
 
 def refuse(*scores: dict) -> str:
     with pytest.raises(SpeechIQError) as caught:
-        calibrate(align([System(f"s{j}", of, levels=LEVELS) for j, of in enumerate(scores)]))
+        calibrate(align([System.of_scores(f"s{j}", of, levels=LEVELS) for j, of in enumerate(scores)]))
     return str(caught.value)
 
 

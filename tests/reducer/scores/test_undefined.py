@@ -131,8 +131,8 @@ def test_one_score_has_no_interval():
     of = {"judge": Category("s", "judge", Measure("judge", "higher", "%", undefined="counted"), ("id",))}
     scores = {(f"c{i}",): math.nan for i in range(5)}
     systems = [
-        System("few", {"judge": scores | {("c0",): 0.5}}, levels=of),
-        System("all", {"judge": dict.fromkeys(scores, 0.25) | {("c1",): 1.0}}, levels=of),
+        System.of_scores("few", {"judge": scores | {("c0",): 0.5}}, levels=of),
+        System.of_scores("all", {"judge": dict.fromkeys(scores, 0.25) | {("c1",): 1.0}}, levels=of),
     ]
     pool = align(systems)
     intervals = resample_raw(pool, draws=100).intervals

@@ -29,7 +29,7 @@ def make(name: str, rates: list[float]) -> System:
         "understand": {(clip,): 1 - rate / 8 for clip, rate in zip(CLIPS, rates, strict=True)},
         "apply": {(clip, "q"): float(number in RIGHT[name]) for number, clip in enumerate(CLIPS)},
     }
-    return System(name, scores, levels=LEVELS)
+    return System.of_scores(name, scores, levels=LEVELS)
 
 
 def make_all(wrong: float) -> list[System]:
@@ -75,7 +75,7 @@ def test_controls_count_for_no_order_and_have_no_rank():
     """The best system is the ceiling here: the other three keep their order."""
     task = TaskRun(1.0, "", "", "demo", LEVELS["remember"], {}, {})
     board = rank(
-        system._replace(tasks=(task._replace(described={"control": "gold"} if system.name == "wrong" else {}),))
+        system.replace(tasks=(task._replace(described={"control": "gold"} if system.name == "wrong" else {}),))
         for system in make_all(1.8)
     )
     assert board.remarks.weighting[0].startswith("Remember: clip 'own/07'")

@@ -24,7 +24,7 @@ def made_systems(clips: int = CLIPS) -> list[System]:
             "understand": {(f"c{i}",): 0.9 + float(noise) for i, noise in enumerate(rng.normal(0, 0.01, clips))},
             "apply": {(f"c{i}", "q"): float(rng.random() > error) for i, error in enumerate(errors)},
         }
-        systems.append(System(f"s{number}", scores, levels=LEVELS))
+        systems.append(System.of_scores(f"s{number}", scores, levels=LEVELS))
     return systems
 
 
@@ -44,18 +44,20 @@ def test_a_level_that_counts_most_and_predicts_worst_is_named():
 def test_copies_of_a_clip_in_one_cluster_say_no_more_than_the_clip():
     once = made_systems(clips=8)
     copies = [
-        system._replace(
-            scores={
+        System.of_scores(
+            system.name,
+            {
                 level: {(f"{clip}/{i}", *rest): score for (clip, *rest), score in scores.items() for i in range(8)}
                 for level, scores in system.scores.items()
             },
+            levels=LEVELS,
             clusters={f"c{clip}/{i}": f"c{clip}" for clip in range(8) for i in range(8)},
         )
         for system in once
     ]
     assert not [*compare_weights(rank(once, draws=200))]
     assert not [*compare_weights(rank(copies, draws=200))]
-    assert [*compare_weights(rank([system._replace(clusters={}) for system in copies], draws=200))]
+    assert [*compare_weights(rank([system.cluster_by({}) for system in copies], draws=200))]
 
 
 def test_nothing_is_said_without_intervals_failures_or_a_scale():
@@ -63,7 +65,9 @@ def test_nothing_is_said_without_intervals_failures_or_a_scale():
     assert not [*compare_weights(rank(systems, draws=0))]
     assert not [*compare_weights(rank(systems[:2], draws=200))]
     right = [
-        system._replace(scores=system.scores | {"apply": dict.fromkeys(system.scores["apply"], 1.0)})
+        System.of_scores(
+            system.name, system.scores | {"apply": dict.fromkeys(system.scores["apply"], 1.0)}, levels=LEVELS
+        )
         for system in systems
     ]
     assert not [*compare_weights(rank(right, draws=200))]

@@ -23,7 +23,7 @@ def system(name, original, cleaned, sets=("vox", "vox_cleaned")):
         for clip, rate in rates.items():
             scores[(f"{dataset}/{clip}",)] = -rate
             datasets[f"{dataset}/{clip}"] = dataset
-    return System(name, {"remember": scores}, datasets=datasets)
+    return System.of_scores(name, {"remember": scores}, datasets=datasets)
 
 
 def test_rates_are_compared_on_the_clips_of_both_versions():

@@ -30,7 +30,7 @@ DESCRIBED = {
 @pytest.mark.parametrize(("described", "known"), DESCRIBED.values(), ids=DESCRIBED)
 def test_a_description_becomes_words_of_the_leaderboard(described, known):
     task = TaskRun(0.0, "r", "s", "t", LEVELS["apply"], {}, described)
-    assert identify(System("s", {}, tasks=(task,))) == known
+    assert identify(System("s", tasks=(task,))) == known
 
 
 def test_chart_names_are_short_and_stay_apart():
