@@ -13,7 +13,7 @@ from speechiq.reducer.runs.conditions import Mismatch
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.samples import FLAGS, FLOOR
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.runs.table import GROUP
+from speechiq.reducer.runs.table import GROUP, as_column, join_tables
 from speechiq.reducer.scores.bootstrap import NOTHING, Bars, rank_probabilities
 from speechiq.reducer.scores.derived import DerivedColumns
 from speechiq.reducer.scores.norms import Norms
@@ -235,19 +235,15 @@ class Scoreboard(NamedTuple):
             hardest = samples[samples["level"] == "remember"].groupby("clip")["score"].mean().nlargest(3)
             ```
         """
-        import pandas as pd
-
         parts = []
         for system in self.systems:
             for level, rows in system.by_level.items():
-                category, items = system.levels[level], rows["item"]
-                about = {"system": system.name, "level": level, "clip": rows["clip"]}
-                about["question"] = [item[1] if len(item) > 1 else None for item in items]
-                about |= {"dataset": rows["dataset"], "score": category.show(rows["score"]) + 0.0}
-                parts.append(
-                    pd.DataFrame(about | {"unit": category.unit} | {flag: rows.number(flag) for flag in FLAGS})
-                )
-        return pd.concat(parts, ignore_index=True)
+                category = system.levels[level]
+                questions = as_column(item[1] if len(item) > 1 else None for item in rows["item"])
+                shown = category.show(rows["score"]) + 0.0
+                parts.append(rows.assign(system=system.name, question=questions, score=shown, unit=category.unit))
+        columns = ["system", "level", "clip", "question", "dataset", "score", "unit", *FLAGS]
+        return join_tables(parts).to_frame().reindex(columns=columns)
 
     def __repr__(self) -> str:
         if self.remarks.no_siq:

@@ -182,10 +182,10 @@ def ratio_of_sums(above: np.ndarray, below: np.ndarray) -> Statistic:
     return divide
 
 
-def mean_of_defined(values: np.ndarray) -> Statistic:
+def mean_of_defined(values: np.ndarray, weights: np.ndarray | float = 1.0) -> Statistic:
     """Return the statistic of the mean of each row of values, shape (rows, items), over its items that are not NaN."""
     defined = ~np.isnan(values)
-    return ratio_of_sums(np.where(defined, values, 0.0), defined.astype(float))
+    return ratio_of_sums(np.where(defined, values, 0.0) * weights, defined * weights)
 
 
 def count_clusters(clusters: int, draws: int, seed: int) -> Iterator[np.ndarray]:

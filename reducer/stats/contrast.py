@@ -58,11 +58,13 @@ def contrast(
     *,
     draws: int,
     seed: int = 0,
+    weights: np.ndarray | None = None,
 ) -> Contrast:
     """Compare runs over the same items: their means, and the difference of each pair with its interval and p value.
 
     Args:
         values: Shape (runs, items); NaN for an item that does not count.
+        weights: How much each item counts, shape (items,), such as the words of its reference; None means equally.
         pairs: Rows (a, b) of which a minus b is taken; p is that of `permute`.
         clips: The clip of each item.
         clusters: Clip -> its cluster, for clips that share one.
@@ -71,8 +73,9 @@ def contrast(
     >>> round(found.differences[0].value, 3), found.differences[0].p
     (0.333, 1.0)
     """
-    means = resample(mean_of_defined(values), clips, clusters, draws=draws, seed=seed)
-    parts = np.nan_to_num(np.array([values[a] - values[b] for a, b in pairs]))
+    weights = np.ones(values.shape[1]) if weights is None else weights
+    means = resample(mean_of_defined(values, weights), clips, clusters, draws=draws, seed=seed)
+    parts = np.nan_to_num(np.array([values[a] - values[b] for a, b in pairs])) * weights
     p = permute(parts, seed, number_clusters(clips, clusters))
     differences = [means.difference(a, b)._replace(p=float(chance)) for (a, b), chance in zip(pairs, p, strict=True)]
     return Contrast(means, differences)

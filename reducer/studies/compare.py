@@ -32,9 +32,8 @@ from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.remarks import Remarks, observe, remark, title
 from speechiq.reducer.scores.score_matrix import align
 from speechiq.reducer.scores.suites import Found, ScoringOptions
-from speechiq.reducer.stats.bootstrap import describe_samples, number_clusters, ratio_of_sums, resample
-from speechiq.reducer.stats.contrast import permute
-from speechiq.reducer.stats.estimate import Difference
+from speechiq.reducer.stats.bootstrap import describe_samples, number_clusters
+from speechiq.reducer.stats.contrast import contrast
 from speechiq.reducer.stats.grid import Important, caution_lines, caution_of_raw
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.comparison import (
@@ -409,36 +408,30 @@ def _compare_values(
     """Compare values of clips that grow with ability, shape (metrics, 2, clips), by their weights (metrics, clips)."""
     undefined = np.isnan(raw)
     both = ~undefined.any(axis=1)
-    weights = np.where(both, weights, 0.0)
-    sums = np.where(both[:, None], raw, 0.0) * weights[:, None]
-    gaps = sums[:, 0] - sums[:, 1]
-    drawn = resample(ratio_of_sums(gaps, weights), clips, clusters, draws=options.draws, seed=options.seed)
-    with np.errstate(invalid="ignore"):
-        scores = sums.sum(axis=2) / weights.sum(axis=1)[:, None]
-        parts = gaps / weights.sum(axis=1)[:, None]
-    p = permute(np.nan_to_num(parts), options.seed, number_clusters(clips, clusters))
-    shares = [part / spread_of(values) / len(levels) for part, values in zip(np.nan_to_num(parts), raw, strict=True)]
-    counts = {
-        name: UndefinedItems(int(absent[0].sum()), int(absent[1].sum()), len(clips), int(defined.sum()))
-        for name, absent, defined in zip(levels, undefined, both, strict=True)
-        if not defined.all()
-    }
+    how = {"draws": options.draws, "seed": options.seed}
+    differences, shares, counts = {}, [], {}
+    for row, name in enumerate(levels):
+        values = np.where(both[row], raw[row], np.nan)
+        differences[name] = contrast(values, [(0, 1)], clips, clusters, weights=weights[row], **how).differences[0]
+        counted = np.where(both[row], weights[row], 0.0)
+        parts = np.nan_to_num(values[0] - values[1]) * counted / (counted.sum() or 1.0)
+        shares.append(parts / spread_of(raw[row]) / len(levels))
+        if not both[row].all():
+            absent_a, absent_b = undefined[row].sum(axis=1).tolist()
+            counts[name] = UndefinedItems(absent_a, absent_b, len(clips), int(both[row].sum()))
     return Comparison(
         a=names[0],
         b=names[1],
         draws=options.draws,
         left_out=0,
         seed=options.seed,
-        raw={
-            name: Difference(float(score[0]), float(score[1]), estimate.low, estimate.high, chance)
-            for name, score, estimate, chance in zip(levels, scores, drawn.estimates, p.tolist(), strict=True)
-        },
+        raw=differences,
         z={},
         siq=None,
         asked=tuple(levels),
         clips=order_shares(clips, np.array(shares), [*levels]),
         levels=levels,
-        clusters=drawn.clusters,
+        clusters=int(number_clusters(clips, clusters).max()) + 1,
         undefined=counts,
     )
 
