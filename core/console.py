@@ -104,11 +104,11 @@ class LineBar(tqdm):  # type: ignore[type-arg] # it takes no type argument when 
     _shown: float = -1
 
     def display(self, msg: str | None = None, pos: int | None = None) -> None:
-        """Print the state if it is another than before; called by tqdm at most once in `LINE_S`, and at the end."""
-        if self.n == self._shown:
+        """Print the state if it is another than before; called by tqdm once in `LINE_S`, and where a step begins."""
+        whole, seconds = count_of(int(self.total or 0), self.unit), self.format_dict["elapsed"]
+        if self.n == self._shown or seconds < LINE_S:
             return
         self._shown = self.n
-        whole, seconds = count_of(int(self.total or 0), self.unit), self.format_dict["elapsed"]
         say(f"{self.desc.removesuffix(': ')}: {self.n:g} of {whole} after {seconds:.0f} s")
 
 

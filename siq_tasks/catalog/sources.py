@@ -8,9 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tqdm import tqdm
-
-from speechiq.core.console import count_of
+from speechiq.core.console import count_of, progress_bar
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import tables
 from speechiq.core.files.json_text import shorten
@@ -93,7 +91,7 @@ def _check(source: RowSource, columns: list[str], about: Mapping[str, Any], ask:
 def _inspect_audio(source: RowSource, table: Path, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the warnings about the audio of a table, which is read to its end; refuse what cannot be read."""
     checked = []
-    for number, row in enumerate(tqdm(rows, desc="clips", unit="clip", disable=None), 1):
+    for number, row in enumerate(progress_bar(rows, total=len(rows), verb="reading audio", unit="clip"), 1):
         name = read_field(row, source.audio_column, f"{table} row {number}")
         file = find_on_disk(table.parent / name)
         warnings = inspect(file, f"{table} row {number}, {name}").warnings

