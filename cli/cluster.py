@@ -25,6 +25,7 @@ from speechiq.cli.commands import examples, stop_in_one_line
 from speechiq.cli.evaluation.checks import check_form, check_plan, read_shard, read_stages
 from speechiq.cli.evaluation.command import STOPPED
 from speechiq.cli.evaluation.record import describe_shards, record_shards
+from speechiq.core.batches import count_cores
 from speechiq.core.cache.stage_cache import name_stage
 from speechiq.core.console import ERROR, NOTE, count_of, printable, say, show
 from speechiq.core.errors import SpeechIQError
@@ -61,13 +62,15 @@ class Jobs(msgspec.Struct):
 class ShardJob:
     """Run one shard; submitit pickles it, and calls `checkpoint` before the machine is taken away or time is over."""
 
-    def __init__(self, plan: PlanFile, devices: Mapping[int, str]) -> None:
-        self.plan, self.devices = plan, devices
+    def __init__(self, plan: PlanFile, devices: Mapping[int, str], cores: int = 0) -> None:
+        self.plan, self.devices, self.cores = plan, devices, cores
         self._pid: int | None = None
 
     def __call__(self, number: int) -> str:
         """Run the commands of a shard; after SIGTERM, end with the batch, and on Slurm return to the queue."""
         environment = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
+        if self.cores:
+            environment.setdefault("OMP_NUM_THREADS", str(self.cores))
         if (devices := self.devices.get(number, os.environ.get("CUDA_VISIBLE_DEVICES"))) is not None:
             environment["CUDA_VISIBLE_DEVICES"] = devices
         signal.signal(signal.SIGTERM, lambda number, frame: self._ask_to_end())
@@ -104,7 +107,7 @@ class ShardJob:
         if self._pid is not None:
             with suppress(ChildProcessError):  # what waits for the process in the block above still gets its exit code
                 os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
-        return DelayedSubmission(ShardJob(self.plan, self.devices), number)
+        return DelayedSubmission(ShardJob(self.plan, self.devices, self.cores), number)
 
     def _ask_to_end(self) -> None:
         if self._pid is not None:
@@ -142,7 +145,9 @@ def submit(jobs: Jobs, numbers: list[int]) -> None:
         raise SpeechIQError("slurm:", str(error).splitlines()[0], "name options as submitit does") from error
     ignored = signal.signal(signal.SIGINT, signal.SIG_IGN)  # inherited: Ctrl-C leaves local jobs running
     try:
-        started = executor.map_array(ShardJob(jobs.plan, list_devices(jobs, numbers)), numbers)
+        # Shards of one machine share its cores; Slurm gives each of them its own.
+        cores = max(1, count_cores() // jobs.plan.shards) if jobs.on == "local" else 0
+        started = executor.map_array(ShardJob(jobs.plan, list_devices(jobs, numbers), cores), numbers)
     except (subprocess.SubprocessError, RuntimeError, OSError) as error:
         raise SpeechIQError(
             f"--on {jobs.on}", f"the jobs were refused ({error})", "correct slurm: in the plan"

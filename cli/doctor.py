@@ -3,7 +3,6 @@
 import os
 import platform
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
@@ -16,6 +15,7 @@ from rich.filesize import decimal
 
 from speechiq.cli.commands import examples
 from speechiq.cli.options import AsJson, complete_tasks
+from speechiq.core.batches import count_cores
 from speechiq.core.checkpoints.names import find_hub_fault
 from speechiq.core.console import show
 from speechiq.core.errors import SpeechIQError
@@ -68,9 +68,7 @@ def list_versions() -> list[str]:
 
 def find_devices() -> Iterator[Finding]:
     """Yield processor, memory and accelerators."""
-    cores = os.cpu_count() or 1
-    usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else cores
-    yield Finding("processor", f"{usable} of {cores} cores, {platform.machine()}, {platform.system()}")
+    yield Finding("processor", f"{count_cores()} of {os.cpu_count()} cores, {platform.machine()}, {platform.system()}")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     yield Finding("memory", decimal(memory), "use models of an endpoint" if memory < LITTLE_MEMORY else "")
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +23,11 @@ OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "alloc_failed", "cudn
 OnResult = Callable[[Sequence[int], Sequence[Any]], None]
 #: Position, result and failure of an item; all None at the end of a thread.
 Finished = tuple[int | None, Any, BaseException | None]
+
+
+def count_cores() -> int:
+    """Return the number of processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def is_out_of_memory(error: BaseException) -> bool:

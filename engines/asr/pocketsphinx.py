@@ -1,7 +1,6 @@
 """Run PocketSphinx; this file is the pattern for a recognizer outside transformers."""
 
 import multiprocessing
-import os
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from speechiq.core.batches import OnResult, drop, run_concurrently
+from speechiq.core.batches import OnResult, count_cores, drop, run_concurrently
 from speechiq.core.clip import Clip
 from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
@@ -50,7 +49,7 @@ class PocketSphinxASR(ASREngine):
             return run_concurrently(
                 clips,
                 lambda clip: Response(pool.submit(decode_clip, clip).result(), coverage=1.0),
-                workers=os.cpu_count() or 1,
+                workers=count_cores(),
                 progress=progress,
                 on_result=on_result,
             )

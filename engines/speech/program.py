@@ -4,7 +4,6 @@ Piper is called as a program because its license (GPL) is not that of this packa
 """
 
 import hashlib
-import os
 import re
 import shutil
 import subprocess
@@ -18,7 +17,7 @@ import numpy as np
 import soundfile
 from msgspec import Meta, Struct
 
-from speechiq.core.batches import OnResult, drop, run_concurrently
+from speechiq.core.batches import OnResult, count_cores, drop, run_concurrently
 from speechiq.core.clip import Clip
 from speechiq.core.console import printable, progress_bar
 from speechiq.core.errors import SpeechIQError
@@ -164,7 +163,7 @@ class ProgramSpeech(SpeechEngine):
             return run_concurrently(
                 texts,
                 lambda text: speak_line(text, self._run),
-                workers=os.cpu_count() or 1,
+                workers=count_cores(),
                 progress=progress,
                 on_result=on_result,
             )

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from speechiq.cli.cluster import Jobs, ShardJob, describe_left, read_jobs, read_plan, read_state
+from speechiq.core.batches import count_cores
 from speechiq.core.cache.stage_cache import StageCount
 from speechiq.harness_patch.plan import PlanFile, eval_command
 from speechiq.harness_patch.work import PlannedWork, SystemWork, TaskWork
@@ -191,6 +192,7 @@ def quick(tmp_path, monkeypatch):
         "if 'speechiq.cli.main' in sys.orig_argv:\n"
         "    part = sys.orig_argv[sys.orig_argv.index('--shard') + 1]\n"
         "    print(f'siq: [1/1] {part}', file=sys.stderr, flush=True)\n"
+        "    open('threads-' + part[0], 'w').write(os.environ['OMP_NUM_THREADS'])\n"
         "    def stop(*_):\n"
         "        open('ended', 'w').close()\n"
         "        print('siq: shard was stopped after a batch; continue: again', file=sys.stderr, flush=True)\n"
@@ -208,13 +210,16 @@ def quick(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_local_jobs_show_their_progress_and_failed_shards_start_again(write, quick, tmp_path):
+def test_local_jobs_show_their_progress_and_failed_shards_start_again(write, quick, tmp_path, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     tmp_path.joinpath("broken-2").touch()
     plan = write()
     error = refusal("launch", plan, "--on", "local")
     assert error.startswith(
         "shard 2/2: failed (no room); 1 of 2 shards are finished, `siq launch plan.yaml --on local`"
     )
+    share = str(max(1, count_cores() // 2))
+    assert [tmp_path.joinpath(f"threads-{number}").read_text() for number in (1, 2)] == [share, share]
     tmp_path.joinpath("broken-2").unlink()
     done = launch(plan, "--on", "local")
     assert done.exit_code == 0 and "siq: 1 shard started, 1 known" in done.stderr, done.output
