@@ -124,7 +124,7 @@ def progress_bar(items: Iterable[Any] | None = None, *, total: int, verb: str, u
         return ReportedBar(items, file=io.StringIO(), **about)
     if has_terminal():
         return tqdm(items, **about)
-    return LineBar(items, file=io.StringIO(), delay=LINE_S, mininterval=LINE_S, maxinterval=LINE_S, **about)
+    return LineBar(items, file=io.StringIO(), mininterval=LINE_S, maxinterval=LINE_S, **about)
 
 
 def has_terminal() -> bool:

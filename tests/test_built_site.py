@@ -71,6 +71,17 @@ def test_a_page_is_accessible_and_fits_on_a_phone(open_tab, page):
     assert tab.evaluate("document.documentElement.scrollWidth") <= SIZES["phone"]["width"]
 
 
+@pytest.fixture
+def search(open_tab):
+    """Return the field of the search, as soon as the theme has an index for what is typed."""
+    tab = open_tab()
+    tab.goto(SITE.joinpath("index.html").as_uri())
+    query = tab.locator("[data-md-component=search-query]")
+    query.click()
+    tab.get_by_text("Type to start searching").wait_for()
+    return query
+
+
 @pytest.mark.parametrize(
     ("words", "place"),
     [
@@ -80,27 +91,17 @@ def test_a_page_is_accessible_and_fits_on_a_phone(open_tab, page):
         ("read_systems", "reference/python_results.html#speechiq.read_systems"),
     ],
 )
-def test_the_search_finds(open_tab, words, place):
-    tab = open_tab()
-    tab.goto(SITE.joinpath("index.html").as_uri())
-    query = tab.locator("[data-md-component=search-query]")
-    query.click()
-    tab.get_by_text("Type to start searching").wait_for()  # before it, the theme has no index for what is typed
-    query.press_sequentially(words)
+def test_the_search_finds(search, words, place):
+    search.press_sequentially(words)
     path, _, anchor = place.partition("#")
-    tab.locator(f".md-search-result__link[href*='{path}'][href$='#{anchor}']").first.wait_for(state="attached")
+    search.page.locator(f".md-search-result__link[href*='{path}'][href$='#{anchor}']").first.wait_for(state="attached")
 
 
-def test_every_first_letter_finds_pages(open_tab):
-    tab = open_tab()
-    tab.goto(SITE.joinpath("index.html").as_uri())
-    query = tab.locator("[data-md-component=search-query]")
-    query.click()
-    tab.get_by_text("Type to start searching").wait_for()
+def test_every_first_letter_finds_pages(search):
     for letter in string.ascii_lowercase + string.digits:
-        query.clear()
-        query.press_sequentially(letter)
-        tab.locator(f".md-search-result__link[href*='?h={letter}']").first.wait_for(state="attached")
+        search.clear()
+        search.press_sequentially(letter)
+        search.page.locator(f".md-search-result__link[href*='?h={letter}']").first.wait_for(state="attached")
 
 
 def test_formulas_are_mathematics(open_tab):

@@ -32,7 +32,7 @@ from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.remarks import Remarks, observe, remark, title
 from speechiq.reducer.scores.score_matrix import align
 from speechiq.reducer.scores.suites import Found, ScoringOptions
-from speechiq.reducer.stats.bootstrap import describe_samples, number_clusters
+from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.contrast import contrast
 from speechiq.reducer.stats.grid import Important, caution_lines, caution_of_raw
 from speechiq.reducer.studies import unanswerable
@@ -409,10 +409,10 @@ def _compare_values(
     undefined = np.isnan(raw)
     both = ~undefined.any(axis=1)
     how = {"draws": options.draws, "seed": options.seed}
-    differences, shares, counts = {}, [], {}
+    found, shares, counts = {}, [], {}
     for row, name in enumerate(levels):
         values = np.where(both[row], raw[row], np.nan)
-        differences[name] = contrast(values, [(0, 1)], clips, clusters, weights=weights[row], **how).differences[0]
+        found[name] = contrast(values, [(0, 1)], clips, clusters, weights=weights[row], **how)
         counted = np.where(both[row], weights[row], 0.0)
         parts = np.nan_to_num(values[0] - values[1]) * counted / (counted.sum() or 1.0)
         shares.append(parts / spread_of(raw[row]) / len(levels))
@@ -425,13 +425,13 @@ def _compare_values(
         draws=options.draws,
         left_out=0,
         seed=options.seed,
-        raw=differences,
+        raw={name: compared.differences[0] for name, compared in found.items()},
         z={},
         siq=None,
         asked=tuple(levels),
         clips=order_shares(clips, np.array(shares), [*levels]),
         levels=levels,
-        clusters=int(number_clusters(clips, clusters).max()) + 1,
+        clusters=found[next(iter(levels))].means.clusters,
         undefined=counts,
     )
 
