@@ -133,6 +133,14 @@ def check_python(arguments):
         assert ROOT.joinpath(arguments[0]).is_file()
 
 
+def check_git(arguments):
+    assert arguments == ["clone", "ADDRESS_OF_THIS_REPOSITORY", "speechiq"]
+
+
+def check_cd(arguments):
+    assert arguments == ["speechiq"], "the folder of the clone"
+
+
 def check_source(arguments):
     assert arguments == [".venv/bin/activate"]
 
@@ -143,7 +151,9 @@ def check_export(arguments):
 
 CHECKS = {
     "accelerate": check_accelerate,
+    "cd": check_cd,
     "export": check_export,
+    "git": check_git,
     "lm_eval": check_lm_eval,
     "make": check_make,
     "pip": check_pip,
