@@ -10,21 +10,8 @@ from speechiq.metrics.letters.options import ALPHABET
 
 WORDS = ("copper", "a violin", "three trains", "at noon", "the north wind", "her brother")
 #: Answers that name one letter, and answers that name none or leave several open.
-CLEAR = (
-    "{0}",
-    "({0})",
-    "The answer is ({0}).",
-    "{0}. {1}",
-    "I would say {0}.",
-    "Option {0}, because it was said twice.",
-)
-OPEN = (
-    "",
-    "I cannot tell.",
-    "It is either (A) or (B).",
-    "The recording does not say.",
-    "Could you repeat the question?",
-)
+CLEAR = ("{0}", "({0})", "The answer is ({0}).", "{0}. {1}", "I would say {0}.", "Option {0}, as it was said twice.")
+OPEN = ("", "I cannot tell.", "It is either (A) or (B).", "The recording does not say.", "What was the question?")
 
 
 def made_rows(count=1000, seed=11):

@@ -80,17 +80,9 @@ def test_lists_of_different_lengths_and_unknown_normalizers_are_refused(rate):
         rate(["so it goes", "yes"], ["so it goes"])
     with pytest.raises(SpeechIQError, match=r"^references: 1 text, hypotheses: 2; give"):
         rate("so it goes", ["so", "it"])
-    with pytest.raises(
-        SpeechIQError,
-        match=r"^normalizer=leaderboard: unknown; known are english, whisper, basic, multilingual, openasr-LANGUAGE$",
-    ):
+    line = r"^normalizer=leaderboard: unknown; known are english, whisper, basic, multilingual, openasr-LANGUAGE$"
+    with pytest.raises(SpeechIQError, match=line):
         rate("so it goes", "so it goes", normalizer="leaderboard")
-
-
-def test_the_normalizers_differ_on_numbers_and_contractions():
-    scores = score({"text": "It's two thousand dollars."}, ["it is $2000"])
-    assert scores["wer"] == 0.0
-    assert scores["wer_basic"] > 0
 
 
 @pytest.mark.parametrize(
