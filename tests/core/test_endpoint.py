@@ -333,27 +333,22 @@ def test_an_address_that_is_none_is_shown_only_if_it_cannot_contain_a_secret():
             Endpoint("m", url, advice=ADVICE)
 
 
+NO_HEADER = "{} contains a line break or a letter that no key has; set it again"
+
+
 @pytest.mark.parametrize(
-    ("variable", "value"),
+    ("variable", "value", "line"),
     [
-        ("OPENAI_API_KEY", "sk-hunter2\nmore"),
-        ("OPENAI_API_KEY", "sk-h\u00fcnter2"),
-        ("OPENAI_API_KEY", "sk-hunter2\x1b[2J"),
-        ("OPENAI_ORG_ID", "hunter2\n"),
-        ("OPENAI_PROJECT_ID", "hunter2\n"),
+        ("OPENAI_API_KEY", "sk-hunter2\nmore", NO_HEADER),
+        ("OPENAI_API_KEY", "sk-h\u00fcnter2", NO_HEADER),
+        ("OPENAI_API_KEY", "sk-hunter2\x1b[2J", NO_HEADER),
+        ("OPENAI_ORG_ID", "hunter2\n", NO_HEADER),
+        ("OPENAI_PROJECT_ID", "hunter2\n", NO_HEADER),
+        ("HTTPS_PROXY", "bad://me:hunter2@host", "^openai:m: ValueError from the proxy or .*; correct HTTPS_PROXY"),
     ],
 )
-def test_what_no_header_can_contain_is_refused_and_not_shown(variable, value, monkeypatch):
+def test_a_variable_that_cannot_work_is_refused_and_not_shown(variable, value, line, monkeypatch):
     monkeypatch.setenv(variable, value)
-    line = f"{variable} contains a line break or a letter that no key has; set it again"
-    with pytest.raises(SpeechIQError, match=line) as caught:
+    with pytest.raises(SpeechIQError, match=line.format(variable)) as caught:
         Endpoint("m", "http://127.0.0.1:9/v1", advice=ADVICE)
     assert "nter2" not in str(caught.value)
-
-
-def test_a_proxy_that_is_none_is_one_line_that_does_not_show_it(monkeypatch):
-    monkeypatch.setenv("HTTPS_PROXY", "bad://me:hunter2@host")
-    line = r"^openai:m: ValueError from the proxy or .*; correct HTTPS_PROXY"
-    with pytest.raises(SpeechIQError, match=line) as caught:
-        Endpoint("m", "http://127.0.0.1:9/v1", advice=ADVICE)
-    assert "hunter2" not in str(caught.value)

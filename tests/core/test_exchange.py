@@ -64,16 +64,6 @@ def test_rows_of_machines_come_together_and_none_is_overwritten(archive, on_mach
     assert rows_of(store) == {"asr": 3, "text": 1}
 
 
-def test_what_a_kill_left_is_not_exported(archive, on_machine, tmp_path):
-    store = on_machine("one")
-    for file in store.glob("*/*.jsonl"):
-        file.write_bytes(file.read_bytes() + b'0000000 ["half')
-    done = CliRunner().invoke(app, ["store", "export", str(tmp_path / "again.zip")])
-    assert "2 stages, 3 rows" in done.stdout and "2 damaged lines left out" in done.stderr
-    on_machine("two")
-    assert siq("store", "merge", tmp_path / "again.zip").startswith("3 rows added")
-
-
 def test_spoken_audio_comes_with_its_rows(on_machine, tmp_path):
     store = on_machine("one")
     clip = save_samples(np.linspace(-0.5, 0.5, 1600, dtype=np.float32), "ramp")
@@ -146,11 +136,23 @@ def test_what_is_no_file_of_rows_is_named(archive, on_machine, tmp_path, make):
     assert re.search(r"cannot read '.*more.jsonl': .*; remove it", refusal("store", "export", tmp_path / "again.zip"))
 
 
-@pytest.mark.parametrize("content", [b"{", b'{"stage": "asr", "model": "z", "store_format": %d}' % FORMAT])
-def test_a_stage_that_is_damaged_is_left_out(archive, on_machine, tmp_path, content):
+OTHER = b'{"stage": "asr", "model": "z", "store_format": %d}' % FORMAT
+
+
+@pytest.mark.parametrize(
+    ("kind", "damage", "exported", "told"),
+    [
+        ("stage.json", lambda content: b"{", "1 stage, 1 row", "1 stage with a damaged stage.json left out"),
+        ("stage.json", lambda content: OTHER, "1 stage, 1 row", "1 stage with a damaged stage.json left out"),
+        ("*.jsonl", lambda content: content + b'0000000 ["half', "2 stages, 3 row", "1 damaged line left out"),
+    ],
+)
+def test_a_damaged_stage_and_what_a_kill_left_are_left_out(archive, on_machine, tmp_path, kind, damage, exported, told):
     store = on_machine("one")
-    next(file for file in store.glob("*/stage.json") if b'"asr"' in file.read_bytes()).write_bytes(content)
+    (stage,) = (file.parent for file in store.glob("*/stage.json") if b'"asr"' in file.read_bytes())
+    (file,) = stage.glob(kind)
+    file.write_bytes(damage(file.read_bytes()))
     done = CliRunner().invoke(app, ["store", "export", str(tmp_path / "again.zip")])
-    assert "1 stage, 1 row" in done.stdout and "1 stage with a damaged stage.json left out" in done.stderr
+    assert exported in done.stdout and told in done.stderr
     on_machine("two")
-    assert siq("store", "merge", tmp_path / "again.zip").startswith("1 row added")
+    assert siq("store", "merge", tmp_path / "again.zip").startswith(f"{exported.partition(', ')[2]}")
