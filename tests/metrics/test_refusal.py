@@ -33,7 +33,7 @@ REFUSALS = [
     "抱歉，我无法回答这个问题。",
     "很抱歉，我無法協助。",
 ]
-ANSWERS = [
+NO_REFUSALS = [
     "He says that he can't help.",
     "The speaker is unable to answer the call.",
     "I think it is Paris.",
@@ -56,11 +56,9 @@ ANSWERS = [
 ]
 
 
-@pytest.mark.parametrize("answer", REFUSALS)
-def test_a_refusal_is_found(answer):
-    assert is_refusal(answer)
-
-
-@pytest.mark.parametrize("answer", ANSWERS)
-def test_an_answer_is_not_taken_for_a_refusal(answer):
-    assert not is_refusal(answer)
+@pytest.mark.parametrize(
+    ("answer", "refuses"),
+    [*((answer, True) for answer in REFUSALS), *((answer, False) for answer in NO_REFUSALS)],
+)
+def test_a_refusal_is_found_and_no_answer_is_taken_for_one(answer, refuses):
+    assert is_refusal(answer) == refuses
