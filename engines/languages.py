@@ -1,9 +1,9 @@
 """Name languages by their codes, and say which are written without spaces between words."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import regex
 
@@ -96,6 +96,11 @@ def _find_near(text: str) -> str | None:
     codes = {**whisper_language_codes(), **_SHORTER, **{code: code for code in _SHORTER.values()}}
     near = start if start in codes else find_nearest(start, codes, _SIMILAR) if len(start) > 2 else None
     return near and codes[near]
+
+
+def refuse_language(language: str, name: str, known: Sequence[str]) -> NoReturn:
+    """Refuse the option `asr_language` of a recognizer that does not know it; `name` is the recognizer in the error."""
+    raise SpeechIQError(f"asr_language={language}", f"unknown to {name}", f"it knows {', '.join(known[:12])}")
 
 
 def list_alike(code: str) -> tuple[str, ...]:

@@ -79,24 +79,16 @@ def open_engine(
 
     `stage` names its rows in the response cache; `prefix` and `also`, options that are read elsewhere, are for errors.
     """
-    given = json.dumps(options, sort_keys=True)
-    return load_model(_open_engine, kind, engine, model, given, prefix, stage, tuple(sorted(also)), store_folder())
+    named = json.dumps([kind, engine, model, options, prefix, stage, sorted(also)], sort_keys=True)
+    return load_model(_open_engine, named, store_folder())
 
 
-def _open_engine(
-    kind: str,
-    engine: str,
-    model: str,
-    options: str,
-    prefix: str,
-    stage: str,
-    also: tuple[str, ...],
-    folder: Path | None,
-) -> CachedEngine:
+def _open_engine(named: str, folder: Path | None) -> CachedEngine:
     from accelerate import PartialState
 
+    kind, engine, model, options, prefix, stage, also = json.loads(named)
     setup = Setup(engine=engine, prefix=prefix, device=PartialState().device)
-    return CachedEngine(build_engine(kind, model, json.loads(options), setup, also=also), folder, stage)
+    return CachedEngine(build_engine(kind, model, options, setup, also=also), folder, stage)
 
 
 def forget_models() -> None:

@@ -3,7 +3,7 @@
 import hashlib
 import io
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -148,15 +148,17 @@ def save_audio(audio: Path | bytes, name: str) -> dict[str, Any]:
 
 def save_samples(samples: np.ndarray, name: str) -> dict[str, Any]:
     """Write samples (float32, mono, `SAMPLING_RATE`) into the clip folder, as 16-bit FLAC; see `save_audio`."""
-    return save_audio(encode_samples(samples), name)
+    return save_audio(encode_audio([samples], "FLAC"), name)
 
 
-def encode_samples(samples: np.ndarray) -> bytes:
-    """Return samples (float32, mono, `SAMPLING_RATE`) as 16-bit FLAC, which is exact for samples of 16-bit files."""
+def encode_audio(blocks: Iterable[np.ndarray], container: str) -> bytes:
+    """Return audio (parts of float32, mono, 16 kHz) as the bytes of a file, `WAV` or `FLAC`, of 16 bits per sample."""
     import soundfile
 
     file = io.BytesIO()
-    soundfile.write(file, samples, SAMPLING_RATE, format="FLAC", subtype="PCM_16")
+    with soundfile.SoundFile(file, "w", SAMPLING_RATE, channels=1, format=container, subtype="PCM_16") as sound:
+        for block in blocks:
+            sound.write(block)
     return file.getvalue()
 
 

@@ -131,7 +131,7 @@ class ModelLifetime(Generic[Loaded]):
 
     def __init__(self, in_memory: Callable[[], AbstractContextManager[Loaded]]) -> None:
         self._in_memory = in_memory
-        self._load: Callable[[], Loaded] | None = None
+        self._opened: Callable[[], Loaded] | None = None
 
     @contextmanager
     def keep_loaded(self) -> Iterator[None]:
@@ -148,19 +148,19 @@ class ModelLifetime(Generic[Loaded]):
     @contextmanager
     def _open(self) -> Iterator[Callable[[], Loaded]]:
         """Yield a function that returns the model and loads it if necessary; the outermost block frees it."""
-        if self._load is not None:
-            yield self._load
+        if self._opened is not None:
+            yield self._opened
             return
         with ExitStack() as stack:
-            load = self._load = cache(lambda: stack.enter_context(self._in_memory()))
+            load = self._opened = cache(lambda: stack.enter_context(self._in_memory()))
             try:
                 yield load
             finally:
-                self._load = None
+                self._opened = None
 
 
-class Checkpoint:
-    """Load and describe the checkpoint of one stage.
+class Checkpoint(ModelLifetime[PreTrainedModel]):
+    """Load and describe the checkpoint of one stage; the model is loaded in inference mode.
 
     Args:
         fits: returns from a config whether the stage can run the checkpoint.
@@ -195,18 +195,10 @@ class Checkpoint:
             raise SpeechIQError(model, damage, "fetch or save the checkpoint again")
         automatic = CPU_BATCH if self.device.type == "cpu" else ACCELERATOR_BATCH
         self.batch_size = automatic if setup.batch_size == "auto" else setup.batch_size
-        self._lifetime = ModelLifetime(self._in_memory)
-
-    def keep_loaded(self) -> AbstractContextManager[None]:
-        """Return a block in which a loaded model stays in memory until the outermost such block ends; load nothing."""
-        return self._lifetime.keep_loaded()
-
-    def loaded(self) -> AbstractContextManager[PreTrainedModel]:
-        """Return a block that yields the model in inference mode; inner ones share it, the outermost frees it."""
-        return self._lifetime.loaded()
+        super().__init__(self._hold)
 
     @contextmanager
-    def _in_memory(self) -> Iterator[PreTrainedModel]:
+    def _hold(self) -> Iterator[PreTrainedModel]:
         model = self._load()
         try:
             with torch.inference_mode(), self.equip(model):

@@ -5,24 +5,22 @@ import math
 import re
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from io import BytesIO
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import numpy as np
-import soundfile
 from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop, run_concurrently
-from speechiq.core.clip import SAMPLING_RATE, Clip
+from speechiq.core.clip import Clip
 from speechiq.core.console import progress_bar
 from speechiq.core.endpoint.client import RETRIES, TIMEOUT, Advice, Endpoint, Malformed, NoConnection, Refusal
 from speechiq.core.endpoint.replies import CONTENT_FILTER, LENGTH, Choice, NoAnswer
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored, TextPrompt, audio_seconds
-from speechiq.core.recordings.audio_file import decode
+from speechiq.core.recordings.audio_file import decode, encode_audio
 from speechiq.core.recordings.inspection import SHORTEST_S, inspect, warn_once
 from speechiq.core.usage import count_replies, measured, recording, timed
 from speechiq.engines._shared.chunking import read_chunks
@@ -118,15 +116,6 @@ class RemoteModel:
         """Return the model, the address and the longest chunk, if clips are split."""
         place = {"model": self.model, "base_url": self.endpoint.address}
         return place | only_given(max_audio_s=self.max_audio_s)
-
-
-def encode_audio(blocks: Iterable[np.ndarray], container: str) -> bytes:
-    """Return audio (parts of float32, mono, 16 kHz) as the bytes of a file, `WAV` or `FLAC`, of 16 bits per sample."""
-    file = BytesIO()
-    with soundfile.SoundFile(file, "w", SAMPLING_RATE, channels=1, format=container, subtype="PCM_16") as sound:
-        for block in blocks:
-            sound.write(block)
-    return file.getvalue()
 
 
 def read_audio(content: bytes, name: str) -> np.ndarray:

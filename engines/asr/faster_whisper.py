@@ -23,7 +23,7 @@ from speechiq.core.response import Response
 from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.chunking import SPAN_S, read_chunks
 from speechiq.engines.base import ASREngine, Setup
-from speechiq.engines.languages import ENGLISH, FOLLOWS
+from speechiq.engines.languages import ENGLISH, FOLLOWS, refuse_language
 from speechiq.engines.options import Count, Options
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class FasterWhisperASR(ASREngine):
         self.compute_type = _choose_type(model, options.compute_type, self.on_cuda)
         self.language, self.num_beams = setup.choose_language(options.language) or ENGLISH, options.num_beams
         if model.endswith(".en") and self.language != ENGLISH:
-            raise SpeechIQError(f"asr_language={self.language}", f"unknown to faster-whisper:{model}", "it knows en")
+            refuse_language(self.language, f"faster-whisper:{model}", [ENGLISH])
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         """Transcribe each clip; see `ASREngine.transcribe`."""
@@ -105,10 +105,7 @@ class FasterWhisperASR(ASREngine):
         with opening(what, "check the name and the connection to the hub, or give a complete folder", self.place):
             model = WhisperModel(self.place, compute_type=self.compute_type, **device)
         if self.language not in model.supported_languages:
-            known = ", ".join(sorted(model.supported_languages)[:12])
-            raise SpeechIQError(
-                f"asr_language={self.language}", f"unknown to faster-whisper:{self.model}", f"it knows {known}"
-            )
+            refuse_language(self.language, f"faster-whisper:{self.model}", sorted(model.supported_languages))
         return model
 
     def identity(self) -> dict[str, Any]:

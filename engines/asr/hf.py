@@ -30,7 +30,7 @@ from speechiq.engines.asr.checkpoint import CheckpointASR, ChunkedASR, ChunkedOp
 from speechiq.engines.asr.nbest import Beams, NBest, count_beams
 from speechiq.engines.asr.whisper import WhisperASR
 from speechiq.engines.base import Engine, Setup
-from speechiq.engines.languages import AUTO, ENGLISH, FOLLOWS
+from speechiq.engines.languages import AUTO, ENGLISH, FOLLOWS, refuse_language
 from speechiq.engines.options import Options, only_given, read_options
 
 #: Ten symbols per frame of 80 ms, blanks included; only a model that repeats itself without end writes more.
@@ -151,11 +151,7 @@ class Seq2SeqASR(ChunkedASR):
         known = getattr(self.checkpoint.generation_config, "text_decoder_lang_to_code_id", None) or {}
         code = next((code for code in known if code.startswith(self.language)), None)
         if known and code is None:
-            raise SpeechIQError(
-                f"asr_language={self.language}",
-                f"unknown to {self.checkpoint.name}",
-                f"it knows {', '.join(list(known)[:12])}",
-            )
+            refuse_language(self.language, self.checkpoint.name, list(known))
         return only_given(tgt_lang=code)
 
     def _try_request(self) -> None:

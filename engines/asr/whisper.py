@@ -9,7 +9,6 @@ from transformers import AutoModelForSpeechSeq2Seq, BatchFeature, PreTrainedConf
 
 from speechiq.core.checkpoints.names import find_recognizer
 from speechiq.core.clip import SAMPLING_RATE
-from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.checkpoint import Loading
 from speechiq.engines._transformers import whisper_language_codes
 from speechiq.engines.asr.checkpoint import CheckpointASR
@@ -23,7 +22,7 @@ from speechiq.engines.asr.nbest import (
     read_windows,
 )
 from speechiq.engines.base import Setup
-from speechiq.engines.languages import ENGLISH, FOLLOWS, list_alike
+from speechiq.engines.languages import ENGLISH, FOLLOWS, list_alike, refuse_language
 from speechiq.engines.options import only_given
 
 
@@ -79,11 +78,7 @@ class WhisperASR(CheckpointASR):
         if code not in languages:
             near = next((known for known in list_alike(code) if known in languages), None)
             if near is None:
-                raise SpeechIQError(
-                    f"asr_language={self.language}",
-                    f"unknown to {self.checkpoint.name}",
-                    f"it knows {', '.join(languages[:12])}",
-                )
+                refuse_language(self.language, self.checkpoint.name, languages)
             self.language = near
 
     def decode(self, model: PreTrainedModel, audio: Sequence[np.ndarray]) -> list[tuple[str, ...]]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import io
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,15 +84,15 @@ def compute_head(model: TextModel) -> Head:
         return compute_gram(head.weight, head.bias)
 
 
-def read_head(folder: Path | None, load: Callable[[], TextModel]) -> Head:
-    """Return the head of a model from its file in the folder of its rows (None for no file), else compute it."""
+def read_head(name: str, dtype: str, folder: Path | None) -> Head:
+    """Return the head of an assistant from its file in the folder of its rows (None for no file), else compute it."""
     if folder is not None and is_file(folder / FILE):
         try:
             found: np.ndarray = np.load(folder / FILE, allow_pickle=False)
             return found if found.size else None
         except (OSError, ValueError, EOFError):
             log.warning("%s: damaged, it is computed again", folder / FILE)
-    head = compute_head(load())
+    head = compute_head(load_model(LanguageModel, ASSISTANT, name, dtype))
     if folder is not None:
         data = io.BytesIO()
         np.save(data, np.empty((0, 0)) if head is None else head)
@@ -299,11 +299,7 @@ def find_head(settings: Mapping[str, Any]) -> Head:
     """Return the head of the assistant, from the response cache if it was read before."""
     name, dtype = settings["assistant"], settings["assistant_dtype"]
     folder = open_cache(describe_stage(ASSISTANT, name, dtype, {"reading": "last"})).folder
-    return load_model(_find_head, name, dtype, folder)
-
-
-def _find_head(name: str, dtype: str, folder: Path | None) -> Head:
-    return read_head(folder, lambda: load_model(LanguageModel, ASSISTANT, name, dtype))
+    return load_model(read_head, name, dtype, folder)
 
 
 def check_assistant(settings: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from speechiq.core.files.json_text import as_lines
 from speechiq.core.files.plain import is_file
 from speechiq.core.files.tables import check_columns, is_table, read_field, read_id, read_table
 from speechiq.core.ids import PLAIN
-from speechiq.engines._shared.remote import encode_audio
+from speechiq.core.recordings.audio_file import encode_audio
 from speechiq.siq_tasks.catalog.folders import complete_folder
 
 METADATA, VOICES, AUDIO = "metadata.jsonl", "voices.json", "audio"

@@ -20,7 +20,7 @@ from msgspec import Meta
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.tables import read_field, read_number
-from speechiq.core.recordings.audio_file import decode, encode_samples
+from speechiq.core.recordings.audio_file import decode, encode_audio
 from speechiq.core.recordings.inspection import inspect
 from speechiq.engines.options import UNIT, Options
 from speechiq.metrics.settings import read_record
@@ -137,7 +137,7 @@ def open_passages(source: RowSource, rule: SentenceRule, unwanted: Collection[st
             GROUPS: [_group(passage) for passage in passages],
             QUESTIONS: [reader.read_questions(passage) if passage.sentences else [] for passage in passages],
         }
-        yield Rows(len(passages), columns, lambda i: encode_samples(reader.join(passages[i])))
+        yield Rows(len(passages), columns, lambda i: encode_audio([reader.join(passages[i])], "FLAC"))
 
 
 class _PassageReader:

@@ -1,6 +1,6 @@
 """Compute rows of a stage, and read those that are on disk."""
 
-from speechiq.core.cache.stage_cache import StageCache
+from speechiq.core.cache.stage_cache import StageCache, cached
 from speechiq.core.files.json_text import content_sha256
 
 STAGE = {"model": "tiny", "dtype": "float32"}
@@ -9,6 +9,11 @@ STAGE = {"model": "tiny", "dtype": "float32"}
 def square(items, on_result):
     for i, item in enumerate(items):
         on_result([i], [{"square": item**2, "half": item / 3}])
+
+
+def fill(folder, items, compute=square):
+    """Return the rows of the items, computed unless they are on disk."""
+    return cached(StageCache(STAGE, folder), items, str, compute)
 
 
 def stored(folder, items, stage=STAGE):

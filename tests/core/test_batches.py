@@ -25,9 +25,8 @@ def run(items, work, batch_size):
 @pytest.mark.parametrize("batch_size", [1, 2, 3, 100])
 def test_results_come_in_the_order_of_the_items_and_long_ones_run_first(batch_size):
     items, seen = ["aa", "a", "aaaa", "", "aaa"], []
-    assert run(items, lambda batch: seen.extend(batch) or [item * 2 for item in batch], batch_size) == [
-        item * 2 for item in items
-    ]
+    found = run(items, lambda batch: seen.extend(batch) or [item * 2 for item in batch], batch_size)
+    assert found == [item * 2 for item in items]
     assert seen == sorted(items, key=len, reverse=True)
 
 
@@ -55,24 +54,20 @@ def test_every_way_to_say_that_memory_ran_out_is_understood(error):
     assert run(["a", "b"], work, 2) == ["a", "b"]
 
 
-def test_one_item_that_does_not_fit_is_an_error_with_a_way_out():
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [
+        (OUT_OF_MEMORY, pytest.raises(SpeechIQError, match=r"does not fit into .* memory; use a smaller model")),
+        (RuntimeError("shape mismatch"), pytest.raises(RuntimeError, match="shape mismatch")),
+    ],
+)
+def test_one_item_that_does_not_fit_is_an_error_with_a_way_out_as_no_other_error_is(error, raised):
     def work(batch):
-        raise OUT_OF_MEMORY
+        raise error
 
-    with pytest.raises(SpeechIQError, match=r"does not fit into .* memory; use a smaller model"):
+    with raised:
         run(["a", "b"], work, 2)
-
-
-def test_other_errors_do_not_count_as_out_of_memory():
-    def work(batch):
-        raise RuntimeError("shape mismatch")
-
-    with pytest.raises(RuntimeError, match="shape mismatch"):
-        run(["a"], work, 1)
-
-
-def test_nothing_to_do_is_done():
-    assert run([], lambda batch: batch, 4) == []
+    assert run([], work, 2) == []
 
 
 def run_side_by_side(items, work, workers=4, progress=None):
@@ -88,7 +83,7 @@ def test_calls_run_side_by_side_and_their_results_keep_the_order_of_the_items(wo
         time.sleep(0.002 * (item % 3))
         return item * 2
 
-    assert run_side_by_side(range(12), work, workers) == list(range(0, 24, 2))
+    assert run_side_by_side(range(12), work, workers) == list(range(0, 24, 2)) and run_side_by_side([], work) == []
     assert 1 <= len(threads) <= min(workers, 12) and threading.current_thread().name not in threads
 
 
@@ -122,7 +117,3 @@ def test_ctrl_c_ends_at_once_and_reports_how_many_are_done():
         run_side_by_side(range(9), work, 1)
     held.set()
     assert time.monotonic() - begin < 60
-
-
-def test_no_calls_are_no_work():
-    assert run_side_by_side([], lambda item: item) == []

@@ -23,9 +23,7 @@ def test_a_demo_model_that_was_not_fetched_names_the_command(tmp_path, monkeypat
 
 def test_a_demo_model_of_a_name_that_is_nearly_right_is_suggested(tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path))
-    with pytest.raises(
-        SpeechIQError, match=r"demo:whisper-bse: .*; did you mean demo:whisper-base\? known are"
-    ) as error:
+    with pytest.raises(SpeechIQError, match=r"demo:whisper-bse: .*; did you mean demo:whisper-base\? known") as error:
         resolve("demo:whisper-bse")
     assert "fetch" not in str(error.value)
 
@@ -39,7 +37,7 @@ def test_a_demo_model_is_a_folder_of_the_cache(tmp_path, monkeypatch):
     folder = tmp_path / "models" / "tiny"
     folder.mkdir(parents=True)
     folder.joinpath("config.json").write_text("{}")
-    assert resolve("demo:tiny") == str(folder)
+    assert resolve("demo:tiny") == str(folder) and resolve("Qwen/Qwen2-7B-Instruct") == "Qwen/Qwen2-7B-Instruct"
 
 
 def test_a_missing_folder_is_named():
@@ -64,10 +62,6 @@ def test_a_pipe_in_a_checkpoint_is_named_and_not_waited_for(tmp_path):
         with pytest.raises(SpeechIQError, match=rf"its config cannot be read \({name} is a pipe or a device\); "):
             read_config(str(tmp_path))
         tmp_path.joinpath(name).unlink()
-
-
-def test_a_hub_id_stays_as_it_is():
-    assert resolve("Qwen/Qwen2-7B-Instruct") == "Qwen/Qwen2-7B-Instruct"
 
 
 def test_a_config_of_no_known_kind_is_named_with_the_way_out(tmp_path):
@@ -116,19 +110,23 @@ def test_too_many_tokens_are_refused_with_the_numbers():
         check_tokens("m", "a", [0] * 9, 2, 10, "do")
 
 
-def test_an_adapter_of_a_hub_is_its_commit(tmp_path):
-    repository = tmp_path / "models--me--adapter"
+OF_HUB = """
+from speechiq.core.checkpoints.names import identity
+print(identity("me/tiny"), identity("me/adapter", file="adapter_config.json"))
+"""
+
+
+def test_a_checkpoint_and_an_adapter_of_a_hub_are_their_commit(tmp_path):
     commit = "0123456789" * 4
-    repository.joinpath("refs").mkdir(parents=True)
-    repository.joinpath("refs", "main").write_text(commit)
-    repository.joinpath("snapshots", commit).mkdir(parents=True)
-    repository.joinpath("snapshots", commit, "adapter_config.json").write_text("{}")
-    ask = (
-        "from speechiq.core.checkpoints.names import identity; "
-        "print(identity('me/adapter', file='adapter_config.json'))"
-    )
-    done = run("python", "-c", ask, env=os.environ | {"HF_HUB_CACHE": str(tmp_path), "HF_HUB_OFFLINE": "1"})
-    assert done.stdout.strip() == str({"model": "me/adapter", "commit": commit}), done.stderr
+    for name, file in (("tiny", "config.json"), ("adapter", "adapter_config.json")):
+        repository = tmp_path / f"models--me--{name}"
+        repository.joinpath("refs").mkdir(parents=True)
+        repository.joinpath("refs", "main").write_text(commit)
+        repository.joinpath("snapshots", commit).mkdir(parents=True)
+        repository.joinpath("snapshots", commit, file).write_text("{}")
+    done = run("python", "-c", OF_HUB, env=os.environ | {"HF_HUB_CACHE": str(tmp_path), "HF_HUB_OFFLINE": "1"})
+    expected = [str({"model": f"me/{name}", "commit": commit}) for name in ("tiny", "adapter")]
+    assert done.stdout.strip() == " ".join(expected), done.stderr
 
 
 def test_a_folder_is_its_files_wherever_it_lies(tmp_path, monkeypatch):
@@ -157,11 +155,10 @@ def test_a_folder_is_its_files_wherever_it_lies(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("option", ["model", "peft"])
 def test_a_stage_of_a_folder_is_found_under_another_name_and_records_its_first_one(tmp_path, option):
+    files = {"files": "5a7c"} if option == "model" else {"adapter": {"files": "5a7c"}}
+
     def open_cache(place):
-        files = {"files": "5a7c"}
-        return StageCache(
-            {"stage": "asr", option: place} | (files if option == "model" else {"adapter": files}), tmp_path
-        )
+        return StageCache({"stage": "asr", option: place} | files, tmp_path)
 
     assert open_cache("./tuned").folder == open_cache("/elsewhere/renamed").folder
     assert [stage.stage[option] for stage in list_stages(tmp_path)] == ["./tuned"]

@@ -3,6 +3,8 @@ import hashlib
 import json
 import pickle
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -166,39 +168,13 @@ def test_the_purpose_travels_next_to_the_clip_in_the_form_of_lm_eval(tmp_path):
         assert json.loads(json.dumps(same)) == answered and "array" not in same
 
 
-def spoil_nothing(file):
-    file.unlink()
-
-
-def spoil_empty(file):
-    file.write_bytes(b"")
-
-
-def spoil_noise(file):
-    file.write_bytes(b"this is not an audio file" * 100)
-
-
-def spoil_zero_length(file):
-    soundfile.write(file, np.zeros(0), SAMPLING_RATE)
-
-
-def spoil_shorter(file):
-    write_tone(file, seconds=0.5)
-
-
-def spoil_other_content(file):
-    write_tone(file, channels=2)
-
-
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (spoil_nothing, "no such audio file"),
-        (spoil_empty, "not readable as audio"),
-        (spoil_noise, "not readable as audio"),
-        (spoil_zero_length, "has no samples"),
-        (spoil_shorter, r"should end at 1\.00 s but the file has 0\.50 s"),
-        (spoil_other_content, "sha256 is not"),
+        (Path.unlink, "no such audio file"),
+        (lambda file: file.write_bytes(b""), "not readable as audio"),
+        (partial(write_tone, seconds=0.5), r"should end at 1\.00 s but the file has 0\.50 s"),
+        (partial(write_tone, channels=2), "sha256 is not"),
     ],
 )
 def test_a_clip_that_cannot_be_decoded_is_refused_by_name(tmp_path, spoil, message):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import random
 import re
 import shutil
 import zipfile
@@ -18,7 +16,6 @@ from speechiq.cli.main import app
 from speechiq.core.cache import exchange
 from speechiq.core.cache.stage_cache import FORMAT, StageCache
 from speechiq.core.cache.stages import list_stages
-from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import save_samples
 from tests.commands import refusal, siq
 
@@ -67,16 +64,6 @@ def test_rows_of_machines_come_together_and_none_is_overwritten(archive, on_mach
     assert rows_of(store) == {"asr": 3, "text": 1}
 
 
-def test_what_a_kill_left_is_not_exported(archive, on_machine, tmp_path):
-    store = on_machine("one")
-    for file in store.glob("*/*.jsonl"):
-        file.write_bytes(file.read_bytes() + b'0000000 ["half')
-    done = CliRunner().invoke(app, ["store", "export", str(tmp_path / "again.zip")])
-    assert "2 stages, 3 rows" in done.stdout and "2 damaged lines left out" in done.stderr
-    on_machine("two")
-    assert siq("store", "merge", tmp_path / "again.zip").startswith("3 rows added")
-
-
 def test_spoken_audio_comes_with_its_rows(on_machine, tmp_path):
     store = on_machine("one")
     clip = save_samples(np.linspace(-0.5, 0.5, 1600, dtype=np.float32), "ramp")
@@ -88,51 +75,27 @@ def test_spoken_audio_comes_with_its_rows(on_machine, tmp_path):
     assert (tmp_path / "two" / clip["path"]).read_bytes() == (tmp_path / "one" / clip["path"]).read_bytes()
 
 
-def rewrite(archive, change):
-    """Write an archive again with other contents: `change` takes a name and bytes, and returns both."""
+def rewrite(archive, old, new):
+    """Write an archive again with other names and contents."""
     with zipfile.ZipFile(archive) as source:
-        contents = [change(name, source.read(name)) for name in source.namelist()]
+        contents = {name: source.read(name) for name in source.namelist()}
     with zipfile.ZipFile(archive, "w") as target:
-        for name, content in contents:
-            target.writestr(name, content)
-
-
-def one_row_damaged(name, content):
-    return name, content.replace(b'"one"', b'"own"')
-
-
-def of_another_format(name, content):
-    if not name.endswith("stage.json"):
-        return name, content
-    return name, json.dumps(json.loads(content) | {"store_format": 1}).encode()
-
-
-def of_another_model(name, content):
-    return name, content.replace(b'"model": "a"', b'"model": "c"')
-
-
-def with_a_file_elsewhere(name, content):
-    return name.replace("rows", "../../rows"), content
+        for name, content in contents.items():
+            target.writestr(name.replace(old, new), content.replace(old.encode(), new.encode()))
 
 
 @pytest.mark.parametrize(
-    "change, fault",
+    ("old", "new", "fault"),
     [
-        (one_row_damaged, r"rows.jsonl line 1: is damaged; export it again, or copy it again"),
-        (
-            of_another_format,
-            r"stage.json: has rows in format 1, this speechiq reads \d+; export and merge with the same",
-        ),
-        (of_another_model, r"stage.json: is damaged \(its digest differs\)"),
-        (
-            with_a_file_elsewhere,
-            r"rows.jsonl: does not belong to a response cache; give an archive that `siq store export`",
-        ),
+        ('"one"', '"own"', r"rows.jsonl line 1: is damaged; export it again, or copy it again"),
+        (f'"store_format": {FORMAT}', '"store_format": 1', r"stage.json: has rows in format 1, this speechiq reads "),
+        ('"model": "a"', '"model": "c"', r"stage.json: is damaged \(its digest differs\)"),
+        ("rows", "../../rows", r"rows.jsonl: does not belong to a response cache; give an archive that `siq store ex"),
     ],
 )
-def test_a_changed_archive_is_refused_before_anything_is_added(archive, on_machine, tmp_path, change, fault):
+def test_a_changed_archive_is_refused_before_anything_is_added(archive, on_machine, tmp_path, old, new, fault):
     good = shutil.copy(archive, tmp_path / "good.zip")
-    rewrite(archive, change)
+    rewrite(archive, old, new)
     store = on_machine("two")
     error = refusal("store", "merge", good, archive)
     assert error.startswith(f"{archive}: ") and re.search(fault, error)
@@ -143,11 +106,12 @@ def test_what_is_no_archive_and_a_part_of_one_are_one_line(archive, on_machine, 
     on_machine("two")
     (tmp_path / "half.zip").write_bytes(archive.read_bytes()[: archive.stat().st_size // 2])
     (tmp_path / "bits.zip").write_bytes(archive.read_bytes().replace(b"rows.jsonl", b"rovs.jsonl", 1))
-    assert "half.zip' is damaged: File is not a zip file; export it again" in refusal(
-        "store", "merge", tmp_path / "half.zip"
-    )
-    assert "bits.zip' is damaged: File name in directory" in refusal("store", "merge", tmp_path / "bits.zip")
-    assert "missing.zip' cannot be read: No such file" in refusal("store", "merge", tmp_path / "missing.zip")
+    for name, fault in (
+        ("half", "is damaged: File is not a zip file; export it again"),
+        ("bits", "is damaged: File name in directory"),
+        ("missing", "cannot be read: No such file"),
+    ):
+        assert f"{name}.zip' {fault}" in refusal("store", "merge", tmp_path / f"{name}.zip")
 
 
 def test_an_empty_cache_and_none_are_refused(on_machine, tmp_path, monkeypatch):
@@ -158,42 +122,37 @@ def test_an_empty_cache_and_none_are_refused(on_machine, tmp_path, monkeypatch):
 
 
 def test_a_row_longer_than_any_is_not_read_into_memory(archive, on_machine, monkeypatch):
-    rewrite(archive, lambda name, content: (name, content.replace(b'"one"', b'"%s"' % (b"1" * 5000))))
+    rewrite(archive, '"one"', '"%s"' % ("1" * 5000))
     monkeypatch.setattr(exchange, "LONGEST_ROW", 1000)
     store = on_machine("two")
     assert "rows.jsonl line 1: is damaged" in refusal("store", "merge", archive)
     assert not list_stages(store)
 
 
-def test_damage_anywhere_in_an_archive_is_one_line(archive, on_machine, tmp_path):
-    good, generator = archive.read_bytes(), random.Random(1)
-    on_machine("two")
-    for number in range(200):
-        damaged = bytearray(good)
-        for _ in range(generator.randint(1, 4)):
-            damaged[generator.randrange(len(damaged))] = generator.randrange(256)
-        file = tmp_path / f"{number}.zip"
-        file.write_bytes(damaged)
-        error = CliRunner().invoke(app, ["store", "merge", str(file)]).exception
-        assert error is None or (isinstance(error, SpeechIQError) and "\n" not in str(error)), repr(error)
-
-
-def loop(path):
-    path.symlink_to(path)
-
-
-@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, loop], ids=["folder", "pipe", "loop"])
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["folder", "pipe"])
 def test_what_is_no_file_of_rows_is_named(archive, on_machine, tmp_path, make):
     store = on_machine("one")
     make(next(store.iterdir()) / "more.jsonl")
     assert re.search(r"cannot read '.*more.jsonl': .*; remove it", refusal("store", "export", tmp_path / "again.zip"))
 
 
-@pytest.mark.parametrize("content", [b"{", b'{"stage": "asr", "model": "z", "store_format": %d}' % FORMAT])
-def test_a_stage_that_is_damaged_is_left_out(archive, on_machine, tmp_path, content):
+OTHER = b'{"stage": "asr", "model": "z", "store_format": %d}' % FORMAT
+
+
+@pytest.mark.parametrize(
+    ("kind", "damage", "exported", "told"),
+    [
+        ("stage.json", lambda content: b"{", "1 stage, 1 row", "1 stage with a damaged stage.json left out"),
+        ("stage.json", lambda content: OTHER, "1 stage, 1 row", "1 stage with a damaged stage.json left out"),
+        ("*.jsonl", lambda content: content + b'0000000 ["half', "2 stages, 3 row", "1 damaged line left out"),
+    ],
+)
+def test_a_damaged_stage_and_what_a_kill_left_are_left_out(archive, on_machine, tmp_path, kind, damage, exported, told):
     store = on_machine("one")
-    next(file for file in store.glob("*/stage.json") if b'"asr"' in file.read_bytes()).write_bytes(content)
+    (stage,) = (file.parent for file in store.glob("*/stage.json") if b'"asr"' in file.read_bytes())
+    (file,) = stage.glob(kind)
+    file.write_bytes(damage(file.read_bytes()))
     done = CliRunner().invoke(app, ["store", "export", str(tmp_path / "again.zip")])
-    assert "1 stage, 1 row" in done.stdout and "1 stage with a damaged stage.json left out" in done.stderr
+    assert exported in done.stdout and told in done.stderr
     on_machine("two")
-    assert siq("store", "merge", tmp_path / "again.zip").startswith("1 row added")
+    assert siq("store", "merge", tmp_path / "again.zip").startswith(f"{exported.partition(', ')[2]}")

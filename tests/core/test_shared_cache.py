@@ -15,11 +15,11 @@ from speechiq.core.cache.stage_cache import StageCache, cached
 from speechiq.core.cache.stages import list_stages, prune
 from speechiq.core.files.json_text import content_sha256
 from speechiq.core.files.plain import open_plain
-from tests.core.stage_rows import STAGE, square, stored
+from tests.core.stage_rows import STAGE, fill, square, stored
 
 
 def test_a_line_that_another_process_is_writing_is_read_when_it_is_whole(tmp_path):
-    cached(StageCache(STAGE, tmp_path), [1], str, square)
+    fill(tmp_path, [1])
     (file,) = tmp_path.rglob("*.jsonl")
     cache, line = StageCache(STAGE, tmp_path), seal("late", ["row"])
     for part in (line[:20], line[20:]):
@@ -32,7 +32,7 @@ def test_a_line_that_another_process_is_writing_is_read_when_it_is_whole(tmp_pat
 
 
 def write_until_killed(folder):
-    cached(StageCache(STAGE, folder), list(range(100_000)), str, square)
+    fill(folder, list(range(100_000)))
 
 
 @pytest.mark.slow
@@ -55,7 +55,7 @@ def test_a_run_whose_stage_is_removed_meanwhile_continues_and_its_later_rows_are
         assert prune(tmp_path, 0) and not list_stages(tmp_path)
         on_result([2], ["third"])
 
-    assert cached(StageCache(STAGE, tmp_path), [1, 2, 3], str, compute)[1:] == [{"square": 4, "half": 2 / 3}, "third"]
+    assert fill(tmp_path, [1, 2, 3], compute)[1:] == [{"square": 4, "half": 2 / 3}, "third"]
     assert [stage.rows for stage in list_stages(tmp_path)] == [1] and stored(tmp_path, [1, 2, 3]) == {3: "third"}
 
 
@@ -84,7 +84,7 @@ def test_rows_that_another_process_added_since_are_found(tmp_path):
 
 @pytest.mark.parametrize("number", [ESTALE, ENOENT])
 def test_a_file_that_is_removed_while_it_is_read_misses_and_the_next_look_finds_it(tmp_path, monkeypatch, number):
-    cached(StageCache(STAGE, tmp_path), [1], str, square)
+    fill(tmp_path, [1])
     gone = [OSError(number, "gone")]
 
     def opened(path):

@@ -22,7 +22,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import store_folder
 from speechiq.core.files.json_text import content_sha256
 from tests.conftest import full_disk
-from tests.core.stage_rows import STAGE, square, stored
+from tests.core.stage_rows import STAGE, fill, square, stored
 
 
 def test_a_row_is_computed_once_and_read_by_the_next_run(tmp_path):
@@ -39,14 +39,14 @@ def test_a_row_is_computed_once_and_read_by_the_next_run(tmp_path):
 
 
 def test_another_stage_knows_nothing_of_it_and_without_a_folder_nothing_is_written(tmp_path):
-    cached(StageCache(STAGE, tmp_path), [1], str, square)
+    fill(tmp_path, [1])
     assert stored(tmp_path, [1]) and not stored(tmp_path, [1], STAGE | {"dtype": "bfloat16"})
     cached(StageCache(STAGE, None), [5], str, square)
     assert len(list(tmp_path.rglob("*.jsonl"))) == 1
 
 
 def test_a_process_appends_its_batches_to_one_file(tmp_path):
-    cached(StageCache(STAGE, tmp_path), list(range(20)), str, square)
+    fill(tmp_path, list(range(20)))
     (file,) = tmp_path.rglob("*.jsonl")
     assert len(file.read_text().splitlines()) == 20 and f"-{os.getpid()}-" in file.name
     assert json.loads((file.parent / "stage.json").read_text()).items() > STAGE.items()
@@ -58,7 +58,7 @@ def test_what_was_done_before_a_failure_is_kept(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        cached(StageCache(STAGE, tmp_path), [1, 2, 3], str, fail_at_last)
+        fill(tmp_path, [1, 2, 3], fail_at_last)
     assert set(stored(tmp_path, [1, 2, 3])) == {1, 2}
 
 
@@ -66,7 +66,7 @@ def test_what_was_done_before_a_failure_is_kept(tmp_path):
 def test_a_damaged_file_is_left_as_it_is_and_only_its_lost_rows_are_gone(tmp_path_factory, cut, change):
     folder = tmp_path_factory.mktemp("store")
     batch = [{"square": i**2, "half": i / 3} for i in range(10)]
-    cached(StageCache(STAGE, folder), list(range(10)), str, lambda new, put: put(new, batch))
+    fill(folder, list(range(10)), lambda new, put: put(new, batch))
     (file,) = folder.rglob("*.jsonl")
     whole, lines = stored(folder, range(10)), file.read_bytes()
     cut %= len(lines)
@@ -76,13 +76,13 @@ def test_a_damaged_file_is_left_as_it_is_and_only_its_lost_rows_are_gone(tmp_pat
     assert left.items() <= whole.items()
     lost = 1 if change else 10 - lines[:cut].count(b"\n")
     assert len(whole) - len(left) <= lost + (lines[cut : cut + 1] == b"\n")
-    assert cached(StageCache(STAGE, folder), list(range(10)), str, square) == [whole[i] for i in range(10)]
+    assert fill(folder, list(range(10))) == [whole[i] for i in range(10)]
     assert file.read_bytes() == damaged and stored(folder, range(10)) == whole
 
 
 @pytest.mark.parametrize("torn", [b'0f0f0f0f ["torn', b"\0" * 40, seal(content_sha256("9"), [9])[:-1]], ids=repr)
 def test_what_follows_a_torn_line_in_a_file_is_read_and_skipped_lines_are_counted_once(tmp_path, caplog, torn):
-    cached(StageCache(STAGE, tmp_path), [1], str, square)
+    fill(tmp_path, [1])
     (file,) = tmp_path.rglob("*.jsonl")
     with file.open("ab") as lines:
         lines.write(torn + seal(content_sha256("2"), "glued to it") + seal(content_sha256("3"), "whole") + torn)
@@ -107,19 +107,14 @@ STRANGE = [b"", b"5", b'["a"]', b'["a",1', b'[["a"],1]', b'{"a":1}', b'["' + b"[
 
 @pytest.mark.parametrize("text", STRANGE, ids=lambda text: text[:9].decode())
 def test_a_line_of_another_form_with_a_good_checksum_is_skipped(tmp_path, text):
-    cached(StageCache(STAGE, tmp_path), [1, 2], str, square)
+    fill(tmp_path, [1, 2])
     (file,) = tmp_path.rglob("*.jsonl")
     file.write_bytes(b"%08x %s\n" % (zlib.crc32(text), text) + file.read_bytes())
     assert set(stored(tmp_path, [1, 2])) == {1, 2} == set(stored(tmp_path, [1, 2]))
 
 
 def test_a_row_of_another_form_is_computed_again_with_one_warning(tmp_path, caplog):
-    cached(
-        StageCache(STAGE, tmp_path),
-        [1, 2, 3],
-        str,
-        lambda new, put: put([0, 1, 2], [5, {"square": []}, {"square": 9}]),
-    )
+    fill(tmp_path, [1, 2, 3], lambda new, put: put([0, 1, 2], [5, {"square": []}, {"square": 9}]))
     rows = cached(StageCache(STAGE, tmp_path), [1, 2, 3], str, square, dict[str, float])
     assert [row["square"] for row in rows] == [1, 4, 9]
     assert [record.getMessage() for record in caplog.records if "2 rows have another form" in record.getMessage()]
@@ -127,7 +122,7 @@ def test_a_row_of_another_form_is_computed_again_with_one_warning(tmp_path, capl
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b"[" * 100_000, b'{"a": ' + b"9" * 401 + b"}"])
 def test_a_stage_that_cannot_be_read_stops_no_run_and_is_written_again_at_its_next_use(tmp_path, content):
-    cached(StageCache(STAGE, tmp_path), [1], str, square)
+    fill(tmp_path, [1])
     cached(StageCache({"model": "other"}, tmp_path), [1], str, square)
     (bad,) = {*tmp_path.glob("*/stage.json")} - {StageCache(STAGE, tmp_path).folder / "stage.json"}
     bad.write_bytes(content)
@@ -149,7 +144,7 @@ def test_half_of_a_surrogate_pair_is_stored_and_read_as_a_character_that_files_c
 
 
 def test_rows_of_another_format_are_not_read_and_the_version_is_recorded(tmp_path, monkeypatch):
-    cached(StageCache(STAGE, tmp_path), [1], str, square)
+    fill(tmp_path, [1])
     with monkeypatch.context() as newer:
         newer.setattr(module, "version", lambda name: "9.9")
         assert stored(tmp_path, [1])
@@ -176,12 +171,7 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path):
 
 
 def test_only_requested_rows_come_into_memory(tmp_path):
-    cached(
-        StageCache(STAGE, tmp_path),
-        list(range(100)),
-        str,
-        lambda new, put: put(new, ["x" * 200_000] * len(new)),
-    )
+    fill(tmp_path, list(range(100)), lambda new, put: put(new, ["x" * 200_000] * len(new)))
     tracemalloc.start()
     try:
         assert len(stored(tmp_path, [7, 93])) == 2
@@ -265,8 +255,7 @@ def test_a_line_that_lost_or_changed_anything_is_not_intact():
     assert not any(is_intact(line[:i] + b"~" + line[i + 1 :]) for i in range(len(line)))
 
 
-def capitalize(new, on_result):
-    on_result(range(len(new)), [item.upper() for item in new])
+ONE, TWO = {"square": 1, "half": 1 / 3}, {"square": 4, "half": 2 / 3}
 
 
 def never(new, on_result):
@@ -277,24 +266,24 @@ def never(new, on_result):
 def asr_rows(tmp_path):
     """Return a stage that has two rows."""
     stage = StageCache({"stage": "asr"}, tmp_path)
-    cached(stage, ["a", "b"], str, capitalize)
+    cached(stage, [1, 2], str, square)
     return StageCache({"stage": "asr"}, tmp_path)
 
 
 def test_a_missing_row_ends_the_count_and_is_not_computed(asr_rows):
     with counting() as counter:
-        cached(asr_rows, ["a", "c", "a"], str, never)
+        cached(asr_rows, [1, 3, 1], str, never)
         raise AssertionError("the count goes on")
     assert counter.counts() == [StageCount("asr", 2, 1)] and not counter.complete
 
 
 def test_cached_rows_are_returned_and_counted_once(asr_rows):
     with counting() as counter:
-        assert cached(asr_rows, ["a"], str, never) + cached(asr_rows, ["a", "b"], str, never) == ["A", "A", "B"]
+        assert cached(asr_rows, [1], str, never) + cached(asr_rows, [1, 2], str, never) == [ONE, ONE, TWO]
         end_count()
     assert counter.counts() == [StageCount("asr", 2, 2)] and counter.complete
 
 
 def test_without_a_count_nothing_ends(asr_rows):
     end_count()
-    assert cached(asr_rows, ["c"], str, capitalize) == ["C"]
+    assert cached(asr_rows, [3], str, square) == [{"square": 9, "half": 1.0}]

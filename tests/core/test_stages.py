@@ -52,20 +52,12 @@ def test_what_a_run_adds_while_its_stage_is_removed_is_left(tmp_path, monkeypatc
     assert [stage.rows for stage in list_stages(tmp_path)] == [1]
 
 
-def test_a_stage_that_cannot_be_removed_is_one_line(tmp_path):
-    fill(tmp_path, "shared")
-    (described,) = tmp_path.glob("*/stage.json")
-    described.with_name("mine").mkdir()
-    with pytest.raises(SpeechIQError, match=f"cannot remove '{described.parent}': .*; fix that, or choose another"):
-        prune(tmp_path, 0)
-
-
-def test_one_that_cannot_be_removed_keeps_no_other(tmp_path):
+def test_a_stage_that_cannot_be_removed_is_one_line_and_keeps_no_other(tmp_path):
     for model in "abc":
         fill(tmp_path, model)
     first = list_stages(tmp_path)[0].folder
     first.joinpath("mine").mkdir()
-    with pytest.raises(SpeechIQError, match=str(first)):
+    with pytest.raises(SpeechIQError, match=f"cannot remove '{first}': .*; fix that, or choose another"):
         prune(tmp_path, 0)
     assert not [stage for stage in list_stages(tmp_path) if stage.folder != first]
 
@@ -86,18 +78,11 @@ def test_drafts_of_killed_runs_are_counted_and_removed_and_those_of_active_runs_
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
     fill(tmp_path / "store", "model")
     (stage,) = tmp_path.glob("store/*/stage.json")
-    folders = (
-        stage.parent,
-        tmp_path / "cache" / "clips",
-        tmp_path / "cache" / "clips" / "ab",
-        tmp_path / "store" / "mine",
-    )
+    clips, drafts = tmp_path / "cache" / "clips", {".0123456789abcdef.draft": 90_000, ".f123456789abcdef.draft": 60}
+    folders = (stage.parent, clips, clips / "ab", tmp_path / "store" / "mine")
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, age in (
-            (".0123456789abcdef.draft", 90_000),
-            (".f123456789abcdef.draft", 60),
-        ):
+        for name, age in drafts.items():
             folder.joinpath(name).write_bytes(b"x" * 100)
             os.utime(folder / name, (time.time() - age, time.time() - age))
         folder.joinpath("clip.wav").touch()

@@ -21,21 +21,17 @@ ADVICE = Advice("base_url", "a larger timeout", "a shorter text", "max_tokens")
 
 def ask(script, **parameters):
     """Return the answers of one timed call and its times, None if it had none."""
-    with serving(script) as server, recording() as recorder:
-        endpoint = Endpoint("m", server.url, advice=ADVICE, timeout=20, max_retries=0)
-        with timed(7):
-            choices = endpoint.chat("Who?", **parameters)
+    with serving(script) as server, recording() as recorder, timed(7):
+        choices = Endpoint("m", server.url, advice=ADVICE, timeout=20, max_retries=0).chat("Who?", **parameters)
     assert all(request["stream"] is True for request in server.requests)
     return choices, recorder.latencies[7]
 
 
 def fail(script, **options):
     """Return the error of a timed call, the seconds that it took and the number of requests."""
-    with serving(script) as server, recording() as recorder, pytest.raises(SpeechIQError) as caught:
-        endpoint = Endpoint("m", server.url, advice=ADVICE, **options)
-        start = time.perf_counter()
-        with timed(7):
-            endpoint.chat("Who?")
+    with serving(script) as server, recording() as recorder, pytest.raises(SpeechIQError) as caught, timed(7):
+        endpoint, start = Endpoint("m", server.url, advice=ADVICE, **options), time.perf_counter()
+        endpoint.chat("Who?")
     assert not recorder.latencies and "\n" not in str(caught.value) and KEY not in str(caught.value)
     return str(caught.value), time.perf_counter() - start, len(server.requests)
 
@@ -71,16 +67,13 @@ def test_audio_arrives_in_parts_of_any_length():
         assert PAUSE <= times.first_token <= times.first_audio <= times.total and times.first_audio >= 2 * PAUSE
 
 
-def test_several_answers_of_one_stream_are_put_apart():
+def test_several_answers_of_one_stream_are_put_apart_and_refusals_are_answers():
     def one(place, text, end=None):
         return event([{"index": place, "delta": {"content": text}, "finish_reason": end}])
 
     body = one(1, "B") + one(0, "A") + ": a comment\n\n" + one(1, "b", "length") + one(0, "a", "stop")
     choices, _ = ask(lambda *_: (200, EVENTS, body), n=2)
     assert choices == [("Aa", "stop", ""), ("Bb", "length", "")]
-
-
-def test_refusals_are_answers():
     (choice,), _ = ask(lambda *_: events([{"refusal": "Not "}, {"refusal": "that."}]))
     assert choice.text == "Not that."
 
@@ -123,19 +116,15 @@ def test_a_call_that_is_tried_again_is_timed_from_its_last_request_on():
     def script(_, number):
         return (500, {}, "{}") if number == 1 else events([{"content": "a"}])
 
-    with serving(script) as server, recording() as recorder:
-        endpoint = Endpoint("m", server.url, advice=ADVICE)
-        start = time.perf_counter()
-        with timed(7):
-            endpoint.chat("Who?")
+    with serving(script) as server, recording() as recorder, timed(7):
+        endpoint, start = Endpoint("m", server.url, advice=ADVICE), time.perf_counter()
+        endpoint.chat("Who?")
         took = time.perf_counter() - start
     times = recorder.latencies[7]
     assert took > 0.3 and times.first_token <= times.total < took - 0.3
 
 
 def test_calls_outside_of_a_recording_are_not_streamed():
-    with serving(lambda *_: "Jane") as server:
-        endpoint = Endpoint("m", server.url, advice=ADVICE)
-        with timed(7), recording(False):
-            endpoint.chat("Who?")
+    with serving(lambda *_: "Jane") as server, timed(7), recording(False):
+        Endpoint("m", server.url, advice=ADVICE).chat("Who?")
     assert "stream" not in server.requests[0]

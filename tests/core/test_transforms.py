@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.signal import correlate, welch
 
-from speechiq.core.clip import SAMPLING_RATE, Clip, Samples
+from speechiq.core.clip import SAMPLING_RATE, Clip, Samples, file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.transforms import (
     Band,
@@ -23,6 +23,7 @@ from speechiq.core.transforms import (
     read_transforms,
     write_transforms,
 )
+from speechiq.siq_tasks.loaders import bundled
 
 ALL = [
     Noise("pink", 5.0, 1),
@@ -37,15 +38,7 @@ ALL = [
 
 
 @pytest.fixture(scope="module")
-def speech(demo_speech) -> np.ndarray:
-    return demo_speech
-
-
-@pytest.fixture(scope="module")
-def demo_speech() -> np.ndarray:
-    from speechiq.core.clip import file_clip
-    from speechiq.siq_tasks.loaders import bundled
-
+def speech() -> np.ndarray:
     return file_clip(bundled.list_clips()[0]).samples[: 8 * SAMPLING_RATE]
 
 

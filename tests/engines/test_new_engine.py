@@ -49,11 +49,7 @@ def test_the_engine_of_the_page_transcribes_in_lm_eval(demo_models, installed, t
     [
         ({"asr_language_weight": 99}, r"^asr_language_weight=99: not a number from 1 to 20; give one$"),
         ({"asr_language_weight": "high"}, r"^asr_language_weight=high: not a number from 1 to 20; give one$"),
-        (
-            {"asr_language_wieght": 7},
-            r"^asr_language_wieght: no such option of the sphinx engine; it has asr_language_weight; did you mean "
-            r"asr_language_weight\?$",
-        ),
+        ({"asr_language_wieght": 7}, r"^asr_language_wieght: no such option of the sphinx engine; .* asr_language_wei"),
     ],
 )
 def test_its_options_have_limits_and_names(demo_models, installed, monkeypatch, options, line):
@@ -74,10 +70,7 @@ def write_entry(folder: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        (
-            "asr.gold",
-            r"^other-engine, entry point asr\.gold = other_engine:OtherASR: the asr engine gold is regist",
-        ),
+        ("asr.gold", r"^other-engine, entry point asr\.gold = other_engine:OtherASR: the asr engine gold is regist"),
         ("gold", r"^other-engine, entry point gold = .*: not the name of an engine; rename .* asr\.NAME, text\.NAME"),
         ("ger.gold", r"^other-engine, entry point ger\.gold = .*: not the name of an engine"),
     ],

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import chisquare
-from transformers import DynamicCache, Qwen2Config
+from transformers import DynamicCache
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.engines._shared.prefill import can_join, join_caches, pad
+from speechiq.engines._shared.prefill import join_caches, pad
 from speechiq.engines._shared.sampling import RefuseNaN, SeededSampling, draw_choices, uniforms
 
 
@@ -28,8 +28,8 @@ def test_an_empty_row_is_all_padding():
     assert [part.shape for part in pad([[], []], "left", "cpu")] == [(2, 0), (2, 0)]
 
 
-def cache_of(tokens, config=None):
-    cache = DynamicCache(config=config)
+def cache_of(tokens):
+    cache = DynamicCache()
     for layer in range(2):
         cache.update(torch.full((1, 1, tokens, 2), float(tokens)), torch.ones(1, 1, tokens, 2), layer)
     return cache
@@ -39,30 +39,20 @@ def test_caches_are_joined_at_their_ends():
     short, long = cache_of(2), cache_of(3)
     joined = join_caches([short, long, short])
     assert joined.layers[1].keys[:, 0, :, 0].tolist() == [[0, 2, 2], [3, 3, 3], [0, 2, 2]]
-    assert short.get_seq_length() == 2
+    assert short.get_seq_length() == 2 and join_caches([long]).get_seq_length() == 3
 
 
-def test_caches_that_drop_tokens_are_not_joined():
-    sizes = {"num_hidden_layers": 2, "use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1}
-    forgetful = cache_of(3, Qwen2Config(**sizes))
-    assert can_join(cache_of(3)) and not can_join(forgetful)
-    assert join_caches([forgetful]).get_seq_length() == 3
-
-
-def test_draws_follow_the_softmax():
-    logits = torch.tensor([0.5, -1.0, 2.0, -torch.inf, 0.0])
-    n = 20_000
-    drawn = draw_choices(logits.expand(n, -1), torch.from_numpy(uniforms(range(n), 1)[:, 0]))
-    counts = np.bincount(drawn, minlength=5)
-    assert counts[3] == 0
-    expected = np.delete(logits.softmax(-1).numpy().astype(float), 3)
-    assert chisquare(np.delete(counts, 3), expected / expected.sum() * n).pvalue > 1e-3
-
-
-def test_tokens_follow_the_softmax():
-    logits, n = torch.tensor([[0.5, -1.0, 2.0, -torch.inf, 0.0]]), 4000
-    drawn = SeededSampling(range(n))(torch.zeros(n, 1), logits.expand(n, -1)).argmax(-1)
-    counts, expected = np.bincount(drawn, minlength=5), logits[0].softmax(-1).numpy().astype(float)
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rows: SeededSampling(range(len(rows)))(torch.zeros(len(rows), 1), rows).argmax(-1),
+        lambda rows: draw_choices(rows, torch.from_numpy(uniforms(range(len(rows)), 1)[:, 0])),
+    ],
+    ids=["tokens", "choices"],
+)
+def test_draws_follow_the_softmax(draw):
+    logits, n = torch.tensor([[0.5, -1.0, 2.0, -torch.inf, 0.0]]), 10_000
+    counts, expected = np.bincount(draw(logits.expand(n, -1)), minlength=5), logits[0].softmax(-1).numpy().astype(float)
     assert counts[3] == 0
     assert chisquare(np.delete(counts, 3), np.delete(expected, 3) / expected.sum() * n).pvalue > 1e-3
 

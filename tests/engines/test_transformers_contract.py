@@ -10,12 +10,7 @@ import torch
 import transformers
 from transformers import DynamicCache, GenerationConfig, LlamaConfig, LlamaForCausalLM, WhisperConfig
 
-from speechiq.core.checkpoints.names import (
-    AUDIO_LANGUAGE_MODELS,
-    RECOGNIZERS,
-    find_audio_language_model,
-    find_recognizer,
-)
+from speechiq.core.checkpoints import names
 from speechiq.engines import _transformers as private
 from speechiq.engines._shared.encodings import cache_encodings
 from speechiq.engines._shared.prefill import can_join, fill_cache, join_caches, loglikelihoods, prefill_text
@@ -81,12 +76,9 @@ def test_the_generation_config_is_saved_and_found_under_its_name(llm, tmp_path):
         GenerationConfig.from_pretrained(tmp_path)
 
 
-def test_languages_of_whisper_have_codes():
+def test_the_language_codes_and_the_rules_of_whispers_normalizer():
     codes = private.whisper_language_codes()
     assert codes["english"] == "en" and codes["german"] == "de" and len(codes) >= 99
-
-
-def test_the_rules_of_whispers_normalizer():
     basic, english = private.whisper_text_rules()
     assert basic()("Mr. Lee's [noise] colour").split() == ["mr", "lee", "s", "colour"]
     assert english({"colour": "color"})("Mr. Lee paid two thousand for colour") == "mister lee paid 2000 for color"
@@ -130,7 +122,8 @@ def test_a_row_that_used_its_tokens_is_padded_at_once(llm):
 
 
 def test_layers_of_a_cache_have_keys_and_values_and_differ_by_type(llm):
-    cache = fill_cache(llm, input_ids=torch.tensor([WORDS[0]]), attention_mask=torch.ones(1, 4, dtype=torch.long))
+    ids = torch.tensor([WORDS[0]])
+    cache = fill_cache(llm, input_ids=ids, attention_mask=torch.ones_like(ids))
     assert can_join(cache) and cache.get_seq_length() == 4
     assert [layer.keys.shape for layer in cache.layers] == [layer.values.shape for layer in cache.layers]
     assert cache.layers[0].keys.shape == (1, 2, 4, 8)
@@ -140,9 +133,8 @@ def test_layers_of_a_cache_have_keys_and_values_and_differ_by_type(llm):
 
 def test_joined_prefixes_continue_like_full_prompts(llm):
     prompts, ends = [[*row, 11, 12] for row in WORDS], [[[3, 4]], [[13]]]
-    caches = [
-        fill_cache(llm, input_ids=torch.tensor([row]), attention_mask=torch.ones(1, len(row)).long()) for row in WORDS
-    ]
+    rows = [torch.tensor([row]) for row in WORDS]
+    caches = [fill_cache(llm, input_ids=row, attention_mask=torch.ones_like(row)) for row in rows]
     joined = loglikelihoods(llm, prefill_text(llm, prompts, caches), ends)
     assert join_caches(caches).get_seq_length() == 4
     for prompt, ((end,), (scored,)) in zip(prompts, zip(ends, joined, strict=True), strict=True):
@@ -161,9 +153,9 @@ def test_joined_prefixes_continue_like_full_prompts(llm):
 def test_an_audio_encoder_is_found_and_its_results_are_cached(kind, audio, mask):
     text = {"model_type": "qwen2", "vocab_size": 50, "num_key_value_heads": 2, **SMALL}
     config = getattr(transformers, f"{kind}Config")(audio_config=audio, text_config=text, audio_token_id=7)
-    auto_class, part = find_audio_language_model(config)
+    auto_class, part = names.find_audio_language_model(config)
     model = auto_class.from_config(part).eval()
-    assert "audio" in type(model).input_modalities and find_recognizer(config) is None
+    assert "audio" in type(model).input_modalities and names.find_recognizer(config) is None
     audio = {"input_features": torch.zeros(1, 128, 3000), mask: torch.ones(1, 3000, dtype=torch.long)}
     ids = torch.tensor([[7] * 750 + [3]])
     with cache_encodings(model) as encodings, torch.inference_mode():
@@ -171,7 +163,6 @@ def test_an_audio_encoder_is_found_and_its_results_are_cached(kind, audio, mask)
     assert encodings.calls == 1 and torch.equal(first, again)
 
 
-@pytest.mark.parametrize("known", [RECOGNIZERS, AUDIO_LANGUAGE_MODELS])
-def test_auto_classes_and_their_mappings_are_public(known):
-    for auto, mapping in known.items():
+def test_auto_classes_and_their_mappings_are_public():
+    for auto, mapping in (*names.RECOGNIZERS.items(), *names.AUDIO_LANGUAGE_MODELS.items()):
         assert hasattr(getattr(transformers, auto), "from_pretrained") and len(getattr(transformers, mapping))

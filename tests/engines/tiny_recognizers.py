@@ -91,16 +91,10 @@ def _words():
 def moonshine(folder: Path):
     tokenizer = _words()
     config = transformers.MoonshineConfig(
-        hidden_size=32,
-        intermediate_size=64,
-        encoder_num_hidden_layers=2,
-        decoder_num_hidden_layers=2,
-        encoder_num_attention_heads=2,
-        decoder_num_attention_heads=2,
-        vocab_size=len(tokenizer),
-        max_position_embeddings=64,
-        tie_word_embeddings=False,
-    )
+        hidden_size=32, intermediate_size=64, encoder_num_hidden_layers=2, decoder_num_hidden_layers=2,
+        encoder_num_attention_heads=2, decoder_num_attention_heads=2, vocab_size=len(tokenizer),
+        max_position_embeddings=64, tie_word_embeddings=False,
+    )  # fmt: skip
     extractor = transformers.Wav2Vec2FeatureExtractor(return_attention_mask=True, do_normalize=False)
     model = transformers.MoonshineForConditionalGeneration(config)
     return model, transformers.Wav2Vec2Processor(extractor, tokenizer)
@@ -111,13 +105,9 @@ def canary(folder: Path):
     tokenizer.add_special_tokens({"additional_special_tokens": ["<|startofcontext|>", "<|en|>", "<|de|>"]})
     decoder = {**WIDTH, "vocab_size": len(tokenizer), "num_key_value_heads": 2, "head_dim": 16}
     config = transformers.CanaryConfig(
-        vocab_size=len(tokenizer),
-        encoder_config=MELS,
-        decoder_config={**decoder, "max_position_embeddings": 64},
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-        tie_word_embeddings=False,
-    )
+        vocab_size=len(tokenizer), encoder_config=MELS, decoder_config={**decoder, "max_position_embeddings": 64},
+        eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id, tie_word_embeddings=False,
+    )  # fmt: skip
     processor = transformers.CanaryProcessor(
         transformers.ParakeetFeatureExtractor(), tokenizer, chat_template=CANARY_PROMPT
     )

@@ -22,25 +22,11 @@ from tests.fuzz.targets.runs import RUNS
 from tests.fuzz.targets.studies import CONDITIONS, JUDGED, LABELS
 
 TARGETS = {
-    "runs": RUNS,
-    "labels": LABELS,
-    "judged": JUDGED,
-    "conditions": CONDITIONS,
-    "norms": NORMS,
-    "sets": SETS,
-    "questions": QUESTIONS,
-    "tables": TABLES,
-    "task-folder": TASKS,
-    "metadata": METADATA,
-    "rows of published sets": PUBLISHED_ROWS,
-    "results": RESULTS,
-    "archives": ARCHIVES,
-    "audio": AUDIO,
-    "replies": REPLIES,
-    "recognizer": RECOGNISER,
-    "audio_model": HEARER,
-    "writer": WRITER,
-}
+    "runs": RUNS, "labels": LABELS, "judged": JUDGED, "conditions": CONDITIONS, "norms": NORMS, "sets": SETS,
+    "questions": QUESTIONS, "tables": TABLES, "task-folder": TASKS, "metadata": METADATA,
+    "rows of published sets": PUBLISHED_ROWS, "results": RESULTS, "archives": ARCHIVES, "audio": AUDIO,
+    "replies": REPLIES, "recognizer": RECOGNISER, "audio_model": HEARER, "writer": WRITER,
+}  # fmt: skip
 #: Of the damage, the shares in which a file is replaced by something that is no file, changes place with others, or has
 #: one field of another type.
 DISPLACED, REARRANGED, RETYPED = 0.04, 0.12, 0.3

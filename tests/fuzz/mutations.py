@@ -6,6 +6,7 @@ import json
 import os
 import random
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,73 +16,22 @@ HALF = "\ud800"
 #: A value of each type, for the place of another one.
 WRONG: tuple[Any, ...] = (None, True, 0, 1, -1, 1.5, "", "1", f"half {HALF}", [], [1], {}, {HALF: 1}, {"a": "b"})
 VALUES: list[Any] = [
-    *(None, True, False, 0, -1, 1, 2, 100, 0.5, -0.0, 85, 1e-320, 1e150, 1e308, -1e308, 10**20, 10**400),
-    *(float("nan"), float("inf"), float("-inf")),
-    *(
-        "",
-        " ",
-        "nan",
-        "1e400",
-        "None",
-        "x" * 5000,
-        "\ud800",
-        "a\x00b",
-        "\x1b[2J\x1b]0;title\x07",
-        "=1+1",
-        "{{ 7 * 7 }}",
-    ),
-    *("../../etc/passwd", "/dev/zero", "</script><b>", "\u202eabc", "a\r\nb", "[bold red]x[/]", "日本語", "🙂" * 50),
-    *([], {}, [[]], [None], {"": None}, ["A"] * 1000, {"a": {"b": []}}, DEEP),
-]
+    None, True, False, 0, -1, 1, 2, 100, 0.5, -0.0, 85, 1e-320, 1e150, 1e308, -1e308, 10**20, 10**400,
+    float("nan"), float("inf"), float("-inf"),
+    "", " ", "nan", "1e400", "None", "x" * 5000, HALF, "a\x00b", "\x1b[2J\x1b]0;title\x07", "=1+1", "{{ 7 * 7 }}",
+    "../../etc/passwd", "/dev/zero", "</script><b>", "\u202eabc", "a\r\nb", "[bold red]x[/]", "日本語", "🙂" * 50,
+    [], {}, [[]], [None], {"": None}, ["A"] * 1000, {"a": {"b": []}}, DEEP,
+]  # fmt: skip
 WORDS = [
-    *(
-        "",
-        "&a [*a]",
-        "!!python/object/apply:os.system ['true']",
-        "!function os.getcwd",
-        "include: siq_x.yaml",
-        "[",
-        "{",
-    ),
-    *(
-        "- - -",
-        "key: : value",
-        "\t",
-        "'",
-        '"',
-        "nan",
-        "1e400",
-        "9" * 401,
-        "../..",
-        "\x1b[2J",
-        "%",
-        "null",
-        "true",
-        "a,b;c",
-    ),
-]
-
-
+    "", "&a [*a]", "!!python/object/apply:os.system ['true']", "!function os.getcwd", "include: siq_x.yaml", "[", "{",
+    "- - -", "key: : value", "\t", "'", '"', "nan", "1e400", "9" * 401, "../..", "\x1b[2J", "%", "null", "true",
+    "a,b;c",
+]  # fmt: skip
 PLACES = [
-    *(
-        "/nowhere",
-        "~nobody-of-this-name/x",
-        "~nobody-of-this-name/x.csv",
-        "./x.csv",
-        "/dev/zero",
-        "/dev/null",
-    ),
-    *(
-        "x" * 300,
-        "/" + "x" * 5000,
-        "/x" * 3000,
-        "a\x00b/c.jsonl",
-        "/\ud800.csv",
-        "demo:nothing",
-        "org/nothing",
-        "/etc/passwd",
-    ),
-]
+    "/nowhere", "~nobody-of-this-name/x", "~nobody-of-this-name/x.csv", "./x.csv", "/dev/zero", "/dev/null",
+    "x" * 300, "/" + "x" * 5000, "/x" * 3000, "a\x00b/c.jsonl", "/\ud800.csv", "demo:nothing", "org/nothing",
+    "/etc/passwd",
+]  # fmt: skip
 
 
 def mutate(data: bytes, rng: random.Random) -> bytes:
@@ -139,16 +89,8 @@ def _fields(tree: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
 def displace(path: Path, rng: random.Random) -> None:
     """Put something into the place of a file that is no regular file, or an empty one."""
     path.unlink()
-    rng.choice(
-        [
-            path.mkdir,
-            path.touch,
-            lambda: os.mkfifo(path),
-            lambda: path.symlink_to("/dev/zero"),
-            lambda: path.symlink_to(path),
-            lambda: path.symlink_to(path.with_name("nowhere")),
-        ]
-    )()
+    links = [partial(path.symlink_to, target) for target in ("/dev/zero", path, path.with_name("nowhere"))]
+    rng.choice([path.mkdir, path.touch, partial(os.mkfifo, path), *links])()
 
 
 def rearrange(path: Path, files: list[Path], rng: random.Random) -> None:
@@ -201,7 +143,7 @@ def _mutate_json_lines(data: bytes, rng: random.Random) -> bytes:
 
 
 def _mutate_tree(tree: Any, rng: random.Random) -> Any:
-    holders = list(_holders(tree))
+    holders = [(holder, key) for _, holder, key in _fields(tree)]
     if not holders or rng.random() < 0.02:
         return rng.choice(VALUES)
     holder, key = rng.choice(holders)
@@ -230,14 +172,6 @@ def _is_tree(tree: Any) -> bool:
         return True
     except (ValueError, RecursionError):
         return False
-
-
-def _holders(tree: Any):
-    """Yield (container, key) of every value below `tree`."""
-    if isinstance(tree, dict | list):
-        for key in list(tree) if isinstance(tree, dict) else range(len(tree)):
-            yield tree, key
-            yield from _holders(tree[key])
 
 
 def _dump(tree: Any) -> bytes:

@@ -67,27 +67,18 @@ WRITES = {"-o", "--output", "--save-norms"}
 #: Of the ways that concern no command in particular, the step between the commands that are tried; `make fuzz` tries
 #: more of them.
 FEWER = {"closed stderr": 9, "closed stdin": 9, "full stdout": 6} | ({} if SECONDS else {"closed stdout": 3})
-LISTS: list[Command] = [
-    ["list", "tasks"],
-    ["store", "list"],
-    ["list", "systems"],
-    ["--version"],
-    ["--help"],
-]
+LISTS: list[Command] = [["list", "tasks"], ["store", "list"], ["list", "systems"], ["--version"], ["--help"]]
 
 
 def prepare_all(folder: Path) -> list[Command]:
     """Write the input of every command that needs neither a model nor a server, and return the commands."""
-    for name, target in {"runs": runs.RUNS, "labels": studies.LABELS, "judged": studies.JUDGED}.items():
+    inputs = {
+        "runs": runs.RUNS, "labels": studies.LABELS, "judged": studies.JUDGED, "conditions": studies.CONDITIONS,
+        "table": clip_sets.TABLES, "questions": questions.QUESTIONS,
+    }  # fmt: skip
+    for name, target in inputs.items():
         folder.joinpath(name).mkdir()
         target.prepare(folder / name)
-    for name, prepare in {
-        "conditions": studies.prepare_conditions,
-        "table": clip_sets.prepare_table,
-        "questions": questions.prepare,
-    }.items():
-        folder.joinpath(name).mkdir()
-        prepare(folder / name)
     table = folder / "table"
     make = ["data", "new", "calls", "--audio", table / "audio", "--text", table / "calls.jsonl"]
     return [

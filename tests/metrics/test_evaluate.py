@@ -1,9 +1,6 @@
 """The metrics as modules of `evaluate`, loaded without network."""
 
-import json
 import math
-import os
-import subprocess
 import sys
 from itertools import count
 
@@ -68,23 +65,10 @@ def test_a_clip_without_reference_words_is_left_out_of_the_means_and_counted_in_
     assert math.isnan(found["wer"]) and math.isnan(found["wer_corpus"])
 
 
-def test_clips_can_be_added_one_by_one(load):
-    module = load("wer")
-    for reference, hypothesis in zip(REFERENCES, HYPOTHESES, strict=True):
-        module.add(prediction=hypothesis, reference=reference)
-    assert module.compute() == load("wer").compute(predictions=HYPOTHESES, references=REFERENCES)
-
-
 def test_letters_are_voted_on_and_scored(load):
-    found = load("choice").compute(
-        predictions=[["A", "B", "B", "B", "?"], ["E", "E", "A", "A", "E"]], references=["B", "A"]
-    )
-    assert found == pytest.approx(
-        {"acc": 0.5, "acc_strict": 0.5, "agreement": 0.6, "unparsed": 0.1, "none_of_the_above": 0.5}
-    )
-
-
-def test_one_answer_per_question_is_enough(load):
+    five = [["A", "B", "B", "B", "?"], ["E", "E", "A", "A", "E"]]
+    expected = {"acc": 0.5, "acc_strict": 0.5, "agreement": 0.6, "unparsed": 0.1, "none_of_the_above": 0.5}
+    assert load("choice").compute(predictions=five, references=["B", "A"]) == pytest.approx(expected)
     found = load("choice").compute(predictions=["B", "?"], references=["B", "A"])
     assert (found["acc"], found["agreement"], found["unparsed"]) == (0.5, 0.5, 0.5)
 
@@ -99,11 +83,7 @@ def test_letters_are_read_from_answers_if_there_are_options(load):
 @pytest.mark.parametrize(
     ("answers", "options", "message"),
     [
-        (
-            ["Answer: B"],
-            None,
-            "^predictions: question 0 has the answer 'Answer: B', not a letter or [?]; give options=",
-        ),
+        (["Answer: B"], None, "^predictions: question 0 has the answer 'Answer: B', not a letter or [?]; give opt"),
         ([["B"], []], None, "^predictions: question 1 has no answer; give [?] for an answer without a letter"),
         (["B"], [["a", "b"]] * 2, "^options: those of 2 questions, references: 1; give the options of each question"),
     ],
@@ -135,27 +115,11 @@ def test_an_unknown_module_is_named():
         path("bleu")
 
 
-@pytest.mark.slow
-def test_a_fresh_process_without_network_loads_each_module(tmp_path):
-    code = (
-        "import evaluate, json; from speechiq.metrics.evaluate import MODULES, path;"
-        "print(json.dumps([evaluate.load(path(name)).name for name in MODULES]))"
-    )
-    offline = {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1", "HF_EVALUATE_OFFLINE": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | offline, cwd=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.splitlines()[-1]) == [f"speechiq_{name}" for name in MODULES]
-
-
 def test_answers_are_judged_as_by_the_filter(load):
     given = {"predictions": ["It is 4.", "no idea", ""], "references": ["four", "five", "six"]}
     found = load("judge").compute(**given, questions=["2 + 2?"] * 3)
-    assert found["judge"] == found["exact_match"] == pytest.approx(1 / 3) and found["judge_points"] == pytest.approx(
-        5 / 3
-    )
-    assert found["empty_answer"] == pytest.approx(1 / 3) and math.isnan(found["judge_agreement"])
+    assert found["judge"] == found["exact_match"] == found["empty_answer"] == pytest.approx(1 / 3)
+    assert found["judge_points"] == pytest.approx(5 / 3) and math.isnan(found["judge_agreement"])
     with pytest.raises(SpeechIQError, match="questions: 1 texts for 3 answers"):
         load("judge").compute(**given, questions=["2 + 2?"])
     with pytest.raises(SpeechIQError, match="judge_draws=2: judge=exact_match is a rule"):

@@ -10,21 +10,8 @@ from speechiq.metrics.letters.options import ALPHABET
 
 WORDS = ("copper", "a violin", "three trains", "at noon", "the north wind", "her brother")
 #: Answers that name one letter, and answers that name none or leave several open.
-CLEAR = (
-    "{0}",
-    "({0})",
-    "The answer is ({0}).",
-    "{0}. {1}",
-    "I would say {0}.",
-    "Option {0}, because it was said twice.",
-)
-OPEN = (
-    "",
-    "I cannot tell.",
-    "It is either (A) or (B).",
-    "The recording does not say.",
-    "Could you repeat the question?",
-)
+CLEAR = ("{0}", "({0})", "The answer is ({0}).", "{0}. {1}", "I would say {0}.", "Option {0}, as it was said twice.")
+OPEN = ("", "I cannot tell.", "It is either (A) or (B).", "The recording does not say.", "What was the question?")
 
 
 def made_rows(count=1000, seed=11):
@@ -66,19 +53,19 @@ def test_a_letter_that_was_read_counts_alike_in_both():
         assert row["acc_guess"] == (1 / len(doc["options"]) if row["unparsed"] else row["acc"])
 
 
-@pytest.mark.parametrize(("answer", "acc", "expected"), [("joy", 1, 1), ("anger", 0, 0), ("I cannot say.", 0, 1 / 3)])
-def test_labels_are_guessed_among_the_labels_of_the_set(answer, acc, expected):
-    doc = {"labels": {"joy": [], "anger": [], "fear": []}, "answer": "joy", "gold": ["joy"], "majority": "joy"}
-    item = {"answer": answer, "scores": [0.0], "texts": [""], "coverage": 1.0}
-    row = score_label(doc | {"judging": {"scale": [0, 1]}}, [item])
-    assert (row["acc"], row["acc_guess"]) == (acc, expected)
+EMOTION = {"labels": {"joy": [], "anger": [], "fear": []}, "answer": "joy", "gold": ["joy"], "majority": "joy"}
 
 
 @pytest.mark.parametrize(
-    ("answer", "acc", "unparsed"),
-    [("So 4 + 3 is 7.", 1, 0), ("seven", 1, 0), ("7 + 1 = 8", 0, 0), ("many things", 0, 1), ("", 0, 1)],
+    ("score", "doc", "answer", "acc", "guessed", "unparsed"),
+    [
+        *((score_label, EMOTION, *case) for case in (("joy", 1, 1, 0), ("anger", 0, 0, 0), ("What?", 0, 1 / 3, 1))),
+        *((score_number, {"answer": "7"}, answer, 1, 1, 0) for answer in ("So 4 + 3 is 7.", "seven")),
+        *((score_number, {"answer": "7"}, answer, 0, 0, 1) for answer in ("many things", "")),
+        (score_number, {"answer": "7"}, "7 + 1 = 8", 0, 0, 0),
+    ],
 )
-def test_a_number_is_never_guessed(answer, acc, unparsed):
+def test_labels_are_guessed_among_those_of_the_set_and_numbers_never(score, doc, answer, acc, guessed, unparsed):
     item = {"answer": answer, "scores": [0.0], "texts": [""], "coverage": 1.0}
-    row = score_number({"answer": "7", "judging": {"scale": [0, 1]}}, [item])
-    assert (row["acc"], row["acc_guess"], row["unparsed"]) == (acc, acc, unparsed)
+    row = score(doc | {"judging": {"scale": [0, 1]}}, [item])
+    assert (row["acc"], row["acc_guess"], row["unparsed"]) == (acc, guessed, unparsed)

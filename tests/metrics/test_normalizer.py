@@ -161,15 +161,6 @@ def test_the_version_of_the_rules_is_recorded():
 
 
 def test_normalizing_does_not_import_torch():
-    code = (
-        "import sys; from speechiq.metrics.words.normalizer import normalize; "
-        "normalize('a'); print('torch' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split() == ["False"]
-
-
-def test_wer_takes_texts_and_lists():
-    assert wer("a b c d", "a b c") == 0.25 == wer(["a b c d"], ["a b c"])
-    assert wer(["a b c d", "e f"], ["a b c", "e f"]) == pytest.approx(1 / 6)
-    with pytest.raises(SpeechIQError, match="give one hypothesis per reference"):
-        wer(["a", "b"], ["a"])
+    code = "import sys; from speechiq.metrics.words.normalizer import normalize; normalize('a'); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "torch" not in done.stdout.split()

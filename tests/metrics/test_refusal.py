@@ -7,13 +7,10 @@ from speechiq.metrics.rules.refusal import is_refusal
 
 REFUSALS = [
     "I'm sorry, but I can't help with that.",
-    "I cannot assist with this request.",
     "I can\N{RIGHT SINGLE QUOTATION MARK}t process audio files.",
     "As an AI language model, I don't have the ability to listen to audio.",
     "Sorry, I am unable to determine the speaker's gender.",
     "I don't have access to the recording.",
-    "I'm unable to provide that information.",
-    "Unfortunately, I can't answer this question.",
     "I'm not able to listen to recordings.",
     "[content filter]",
     "I'm just an AI, so I have no opinion.",
@@ -21,7 +18,6 @@ REFUSALS = [
     "I won't answer that.",
     "I do not have any audio to work with.",
     "I must decline to answer.",
-    "I'm sorry, I can't do that.",
     "Es tut mir leid, aber ich kann die Aufnahme nicht anhören.",
     "Lo siento, pero no puedo ayudarte con eso.",
     "Désolé, je ne peux pas répondre à cette question.",
@@ -37,13 +33,12 @@ REFUSALS = [
     "抱歉，我无法回答这个问题。",
     "很抱歉，我無法協助。",
 ]
-ANSWERS = [
+NO_REFUSALS = [
     "He says that he can't help.",
     "The speaker is unable to answer the call.",
     "I think it is Paris.",
     "The recording does not say who called.",
     "Sorry, that was a mistake: 42.",
-    "She said: I cannot help you.",
     "It is a man; I cannot be sure, but his voice is low.",
     "I can't believe it: they won 3 to 2.",
     "",
@@ -51,7 +46,6 @@ ANSWERS = [
     "A robot that helps.",
     "I can help: the train leaves at nine.",
     "The speaker, an AI researcher, talks about models.",
-    "The man apologizes.",
     "Er kann die Frage nicht beantworten.",
     "El hombre dice que no puede venir.",
     "Il ne peut pas venir.",
@@ -62,11 +56,9 @@ ANSWERS = [
 ]
 
 
-@pytest.mark.parametrize("answer", REFUSALS)
-def test_a_refusal_is_found(answer):
-    assert is_refusal(answer)
-
-
-@pytest.mark.parametrize("answer", ANSWERS)
-def test_an_answer_is_not_taken_for_a_refusal(answer):
-    assert not is_refusal(answer)
+@pytest.mark.parametrize(
+    ("answer", "refuses"),
+    [*((answer, True) for answer in REFUSALS), *((answer, False) for answer in NO_REFUSALS)],
+)
+def test_a_refusal_is_found_and_no_answer_is_taken_for_one(answer, refuses):
+    assert is_refusal(answer) == refuses

@@ -50,10 +50,8 @@ def test_said_written_and_silent_replies_are_scored_and_kept_as_json(clean):
     noisy = as_speech(clip.samples + noise, 16_000, "")
     silent = as_speech(np.full(16_000, math.nan), 16_000, "")
     asked = docs(5)
-    given = answers(
-        Response(text, clip), Response(text, noisy), Response(text, silent), Response(text), Response("", silent)
-    )
-    items = reply.Reply().apply(given, asked)
+    spoken = [Response(text, sound) for sound in (clip, noisy, silent)]
+    items = reply.Reply().apply(answers(*spoken, Response(text), Response("", silent)), asked)
     clear, drowned, mute, typed, nothing = score(items, asked)
     assert clear["speech_text_wer"] < drowned["speech_text_wer"] - 0.3
     assert clear["spoken"] == 1 and clear["response_seconds"] == pytest.approx(clip.duration)
@@ -73,11 +71,9 @@ def test_the_words_of_a_clear_voice_are_found_and_those_of_a_noisy_one_are_not(v
     clips = [clip for clip in bundled.list_clips("wildspeech/demo") if str(clip["voice"]).startswith(voice)][:2]
     clear = [file_clip(clip) for clip in clips]
     noisy = [replace(clip, transforms=(Noise("white", 0.0, seed),)) for seed, clip in enumerate(clear)]
-    given = answers(
-        *(Response(row["text"], clip) for heard in (clear, noisy) for row, clip in zip(clips, heard, strict=True))
-    )
-    asked = docs(len(given))
-    found = [row["speech_text_wer"] for row in score(reply.Reply().apply(given, asked), asked)]
+    replies = [Response(row["text"], clip) for row, clip in zip(clips * 2, clear + noisy, strict=True)]
+    asked = docs(len(replies))
+    found = [row["speech_text_wer"] for row in score(reply.Reply().apply(answers(*replies), asked), asked)]
     assert np.mean(found[:2]) < 0.4 and np.mean(found[2:]) > np.mean(found[:2]) + 0.3, found
 
 
@@ -105,6 +101,7 @@ def test_another_language_and_a_long_reply_are_flagged():
 
 def test_without_keywords_there_is_no_match_and_no_score_by_rule():
     asked = docs(1, keywords=[])
+    assert reply.Reply().apply([], []) == []
     (row,) = score(reply.Reply().apply(answers(Response("Yes.")), asked), asked)
     assert math.isnan(row["keyword_share"]) and row["unjudged"] == 1
 
@@ -120,20 +117,14 @@ def test_equal_settings_share_a_recognizer_and_one_without_an_identity_is_not_ca
 def test_a_transcript_of_another_process_is_kept_once_and_silence_is_never_transcribed(clean, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path))
     before, silent = usage["asr_clips"], as_speech(np.zeros(16_000), 16_000, "")
-    asked = docs(3)
-    replies = find_audible(
-        [*asked, {}], [Response("", clean[0]), Response("", silent), Response(""), Response("", clean[0])]
-    )
+    given = [Response("", clean[0]), Response("", silent), Response(""), Response("", clean[0])]
+    replies = find_audible([*docs(3), {}], given)
     assert list(replies) == [0]
     replies[0].keep("leap years")
     assert transcribe_replies(list(replies.values())) == ["leap years"] and usage["asr_clips"] == before
     replies[0].keep("something else")
     (file,) = tmp_path.rglob("*.jsonl")
     assert len(file.read_text().splitlines()) == 1
-
-
-def test_no_reply_is_no_item():
-    assert reply.Reply().apply([], []) == []
 
 
 BAD = {

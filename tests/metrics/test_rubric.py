@@ -76,21 +76,11 @@ def test_a_file_that_is_not_a_rubric_is_one_line(tmp_path, changes, message):
     assert str(refused.value).startswith(f"judge_rubric={file}: ") and "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("grade_0_6", "unknown; did you mean grade_0_5"),
-        ("missing.yaml", "cannot be read .*; correct the path"),
-    ],
-)
-def test_a_rubric_that_does_not_exist_is_one_line(name, message):
-    with pytest.raises(SpeechIQError, match=message):
-        read_rubric(name)
-
-
 @pytest.mark.parametrize("text", ["a: [", "- 1\n", "", "\0"])
-def test_a_file_of_another_kind_is_one_line(tmp_path, text):
+def test_a_rubric_that_is_missing_or_a_file_of_another_kind_is_one_line(tmp_path, text):
     file = tmp_path / "mine.yaml"
     file.write_text(text)
-    with pytest.raises(SpeechIQError, match=r"not valid YAML|not a rubric"):
-        read_rubric(str(file))
+    missing = (("grade_0_6", "unknown; did you mean grade_0_5"), ("no.yaml", "cannot be read .*; correct the path"))
+    for name, message in (*missing, (str(file), r"not valid YAML|not a rubric")):
+        with pytest.raises(SpeechIQError, match=message):
+            read_rubric(name)

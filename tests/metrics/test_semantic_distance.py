@@ -59,13 +59,8 @@ def settings(tiny):
 @pytest.fixture
 def own_store(tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
-    forget()
+    forget_models()
     yield tmp_path / "store"
-    forget()
-
-
-def forget():
-    """Forget what is in memory, as another process has nothing there."""
     forget_models()
 
 
@@ -133,21 +128,14 @@ def test_real_states_in_float64_give_the_distance_of_real_logits_to_1e_8(tiny):
     folder = tiny["llama"]
     tokenizer = tf.AutoTokenizer.from_pretrained(folder)
     model = tf.AutoModelForCausalLM.from_pretrained(folder).eval()
-    states = {"float64": [], "float32": []}
-    logits = []
-    with torch.inference_mode():
-        for text in [text for pair in PAIRS for text in pair]:
-            ids = torch.tensor([tokenizer(PROMPTS["eowl"].format(text=text)).input_ids])
-            states["float32"].append(model(ids, output_hidden_states=True).hidden_states[-1][0, -1].numpy())
-        for text in [text for pair in PAIRS for text in pair]:
-            ids = torch.tensor([tokenizer(PROMPTS["eowl"].format(text=text)).input_ids])
-            found = model.double()(ids, output_hidden_states=True)
-            states["float64"].append(found.hidden_states[-1][0, -1].numpy())
-            logits.append(found.logits[0, -1].tolist())
-    head = readers.compute_gram(model.get_output_embeddings().weight)
-    expected = [distance_slowly(logits[i], logits[i + 1]) for i in range(0, len(logits), 2)]
-    for dtype, error in (("float64", 1e-12), ("float32", 1e-6)):
-        rows = np.stack(states[dtype])
+    prompts = [PROMPTS["eowl"].format(text=text) for pair in PAIRS for text in pair]
+    expected = [distance_slowly(*(embed_slowly(folder, text, "eowl") for text in pair)) for pair in PAIRS]
+    for dtype, error in ((torch.float32, 1e-6), (torch.float64, 1e-12)):
+        model.to(dtype)
+        with torch.inference_mode():
+            passes = [model(**tokenizer(prompt, return_tensors="pt"), output_hidden_states=True) for prompt in prompts]
+        rows = np.stack([found.hidden_states[-1][0, -1].numpy() for found in passes])
+        head = readers.compute_gram(model.get_output_embeddings().weight.double())
         np.testing.assert_allclose(readers.distance(rows[::2], rows[1::2], head), expected, rtol=0, atol=error)
 
 
@@ -158,11 +146,11 @@ def test_equal_texts_have_distance_0_exactly(settings):
 
 def test_a_batch_changes_nothing(tiny, settings, monkeypatch):
     alone = measure_distances(PAIRS, settings)
-    forget()
+    forget_models()
     monkeypatch.setattr("speechiq.metrics.models.CPU_BATCH", 4)
     for kind, values in measure_distances(PAIRS, settings).items():
         np.testing.assert_allclose(values, alone[kind], rtol=0, atol=1e-5)
-    forget()
+    forget_models()
 
 
 def test_a_text_passes_the_model_once_for_each_prompt_and_costs_kilobytes(own_store, settings, monkeypatch):
@@ -171,7 +159,7 @@ def test_a_text_passes_the_model_once_for_each_prompt_and_costs_kilobytes(own_st
     texts = 7
     assert usage["embeddings"] - before == 4 * texts
     assert max(len(line) for file in own_store.rglob("*.jsonl") for line in file.read_text().splitlines()) < 2000
-    forget()
+    forget_models()
     monkeypatch.setattr(TextModel, "load", lambda model: pytest.fail("loaded"))
     again = measure_distances(PAIRS, settings)
     for kind in KINDS:
@@ -182,10 +170,10 @@ def test_a_head_is_read_once_and_again_if_its_file_is_damaged(own_store, tiny, c
     choice = options(tiny["biased"])
     head = find_head(choice)
     (file,) = own_store.rglob(readers.FILE)
-    forget()
+    forget_models()
     np.testing.assert_array_equal(find_head(choice), head)
     file.write_bytes(file.read_bytes()[:-9])
-    forget()
+    forget_models()
     np.testing.assert_array_equal(find_head(choice), head)
     assert "damaged, it is computed again" in caplog.text
 
@@ -193,7 +181,7 @@ def test_a_head_is_read_once_and_again_if_its_file_is_damaged(own_store, tiny, c
 def test_that_a_head_is_not_linear_is_remembered(own_store, tiny, monkeypatch):
     choice = options(tiny["capped"])
     assert find_head(choice) is None
-    forget()
+    forget_models()
     monkeypatch.setattr(TextModel, "load", lambda model: pytest.fail("loaded"))
     assert find_head(choice) is None
 
@@ -212,14 +200,10 @@ def test_the_call_on_texts_is_the_mean_over_clips(tiny, settings):
         models = {"assistant": tiny["llama"], "encoder": tiny["encoder"]}
         found = semantic_distance(references, hypotheses, kind, **models)
         assert found == pytest.approx(values[kind].mean(), abs=1e-12)
-    assert semantic_distance("who", "what", "raw", assistant=tiny["llama"]) > 0
-    assert math.isnan(semantic_distance([], [], assistant="x/y"))
-
-
-def test_normalized_texts_are_equal_where_words_are(tiny):
     pair = "Who invented the jeans?", "who invented the jeans"
     assert semantic_distance(*pair, "raw", assistant=tiny["llama"]) > 0
     assert semantic_distance(*pair, "raw", assistant=tiny["llama"], semdist_text="english") == 0
+    assert math.isnan(semantic_distance([], [], assistant="x/y"))
 
 
 def test_a_model_that_is_off_leaves_its_columns_undefined(settings):
@@ -245,10 +229,7 @@ def test_a_model_of_another_kind_is_refused_by_its_config(tiny, name, key, messa
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (
-            {"assistant_template": "chat"},
-            r"assistant=.*: has no chat template; leave assistant_template plain",
-        ),
+        ({"assistant_template": "chat"}, r"assistant=.*: has no chat template; leave assistant_template plain"),
         ({"assistant_template": "odd"}, "assistant_template=odd: unknown; give chat or plain"),
         ({"assistant_dtype": "int8"}, "assistant_dtype=int8: unknown; give bfloat16 or float16 or float32"),
         ({"semdist_text": "odd"}, "semdist_text=odd: unknown; give basic or english or multilingual or raw or whisper"),
@@ -300,9 +281,8 @@ def test_the_chat_template_is_another_prompt(tiny, tmp_path):
 def test_states_that_overflow_are_refused(tiny):
     model = LanguageModel(readers.ASSISTANT, tiny["llama"])
     model.load().base_model.norm.weight.data[:] = torch.nan
-    with pytest.raises(
-        SpeechIQError, match=r"its states overflow in float32; give --metadata assistant_dtype=bfloat16"
-    ):
+    line = r"its states overflow in float32; give --metadata assistant_dtype=bfloat16"
+    with pytest.raises(SpeechIQError, match=line):
         model.read(["who"], "last", lambda *_: None, {})
 
 

@@ -6,10 +6,9 @@ import torch
 from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.usage import since, snapshot, usage
+from speechiq.core.usage import since, snapshot
 from speechiq.metrics.distance.readers import EMBEDDER as ROLE
 from speechiq.metrics.distance.readers import LanguageModel
-from speechiq.metrics.distance.readers import embed as states
 from speechiq.metrics.models import check_checkpoint, forget_models
 from speechiq.metrics.similarity import PROMPTS, Embed, cosine, describe_embedding, read_embedding, score, similarity
 
@@ -45,12 +44,8 @@ def test_the_time_of_embedding_is_measured(demo_models):
     assert since(before).speeds()["embedding"]["work_seconds"] > 0
 
 
-def test_identical_texts_have_similarity_1(cosines):
-    assert cosines[3:] == pytest.approx(1.0, abs=1e-6)
-
-
-def test_other_texts_are_less_similar_and_an_empty_one_the_least(cosines):
-    assert (cosines[:3] < 0.999).all()
+def test_identical_texts_have_similarity_1_and_others_less_an_empty_one_the_least(cosines):
+    assert cosines[3:] == pytest.approx(1.0, abs=1e-6) and (cosines[:3] < 0.999).all()
     assert cosines[2].max() < cosines[:2].min()
 
 
@@ -77,13 +72,6 @@ def test_a_text_does_not_depend_on_the_other_texts_of_its_batch(demo_models, dty
     np.testing.assert_array_equal(together.argmax(1), read(LanguageModel(ROLE, EMBEDDER), REFERENCES).argmax(1))
 
 
-def test_a_state_that_overflows_is_refused(demo_models):
-    broken = LanguageModel(ROLE, EMBEDDER)
-    broken.load().norm.weight.data[:] = torch.nan
-    with pytest.raises(SpeechIQError, match=f"embedder={EMBEDDER}: its states overflow in float32; give --metadata"):
-        read(broken, ["x"])
-
-
 def test_an_embedder_too_large_for_memory_names_a_smaller_dtype(demo_models, monkeypatch):
     def from_pretrained(*args, **options):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
@@ -93,25 +81,14 @@ def test_an_embedder_too_large_for_memory_names_a_smaller_dtype(demo_models, mon
         read(LanguageModel(ROLE, EMBEDDER), ["x"])
 
 
-def test_a_text_that_is_known_is_embedded_by_no_model(demo_models, tmp_path, monkeypatch):
-    monkeypatch.setenv("SIQ_STORE", str(tmp_path))
-    before = usage["embeddings"]
-    first = states(REFERENCES, EMBEDDER)
-    forget_models()
-    again = states(REFERENCES[::-1], EMBEDDER)
-    np.testing.assert_array_equal(first, again[::-1])
-    assert usage["embeddings"] - before == len(REFERENCES)
-
-
 def test_similarity_of_texts_is_what_the_level_scores(cosines, demo_models):
     pairs = zip(REFERENCES, HYPOTHESES, cosines[:3].min(axis=1), strict=True)
     for reference, hypothesis, expected in pairs:
         assert similarity(reference, hypothesis, embedder=EMBEDDER) == expected
     mean = similarity(reference=REFERENCES, hypothesis=HYPOTHESES, embedder=EMBEDDER)
     assert mean == pytest.approx(cosines[:3].min(axis=1).mean())
-    assert similarity("It's $2000.", "it is two thousand dollars", EMBEDDER, embedder_text="english") == pytest.approx(
-        1
-    )
+    pair = "It's $2000.", "it is two thousand dollars"
+    assert similarity(*pair, EMBEDDER) < 1 - 1e-6 < similarity(*pair, EMBEDDER, embedder_text="english")
     assert round(similarity(REFERENCES[0], HYPOTHESES[0], EMBEDDER), 3) == 0.924, "the example of the docstring"
 
 
@@ -136,22 +113,9 @@ def test_an_embedder_that_is_not_a_name_is_refused(name):
         read_embedding({"embedder": name})
 
 
-def test_an_embedder_that_is_no_language_model_is_refused_by_its_config(demo_models):
-    with pytest.raises(SpeechIQError, match=r"embedder=demo:whisper-base: a whisper model is not a language model"):
-        check_checkpoint(ROLE, "demo:whisper-base")
-
-
 def test_the_chat_template_is_another_place_to_read(cosines, demo_models):
     chat = embed(HYPOTHESES, REFERENCES, embedder_template="chat")
     assert (np.abs(chat - cosines[:3]) > 1e-4).any() and (chat < 1).all()
-    tokens = LanguageModel(ROLE, EMBEDDER).tokenize(["Hello"], "chat")
-    assert LanguageModel(ROLE, EMBEDDER).tokenizer.decode(tokens[0]).endswith("<|im_start|>assistant\n")
-
-
-def test_normalized_texts_differ_in_what_the_normalizer_leaves(demo_models):
-    hypotheses, references = ["it is two thousand dollars"], ["It's $2000."]
-    assert embed(hypotheses, references).max() < 1
-    assert embed(hypotheses, references, embedder_text="english").min() == pytest.approx(1, abs=1e-6)
 
 
 @pytest.mark.parametrize("option", ["embedder_template", "embedder_text", "embedder_dtype"])

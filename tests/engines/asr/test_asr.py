@@ -46,22 +46,15 @@ def test_clips_longer_than_the_window_are_transcribed_to_the_end(transcripts, cl
 
 def test_a_transcript_does_not_depend_on_the_batch(transcripts, clips):
     alone = open_engine(WhisperASR, "demo:whisper-tiny.en", batch_size=1)
-    some = [0, 3]
-    assert [normalize(response.text) for response in alone.transcribe([clips[i] for i in some])] == [
-        transcripts[i] for i in some
-    ]
+    found = [normalize(response.text) for response in alone.transcribe(clips[::3])]
+    assert found == transcripts[::3]
 
 
 def test_beams_and_the_multilingual_checkpoint_run(demo_models, clips):
     asr = open_engine(WhisperASR, "demo:whisper-base", batch_size=1, num_beams=2)
     assert "ask what you can do for your country" in normalize(asr.transcribe(clips[-1:])[0].text)
-    described = asr.describe()
-    assert (described["num_beams"], described["language"], described["task"], described["return_timestamps"]) == (
-        2,
-        "en",
-        "transcribe",
-        True,
-    )
+    expected = {"num_beams": 2, "language": "en", "task": "transcribe", "return_timestamps": True}
+    assert asr.describe().items() >= expected.items()
 
 
 def test_a_language_that_the_checkpoint_does_not_know_is_refused_before_it_is_loaded(demo_models):

@@ -65,17 +65,12 @@ def test_each_kind_finds_its_engine_and_transcripts_do_not_depend_on_the_batch(s
     assert [response.coverage for response in together] == [1.0] * 3
 
 
-@pytest.mark.parametrize("kind", ["wav2vec2", "moonshine", "parakeet_tdt"])
+@pytest.mark.parametrize("kind", ["moonshine", "parakeet_tdt"])
 def test_each_kind_runs_in_lm_eval_under_one_spec(saved, kind):
     results = simple_evaluate(
-        model="hf-audio",
-        model_args={"pretrained": f"{saved(kind)}+{LLM}"},
-        tasks=["siq_demo_remember"],
-        task_manager=TaskManager(include_defaults=False),
-        device="cpu",
-        limit=2,
-        bootstrap_iters=0,
-    )
+        model="hf-audio", model_args={"pretrained": f"{saved(kind)}+{LLM}"}, tasks=["siq_demo_remember"],
+        task_manager=TaskManager(include_defaults=False), device="cpu", limit=2, bootstrap_iters=0,
+    )  # fmt: skip
     assert results["results"]["siq_demo_remember"]["wer,transcript"] > 0
 
 
@@ -98,9 +93,8 @@ def test_padding_shows_where_it_leaks_into_normalization_and_not_where_frames_st
 
     frames = lambda sounds: padded(sounds).unfold(1, 400, 320)  # noqa: E731
     assert not padding_changes_output(lambda sounds: frames(sounds)[:, :100], torch.float32)
-    assert padding_changes_output(
-        lambda sounds: frames(sounds)[:, :100] / padded(sounds).std(dim=1)[:, None, None], torch.float32
-    )
+    normalized = lambda sounds: frames(sounds)[:, :100] / padded(sounds).std(dim=1)[:, None, None]  # noqa: E731
+    assert padding_changes_output(normalized, torch.float32)
 
 
 @pytest.mark.parametrize("kind", ["wav2vec2", "moonshine", "parakeet_tdt"])
@@ -129,11 +123,7 @@ def test_the_language_goes_into_the_prompt_of_a_model_that_takes_one(saved):
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        (
-            "wav2vec2",
-            {"asr_nbest": 5},
-            "asr_nbest: no such option .*lists come from Whisper and other encoder-dec",
-        ),
+        ("wav2vec2", {"asr_nbest": 5}, "asr_nbest: no such option .*lists come from Whisper and other encoder-dec"),
         ("parakeet_tdt", {"asr_nbest": 5}, "asr_nbest: no such option .*Whisper"),
         ("wav2vec2", {"asr_window_s": "much"}, "asr_window_s=much: not a number of seconds"),
         ("moonshine", {"asr_window_s": 0.1}, "^asr_window_s=0.1: not a number of seconds from 1 to 86400; give one"),
@@ -145,25 +135,22 @@ def test_the_language_goes_into_the_prompt_of_a_model_that_takes_one(saved):
 def test_what_a_kind_cannot_do_is_refused_before_it_is_loaded(saved, kind, options, message):
     with pytest.raises(SpeechIQError, match=message):
         build_system(f"{saved(kind)}+{LLM}", options, device="cpu", batch_size=1, seed=0)
-
-
-def test_a_ctc_model_is_no_language_model(saved):
     with pytest.raises(SpeechIQError, match="a wav2vec2 checkpoint is not a language model; check the order"):
         build_system(f"{saved('wav2vec2')}+{saved('wav2vec2')}", {}, device="cpu", batch_size=1, seed=0)
 
 
-def test_a_checkpoint_that_was_not_trained_for_recognition_is_refused(saved, tmp_path):
-    model, processor = transformers.Wav2Vec2Model, transformers.AutoProcessor
-    model.from_pretrained(saved("wav2vec2")).save_pretrained(tmp_path)
-    processor.from_pretrained(saved("wav2vec2")).save_pretrained(tmp_path)
-    with pytest.raises(SpeechIQError, match="its architecture is Wav2Vec2Model, which writes no text"):
-        open_engine(CTCASR, str(tmp_path), batch_size=1)
-
-
-@pytest.mark.parametrize("kept", [False, True])
-def test_a_checkpoint_without_its_processor_or_half_of_it_is_refused(saved, tmp_path, kept):
-    transformers.AutoModelForCTC.from_pretrained(saved("wav2vec2")).save_pretrained(tmp_path)
-    if kept:
-        transformers.AutoFeatureExtractor.from_pretrained(saved("wav2vec2")).save_pretrained(tmp_path)
-    with pytest.raises(SpeechIQError, match="processor"):
+@pytest.mark.parametrize(
+    ("model", "parts", "message"),
+    [
+        ("Wav2Vec2Model", ["AutoProcessor"], "its architecture is Wav2Vec2Model, which writes no text"),
+        ("AutoModelForCTC", [], "processor"),
+        ("AutoModelForCTC", ["AutoFeatureExtractor"], "processor"),
+    ],
+)
+def test_a_checkpoint_that_writes_no_text_or_misses_a_part_of_its_processor_is_refused(
+    saved, tmp_path, model, parts, message
+):
+    for part in (model, *parts):
+        getattr(transformers, part).from_pretrained(saved("wav2vec2")).save_pretrained(tmp_path)
+    with pytest.raises(SpeechIQError, match=message):
         open_engine(CTCASR, str(tmp_path), batch_size=1)

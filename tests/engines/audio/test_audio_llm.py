@@ -6,7 +6,6 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-import numpy as np
 import pytest
 import soundfile
 import torch
@@ -20,7 +19,7 @@ from transformers import (
 )
 
 from speechiq.core.cache.stages import list_stages
-from speechiq.core.clip import SAMPLING_RATE, as_clip
+from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.core.usage import recording, usage
@@ -85,6 +84,14 @@ def load(folder, **options):
     return open_engine(AudioLLM, folder, **{"batch_size": 8} | options)
 
 
+def evaluate(system, **options):
+    tasks, manager = ["siq_demo_remember", "siq_demo_apply"], TaskManager(include_defaults=False)
+    return simple_evaluate(
+        model="hf-audio", model_args=system, tasks=tasks, task_manager=manager, device="cpu", bootstrap_iters=0,
+        **options,
+    )  # fmt: skip
+
+
 def test_timed_answers_are_those_of_batches_and_each_encodes_its_clip(checkpoint, clips):
     prompts = ask(clips[:2])
     plain = load(checkpoint("qwen2_audio")).generate(prompts, seeds(prompts, 2), SAMPLED)
@@ -99,16 +106,7 @@ def test_timed_answers_are_those_of_batches_and_each_encodes_its_clip(checkpoint
     ("name", "way"), [("qwen2_audio", "generate"), ("voxtral", "generate"), ("audioflamingo3", "likelihood")]
 )
 def test_a_model_is_run_by_the_harness(checkpoint, name, way):
-    results = simple_evaluate(
-        model="hf-audio",
-        model_args={"pretrained": checkpoint(name), "answer": way},
-        tasks=["siq_demo_remember", "siq_demo_apply"],
-        task_manager=TaskManager(include_defaults=False),
-        device="cpu",
-        limit=2,
-        gen_kwargs="max_gen_toks=8",
-        bootstrap_iters=0,
-    )
+    results = evaluate({"pretrained": checkpoint(name), "answer": way}, limit=2, gen_kwargs="max_gen_toks=8")
     system = results["config"]["siq"]["system"]
     assert system["kind"] == "end to end" and system["answering"]["way"] == way
     assert json.dumps(system) and ("sampling" in system) is (way == "generate")
@@ -123,16 +121,8 @@ def test_a_model_is_run_by_the_harness(checkpoint, name, way):
 
 def test_as_a_recognizer_it_is_asked_for_transcripts_alike_on_all_levels(checkpoint, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path))
-    folder = checkpoint("qwen2_audio")
-    results = simple_evaluate(
-        model="hf-audio",
-        model_args={"pretrained": f"{folder}+demo:SmolLM2-135M-Instruct", "llm_answer": "likelihood"},
-        tasks=["siq_demo_remember", "siq_demo_apply"],
-        task_manager=TaskManager(include_defaults=False),
-        device="cpu",
-        samples={"siq_demo_remember": [0, 1, 2], "siq_demo_apply": [0, 3, 6]},
-        bootstrap_iters=0,
-    )
+    system = {"pretrained": f"{checkpoint('qwen2_audio')}+demo:SmolLM2-135M-Instruct", "llm_answer": "likelihood"}
+    results = evaluate(system, samples={"siq_demo_remember": [0, 1, 2], "siq_demo_apply": [0, 3, 6]})
     remembered, applied = (results["samples"][f"siq_demo_{level}"] for level in ("remember", "apply"))
     assert [row["doc"]["audio"]["sha256"] for row in applied] == [row["doc"]["audio"]["sha256"] for row in remembered]
     (asr,) = (stage for stage in list_stages(tmp_path) if stage.stage["stage"] == "audio")
@@ -218,11 +208,8 @@ def test_a_clip_is_encoded_once_and_read_once_for_its_questions(folder, clips):
 
 def test_prompts_without_clips_are_read_as_text(checkpoint, clips):
     engine = load(checkpoint("qwen2_audio"))
-    mixed = [
-        Prompt.about("Name a colour of <audio>."),
-        *ask(clips[:1]),
-        Prompt.about("Say something about the sea and the boats."),
-    ]
+    texts = "Name a colour of <audio>.", "Say something about the sea and the boats."
+    mixed = [*ask(clips[:1]), *map(Prompt.about, texts)]
     found = engine.generate(mixed, seeds(mixed, 2), SAMPLED)
     for prompt, row, answers in zip(mixed, seeds(mixed, 2), found, strict=True):
         assert engine.generate([prompt], [row], SAMPLED) == [answers]
@@ -272,17 +259,6 @@ def test_a_model_that_takes_one_chunk_states_its_coverage(checkpoint, long_clip)
     assert engine.transcribe(write_down([long_clip]))[0].coverage == 1.0 and usage["encoded_clips"] == 2
 
 
-def test_a_long_clip_in_memory_is_split_as_one_in_a_file(checkpoint, demo_clips):
-    sound = np.concatenate([clip.samples for clip in demo_clips])[: 70 * SAMPLING_RATE]
-    clip = as_clip({"array": sound, "sampling_rate": SAMPLING_RATE})
-    engine = load(checkpoint("qwen2_audio"))
-    chunks = engine.inputs.limits.chunks(clip)
-    assert len(chunks) == 3 and len({chunk.key for chunk in chunks}) == 3
-    np.testing.assert_array_equal(np.concatenate([chunk.samples for chunk in chunks]), sound)
-    parts = load(checkpoint("audioflamingo3_of_30_s")).inputs.parts(Prompt.about("<audio>What?", (clip,)))
-    np.testing.assert_array_equal(parts[0], sound[: 30 * SAMPLING_RATE])
-
-
 def test_the_context_bounds_what_a_prompt_holds(checkpoint, long_clip):
     engine = load(checkpoint("qwen2_audio", max_position_embeddings=1536))
     prompt = Prompt.about("<audio>What?", (long_clip,))
@@ -318,12 +294,11 @@ def test_a_request_that_a_processor_does_not_have_is_refused(checkpoint):
 def test_words_beyond_the_context_are_refused_by_their_clip(checkpoint, clips):
     engine = load(checkpoint("qwen2_audio"))
     long = Prompt.about("<audio>\n" + "so it goes " * 2000, (replace(clips[0], id="demo/a"),))
-    for run in (
-        lambda: engine.generate([long], [[1]], SAMPLED),
-        lambda: engine.loglikelihood([long], [[" so"]]),
-    ):
-        with pytest.raises(SpeechIQError, match=r"prompt about demo/a has [\d,]{5} tokens .* model takes 4,096"):
-            run()
+    line = r"prompt about demo/a has [\d,]{5} tokens .* model takes 4,096"
+    with pytest.raises(SpeechIQError, match=line):
+        engine.generate([long], [[1]], SAMPLED)
+    with pytest.raises(SpeechIQError, match=line):
+        engine.loglikelihood([long], [[" so"]])
 
 
 def test_a_transcript_ends_with_the_context(checkpoint, clips, monkeypatch, caplog):

@@ -34,10 +34,7 @@ def build(spec):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        (
-            "demo:SmolLM2-135M-Instruct",
-            "a llama .*; it only reads text: put a recognizer before it, pretrained=ASR",
-        ),
+        ("demo:SmolLM2-135M-Instruct", "a llama .*; it only reads text: put a recognizer before it, pretrained=ASR"),
         ("demo:whisper-tiny.en", r"a whisper .*; it only transcribes: add a language model, pretrained=demo:.*\+LLM$"),
     ],
 )
@@ -52,19 +49,16 @@ def test_a_model_for_images_is_refused(tmp_path):
         build(tmp_path)
 
 
-def copy_without(made, tmp_path, *names):
-    return shutil.copytree(made, tmp_path / "part", ignore=shutil.ignore_patterns("*.safetensors", *names))
-
-
-def test_a_checkpoint_without_processor_is_refused(made, tmp_path):
-    part = copy_without(made, tmp_path, "processor_config.json", "chat_template.jinja")
-    with pytest.raises(SpeechIQError, match=f"^{part}: .*processor"):
-        build(part)
-
-
-def test_a_checkpoint_without_chat_template_is_refused(made, tmp_path):
-    part = copy_without(made, tmp_path, "chat_template.jinja")
-    with pytest.raises(SpeechIQError, match=f"^{part}: its chat template takes no audio .*chat_template.jinja"):
+@pytest.mark.parametrize(
+    ("missing", "message"),
+    [
+        (["processor_config.json", "chat_template.jinja"], "processor"),
+        (["chat_template.jinja"], "its chat template takes no audio .*chat_template.jinja"),
+    ],
+)
+def test_a_checkpoint_without_processor_or_chat_template_is_refused(made, tmp_path, missing, message):
+    part = shutil.copytree(made, tmp_path / "part", ignore=shutil.ignore_patterns("*.safetensors", *missing))
+    with pytest.raises(SpeechIQError, match=f"^{part}: .*{message}"):
         build(part)
 
 

@@ -48,12 +48,6 @@ def test_a_text_goes_out_with_its_voice_and_comes_back_as_a_clip():
     assert voice.describe()["voice"] == "nova" and KEY not in json.dumps(voice.identity())
 
 
-def test_clips_are_in_the_order_of_the_texts():
-    with serving(lambda text, _: (200, AUDIO, tone(len(text) / 10))) as server:
-        clips = open_voice(server.url, num_concurrent=3).speak([n * "a" for n in range(1, 9)], [0] * 8)
-    assert [round(10 * clip.duration) for clip in clips] == list(range(1, 9))
-
-
 @pytest.mark.parametrize("container", ["FLAC", "MP3", "streamed"])
 def test_other_formats_and_streams_without_a_length_are_read(container):
     audio = tone(1.0) if container == "streamed" else tone(1.0, container)

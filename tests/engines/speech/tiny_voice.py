@@ -15,24 +15,12 @@ def make_voice(folder: Path) -> str:
     """Save the checkpoint; return its folder as text."""
     torch.manual_seed(0)
     config = VitsConfig(
-        vocab_size=len(LETTERS),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        ffn_dim=32,
-        flow_size=16,
-        spectrogram_bins=9,
-        prior_encoder_num_flows=2,
-        prior_encoder_num_wavenet_layers=2,
-        posterior_encoder_num_wavenet_layers=2,
-        duration_predictor_filter_channels=16,
-        duration_predictor_num_flows=2,
-        upsample_initial_channel=32,
-        upsample_rates=[8, 8, 2, 2],
-        upsample_kernel_sizes=[16, 16, 4, 4],
-        resblock_kernel_sizes=[3],
-        resblock_dilation_sizes=[[1, 3]],
-    )
+        vocab_size=len(LETTERS), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, ffn_dim=32, flow_size=16,
+        spectrogram_bins=9, prior_encoder_num_flows=2, prior_encoder_num_wavenet_layers=2,
+        posterior_encoder_num_wavenet_layers=2, duration_predictor_filter_channels=16, duration_predictor_num_flows=2,
+        upsample_initial_channel=32, upsample_rates=[8, 8, 2, 2], upsample_kernel_sizes=[16, 16, 4, 4],
+        resblock_kernel_sizes=[3], resblock_dilation_sizes=[[1, 3]],
+    )  # fmt: skip
     VitsModel(config).save_pretrained(folder)
     letters = folder / "letters.json"
     letters.write_text(json.dumps({letter: number for number, letter in enumerate(LETTERS)}))

@@ -65,11 +65,9 @@ def test_lm_evals_own_transformers_write_and_score_the_same_as_ours(harness):
     ours = open_engine(TransformersLLM, LLM, batch_size=2)
     answers = harness.generate(ASKED, SEEDS, GREEDY)
     assert answers == ours.generate(ASKED, SEEDS, GREEDY) and all(len(set(row)) == 1 for row in answers)
-    contexts, continuations = (
-        ["One, two,", "The sea", "One, two,"],
-        [[" three", " cheese"], [" is"], [" three", " cheese"]],
-    )
-    mine, theirs = (llm.loglikelihood(list(map(TextPrompt, contexts)), continuations) for llm in (ours, harness))
+    contexts = list(map(TextPrompt, ("One, two,", "The sea", "One, two,")))
+    continuations = [[" three", " cheese"], [" is"], [" three", " cheese"]]
+    mine, theirs = (llm.loglikelihood(contexts, continuations) for llm in (ours, harness))
     for one, other in zip(chain(*mine), chain(*theirs), strict=True):
         assert one.logprob == pytest.approx(other.logprob, abs=1e-3) and one.is_greedy == other.is_greedy
     assert theirs[0] == theirs[2]
@@ -91,9 +89,8 @@ def test_lm_evals_transformers_sample_as_generate_does_without_settings(harness)
     answer = model.generate(**asked, do_sample=True, max_new_tokens=32)[0, asked["input_ids"].shape[1] :]
     settings = SAMPLED | {"max_gen_toks": 32}
     assert harness.generate(ASKED[1:], [[5]], settings) == [[tokenizer.decode(answer, skip_special_tokens=True)]]
-    assert harness.generate(ASKED[1:], [[5]], settings | {"top_k": 2}) != harness.generate(
-        ASKED[1:], [[5]], settings | {"top_k": 0}
-    )
+    few, all_tokens = (harness.generate(ASKED[1:], [[5]], settings | {"top_k": top_k}) for top_k in (2, 0))
+    assert few != all_tokens
 
 
 def test_answers_lm_eval_sampled_by_other_defaults_are_not_taken_from_the_store(demo_models, tmp_path, monkeypatch):
@@ -174,9 +171,7 @@ def test_what_cannot_work_is_refused_before_anything_is_loaded(demo_models):
     assert "no such demo model" in refusal("huggingface", model="demo:nothing")
 
 
-@pytest.mark.parametrize(
-    "engine", ["local-chat-completions", "openai-completions", "anthropic-chat", "litellm", "sglang-generate"]
-)
+@pytest.mark.parametrize("engine", ["local-chat-completions", "anthropic-chat", "litellm", "sglang-generate"])
 def test_a_model_type_that_calls_an_endpoint_is_refused_with_the_engine_that_does(engine):
     line = rf"^{engine}:m: lm-eval treats a reply without an answer as an empty answer; write openai:m with "
     line += "llm_base_url=%s "
@@ -184,9 +179,8 @@ def test_a_model_type_that_calls_an_endpoint_is_refused_with_the_engine_that_doe
         options = {"llm_base_url": given} if given else {}
         with pytest.raises(SpeechIQError, match=line % address + r"\(llm_key_variable=NAME if .*OPENAI_API_KEY\)$"):
             build_system(f"gold+{engine}:m", options, device="cpu", batch_size=1, seed=1)
-    assert "base_url: the address contains a user or password" in refusal(
-        engine, base_url="http://me:secret@127.0.0.1/v1"
-    )
+    secret = refusal(engine, base_url="http://me:secret@127.0.0.1/v1")
+    assert "base_url: the address contains a user or password" in secret
     assert "auth_token would be written into the results" in refusal(engine, auth_token="x")
 
 

@@ -41,6 +41,15 @@ def build(spec, **options):
     return build_system(spec, options, device="cpu", batch_size="auto", seed=1)
 
 
+def evaluate(server, limit, **options):
+    """Run the harness with a cascade that ends at the server."""
+    system = {"pretrained": "gold+openai:m", "llm_base_url": server.url}
+    return simple_evaluate(
+        model="hf-audio", model_args=system, tasks=["siq_demo_apply"], device="cpu", limit=limit, bootstrap_iters=0,
+        task_manager=TaskManager(include_defaults=False), **options,
+    )  # fmt: skip
+
+
 def test_a_server_that_does_not_sample_is_refused_before_it_gives_one_answer_five_times():
     line = "gives the same answer for every seed, so its answers to a question would be the same; let its server sample"
     with serving(lambda *_: "B") as server:
@@ -63,23 +72,9 @@ def test_errors_name_options_with_the_prefix_of_their_stage(demo_models):
         build(f"gold+openai:m+{LLM}", ger_base_url=down, ger_max_retries=0)
 
 
-def test_a_model_of_openai_needs_a_key_before_anything_runs(demo_models, monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY")
-    with pytest.raises(SpeechIQError, match=r"^openai:gpt-4o: no key; set the environment variable OPENAI_API_KEY"):
-        build(f"gold+openai:gpt-4o+{LLM}")
-
-
 def test_a_cascade_with_an_endpoint_answers_in_lm_eval():
     with varied(lambda *_: "The answer is (B).") as server:
-        results = simple_evaluate(
-            model="hf-audio",
-            model_args={"pretrained": "gold+openai:m", "llm_base_url": server.url},
-            tasks=["siq_demo_apply"],
-            task_manager=TaskManager(include_defaults=False),
-            device="cpu",
-            limit=3,
-            bootstrap_iters=0,
-        )
+        results = evaluate(server, 3)
     described = results["config"]["siq"]["system"]["llm"]
     assert described["engine"] == "openai" and described["model"] == "m"
     assert results["results"]["siq_demo_apply"]["agreement,vote"] == 1
@@ -89,16 +84,7 @@ def test_a_cascade_with_an_endpoint_answers_in_lm_eval():
 @pytest.mark.parametrize("gen_kwargs", [{"temperature": 0}, {"temperature": 0.0, "do_sample": True}])
 def test_five_samples_at_temperature_0_are_refused(gen_kwargs):
     with serving(lambda *_: "B") as server, pytest.raises(SpeechIQError, match="cannot sample 5 answers to a question"):
-        simple_evaluate(
-            model="hf-audio",
-            model_args={"pretrained": "gold+openai:m", "llm_base_url": server.url},
-            tasks=["siq_demo_apply"],
-            task_manager=TaskManager(include_defaults=False),
-            gen_kwargs=gen_kwargs,
-            device="cpu",
-            limit=1,
-            bootstrap_iters=0,
-        )
+        evaluate(server, 1, gen_kwargs=gen_kwargs)
 
 
 def test_a_real_server_answers_as_the_model_itself_does_and_samples_if_its_model_does(demo_models, tmp_path):
@@ -159,9 +145,8 @@ def test_a_server_that_echoes_its_prompt_scores_as_the_model_itself_does(demo_mo
 )
 def test_a_server_without_log_probabilities_of_prompts_is_refused_where_answers_are_chosen_by_them(reply):
     with serving(lambda *_: reply) as server:
-        with pytest.raises(
-            SpeechIQError, match="llm_answer=likelihood: openai:m has no log-likelihoods; use llm_answer=gen"
-        ):
+        line = "llm_answer=likelihood: openai:m has no log-likelihoods; use llm_answer=gen"
+        with pytest.raises(SpeechIQError, match=line):
             build("gold+openai:m", llm_base_url=server.url, llm_answer="likelihood")
         with pytest.raises(SpeechIQError, match=r"openai:m.*(answered 404|no log-probabilities of the prompt; use)"):
             open_llm("m", server.url).loglikelihood([TextPrompt("a")], [[" b"]])

@@ -16,21 +16,12 @@ from tests.fuzz.judge import judge
 from tests.fuzz.targets.target import Target
 
 SNDFILE = {
-    "PCM_16": "WAV",
-    "FLOAT": "WAV",
-    "PCM_S8": "FLAC",
-    "VORBIS": "OGG",
-    "OPUS": "OGG",
+    "PCM_16": "WAV", "FLOAT": "WAV", "PCM_24": "WAV", "ULAW": "WAV", "PCM_S8": "FLAC", "VORBIS": "OGG", "OPUS": "OGG",
     "MPEG_LAYER_III": "MP3",
-    "PCM_24": "WAV",
-    "ULAW": "WAV",
-}
+}  # fmt: skip
 FFMPEG = {
-    "ipod": ("aac", 16_000),
-    "webm": ("libopus", 48_000),
-    "matroska": ("aac", 16_000),
-    "mp3": ("libmp3lame", 16_000),
-}
+    "ipod": ("aac", 16_000), "webm": ("libopus", 48_000), "matroska": ("aac", 16_000), "mp3": ("libmp3lame", 16_000),
+}  # fmt: skip
 
 
 def prepare(folder: Path) -> list[Path]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import transformers
 
@@ -16,41 +17,28 @@ from tests.fuzz.judge import judge
 from tests.fuzz.targets.target import Target
 
 
-def prepare_recognizer(folder: Path) -> list[Path]:
-    """Save a tiny recognizer."""
-    tiny_recognizers.save("wav2vec2", folder)
-    return sorted(folder.iterdir())
-
-
-def prepare_hearer(folder: Path) -> list[Path]:
-    """Save a tiny language model that hears."""
-    tiny.make("qwen2_audio", folder)
-    return sorted(folder.iterdir())
-
-
-def prepare_writer(folder: Path) -> list[Path]:
+def save_writer(folder: Path) -> None:
     """Save a tiny language model that reads."""
     tokenizer = tiny.read_tokenizer()
     config = transformers.LlamaConfig(**tiny.text(tokenizer, "llama", {}))
     transformers.LlamaForCausalLM(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    return sorted(folder.iterdir())
 
 
-def _open_as(kind: str) -> Callable[[Path, random.Random], str | None]:
-    """Return what builds the engine of a stage and reads what its rows in the store are known by."""
+def make_target(kind: str, save: Callable[[Path], Any], cases: int) -> Target:
+    """Return a target that saves a checkpoint, builds its engine, and reads what its rows in the store are known by."""
 
-    def use(folder: Path, rng: random.Random) -> str | None:
-        return judge(lambda: _open(kind, str(folder)))
+    def prepare(folder: Path) -> list[Path]:
+        save(folder)
+        return sorted(folder.iterdir())
 
-    return use
+    def open_engine(model: str) -> None:
+        build_engine(kind, model, {}, Setup(engine="hf")).describe()
+        identity.__wrapped__(resolve(model))
+
+    return Target(prepare, lambda folder, rng: judge(lambda: open_engine(str(folder))), cases)
 
 
-def _open(kind: str, model: str) -> None:
-    build_engine(kind, model, {}, Setup(engine="hf")).describe()
-    identity.__wrapped__(resolve(model))
-
-
-RECOGNISER = Target(prepare_recognizer, _open_as("asr"), cases=60)
-HEARER = Target(prepare_hearer, _open_as("audio"), cases=6)
-WRITER = Target(prepare_writer, _open_as("text"), cases=8)
+RECOGNISER = make_target("asr", partial(tiny_recognizers.save, "wav2vec2"), cases=60)
+HEARER = make_target("audio", partial(tiny.make, "qwen2_audio"), cases=6)
+WRITER = make_target("text", save_writer, cases=8)

@@ -87,13 +87,11 @@ def load_with_metadata(folder: Path, rng: random.Random) -> str | None:
     """Load a level with one or two hostile values, as `--metadata key=value` hands them over."""
     level = rng.choice(sorted(LEVELS))
     told = dict(read_task(folder / "made" / f"siq_calls_{level}.yaml")["metadata"])
-    keys = sorted(
-        {"dataset", "level", "subset", "selection", "questions", *RowSource.__struct_fields__, *TASK_TYPES[level].keys}
-    )
-    for key in rng.sample(keys, rng.choice((1, 1, 2))):
-        told[key] = rng.choice(
-            [*VALUES, *PLACES, folder / "made", str(folder), str(folder / "audio" / "a.wav"), 2, "2"]
-        )
+    keys = {"dataset", "level", "subset", "selection", "questions"}
+    keys.update(RowSource.__struct_fields__, TASK_TYPES[level].keys)
+    values = [*VALUES, *PLACES, folder / "made", str(folder), str(folder / "audio" / "a.wav"), 2, "2"]
+    for key in rng.sample(sorted(keys), rng.choice((1, 1, 2))):
+        told[key] = rng.choice(values)
     return judge(lambda: list(load(**told).docs))
 
 

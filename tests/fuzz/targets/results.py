@@ -37,10 +37,7 @@ def use(folder: Path, rng: random.Random) -> str | None:
     if is_plain and rng.random() < SEALED:
         with suppress(Exception):  # What has no digests stays as it is.
             _seal(folder, forged=rng.random() < FORGED)
-    commands = (
-        ["check", results, "-o", folder / "out.json"],
-        ["site", results, "-o", out],
-    )
+    commands = (["check", results, "-o", folder / "out.json"], ["site", results, "-o", out])
     if rng.random() < 0.5:
         return judge(lambda: _check_faults(results))
     return run_siq(["publish", *rng.choice(commands)], [folder / "out.json"])
