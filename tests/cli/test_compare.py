@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.output.page.review import review_questions
 from speechiq.reducer.runs.texts import differing, read_transcripts
 from speechiq.reducer.scores.suites import read_answers, read_systems
 from speechiq.reducer.studies.unanswerable import find_unanswerable
 from tests.commands import call, refusal, succeed
+from tests.records import edit_rows
 from tests.reducer.conftest import frozen_set, levels, write_run
 
 succeeding = partial(succeed, "compare", "--bootstrap", "60")
@@ -21,19 +22,20 @@ refused_by = partial(refusal, "compare", "--bootstrap", "60")
 siq_compare = partial(call, "compare", "--bootstrap", "60")
 
 REFERENCE = "We sail at nine, Captain."
+OTHER_LANGUAGE = "prompt_language is en in system 'org/good' and 'own, version 1' in system 'org/bad'"
 HOSTILE = "[bold]We[/bold] \x1b[2Jsail\u202e at <script>ten"
 
 
 def write_system(folder: Path, name: str, skill: float, text: str = "we sail at nine captain", **options) -> Path:
     """A run of which every row says something: the transcript at Remember, a vote at Apply."""
     results = write_run(folder, levels(skill, clips=12), system=name, **options)
-    for path in folder.glob(f"samples_*{results.stem.removeprefix('results_')}.jsonl"):
-        rows = [json.loads(line) for line in path.read_text().splitlines()]
-        for row in rows:
-            row["doc"] |= {"text": REFERENCE, "question": "When?", "options": ["at nine", "at ten"], "answer": "A"}
-            right = row.get("acc") == 1.0
-            row["filtered_resps"] = [["AB"[not right], ["A", "AB"[not right]]]] if "acc" in row else [text]
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+    def answer(row):
+        row["doc"] |= {"text": REFERENCE, "question": "When?", "options": ["at nine", "at ten"], "answer": "A"}
+        letter = "A" if row.get("acc") == 1.0 else "B"
+        row["filtered_resps"] = [[letter, ["A", letter]]] if "acc" in row else [text]
+
+    edit_rows(folder, answer, f"samples_*{results.stem.removeprefix('results_')}.jsonl")
     return folder
 
 
@@ -65,9 +67,6 @@ def test_names_in_a_pool(three_runs):
     assert (data["a"], data["b"], data["better"]) == ("org/good", "org/bad", "org/good")
     assert data["scale"] == "the pool of 3 systems, inverse-std" and data["mismatches"] == []
     assert "(12 clips)" in data["caution"] and "of simulated sets" in data["caution"]
-    again = siq_compare("good", "bad", three_runs, "-o", out)
-    assert "exists" in str(again.exception)
-    succeeding("good", "bad", three_runs, "-o", out, "--force")
 
 
 def test_two_folders_have_no_siq_until_there_is_a_scale(three_runs, tmp_path):
@@ -105,10 +104,8 @@ def test_what_scores_hide_stands_beside_them(three_runs):
     result = siq_compare("good", "bad", three_runs, "-o", out, "--explain")
     rows = {line.split(" %")[0].strip(): line.split()[-2:] for line in result.stdout.splitlines() if " %  " in line}
     assert rows["Unreadable"] == ["—", "25.0"] and not rows.keys() & {"Audio cut", "Repetition", "Wrong language"}
-    assert (
-        "Unreadable: answers without a letter; None of the above: questions answered with (E); Audio cut: clips"
-        in result.stdout
-    )
+    meanings = "Unreadable: answers without a letter; None of the above: questions answered with (E); Audio cut: clips"
+    assert meanings in result.stdout
     flags = json.loads(out.read_text())["flags"]
     assert (flags["a"]["unparsed"], flags["b"]["unparsed"], flags["b"]["repetition"]) == (None, 0.25, None)
 
@@ -159,12 +156,7 @@ def test_two_runs_of_one_system_are_told_apart_by_their_folders(tmp_path):
     ("metadata", "clips", "fault", "mark"),
     [
         ({"prompt_version": 2}, 11, "prompt_version is 1", "11 clips"),
-        (
-            {"prompt_language": "own", "prompt_language_version": 1},
-            12,
-            "prompt_language is en in system 'org/good' and 'own, version 1' in system 'org/bad'",
-            "prompt_language",
-        ),
+        ({"prompt_language": "own", "prompt_language_version": 1}, 12, OTHER_LANGUAGE, "prompt_language"),
     ],
 )
 def test_runs_on_other_terms_are_refused_or_marked(three_runs, metadata, clips, fault, mark):
@@ -198,16 +190,11 @@ def test_failures_count_over_what_is_compared(three_runs):
         (["good", "bad", "{root}", "--levels", "wer"], "levels 'wer': name some of"),
         (["{root}/nowhere", "bad", "--weights", "magic"], "unknown rule of level weights 'magic'"),
         (["{root}/good", "{root}/bad", "--weights", "equal"], "--weights equal has no effect here: .* add --norms"),
-        (["good", "bad", "{root}", "--norms", "nowhere"], "no norms 'nowhere'"),
         (["good", "bad", "{root}/nowhere"], "cannot be read"),
     ],
 )
 def test_errors_are_one_line_that_lists_what_there_is(three_runs, arguments, message):
-    result = siq_compare(*(argument.format(root=three_runs) for argument in arguments))
-    assert result.exit_code == 1 and isinstance(result.exception, SpeechIQError)
-    with pytest.raises(SpeechIQError, match=message):
-        raise result.exception
-    assert "\n" not in str(result.exception) and result.stdout == ""
+    assert re.search(message, refused_by(*(argument.format(root=three_runs) for argument in arguments)))
 
 
 def test_rows_of_other_makers_lend_what_they_have(tmp_path):
@@ -244,10 +231,8 @@ def test_one_rule_decides_and_is_said(tmp_path):
         "A system is better only if it is in all of remember, understand, apply\n"
     ) in shown
     assert "p (permutation test) has no part in it" in shown
-    assert (
-        "A is better beyond chance, by the intervals of remember\n"
-        in siq_compare(tmp_path / "a", tmp_path / "b", "--levels", "remember").stdout
-    )
+    by_one = siq_compare(tmp_path / "a", tmp_path / "b", "--levels", "remember").stdout
+    assert "A is better beyond chance, by the intervals of remember\n" in by_one
 
 
 def test_without_draws_there_is_p_alone(three_runs):
@@ -274,9 +259,8 @@ def test_without_apply_two_levels_are_compared(tmp_path):
     assert "Apply acc. %" not in asked.stdout
     whole = siq_compare("a", "b", tmp_path / "with", "--levels", "remember,understand", "--clips", 0)
     assert "Apply acc. %" in whole.stdout and "by the intervals of remember, understand\n" in whole.stdout
-    assert "siq cannot be compared here: it needs Apply" in refused_by(
-        "a", "b", tmp_path / "without", "--levels", "siq"
-    )
+    refused = refused_by("a", "b", tmp_path / "without", "--levels", "siq")
+    assert "siq cannot be compared here: it needs Apply" in refused
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

@@ -64,15 +64,8 @@ def test_a_table_that_cannot_be_used_is_one_line(runs, tmp_path, text, message):
     assert message in refused_by(runs, "--ranks", table(tmp_path, text))
 
 
-@pytest.fixture
-def three_runs(tmp_path):
-    for name, skill in {"good": 0.9, "fair": 0.6, "poor": 0.3}.items():
-        write_run(tmp_path / "runs" / name, levels(skill), system=name)
-    return tmp_path / "runs"
-
-
-def test_references_need_a_set_in_both_versions(three_runs, tmp_path):
-    refused = refusal("paper", "references", three_runs, "-o", tmp_path / "out.json")
+def test_references_need_a_set_in_both_versions(runs):
+    refused = refusal("paper", "references", runs)
     assert "no system ran a set and its cleaned version (sets: demo)" in refused
 
 
@@ -94,21 +87,10 @@ def test_each_system_is_compared_on_both_versions_of_a_set(tmp_path):
     assert "Errors of the references" in done.output and "20.0" in done.output
 
 
-def test_the_scores_of_the_paper_have_their_weights_and_columns(three_runs, tmp_path):
-    for name, skill in {"good": 0.9, "fair": 0.6, "poor": 0.3}.items():
+def test_the_scores_of_the_paper_have_their_weights_and_columns(runs):
+    for name, skill in SKILLS.items():
         columns = {"remember": {"wer_basic": 1 - skill}, "apply": {"acc_strict": round(skill)}}
-        write_run(three_runs / name, levels(skill), system=name, columns=columns, date=2.0)
-    out = tmp_path / "out.json"
-    done = succeed(
-        "score",
-        three_runs,
-        "--weights",
-        "inverse-variance",
-        "--metrics",
-        "remember=wer_basic,apply=acc_strict",
-        "--explain",
-        "-o",
-        out,
-    )
-    content = json.loads(out.read_text())
-    assert "inverse-variance" in done.output and "remember=wer_basic, apply=acc_strict" in done.output, content.keys()
+        write_run(runs / name, levels(skill), system=name, columns=columns, date=2.0)
+    of_paper = ("--weights", "inverse-variance", "--metrics", "remember=wer_basic,apply=acc_strict")
+    shown = succeed("score", runs, *of_paper, "--explain").output
+    assert "inverse-variance" in shown and "remember=wer_basic, apply=acc_strict" in shown
