@@ -83,10 +83,7 @@ def test_the_commands_of_a_shard_have_all_options_of_the_plan(write):
 
 
 def test_hours_are_those_of_the_missing_rows_at_the_measured_speed():
-    tasks = [
-        TaskWork("remember", 10, 10, 3600.0, "siq", "remember"),
-        TaskWork("apply", 30, 10, 3600.0, "siq", "apply"),
-    ]
+    tasks = [TaskWork("remember", 10, 10, 3600.0, "siq", "remember"), TaskWork("apply", 30, 10, 3600.0, "siq", "apply")]
     system = SystemWork("a+b,x=1", "a+b", [StageCount("asr", 10, 10), StageCount("text", 30, 15)], complete=False)
     work = PlannedWork(tasks, [system], 10, 3600.0, {})
     speeds = {("transcribing", "a"): 10.0, ("answering", "b"): 0.5}

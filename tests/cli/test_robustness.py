@@ -34,14 +34,7 @@ def made(tmp_path_factory):
 def test_tables_name_strengths_losses_slopes_and_crossings(made):
     printed = made[0]
     assert "Speech IQ under white" in printed and "Remember under white: WER %" in printed
-    for text in (
-        "clean",
-        "20 dB",
-        "0 dB",
-        "slope per",
-        "loss",
-        "intervals from 100 bootstrap samples of 12 clips",
-    ):
+    for text in ("clean", "20 dB", "0 dB", "slope per", "loss", "intervals from 100 bootstrap samples of 12 clips"):
         assert text in printed
     assert printed.count("loss: how much worse") == 1
     assert "Remember under white: fragile falls below steady at 1" in printed

@@ -225,12 +225,6 @@ def test_as_a_process(two_runs):
     assert refused.stderr.count("\n") == 1
 
 
-def test_needs_neither_torch_nor_lm_eval():
-    heavy = "{'torch', 'lm_eval', 'transformers', 'datasets'}"
-    done = run("python", "-c", f"import sys, speechiq.cli.main; print({heavy} & set(sys.modules))")
-    assert done.stdout == "set()\n", done.stderr
-
-
 @pytest.mark.parametrize(
     "place", ["no/such/o.json", "folder.csv", "file/o.md", "x" * 300 + ".tex", "file", "file/below"]
 )
@@ -302,22 +296,14 @@ def test_an_empty_path_is_not_the_current_folder(two_runs, monkeypatch, command)
     assert "the path is empty" in refusal(*command, "")
 
 
-def test_small_sets_are_marked_in_every_output(two_runs):
+def test_small_sets_are_marked(two_runs):
+    """How each file marks them is tested with few clusters."""
     write_run(two_runs / "middle", levels(0.5), system="middle")
-    out = two_runs / "out"
-    out.mkdir()
-    files = {ending: out / f"siq.{ending}" for ending in ("json", "csv", "md", "tex")}
-    options = [part for path in files.values() for part in ("-o", path)]
     runs = [two_runs / name for name in ("good", "middle", "bad")]
-    done = siq(*runs, *options, "-o", out / "harness", "--explain")
     marked = "95 % intervals of SIQ of 14 clips contained the truth"
-    assert done.exit_code == 0 and marked in done.stdout
+    assert marked in siq(*runs, "-o", two_runs / "harness", "--explain").stdout
     assert f"Small test set (4 clips): {marked}" in siq(*runs).stdout
-    assert marked in json.loads(files["json"].read_text())["bootstrap"]["caution"]
-    assert marked in files["csv"].read_text().splitlines()[1]
-    assert marked in files["md"].read_text()
-    assert marked.replace("%", r"\%") in files["tex"].read_text()
-    (results,) = (out / "harness" / "good").glob("results_*.json")
+    (results,) = (two_runs / "harness" / "good").glob("results_*.json")
     assert marked in json.loads(results.read_text())["configs"]["siq_apply"]["metadata"]["interval_caution"]
     assert marked not in siq(*runs, "--bootstrap", "0", "--explain").stdout
     many = [

@@ -32,6 +32,12 @@ class Visit:
         if self.has_scripts:
             self.tab.locator("html[data-ready]").wait_for(state="attached")
 
+    def download(self, button: Any) -> str:
+        """Return the text of the file that a button saves."""
+        with self.tab.expect_download() as started:
+            button.click()
+        return Path(started.value.path()).read_bytes().decode("utf-8", errors="surrogateescape")
+
     def see_all(self) -> None:
         """Scroll over the page until every chart is drawn."""
         for place in self.tab.locator(".chart").all():

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
 from speechiq.core.recordings.audio_file import save_samples
 from speechiq.siq_tasks.loaders import bundled
+from tests.commands import siq
 from tests.reducer.browser import Visit
 from tests.reducer.judged_runs import JUDGE, judged_row, write_judged
 
@@ -28,8 +27,7 @@ def page(tmp_path_factory) -> Path:
             rows[5] |= {"refusal": 1.0}
             rows[6] |= {"exact_match": 1.0, "judge": 0.0}
         write_judged(place / system, rows, system)
-    result = CliRunner().invoke(app, ["score", str(place), "-o", str(place / "r.html"), "--bootstrap", "100"])
-    assert result.exit_code == 0, (result.exception, result.output)
+    siq("score", place, "-o", place / "r.html", "--bootstrap", 100)
     return place / "r.html"
 
 
@@ -96,9 +94,8 @@ def replies_page(tmp_path_factory):
         for system, audio in systems.items():
             rows = [reply_row(query, audio) for query in QUERIES]
             write_judged(place / system, rows, system, JUDGE | {"judge_rubric": "points_1_10"}, measure=MEASURE)
-        result = CliRunner().invoke(app, ["score", str(place), "-o", str(place / "r.html"), "--bootstrap", "0"])
-    assert result.exit_code == 0, (result.exception, result.output)
-    return Path(place, "r.html")
+        siq("score", place, "-o", place / "r.html", "--bootstrap", 0)
+    return place / "r.html"
 
 
 def test_question_and_reply_play_beside_transcript_written_text_checklist_and_scores(replies_page, chromium):
@@ -112,15 +109,8 @@ def test_question_and_reply_play_beside_transcript_written_text_checklist_and_sc
     by_system = dict(zip(head[2:], replies, strict=True))
     speaks, lost, writes = (by_system[name].inner_text() for name in ("speaks", "lost", "writes"))
     assert by_system["speaks"].locator("audio").evaluate(LOAD) == pytest.approx(2, abs=0.1)
-    for words in (
-        "7.00 Transcript: Two ours.",
-        "Written: Two hours.",
-        "2.0 s of speech",
-        "quality 3.25",
-        "WER",
-        "50.0",
-    ):
-        assert words in speaks
+    words = ("7.00 Transcript: Two ours.", "Written: Two hours.", "2.0 s of speech", "quality 3.25", "WER", "50.0")
+    assert all(each in speaks for each in words), speaks
     assert "written: 8.00 points" in speaks and "not on this machine" not in speaks
     assert "Written: Two hours." in lost and "its audio is not on this machine" in lost
     assert "written only" in writes and "Transcript" not in writes and "Written:" not in writes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -84,9 +83,7 @@ def test_two_systems_are_compared_as_the_command_does(visit, study):
     here.tab.go_back()
     here.tab.wait_for_function("() => document.querySelector('#compare-a').selectedOptions[0].text === 'poor'")
     assert here.tab.locator("#compare-a").get_attribute("title") == "b/poor+thinker"
-    with here.tab.expect_download() as download:
-        here.tab.get_by_label("Save the table of differences as CSV").click()
-    assert Path(download.value.path()).read_text(encoding="utf-8").startswith("Score,A,B,")
+    assert here.download(here.tab.get_by_label("Save the table of differences as CSV")).startswith("Score,A,B,")
     assert here.errors == []
 
 
@@ -153,6 +150,5 @@ def test_every_table_can_be_saved(visit):
     here.tab.locator("html[data-drawn]").wait_for(state="attached")
     tables = here.tab.locator("main table:visible:not(.answers)").count()
     assert here.tab.locator("main .save:visible", has_text="CSV").count() == tables > 10
-    with here.tab.expect_download() as download:
-        here.tab.get_by_label("Save the table hardest-remember as CSV").click()
-    assert Path(download.value.path()).read_text(encoding="utf-8").startswith("Hardest,WER %")
+    hardest = here.download(here.tab.get_by_label("Save the table hardest-remember as CSV"))
+    assert hardest.startswith("Hardest,WER %")

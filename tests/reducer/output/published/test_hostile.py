@@ -365,10 +365,7 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "a linked system": (lambda results: results.joinpath("x").symlink_to(results / SPHINX), "not a part of a result"),
     "a pipe": (lambda results: os.mkfifo(place(results) / "pipe"), "neither a file nor a folder"),
     "another date in the name": (rename("2020-01-01T00-00-00Z"), "name it"),
-    "another system in the name": (
-        lambda results: (results / SPHINX).rename(results / "whisper-00000000"),
-        "name it",
-    ),
+    "another system in the name": (lambda results: (results / SPHINX).rename(results / "whisper-00000000"), "name it"),
     "in the future": (future, "in the future"),
     "a date that no calendar has": (put("date", value="2026-13-45T99:99:99Z"), "month must be in 1..12"),
     "the year 0": (put("date", value="0000-01-01T00:00:00Z"), "year 0 is out of range"),
@@ -390,10 +387,7 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "negative parameters": (put("declaration", "parameters", value=-1), "Expected `float` > 0"),
     # Rows of others.
     "copied rows": (copy_as("new", REMEMBER, len), "those of 'new-11507a0e'"),
-    "copied rows with a change": (
-        copy_as("new", APPLY, set_first(acc=0.0), texts=False),
-        "those of 'new-11507a0e'",
-    ),
+    "copied rows with a change": (copy_as("new", APPLY, set_first(acc=0.0), texts=False), "those of 'new-11507a0e'"),
 }
 
 
