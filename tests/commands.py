@@ -29,12 +29,18 @@ def siq(*arguments: object) -> str:
     return succeed(*arguments).stdout
 
 
-def as_json(*arguments: object) -> dict[str, Any]:
-    """Return what a command writes as JSON; it has to succeed."""
+def print_and_write(*arguments: object) -> tuple[str, dict[str, Any]]:
+    """Return what a command prints and what it writes as JSON; it has to succeed."""
     with TemporaryDirectory() as folder:
         file = Path(folder, "out.json")
-        succeed(*arguments, "-o", file)
-        return json.loads(file.read_text(encoding="utf-8"))
+        printed = succeed(*arguments, "-o", file).output
+        return printed, json.loads(file.read_text(encoding="utf-8"))
+
+
+def as_json(*arguments: object) -> dict[str, Any]:
+    """Return what a command writes as JSON; it has to succeed."""
+    _, content = print_and_write(*arguments)
+    return content
 
 
 def refusal(*arguments: object) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from speechiq.reducer.studies.references import compare_references, references_grid
 from tests.cli.test_compare import write_system
-from tests.commands import as_json, refusal, siq
+from tests.commands import as_json, print_and_write, refusal, siq
 from tests.records import edit_rows
 from tests.reducer.judged_runs import JUDGE, graded, write_judged
 from tests.reducer.studies.test_hallucination import frozen_set, letters, write_answers
@@ -72,28 +72,23 @@ def test_intervals_are_those_of_clusters(runs):
 
 
 @pytest.mark.parametrize("options", [(), ("--metrics", "wer"), ("--levels", "remember")])
-def test_a_comparison_permutes_clusters(runs, tmp_path, options):
-    out = tmp_path / "out.json"
-    shown = siq("compare", "good", "bad", runs, "--bootstrap", 100, "-o", out, *options)
-    assert FEW in as_line(shown)
-    content = json.loads(out.read_text())
+def test_a_comparison_permutes_clusters(runs, options):
+    printed, content = print_and_write("compare", "good", "bad", runs, "--bootstrap", 100, *options)
     content = content.get("suites", {}).get("metrics", content)
-    assert content["clusters"] == 4 and FEW in content["caution"]
+    assert FEW in as_line(printed) and FEW in content["caution"] and content["clusters"] == 4
     assert all(score["p"] * 8 == round(score["p"] * 8) for score in content["scores"].values()), "16 patterns of signs"
 
 
 def test_a_prediction_draws_clusters(runs):
-    out = runs / "out.json"
-    assert FEW in as_line(siq("study", "predict", runs, "--bootstrap", 100, "-o", out))
-    content = json.loads(out.read_text())
-    assert (content["clips"], content["clusters"]) == (12, 4)
+    printed, content = print_and_write("study", "predict", runs, "--bootstrap", 100)
+    assert FEW in as_line(printed) and (content["clips"], content["clusters"]) == (12, 4)
 
 
-def test_one_cluster_has_no_intervals(runs, tmp_path):
-    name_calls(runs, 1)
-    text = as_line(siq("score", runs, "-o", tmp_path / "out.json"))
+def test_one_cluster_has_no_intervals(runs):
+    printed, content = print_and_write("score", name_calls(runs, 1))
+    text = as_line(printed)
     assert "a single cluster of 12 clips has no error bar" in text and "so there are none here" in text
-    assert json.loads((tmp_path / "out.json").read_text())["clusters"]["apply"] == 1
+    assert content["clusters"]["apply"] == 1
     assert "10 draws are too few" in refusal("score", runs, "--bootstrap", 10)
 
 

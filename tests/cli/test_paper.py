@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from tests.commands import refusal, succeed
+from tests.commands import print_and_write, refusal, succeed
 from tests.reducer.conftest import levels, write_run
 
 succeeding = partial(succeed, "paper", "correlate")
@@ -75,16 +75,15 @@ def test_each_system_is_compared_on_both_versions_of_a_set(tmp_path):
             scores = {"remember": {f"{dataset}/{i}": factor * rate * (i + 1) / 5 for i in range(10)}}
             about = {"remember": {"dataset": dataset}}
             write_run(tmp_path / "runs" / dataset / name, scores, name, tasks=dataset, metadata=about)
-    out = tmp_path / "out.json"
-    done = succeed("paper", "references", tmp_path / "runs", "-o", out)
-    rows = json.loads(out.read_text())["references"]
+    printed, content = print_and_write("paper", "references", tmp_path / "runs")
+    rows = content["references"]
     assert [(row["dataset"], row["system"], row["clips"]) for row in rows] == [("vox", "good", 10), ("vox", "bad", 10)]
     assert all(
         row["share"] == pytest.approx(0.2)
         and row["difference"]["low"] <= row["difference"]["value"] <= row["difference"]["high"]
         for row in rows
     )
-    assert "Errors of the references" in done.output and "20.0" in done.output
+    assert "Errors of the references" in printed and "20.0" in printed
 
 
 def test_the_scores_of_the_paper_have_their_weights_and_columns(runs):

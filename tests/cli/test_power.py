@@ -13,7 +13,7 @@ from speechiq.reducer import LEVELS, align, read_systems
 from speechiq.reducer.scores import norms
 from speechiq.reducer.studies.comparison import compare_scores
 from speechiq.reducer.studies.sample_size import parts_of_siq
-from tests.commands import as_json, refusal, siq
+from tests.commands import print_and_write, refusal, siq
 from tests.records import edit_rows
 from tests.reducer.conftest import levels, write_run
 from tests.reducer.judged_runs import graded, write_judged
@@ -39,8 +39,13 @@ def power(*arguments: object) -> str:
     return siq("study", "power", *arguments, "--bootstrap", 60)
 
 
-def plans(*arguments: object, suite: str = "siq") -> list[dict]:
-    return as_json("study", "power", *arguments, "--bootstrap", 60)["suites"][suite]
+def print_plans(*arguments: object, suite: str = "siq") -> tuple[str, list[dict]]:
+    printed, content = print_and_write("study", "power", *arguments, "--bootstrap", 60)
+    return printed, content["suites"][suite]
+
+
+def plans(*arguments: object) -> list[dict]:
+    return print_plans(*arguments)[1]
 
 
 def test_median_and_worst_pair_of_each_level(runs, tmp_path, monkeypatch):
@@ -61,9 +66,8 @@ def test_median_and_worst_pair_of_each_level(runs, tmp_path, monkeypatch):
     assert [float(row["needed_clips"]) for row in rows] == [plan["needed_clips"]["value"] for plan in found]
 
 
-def test_a_named_pair_and_no_difference(runs, tmp_path):
-    printed = power(runs, "--pair", "good", "middle", "--levels", "apply", "-o", tmp_path / "o.json")
-    (plan,) = json.loads((tmp_path / "o.json").read_text())["suites"]["siq"]
+def test_a_named_pair_and_no_difference(runs):
+    printed, (plan,) = print_plans(runs, "--pair", "good", "middle", "--levels", "apply")
     assert (plan["score"], plan["a"], plan["b"]) == ("apply", "org/good", "org/middle")
     assert "needed_clips" not in plan and "Clips for" not in printed and "worst pair" not in printed
     assert f"{plan['smallest_difference']['value']:.2f}" in printed
@@ -76,12 +80,12 @@ def test_the_number_that_is_shown_now_needs_the_clips_of_now(runs):
     assert then["needed_clips"]["value"] == now["pilot_clips"] == 12
 
 
-def test_clusters_are_counted_and_needed(runs, tmp_path):
+def test_clusters_are_counted_and_needed(runs):
     clips = {f"demo/{number}": f"call {number % 4}" for number in range(12)}
     edit_rows(runs, lambda row: row["doc"].update(cluster=clips[row["doc"]["id"]]))
-    printed = power(runs, "--difference", 5, "--explain", "-o", tmp_path / "o.json")
+    printed, found = print_plans(runs, "--difference", 5, "--explain")
     assert "Clusters" in printed and "ICC" in printed and "Small pilot run (4 clusters)" in printed
-    for plan in json.loads((tmp_path / "o.json").read_text())["suites"]["siq"]:
+    for plan in found:
         assert (plan["pilot_clips"], plan["pilot_clusters"]) == (12, 4) and plan["icc"] >= 0
         assert plan["needed_clips"]["value"] == 3 * plan["needed_clusters"]["value"]
 
@@ -89,9 +93,8 @@ def test_clusters_are_counted_and_needed(runs, tmp_path):
 def test_items_without_a_score_are_left_out_of_any_suite(tmp_path):
     write_judged(tmp_path / "a", graded([[None], *[[grade % 4] for grade in range(11)]], questions=1), "a")
     write_judged(tmp_path / "b", graded([[5], *[[4 - grade % 2] for grade in range(11)]], questions=1), "b")
-    printed = power(tmp_path, "--difference", 10, "-o", tmp_path / "o.json")
+    printed, (plan,) = print_plans(tmp_path, "--difference", 10, suite="listening")
     assert "Suite listening: sample size" in printed and "no SIQ" not in printed
-    (plan,) = json.loads((tmp_path / "o.json").read_text())["suites"]["listening"]
     assert (plan["unit"], plan["pilot_clips"], plan["a"]) == ("judge %", 11, "a")
     gaps = [20 * (grade % 4 - (4 - grade % 2)) for grade in range(11)]
     assert plan["difference"] == pytest.approx(np.mean(gaps))

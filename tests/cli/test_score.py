@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from speechiq.cli.main import main
-from tests.commands import as_json, call, refusal, succeed
+from tests.commands import as_json, call, print_and_write, refusal, succeed
 from tests.conftest import run
 from tests.reducer.conftest import levels, write_run
 
@@ -54,10 +53,9 @@ def test_a_system_on_the_scale_of_norms(two_runs):
     write_run(two_runs / "middle", levels(0.5), system="middle")
     built = succeeding(two_runs, "--save-norms", two_runs / "norms.json")
     assert "norms.json: norms (" in built.stderr and "3 systems on 4 clips" in built.stderr
-    pool, file = as_json("score", two_runs), two_runs / "alone.json"
-    shown = succeeding(two_runs / "middle", "--norms", two_runs / "norms.json", "-o", file)
-    assert "clips, task versions, normalizer, embedder match" in shown.stdout
-    alone = json.loads(file.read_text())
+    pool = as_json("score", two_runs)
+    printed, alone = print_and_write("score", two_runs / "middle", "--norms", two_runs / "norms.json")
+    assert "clips, task versions, normalizer, embedder match" in printed
     (middle,) = alone["systems"]
     assert middle["siq"] == next(row["siq"] for row in pool["systems"] if row["system"] == "middle")
     assert alone["weights"] == pool["weights"] and alone["leave_one_out"] is None
@@ -182,15 +180,9 @@ BAD_INPUT = {
 
 
 @pytest.mark.parametrize(("spoil", "message"), BAD_INPUT.values(), ids=BAD_INPUT)
-def test_bad_input_is_one_line(two_runs, monkeypatch, capsys, spoil, message):
+def test_bad_input_is_refused(two_runs, spoil, message):
     spoil(two_runs)
-    monkeypatch.setattr(sys, "argv", ["siq", "score", str(two_runs)])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    out, err = capsys.readouterr()
-    lines = [line for line in err.splitlines() if not line.startswith("siq: warning: ")]
-    assert stop.value.code == 1 and out == ""
-    assert len(lines) == 1 and lines[0].startswith("siq: ") and message in lines[0]
+    assert message in refused_by(two_runs)
 
 
 @pytest.mark.parametrize(
