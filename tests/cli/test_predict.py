@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
-from tests.commands import as_json, refusal, succeed
+from tests.commands import as_json, print_and_write, refusal, succeed
 from tests.records import edit_rows
 from tests.reducer.conftest import write_run
 from tests.siq_tasks.questions.server import serving
@@ -116,11 +116,9 @@ def test_items_can_be_split_by_whether_a_metric_is_defined(runs, option, metrics
     assert (found["items"], len(found["predictors"])) == (24, metrics)
 
 
-def test_a_combination_is_given_in_sample_and_on_clips_that_its_weights_have_not_seen(runs, tmp_path):
-    out = tmp_path / "out.json"
+def test_a_combination_is_given_in_sample_and_on_clips_that_its_weights_have_not_seen(runs):
     form = "semdist + 0.1*entity_wer"
-    done = succeed("study", "predict", runs, "--combine", form, "-o", out)
-    found = json.loads(out.read_text())
+    printed, found = print_and_write("study", "predict", runs, "--combine", form)
     items = expected_items()
     values = [item["semdist"] + 0.1 * (item["entity_wer"] if item["entity_wer"] >= 0 else 0) for item in items]
     assert found["predictors"][-1]["metric"] == form
@@ -128,7 +126,7 @@ def test_a_combination_is_given_in_sample_and_on_clips_that_its_weights_have_not
     assert found["predictors"][-1]["in_sample"]["auc"] == pytest.approx(expected, abs=1e-12)
     (combination,) = found["combinations"]
     assert combination["in_sample"]["efron"] >= combination["validated"]["efron"]
-    assert "validated" in done.output
+    assert "validated" in printed
 
 
 def test_separated_items_are_said_to_be_separated(runs, tmp_path, labels):
@@ -144,14 +142,13 @@ def test_separated_items_are_said_to_be_separated(runs, tmp_path, labels):
 
 
 @pytest.mark.parametrize("draws", (0, 200))
-def test_a_column_recorded_with_the_opposite_direction_is_named(runs, tmp_path, labels, draws):
+def test_a_column_recorded_with_the_opposite_direction_is_named(runs, labels, draws):
     label(labels, lambda scores: scores["semdist"] >= 0.01)
-    out = tmp_path / "out.json"
     options = ("--labels", labels, "--metrics", "semdist", "--bootstrap", draws)
-    done = succeed("study", "predict", runs, *options, "-o", out)
-    assert "opposite direction, separated" in done.output
-    assert "semdist: failures have better values than successes, although in the runs lower is better" in done.output
-    (of,) = json.loads(out.read_text())["predictors"]
+    printed, found = print_and_write("study", "predict", runs, *options)
+    assert "opposite direction, separated" in printed
+    assert "semdist: failures have better values than successes, although in the runs lower is better" in printed
+    (of,) = found["predictors"]
     assert (of["in_sample"]["auc"], of["in_sample"]["efron"], of["direction"]) == (0.0, pytest.approx(1.0), "lower")
     assert of["opposite_direction"] is True
 
@@ -185,7 +182,7 @@ def test_labels_of_clips_are_compared_with_all_answers_to_their_questions(runs, 
         if "gold" in str(path):
             rows = [row for row in rows if row["doc"]["id"] != CLIPS[2]]
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    file, out = tmp_path / "clips.jsonl", tmp_path / "out.json"
+    file = tmp_path / "clips.jsonl"
     labels = [
         {"id": clip, "system": system, "success": not row["failed"], "by": "ann"}
         for system in SYSTEMS
@@ -194,12 +191,11 @@ def test_labels_of_clips_are_compared_with_all_answers_to_their_questions(runs, 
     file.write_text("".join(json.dumps(row) + "\n" for row in labels))
     for option, items, done in ((None, 48, "kept"), ("answerable", 46, "left out")):
         options = ["--only", option] if option else []
-        found = succeed(
-            "study", "predict", runs, "--labels", file, "--allow-mismatch", "-o", out, "--force", "--explain", *options
-        )
-        assert json.loads(out.read_text())["items"] == items
-        assert f"2 of 48 items are answered wrong even from the reference: {done}" in found.output
-        assert "2 of 48 items have no scored answer from the reference: kept" in found.output
+        command = ("study", "predict", runs, "--labels", file, "--allow-mismatch", "--explain", *options)
+        printed, found = print_and_write(*command)
+        assert found["items"] == items
+        assert f"2 of 48 items are answered wrong even from the reference: {done}" in printed
+        assert "2 of 48 items have no scored answer from the reference: kept" in printed
 
 
 def test_agreement_of_two_authors_is_cohens_kappa(runs, labels, tmp_path):
@@ -208,10 +204,9 @@ def test_agreement_of_two_authors_is_cohens_kappa(runs, labels, tmp_path):
     changed = [row | {"by": "ann", "success": row["success"] ^ (i % 7 == 0)} for i, row in enumerate(rows)]
     people.write_text("".join(json.dumps(row | {"id": row["id"].partition("/")[2]}) + "\n" for row in changed))
     expected = cohen_kappa_score(*([row["success"] for row in of] for of in (rows, changed)))
-    out = tmp_path / "out.json"
-    done = succeed("study", "predict", runs, "--labels", labels, "--labels", people, "-o", out)
-    assert "people.jsonl (ann)" in done.output and f"{expected:.2f}" in done.output
-    assert json.loads(out.read_text())["agreement"][0]["kappa"]["value"] == pytest.approx(expected, abs=1e-12)
+    printed, found = print_and_write("study", "predict", runs, "--labels", labels, "--labels", people)
+    assert "people.jsonl (ann)" in printed and f"{expected:.2f}" in printed
+    assert found["agreement"][0]["kappa"]["value"] == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_judge_compares_both_answers_in_both_orders_and_equal_ones_by_rule(runs, tmp_path, endpoint_key, monkeypatch):
@@ -336,10 +331,9 @@ def test_an_answer_key_of_another_type_is_no_answer_on_the_page(runs, tmp_path, 
     assert "wrote" in succeed("study", "labels", runs, "-o", tmp_path / "r.html").output
 
 
-def test_coupled_comparison_pools_errors_and_asks_all_intervals(runs, tmp_path):
-    out = tmp_path / "out.json"
-    done = succeed("compare", runs / "tiny", runs / "gold", "--metrics", "wer,semdist", "-o", out)
-    found = json.loads(out.read_text())["suites"]["metrics"]
+def test_coupled_comparison_pools_errors_and_asks_all_intervals(runs):
+    printed, found = print_and_write("compare", runs / "tiny", runs / "gold", "--metrics", "wer,semdist")
+    found = found["suites"]["metrics"]
     wer, semdist = (found["scores"][name] for name in ("wer", "semdist"))
     rows = rows_of("tiny").values()
     assert found["pooled"] == ["wer"]
@@ -347,8 +341,8 @@ def test_coupled_comparison_pools_errors_and_asks_all_intervals(runs, tmp_path):
     assert semdist["difference"] == pytest.approx(np.mean([row["semdist"] for row in rows]))
     assert 0 < wer["low"] < wer["difference"] < wer["high"]
     assert (found["measures"]["wer"]["direction"], wer["better"]) == ("lower", "gold")
-    assert "A - B" in done.output and "95 % interval" in done.output
-    assert found["better"] == "gold" and "B is better beyond chance, by the intervals of wer, semdist" in done.output
+    assert "A - B" in printed and "95 % interval" in printed
+    assert found["better"] == "gold" and "B is better beyond chance, by the intervals of wer, semdist" in printed
     done = succeed("compare", runs / "tiny", runs / "gold", "--metrics", "wer,entity_wer")
     assert "neither is better beyond chance" in done.output
     assert "Entity Wer: 12 of 24 items have a score of both" in done.output
@@ -375,27 +369,21 @@ def test_a_coupled_comparison_that_is_not_possible_is_refused(runs, options, mes
     assert message in refusal("compare", runs / "tiny", runs / "base", *options)
 
 
-def test_the_page_has_the_curves_and_asks_nothing_of_the_network(runs, tmp_path, chromium):
-    from tests.reducer.browser import Visit
-
+def test_the_page_has_the_curves_and_asks_nothing_of_the_network(runs, tmp_path, open_page):
     page = tmp_path / "predict.html"
     succeed("study", "predict", runs, "--combine", "semdist + 0.1*wer", "-o", page)
-    visit = Visit(chromium, page)
+    visit = open_page(page)
     for place in visit.tab.locator(".chart").all():
         place.scroll_into_view_if_needed()
         place.locator("svg.main-svg").first.wait_for()
     assert "semdist, semdist + 0.1*wer predict failure better than wer" in visit.tab.locator(".lead").text_content()
     assert visit.tab.locator("#roc .legendtext").count() == 4
-    assert not visit.errors and not visit.requests
-    visit.context.close()
 
 
-def test_a_person_labels_by_keys_and_saves_a_file_that_predict_reads(runs, tmp_path, chromium):
-    from tests.reducer.browser import Visit
-
+def test_a_person_labels_by_keys_and_saves_a_file_that_predict_reads(runs, tmp_path, open_page):
     page = tmp_path / "review.html"
     done = succeed("study", "labels", runs, "-o", page)
-    visit = Visit(chromium, page)
+    visit = open_page(page)
     card = visit.tab.locator("#review .card")
     card.wait_for()
     cards = int(visit.tab.locator("#review-count").text_content().split()[2])
@@ -412,10 +400,8 @@ def test_a_person_labels_by_keys_and_saves_a_file_that_predict_reads(runs, tmp_p
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     assert len(rows) == 47 and {row["by"] for row in rows} == {"ann"}
     assert sum(not row["success"] for row in rows) == cards - 2
-    assert not visit.errors and not visit.requests
     done = succeed("study", "predict", runs, "--labels", file)
     assert "labels.jsonl (ann)" in done.output
-    visit.context.close()
 
 
 def test_a_clip_that_was_answered_in_two_ways_counts_once(runs):

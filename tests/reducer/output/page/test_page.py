@@ -27,7 +27,6 @@ def test_it_opens_with_all_charts_and_nothing_is_fetched(visit):
     here.see_all()
     here.tab.click("#theme")
     here.tab.locator("#bell .textpoint", has_text="gold").wait_for()
-    assert here.requests == [] and here.errors == []
 
 
 def test_what_models_wrote_stays_text(visit):
@@ -35,14 +34,13 @@ def test_what_models_wrote_stays_text(visit):
     here.see_all()
     here.tab.locator(".detail .transcript").first.wait_for()
     here.tab.evaluate("document.body.append(Object.assign(document.createElement('script'), {text: 'hacked = 3'}))")
-    assert here.tab.evaluate("window.hacked") is None
+    here.expected = ("Content Security Policy",)
     assert here.tab.locator("img, main script").count() == 0
     assert NAME in names(here) and NAME in here.tab.locator("#profiles .ytick").all_text_contents()
     assert HOSTILE in here.tab.locator("#standings .encoder").all_inner_texts()
     written = here.tab.locator(".detail .transcript", has_text=NAME)
     written.locator("summary").click()
     assert HOSTILE in written.locator("details p").inner_text()
-    assert here.requests == []
 
 
 @pytest.mark.parametrize(("size", "theme"), [("desk", "light"), ("phone", "dark")])
@@ -83,7 +81,6 @@ def test_controls_have_no_rank_and_stay_behind_the_systems(visit):
     assert ranks() == ["1", "2", "3"] and names(here)[-1] == "gold+thinker"
     here.tab.locator("#standings th", has_text="SIQ").locator("button").click()
     assert names(here)[-1] == "gold+thinker" and here.tab.url.endswith("#leaderboard?sort=SIQ")
-    assert here.errors == []
 
 
 LABELS_OF = r"""(id) => {
@@ -125,7 +122,6 @@ def test_a_clip_is_found_played_and_compared(visit):
         "(one) => new Promise((done) => { one.onloadedmetadata = () => done(one.duration); one.preload = 'metadata'; })"
     )
     assert length == pytest.approx(11.0, abs=0.1)
-    assert here.errors == []
 
 
 def test_links_and_marks_lead_to_the_clip(visit):
@@ -141,7 +137,6 @@ def test_links_and_marks_lead_to_the_clip(visit):
     here.tab.locator("#clips-wer").scroll_into_view_if_needed()
     here.tab.locator("#clips-wer .point").first.click(force=True)
     here.tab.locator("#clip-table [aria-expanded=true]").wait_for()
-    assert here.errors == []
 
 
 def test_a_review_is_kept_exported_and_confirmed(visit, tmp_path):
@@ -150,11 +145,11 @@ def test_a_review_is_kept_exported_and_confirmed(visit, tmp_path):
     card.wait_for()
     count = int(card.locator(".head").inner_text().split(" of ")[1].split()[0])
     assert count >= 2 and card.count() == 1
+    here.tab.keyboard.press("1")
+    assert here.tab.locator("#review-count").inner_text() == f"0 of {count} judged", "keys work in the review alone"
     save = here.tab.locator("#review-save")
     unjudged = [json.loads(line) for line in here.download(save).splitlines()]
     assert len(unjudged) == count and all((row["verdict"], row["note"]) == (None, "") for row in unjudged)
-    here.tab.keyboard.press("1")
-    assert here.tab.locator("#review-count").inner_text() == f"0 of {count} judged", "keys work in the review alone"
     assert card.locator(".revealed").count() == 0
     card.get_by_label("Unanswerable").check()
     assert "(B) \u2713" in card.locator(".revealed").inner_text()
@@ -188,7 +183,6 @@ def test_pages_of_a_list_turn_by_keyboard(visit, tmp_path):
             here.tab.locator(f"#{section} .pages", has_text=f"{turned} of {pages}").wait_for()
             held = "Next" if turned < pages else "Previous"
             here.tab.locator(f"#{section} nav.pages button:focus", has_text=held).wait_for()
-    assert here.errors == []
 
 
 def test_on_a_phone_nothing_covers_a_heading_or_a_number(visit):
@@ -251,7 +245,7 @@ def test_on_paper_everything_is_there_and_light(visit):
     assert here.tab.locator("#clip-table tbody tr").count() == 5
     assert here.tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(253, 253, 252)"
     width = "(one) => one.scrollWidth - one.clientWidth"
-    assert here.tab.locator(".scroll").first.evaluate(width) <= 1 and here.errors == []
+    assert here.tab.locator(".scroll").first.evaluate(width) <= 1
     here.tab.evaluate("dispatchEvent(new Event('afterprint'))")
     assert here.tab.locator("html.printing").count() == 0
 
@@ -264,7 +258,7 @@ def test_charts_and_tables_are_saved(visit):
     rows = list(csv.DictReader(table.splitlines()))
     assert [row["System"] for row in rows] == [name.strip() for name in names(here)]
     assert (rows[-1]["Rank"], rows[-1]["System"]) == ("", "gold+thinker")
-    assert float(rows[0]["Remember, WER %, Z"]) >= 0 and here.errors == []
+    assert float(rows[0]["Remember, WER %, Z"]) >= 0
 
 
 def test_links_say_what_the_headings_say_and_the_head_says_what_it_is(visit):

@@ -66,9 +66,7 @@ def test_everything_of_the_one_page_works_and_nothing_else_runs(visit, folder_pa
     here.tab.locator("html[data-drawn]").wait_for(state="attached")
     here.tab.evaluate("document.body.append(Object.assign(document.createElement('script'), {text: 'hacked = 3'}))")
     here.tab.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=hacked=5>')")
-    assert here.tab.evaluate("window.hacked") is None and here.requests == []
-    blocked = [error for error in here.errors if "Content Security Policy" not in error]
-    assert blocked == []
+    here.expected = ("Content Security Policy",)
 
 
 def test_clips_are_found_by_their_texts_and_compared(visit, folder_page):
@@ -89,7 +87,6 @@ def test_clips_are_found_by_their_texts_and_compared(visit, folder_page):
     for address in ("#clip/../../x", "#clip/__proto__", "#clip/texts-0"):
         here.open(address)
         here.tab.get_by_text("No clip of this report is called").wait_for()
-    assert here.errors == [] and here.requests == []
 
 
 def test_the_pdf_has_every_chart_and_column(visit, folder_page, tmp_path):
@@ -112,6 +109,7 @@ def test_the_pdf_has_every_chart_and_column(visit, folder_page, tmp_path):
 def test_a_page_without_its_folder_says_what_is_missing(visit, folder_page, tmp_path):
     alone = shutil.copy(folder_page, tmp_path)
     here = visit(Path(alone))
+    here.expected = ("net::ERR_FILE_NOT_FOUND", "is not beside the page")
     note = here.tab.locator("#parts-missing")
     note.wait_for()
     assert "put the folder my report #1_files" in note.inner_text() and note.count() == 1

@@ -95,7 +95,6 @@ def test_sets_are_sorted_and_saved(visit, runs: Path, tmp_path: Path):
     assert [row["System"] for row in rows] == [*SKILLS]
     assert {"x, 6 clips", "y, 3 clips", "Macro average, each set once", "All clips, 9 clips"} < {*rows[0]}
     here.see_all()
-    assert here.errors == []
 
 
 def test_two_systems_have_the_levels_of_each_set(tmp_path: Path):

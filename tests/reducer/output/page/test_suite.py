@@ -11,7 +11,6 @@ import pytest
 from speechiq.core.recordings.audio_file import save_samples
 from speechiq.siq_tasks.loaders import bundled
 from tests.commands import siq
-from tests.reducer.browser import Visit
 from tests.reducer.judged_runs import JUDGE, judged_row, write_judged
 
 
@@ -40,8 +39,8 @@ def test_it_has_what_the_judge_wrote_and_its_figures(page):
     assert "What is q? | the right one" in text, "the question and its reference"
 
 
-def test_answers_are_filtered(page, chromium):
-    here = Visit(chromium, page)
+def test_answers_are_filtered(page, open_page):
+    here = open_page(page)
     tools = here.tab.locator(".tools[data-marks]")
     here.tab.locator("details.as-table summary", has_text="Every item").click()
     rows = here.tab.locator("#suite-listening-items-answers tbody tr")
@@ -53,8 +52,6 @@ def test_answers_are_filtered(page, chromium):
         assert tools.locator(".count").inner_text() == "1 of 8 items"
     tools.locator("select").select_option("")
     assert all(row.is_visible() for row in rows.all())
-    assert here.errors == [] and here.requests == []
-    here.context.close()
 
 
 NAMES = ("demo_reply/bread", "demo_reply/kennedy")
@@ -98,8 +95,8 @@ def replies_page(tmp_path_factory):
     return place / "r.html"
 
 
-def test_question_and_reply_play_beside_transcript_written_text_checklist_and_scores(replies_page, chromium):
-    here = Visit(chromium, replies_page)
+def test_question_and_reply_play_beside_transcript_written_text_checklist_and_scores(replies_page, open_page):
+    here = open_page(replies_page)
     here.tab.locator("details.as-table summary", has_text="Every item").click()
     head = here.tab.locator("#suite-listening-items-answers thead th").all_inner_texts()
     row = here.tab.locator("#suite-listening-items-answers tbody tr", has_text=QUERIES[0]["text"])
@@ -115,13 +112,10 @@ def test_question_and_reply_play_beside_transcript_written_text_checklist_and_sc
     assert "Written: Two hours." in lost and "its audio is not on this machine" in lost
     assert "written only" in writes and "Transcript" not in writes and "Written:" not in writes
     assert by_system["lost"].locator("audio").count() == by_system["writes"].locator("audio").count() == 0
-    assert here.errors == [] and here.requests == []
-    here.context.close()
 
 
-def test_players_have_their_buttons_on_a_narrow_screen(replies_page, chromium):
-    here = Visit(chromium, replies_page, viewport={"width": 360, "height": 740})
+def test_players_have_their_buttons_on_a_narrow_screen(replies_page, open_page):
+    here = open_page(replies_page, viewport={"width": 360, "height": 740})
     here.tab.locator("details.as-table summary", has_text="Every item").click()
     assert all(player.bounding_box()["width"] >= 200 for player in here.tab.locator("audio").all())
     assert here.tab.evaluate("document.documentElement.scrollWidth") == 360
-    here.context.close()
