@@ -183,6 +183,10 @@ def set_doc(**values: object) -> Callable[[list[Content]], None]:
     return lambda content: content[0]["doc"].update(values)
 
 
+def nothing(content: list[Content]) -> None:
+    """Leave rows as they are, which are forged or copied then."""
+
+
 def drop(content: list[Content]) -> None:
     del content[0]
 
@@ -386,7 +390,7 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "an openness of its own": (put("declaration", "openness", value="very"), "Invalid enum value 'very'"),
     "negative parameters": (put("declaration", "parameters", value=-1), "Expected `float` > 0"),
     # Rows of others.
-    "copied rows": (copy_as("new", REMEMBER, len), "those of 'new-11507a0e'"),
+    "copied rows": (copy_as("new", REMEMBER, nothing), "those of 'new-11507a0e'"),
     "copied rows with a change": (copy_as("new", APPLY, set_first(acc=0.0), texts=False), "those of 'new-11507a0e'"),
 }
 
