@@ -1,5 +1,10 @@
 """Call `siq` inside the process of the tests: how it ends, what it prints, or the error that it refuses with."""
 
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
 from click.testing import Result
 from typer.testing import CliRunner
 
@@ -22,6 +27,20 @@ def succeed(*arguments: object) -> Result:
 def siq(*arguments: object) -> str:
     """Return what a command prints on stdout; it has to succeed."""
     return succeed(*arguments).stdout
+
+
+def print_and_write(*arguments: object) -> tuple[str, dict[str, Any]]:
+    """Return what a command prints and what it writes as JSON; it has to succeed."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "out.json")
+        printed = succeed(*arguments, "-o", file).output
+        return printed, json.loads(file.read_text(encoding="utf-8"))
+
+
+def as_json(*arguments: object) -> dict[str, Any]:
+    """Return what a command writes as JSON; it has to succeed."""
+    _, content = print_and_write(*arguments)
+    return content
 
 
 def refusal(*arguments: object) -> str:

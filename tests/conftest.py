@@ -21,7 +21,7 @@ from speechiq.core.clip import Clip
 from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.siq_tasks.demo.fetch import fetch_models
 from speechiq.siq_tasks.loaders import bundled
-from tests.reducer.browser import CHROMIUM, SWITCHES
+from tests.reducer.browser import CHROMIUM, SWITCHES, Visit
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("SIQ_STORE", "off")
@@ -97,6 +97,22 @@ def chromium():
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=SWITCHES)
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def open_page(chromium):
+    """Return a function that opens a page; at the end, no page has had an error, asked a server or run foreign code."""
+    visits = []
+
+    def start(file: Path, **options) -> Visit:
+        visits.append(Visit(chromium, file, **options))
+        return visits[-1]
+
+    yield start
+    for visit in visits:
+        assert visit.list_faults() == []
+        assert not visit.has_scripts or visit.tab.evaluate("window.hacked") is None
+        visit.context.close()
 
 
 #: Files that take half a minute and more.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,14 @@ def write_samples(folder: Path, level: str, *rows: Mapping[str, Any]) -> TaskRun
     task = TaskRun(0.0, str(folder / "results_x.json"), "system", "task", LEVELS[level], {}, {})
     task.samples.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return task
+
+
+def edit_rows(folder: Path, change: Callable[[dict], object], files: str = "samples_*.jsonl") -> None:
+    """Change the rows of all sample files below a folder in place; a row that `change` returns takes its place."""
+    for file in folder.rglob(files):
+        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        changed = [change(row) or row for row in rows]
+        file.write_text("".join(json.dumps(row) + "\n" for row in changed), encoding="utf-8")
 
 
 @cache

@@ -37,20 +37,22 @@ FOREIGN = {"self", "np", "torch", "os", "json", "datasets", "numpy", "pandas", "
 HEAVY = ("torch", "transformers", "accelerate", "datasets", "lm_eval")
 
 
-def list_imports(file: Path) -> Iterator[tuple[str, str]]:
-    """Yield the module of each import in a file, and the name that is taken from it, if one is."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, "") for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{file}: relative import"
-            yield from ((node.module, alias.name) for alias in node.names)
+def list_imports(room: str = "") -> Iterator[tuple[str, str, str]]:
+    """Yield a file of a room, the module of each of its imports, and the name that is taken from it, if one is."""
+    for file in (file for file in FILES if file.startswith(room)):
+        for node in ast.walk(TREES[file]):
+            if isinstance(node, ast.Import):
+                yield from ((file, alias.name, "") for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{file}: relative import"
+                yield from ((file, node.module, alias.name) for alias in node.names)
 
 
 #: The public API in the root; it imports rooms, and no room imports it.
 ROOT_FILES = ("__init__.py",)
 FILES = [file.relative_to(ROOT).as_posix() for room in ROOMS for file in sorted(ROOT.joinpath(room).rglob("*.py"))]
 FILES += ROOT_FILES
+TREES = {file: ast.parse(ROOT.joinpath(file).read_text(encoding="utf-8")) for file in FILES}
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -58,9 +60,7 @@ def test_a_room_imports_only_rooms_below_it(room):
     above = {*ROOMS[ROOMS.index(room) + 1 :], *(other for mine, other in APART if mine == room)}
     wrong = [
         f"{file}: {module}"
-        for file in FILES
-        if file.startswith(f"{room}/")
-        for module, name in list_imports(ROOT / file)
+        for file, module, name in list_imports(f"{room}/")
         if module.split(".")[0] == "speechiq" and (*module.split("."), name)[1] in above
     ]
     assert not wrong
@@ -74,26 +74,28 @@ PARTS = {"runs": 0, "stats": 0, "scores": 1, "studies": 2, "output": 3, "api": 4
 
 def test_a_part_of_the_reducer_imports_only_parts_below_it():
     wrong = []
-    for file in (file for file in FILES if file.startswith("reducer/")):
+    for file, module, name in list_imports("reducer/"):
         part = Path(file).parts[1].removesuffix(".py")
-        for module, name in list_imports(ROOT / file):
-            names = [*module.split("."), name]
-            if part not in PARTS or names[:2] != ["speechiq", "reducer"] or names[2] in (part, ""):
-                continue
-            if PARTS.get(names[2], -1) >= PARTS[part]:
-                wrong.append((file, ".".join(names[2:4])))
+        names = [*module.split("."), name]
+        if part not in PARTS or names[:2] != ["speechiq", "reducer"] or names[2] in (part, ""):
+            continue
+        if PARTS.get(names[2], -1) >= PARTS[part]:
+            wrong.append((file, ".".join(names[2:4])))
     assert not wrong
 
 
 def test_no_files_import_in_a_circle():
-    modules = {".".join(("speechiq", *Path(file).with_suffix("").parts)).removesuffix(".__init__") for file in FILES}
-    imports = {}
-    for file in FILES:
+    modules = {name_module(file) for file in FILES}
+    imports = {module: set() for module in modules}
+    for file, module, part in list_imports():
         # A package runs before the module that is taken from it.
-        names = {name for module, part in list_imports(ROOT / file) for name in (module, f"{module}.{part}")}
-        own = ".".join(("speechiq", *Path(file).with_suffix("").parts)).removesuffix(".__init__")
-        imports[own] = modules & names - {own, "speechiq"}
-    graphlib.TopologicalSorter(imports).prepare()
+        imports[name_module(file)] |= {module, f"{module}.{part}"}
+    graph = {own: modules & names - {own, "speechiq"} for own, names in imports.items()}
+    graphlib.TopologicalSorter(graph).prepare()
+
+
+def name_module(file: str) -> str:
+    return ".".join(("speechiq", *Path(file).with_suffix("").parts)).removesuffix(".__init__")
 
 
 #: Pairs of folders that still import each other; the list may only shrink.
@@ -107,13 +109,12 @@ CIRCLES = {
 def test_no_two_folders_import_each_other():
     folders = {".".join(("speechiq", *Path(file).parent.parts)) for file in FILES if Path(file).parent.parts[1:]}
     edges = set()
-    for file in FILES:
+    for file, module, name in list_imports():
         own = ".".join(("speechiq", *Path(file).parent.parts))
-        for module, name in list_imports(ROOT / file):
-            part = f"{module}.{name}" if f"{module}.{name}" in folders else module
-            other = part if part in folders else part.rpartition(".")[0]
-            if own in folders and other in folders and other != own:
-                edges.add((own, other))
+        part = f"{module}.{name}" if f"{module}.{name}" in folders else module
+        other = part if part in folders else part.rpartition(".")[0]
+        if own in folders and other in folders and other != own:
+            edges.add((own, other))
     circles = {f"{one} {other}" for one, other in edges if (other, one) in edges and one < other}
     assert circles <= CIRCLES
 
@@ -129,24 +130,17 @@ def test_a_folder_has_few_neighbors():
 
 
 def test_no_room_imports_the_root():
-    public = {*speechiq.__all__}
-    wrong = [
-        f"{file}: {module} {name}"
-        for file in FILES
-        if file not in ROOT_FILES
-        for module, name in list_imports(ROOT / file)
-        if (module == "speechiq" and name in {"", *public})
-    ]
-    assert not wrong
+    public = {"", *speechiq.__all__}
+    inside = (imported for imported in list_imports() if imported[0] not in ROOT_FILES)
+    assert [imported for imported in inside if imported[1] == "speechiq" and imported[2] in public] == []
 
 
 @pytest.mark.parametrize("package", PUBLIC)
 def test_only_the_fence_imports_private_modules_of_upstream(package):
     wrong = [
         f"{file}: {module}.{name}"
-        for file in FILES
+        for file, module, name in list_imports()
         if package not in FENCE.get(file, ())
-        for module, name in list_imports(ROOT / file)
         if module.split(".")[0] == package and (module not in PUBLIC[package] or is_private(name))
     ]
     assert not wrong
@@ -205,7 +199,7 @@ print(*(set({unwanted!r}) & set(sys.modules)))
 def test_a_class_has_a_name_of_its_own():
     homes: dict[str, list[str]] = {}
     for file in FILES:
-        for node in ast.parse(ROOT.joinpath(file).read_text(encoding="utf-8")).body:
+        for node in TREES[file].body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(file)
     assert {name: files for name, files in homes.items() if len(files) > 1} == {}
@@ -214,8 +208,7 @@ def test_a_class_has_a_name_of_its_own():
 def test_what_a_docstring_names_in_a_module_is_there():
     """`module.name` in a docstring: the module has the name, unless it is one of another package."""
     named, known, defined = [], {}, set()
-    for file in map(Path, FILES):
-        tree = ast.parse(ROOT.joinpath(file).read_text(encoding="utf-8"))
+    for file, tree in zip(map(Path, FILES), TREES.values(), strict=True):
         names = known.setdefault(file.stem, set())
         for node in ast.walk(tree):
             names |= {getattr(node, field, None) for field in ("id", "attr", "name", "arg")}

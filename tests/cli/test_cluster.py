@@ -83,10 +83,7 @@ def test_the_commands_of_a_shard_have_all_options_of_the_plan(write):
 
 
 def test_hours_are_those_of_the_missing_rows_at_the_measured_speed():
-    tasks = [
-        TaskWork("remember", 10, 10, 3600.0, "siq", "remember"),
-        TaskWork("apply", 30, 10, 3600.0, "siq", "apply"),
-    ]
+    tasks = [TaskWork("remember", 10, 10, 3600.0, "siq", "remember"), TaskWork("apply", 30, 10, 3600.0, "siq", "apply")]
     system = SystemWork("a+b,x=1", "a+b", [StageCount("asr", 10, 10), StageCount("text", 30, 15)], complete=False)
     work = PlannedWork(tasks, [system], 10, 3600.0, {})
     speeds = {("transcribing", "a"): 10.0, ("answering", "b"): 0.5}
@@ -144,20 +141,16 @@ def one_look(monkeypatch):
     monkeypatch.setattr("speechiq.cli.cluster.sleep", stop)
 
 
-def launch(*arguments):
-    return call("launch", *arguments)
-
-
 def test_slurm_gets_one_array_that_may_be_requeued(write, slurm, one_look):
     plan = write(shards=3, slurm={"partition": "gpu", "gpus_per_node": 1, "time": 90})
-    done = launch(plan, "--on", "slurm")
+    done = call("launch", plan, "--on", "slurm")
     assert done.exit_code == 130, done.output
     assert "the jobs go on: `siq launch plan.yaml --on slurm` shows them again; scancel 4711 ends them" in done.stderr
     script = slurm.joinpath("submitted.sh").read_text()
     for option in ("array=0-2%3", "partition=gpu", "gpus-per-node=1", "time=90", "requeue", "signal=USR2@90"):
         assert f"#SBATCH --{option}\n" in script
     assert "\nsrun " in script and read_jobs(Path("out")).ids == {1: "4711_0", 2: "4711_1", 3: "4711_2"}
-    again = launch(plan, "--on", "slurm")
+    again = call("launch", plan, "--on", "slurm")
     assert "siq: 0 shards started, 3 known" in again.stderr and "shard 1/3: running: waiting" in again.stderr
     assert len(slurm.joinpath("sbatch.calls").read_text().splitlines()) == 1
     shard = ("eval", "letter:B", "--tasks", "siq_demo_apply", "-o", "out", "--shard", "1/3")
@@ -165,7 +158,7 @@ def test_slurm_gets_one_array_that_may_be_requeued(write, slurm, one_look):
 
 
 def test_shards_with_other_options_than_those_that_run_are_one_line(write, slurm, one_look):
-    launch(write(), "--on", "slurm")
+    call("launch", write(), "--on", "slurm")
     error = refusal("launch", write(limit=3), "--on", "slurm")
     assert "2 shards of another plan or with other options run in out; wait for them, end them (scancel 4711)" in error
 
@@ -221,7 +214,7 @@ def test_local_jobs_show_their_progress_and_failed_shards_start_again(write, qui
     share = str(max(1, count_cores() // 2))
     assert [tmp_path.joinpath(f"threads-{number}").read_text() for number in (1, 2)] == [share, share]
     tmp_path.joinpath("broken-2").unlink()
-    done = launch(plan, "--on", "local")
+    done = call("launch", plan, "--on", "local")
     assert done.exit_code == 0 and "siq: 1 shard started, 1 known" in done.stderr, done.output
     assert "all 2 shards are finished; results come by" in done.stderr
     assert done.stdout.startswith("siq eval letter:B --tasks siq_demo_apply --output out --limit 2 --require-cached")
@@ -230,7 +223,7 @@ def test_local_jobs_show_their_progress_and_failed_shards_start_again(write, qui
 @pytest.mark.slow
 def test_ctrl_c_leaves_local_jobs_which_end_after_a_batch_when_they_are_killed(write, quick, one_look, tmp_path):
     tmp_path.joinpath("hold").touch()
-    done = launch(write(shards=1), "--on", "local")
+    done = call("launch", write(shards=1), "--on", "local")
     assert done.exit_code == 130 and "the jobs go on: `siq launch plan.yaml --on local` shows them" in done.stderr
     jobs = read_jobs(Path("out"))
     wait_for(jobs, "[1/1] 1/1")

@@ -3,37 +3,40 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.output.page.review import review_questions
 from speechiq.reducer.runs.texts import differing, read_transcripts
 from speechiq.reducer.scores.suites import read_answers, read_systems
 from speechiq.reducer.studies.unanswerable import find_unanswerable
-from tests.commands import call, refusal, succeed
+from tests.commands import call, print_and_write, refusal, succeed
+from tests.records import edit_rows
 from tests.reducer.conftest import frozen_set, levels, write_run
 
 succeeding = partial(succeed, "compare", "--bootstrap", "60")
 refused_by = partial(refusal, "compare", "--bootstrap", "60")
+comparing = partial(print_and_write, "compare", "--bootstrap", "60")
 siq_compare = partial(call, "compare", "--bootstrap", "60")
 
 REFERENCE = "We sail at nine, Captain."
+OTHER_LANGUAGE = "prompt_language is en in system 'org/good' and 'own, version 1' in system 'org/bad'"
 HOSTILE = "[bold]We[/bold] \x1b[2Jsail\u202e at <script>ten"
 
 
 def write_system(folder: Path, name: str, skill: float, text: str = "we sail at nine captain", **options) -> Path:
     """A run of which every row says something: the transcript at Remember, a vote at Apply."""
     results = write_run(folder, levels(skill, clips=12), system=name, **options)
-    for path in folder.glob(f"samples_*{results.stem.removeprefix('results_')}.jsonl"):
-        rows = [json.loads(line) for line in path.read_text().splitlines()]
-        for row in rows:
-            row["doc"] |= {"text": REFERENCE, "question": "When?", "options": ["at nine", "at ten"], "answer": "A"}
-            right = row.get("acc") == 1.0
-            row["filtered_resps"] = [["AB"[not right], ["A", "AB"[not right]]]] if "acc" in row else [text]
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+    def answer(row):
+        row["doc"] |= {"text": REFERENCE, "question": "When?", "options": ["at nine", "at ten"], "answer": "A"}
+        letter = "A" if row.get("acc") == 1.0 else "B"
+        row["filtered_resps"] = [[letter, ["A", letter]]] if "acc" in row else [text]
+
+    edit_rows(folder, answer, f"samples_*{results.stem.removeprefix('results_')}.jsonl")
     return folder
 
 
@@ -51,9 +54,8 @@ def test_questions_with_two_options_are_reviewed_with_the_letter_of_none(three_r
 
 
 def test_names_in_a_pool(three_runs):
-    out = three_runs / "out.json"
-    result = succeeding("good", "org/bad", three_runs, "-o", out, "--explain")
-    lines = result.stdout.splitlines()
+    printed, data = comparing("good", "org/bad", three_runs, "--explain")
+    lines = printed.splitlines()
     assert lines[:2] == ["A: org/good", "B: org/bad"]
     assert "A is better beyond chance, by the intervals of remember, understand, apply, siq" in lines
     assert "SIQ on the scale of the pool of 3 systems, inverse-std" in lines
@@ -61,13 +63,9 @@ def test_names_in_a_pool(three_runs):
     assert any(line.startswith("Small test set (12 clips): 95 % intervals of SIQ") for line in lines)
     row = next(line for line in lines if "Remember WER %" in line).split()
     assert row[3:6] == ["5.42", "48.75", "-43.33"] and row[-1] == "A", "a lower error rate speaks for A"
-    data = json.loads(out.read_text())
     assert (data["a"], data["b"], data["better"]) == ("org/good", "org/bad", "org/good")
     assert data["scale"] == "the pool of 3 systems, inverse-std" and data["mismatches"] == []
     assert "(12 clips)" in data["caution"] and "of simulated sets" in data["caution"]
-    again = siq_compare("good", "bad", three_runs, "-o", out)
-    assert "exists" in str(again.exception)
-    succeeding("good", "bad", three_runs, "-o", out, "--force")
 
 
 def test_two_folders_have_no_siq_until_there_is_a_scale(three_runs, tmp_path):
@@ -101,25 +99,22 @@ def test_clips_that_drive_the_difference_stand_side_by_side(three_runs):
 
 def test_what_scores_hide_stands_beside_them(three_runs):
     write_system(three_runs / "bad", "org/bad", 0.1, date=3.0, columns={"apply": {"unparsed": 0.25}})
-    out = three_runs / "out.json"
-    result = siq_compare("good", "bad", three_runs, "-o", out, "--explain")
-    rows = {line.split(" %")[0].strip(): line.split()[-2:] for line in result.stdout.splitlines() if " %  " in line}
+    printed, content = comparing("good", "bad", three_runs, "--explain")
+    rows = {line.split(" %")[0].strip(): line.split()[-2:] for line in printed.splitlines() if " %  " in line}
     assert rows["Unreadable"] == ["—", "25.0"] and not rows.keys() & {"Audio cut", "Repetition", "Wrong language"}
-    assert (
-        "Unreadable: answers without a letter; None of the above: questions answered with (E); Audio cut: clips"
-        in result.stdout
-    )
-    flags = json.loads(out.read_text())["flags"]
+    meanings = "Unreadable: answers without a letter; None of the above: questions answered with (E); Audio cut: clips"
+    assert meanings in printed
+    flags = content["flags"]
     assert (flags["a"]["unparsed"], flags["b"]["unparsed"], flags["b"]["repetition"]) == (None, 0.25, None)
 
 
 def test_questions_left_out_are_told(three_runs):
     asked = {"question": "When?", "options": ("at nine", "at ten")}
-    frozen, out = frozen_set(three_runs / "set.json", ("demo/0", "demo/0#0"), **asked), three_runs / "out.json"
-    result = succeeding("good", "bad", three_runs, "--exclude", frozen, "-o", out, "--explain")
-    told, sha256 = json.loads(out.read_text()), json.loads(frozen.read_text())["sha256"]
+    frozen = frozen_set(three_runs / "set.json", ("demo/0", "demo/0#0"), **asked)
+    printed, told = comparing("good", "bad", three_runs, "--exclude", frozen, "--explain")
+    sha256 = json.loads(frozen.read_text())["sha256"]
     assert (told["excluded"], told["excluded_set"]) == (1, sha256)
-    assert f"left out of Apply: 1 question of the unanswerable set {sha256[:12]}\n" in result.stdout
+    assert f"left out of Apply: 1 question of the unanswerable set {sha256[:12]}\n" in printed
     assert "left out" not in siq_compare("good", "bad", three_runs).stdout
 
 
@@ -149,22 +144,16 @@ def test_two_runs_of_one_system_are_told_apart_by_their_folders(tmp_path):
         itself = siq_compare(tmp_path / "after", tmp_path / again)
         assert "A and B are one run of system 'org/same': give two systems" in str(itself.exception)
     write_system(tmp_path / "again", "org/same", 0.8, date=9.0)
-    twin = siq_compare(tmp_path / "after", tmp_path / "again", "-o", tmp_path / "out.json")
-    assert "have the same score on every clip of every level" in twin.stderr
-    assert "neither is better" in twin.stdout and "Reference" not in twin.stdout
-    assert len(json.loads((tmp_path / "out.json").read_text())["identical"][0]) == 2
+    printed, twin = comparing(tmp_path / "after", tmp_path / "again")
+    assert "have the same score on every clip of every level" in printed
+    assert "neither is better" in printed and "Reference" not in printed and len(twin["identical"][0]) == 2
 
 
 @pytest.mark.parametrize(
     ("metadata", "clips", "fault", "mark"),
     [
         ({"prompt_version": 2}, 11, "prompt_version is 1", "11 clips"),
-        (
-            {"prompt_language": "own", "prompt_language_version": 1},
-            12,
-            "prompt_language is en in system 'org/good' and 'own, version 1' in system 'org/bad'",
-            "prompt_language",
-        ),
+        ({"prompt_language": "own", "prompt_language_version": 1}, 12, OTHER_LANGUAGE, "prompt_language"),
     ],
 )
 def test_runs_on_other_terms_are_refused_or_marked(three_runs, metadata, clips, fault, mark):
@@ -198,16 +187,11 @@ def test_failures_count_over_what_is_compared(three_runs):
         (["good", "bad", "{root}", "--levels", "wer"], "levels 'wer': name some of"),
         (["{root}/nowhere", "bad", "--weights", "magic"], "unknown rule of level weights 'magic'"),
         (["{root}/good", "{root}/bad", "--weights", "equal"], "--weights equal has no effect here: .* add --norms"),
-        (["good", "bad", "{root}", "--norms", "nowhere"], "no norms 'nowhere'"),
         (["good", "bad", "{root}/nowhere"], "cannot be read"),
     ],
 )
 def test_errors_are_one_line_that_lists_what_there_is(three_runs, arguments, message):
-    result = siq_compare(*(argument.format(root=three_runs) for argument in arguments))
-    assert result.exit_code == 1 and isinstance(result.exception, SpeechIQError)
-    with pytest.raises(SpeechIQError, match=message):
-        raise result.exception
-    assert "\n" not in str(result.exception) and result.stdout == ""
+    assert re.search(message, refused_by(*(argument.format(root=three_runs) for argument in arguments)))
 
 
 def test_rows_of_other_makers_lend_what_they_have(tmp_path):
@@ -244,18 +228,14 @@ def test_one_rule_decides_and_is_said(tmp_path):
         "A system is better only if it is in all of remember, understand, apply\n"
     ) in shown
     assert "p (permutation test) has no part in it" in shown
-    assert (
-        "A is better beyond chance, by the intervals of remember\n"
-        in siq_compare(tmp_path / "a", tmp_path / "b", "--levels", "remember").stdout
-    )
+    by_one = siq_compare(tmp_path / "a", tmp_path / "b", "--levels", "remember").stdout
+    assert "A is better beyond chance, by the intervals of remember\n" in by_one
 
 
 def test_without_draws_there_is_p_alone(three_runs):
-    out = three_runs / "out.json"
-    result = succeed("compare", "good", "bad", three_runs, "--bootstrap", "0", "-o", out)
-    assert "no verdict: it rests on the intervals, which --bootstrap 0 leaves out" in result.stdout
-    assert "bootstrap samples" not in result.stdout
-    data = json.loads(out.read_text())
+    printed, data = print_and_write("compare", "good", "bad", three_runs, "--bootstrap", 0)
+    assert "no verdict: it rests on the intervals, which --bootstrap 0 leaves out" in printed
+    assert "bootstrap samples" not in printed
     assert data["better"] is None and data["siq"]["low"] is None and 0 < data["siq"]["p"] < 0.05
     assert data["siq"]["difference"] == pytest.approx(data["siq"]["a"] - data["siq"]["b"], abs=1e-8)
 
@@ -274,9 +254,8 @@ def test_without_apply_two_levels_are_compared(tmp_path):
     assert "Apply acc. %" not in asked.stdout
     whole = siq_compare("a", "b", tmp_path / "with", "--levels", "remember,understand", "--clips", 0)
     assert "Apply acc. %" in whole.stdout and "by the intervals of remember, understand\n" in whole.stdout
-    assert "siq cannot be compared here: it needs Apply" in refused_by(
-        "a", "b", tmp_path / "without", "--levels", "siq"
-    )
+    refused = refused_by("a", "b", tmp_path / "without", "--levels", "siq")
+    assert "siq cannot be compared here: it needs Apply" in refused
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
@@ -293,10 +272,9 @@ def test_no_number_breaks_at_any_width(three_runs, monkeypatch, width):
 def test_another_column_is_compared(tmp_path):
     for name, skill in (("a", 0.9), ("b", 0.1)):
         write_run(tmp_path / name, levels(skill, clips=12), system=name, columns={"remember": {"cer": 0.25}})
-    result = siq_compare(tmp_path / "a", tmp_path / "b", "--metrics", "remember=cer", "-o", tmp_path / "o.json")
-    row = next(line for line in result.stdout.splitlines() if "Remember CER %" in line).split()
+    printed, data = comparing(tmp_path / "a", tmp_path / "b", "--metrics", "remember=cer")
+    row = next(line for line in printed.splitlines() if "Remember CER %" in line).split()
     assert row[3:6] == ["25.00", "25.00", "+0.00"]
-    data = json.loads((tmp_path / "o.json").read_text())
     assert data["measures"]["remember"]["column"] == "cer" and data["schema"] == "speechiq-comparison"
     assert data["runs"] == [str(tmp_path / "a"), str(tmp_path / "b")] and data["command"].startswith("siq")
 

@@ -33,51 +33,41 @@ output_type: generate_until
 doc_to_text: "{{question}}"
 doc_to_target: "{{question}}"
 """
-#: The files of a folder -> the error.
+#: What a task file has beside `TASK`, or instead of it -> the error.
 FOLDERS = {
     "a function beside the file": (
-        {"mine.yaml": TASK + "process_docs: !function own.call\n"},
+        TASK + "process_docs: !function own.call\n",
         "mine.yaml: !function own.call is code that does not come with speechiq; add --allow-code",
     ),
     "a class in an include of an include": (
-        {
-            "mine.yaml": "include: parts/one.yaml\ntask: theirs\n",
-            "parts/one.yaml": "include: ../_two.yaml\n",
-            "_two.yaml": TASK + "class: !function own.Thing\n",
-        },
+        "include: parts/one.yaml\ntask: theirs\n",
         "_two.yaml: !function own.Thing",
     ),
-    "a loader": ({"mine.yaml": TASK + "custom_dataset: !function own.call\n"}, "!function own.call"),
-    "a filter": (
-        {"mine.yaml": TASK + "filter_list: [{name: a, filter: [{function: !function own.Thing}]}]\n"},
-        "!function own.Thing",
-    ),
+    "a loader": (TASK + "custom_dataset: !function own.call\n", "!function own.call"),
+    "a filter": (TASK + "filter_list: [{name: a, filter: [{function: !function own.Thing}]}]\n", "!function own.Thing"),
     "a task inside a group": (
-        {"mine.yaml": "group: theirs\ntask: [{task: inner, process_docs: !function own.call, dataset_path: json}]\n"},
+        "group: theirs\ntask: [{task: inner, process_docs: !function own.call, dataset_path: json}]\n",
         "!function own.call",
     ),
     "a file that has a name of the package": (
-        {"mine.yaml": TASK + "process_results: !function speechiq.metrics.choice.call\n"},
+        TASK + "process_results: !function speechiq.metrics.choice.call\n",
         "!function speechiq.metrics.choice.call is code that does not come with speechiq",
     ),
-    "a function of an installed package": ({"mine.yaml": TASK + "doc_to_text: !function os.getcwd\n"}, "os.getcwd"),
+    "a function of an installed package": (TASK + "doc_to_text: !function os.getcwd\n", "os.getcwd"),
     "what the package has imported": (
-        {"mine.yaml": TASK + "custom_dataset: !function speechiq.siq_tasks.index.import_module\n"},
+        TASK + "custom_dataset: !function speechiq.siq_tasks.index.import_module\n",
         "index.import_module is code that does not come with speechiq",
     ),
-    "a metric that is a script": (
-        {"mine.yaml": TASK + "metric_list: [{metric: ./own.py}]\n"},
-        "metric_list: ./own.py: not a metric of lm-eval",
-    ),
+    "a metric that is a script": (TASK + "metric_list: [{metric: ./own.py}]\n", "./own.py: not a metric of lm-eval"),
     "a metric of lm-eval's name that is a script": (
-        {"mine.yaml": TASK + "metric_list: [{metric: exact_match, hf_evaluate: true}]\n"},
+        TASK + "metric_list: [{metric: exact_match, hf_evaluate: true}]\n",
         "metric_list: exact_match",
     ),
     "a template that reaches Python": (
-        {"mine.yaml": TASK.replace("{{question}}", "{{cycler.__init__.__globals__.os.system('touch imported')}}")},
+        TASK.replace("{{question}}", "{{cycler.__init__.__globals__.os.system('touch imported')}}"),
         "template: .__init__: leads to code outside of the template",
     ),
-    "a data set that is a script": ({"mine.yaml": TASK.replace("path: json", "path: ./own.py")}, "own.py"),
+    "a data set that is a script": (TASK.replace("path: json", "path: ./own.py"), "own.py"),
 }
 
 
@@ -86,10 +76,12 @@ def folder(tmp_path, monkeypatch):
     """Return a function that makes a folder of task files, beside code that must not be imported."""
     monkeypatch.chdir(tmp_path)
 
-    def make(files: dict[str, str]) -> Path:
+    def make(task: str, file: str = "mine.yaml") -> Path:
         place = tmp_path / "folder"
-        package = Path("speechiq", "metrics", "choice.py")
-        for name, content in {**files, "own.py": CODE, package: CODE}.items():
+        files = {file: task, "own.py": CODE, "speechiq/metrics/choice.py": CODE}
+        if "include" in task:
+            files |= {"parts/one.yaml": "include: ../_two.yaml\n", "_two.yaml": TASK + "class: !function own.Thing\n"}
+        for name, content in files.items():
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             (place / name).write_text(content)
         Path("own.py").write_text(CODE)
@@ -105,9 +97,9 @@ def check(folder: Path, *, allow_code: bool = False):
     return run_warm(siq_work, *work_command("count", plan)[3:], env=environment_of(plan))
 
 
-@pytest.mark.parametrize("files, fault", FOLDERS.values(), ids=FOLDERS.keys())
-def test_no_code_that_a_task_file_names_is_imported(folder, tmp_path, files, fault):
-    done = check(folder(files))
+@pytest.mark.parametrize("task, fault", FOLDERS.values(), ids=FOLDERS.keys())
+def test_no_code_that_a_task_file_names_is_imported(folder, tmp_path, task, fault):
+    done = check(folder(task))
     assert done.returncode and fault in done.stderr.splitlines()[-1], done.stderr
     assert not list(tmp_path.rglob("imported"))
 
@@ -142,7 +134,7 @@ def test_commands_refuse_code_unless_it_is_allowed(folder, tmp_path, warm_proces
 def test_commands_that_read_a_folder_import_nothing(folder, tmp_path, command):
     task = TASK.replace("theirs", "siq_theirs_remember")
     loader = "custom_dataset: !function own.call\nmetadata: {dataset: theirs}\n"
-    folder({"siq_theirs_remember.yaml": task + loader})
+    folder(task + loader, "siq_theirs_remember.yaml")
     assert "is not a loader of speechiq" in refusal(*command.split())
     assert not list(tmp_path.rglob("imported"))
 

@@ -37,7 +37,11 @@ EXAMPLES = [
 @pytest.mark.parametrize("words", LEAVES, ids=" ".join)
 def test_a_command_has_a_help_that_begins_with_a_verb_and_examples(words):
     command = LEAVES[words]
+    assert command.help.partition("\n")[0] == TABLE[" ".join(words[1:])].help
     assert command.help[0].isupper() and command.help.split()[0] not in ("The", "A", "This")
+    options = {name: option for option in command.params for name in option.opts if name.startswith("-")}
+    assert not {"--csv", "--markdown", "--latex"} & options.keys(), "what is written is named by --output"
+    assert ("--output" in options) == ("-o" in options)
     if words != ("siq", "run"):  # lm-eval prints its help
         assert any(example[0] == words for example in EXAMPLES), "no example at the foot of the help"
         shown = succeed(*words[1:], "-h")
@@ -55,27 +59,33 @@ def test_an_example_is_a_command_that_parses(example):
     command.make_context(command.name, arguments, parent=context)
 
 
-def test_commands_are_grouped_by_purpose():
+def test_the_first_page_is_short_and_grouped_by_purpose():
     shown = call("-h").stdout
     panels = ["Run", "Score", "Prepare", "Machine"]
     places = [shown.index(f" {panel} ─") for panel in panels]
-    assert places == sorted(places)
+    assert places == sorted(places) and len([name for name in TABLE if " " not in name]) <= 16
 
 
-@pytest.mark.parametrize("words", LEAVES, ids=" ".join)
-def test_what_is_written_is_named_by_output(words):
-    options = {name: option for option in LEAVES[words].params for name in option.opts if name.startswith("-")}
-    assert not {"--csv", "--markdown", "--latex"} & options.keys()
-    assert ("--output" in options) == ("-o" in options)
+def test_versions_are_printed():
+    shown = call("--version").stdout
+    assert all(f"{name} {version(name)}\n" in shown for name in ("speechiq", "lm-eval", "transformers", "torch"))
 
 
-def test_versions_are_printed_without_torch():
-    shown = run("python", "-X", "importtime", "-m", "speechiq.cli.main", "--version")
-    assert shown.returncode == 0, shown.stderr[-500:]
-    for package in ("speechiq", "lm-eval", "transformers", "torch"):
-        assert f"{package} {version(package)}\n" in shown.stdout
-    imported = {line.rpartition("|")[2].strip() for line in shown.stderr.splitlines()}
-    assert not {"torch", "transformers", "lm_eval"} & imported
+HEAVY = ("torch", "transformers", "lm_eval")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unwanted"),
+    [
+        (["--version"], HEAVY),
+        (["list", "systems", "--json"], HEAVY),
+        (["--help"], (*HEAVY, "numpy", "scipy", "speechiq.reducer")),
+    ],
+)
+def test_a_quick_command_imports_nothing_heavy(arguments, unwanted):
+    code = f"import sys; from speechiq.cli.main import app; app({arguments}, standalone_mode=False); "
+    done = run("python", "-c", f"{code} assert not {{*{unwanted}}} & sys.modules.keys()")
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(
@@ -112,21 +122,6 @@ def test_a_shell_can_be_given_completion():
         "siq", "--show-completion", "bash", env=os.environ | {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
     )
     assert shown.returncode == 0 and "_SIQ_COMPLETE" in shown.stdout
-
-
-def test_the_table_of_commands_has_the_first_sentence_of_each_help():
-    for words, command in LEAVES.items():
-        assert command.help.partition("\n")[0] == TABLE[" ".join(words[1:])].help
-
-
-def test_the_first_page_is_short_and_imports_no_command():
-    assert len([name for name in TABLE if " " not in name]) <= 16
-    code = (
-        "import sys; from speechiq.cli.main import app; app(['--help'], standalone_mode=False); "
-        "assert not {'numpy', 'scipy', 'speechiq.reducer'} & sys.modules.keys()"
-    )
-    done = run("python", "-c", code)
-    assert done.returncode == 0, done.stderr
 
 
 def test_an_option_has_one_meaning_in_all_commands():

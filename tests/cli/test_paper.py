@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from tests.commands import refusal, succeed
+from tests.commands import print_and_write, refusal, succeed
 from tests.reducer.conftest import levels, write_run
 
 succeeding = partial(succeed, "paper", "correlate")
@@ -64,15 +64,8 @@ def test_a_table_that_cannot_be_used_is_one_line(runs, tmp_path, text, message):
     assert message in refused_by(runs, "--ranks", table(tmp_path, text))
 
 
-@pytest.fixture
-def three_runs(tmp_path):
-    for name, skill in {"good": 0.9, "fair": 0.6, "poor": 0.3}.items():
-        write_run(tmp_path / "runs" / name, levels(skill), system=name)
-    return tmp_path / "runs"
-
-
-def test_references_need_a_set_in_both_versions(three_runs, tmp_path):
-    refused = refusal("paper", "references", three_runs, "-o", tmp_path / "out.json")
+def test_references_need_a_set_in_both_versions(runs):
+    refused = refusal("paper", "references", runs)
     assert "no system ran a set and its cleaned version (sets: demo)" in refused
 
 
@@ -82,33 +75,21 @@ def test_each_system_is_compared_on_both_versions_of_a_set(tmp_path):
             scores = {"remember": {f"{dataset}/{i}": factor * rate * (i + 1) / 5 for i in range(10)}}
             about = {"remember": {"dataset": dataset}}
             write_run(tmp_path / "runs" / dataset / name, scores, name, tasks=dataset, metadata=about)
-    out = tmp_path / "out.json"
-    done = succeed("paper", "references", tmp_path / "runs", "-o", out)
-    rows = json.loads(out.read_text())["references"]
+    printed, content = print_and_write("paper", "references", tmp_path / "runs")
+    rows = content["references"]
     assert [(row["dataset"], row["system"], row["clips"]) for row in rows] == [("vox", "good", 10), ("vox", "bad", 10)]
     assert all(
         row["share"] == pytest.approx(0.2)
         and row["difference"]["low"] <= row["difference"]["value"] <= row["difference"]["high"]
         for row in rows
     )
-    assert "Errors of the references" in done.output and "20.0" in done.output
+    assert "Errors of the references" in printed and "20.0" in printed
 
 
-def test_the_scores_of_the_paper_have_their_weights_and_columns(three_runs, tmp_path):
-    for name, skill in {"good": 0.9, "fair": 0.6, "poor": 0.3}.items():
+def test_the_scores_of_the_paper_have_their_weights_and_columns(runs):
+    for name, skill in SKILLS.items():
         columns = {"remember": {"wer_basic": 1 - skill}, "apply": {"acc_strict": round(skill)}}
-        write_run(three_runs / name, levels(skill), system=name, columns=columns, date=2.0)
-    out = tmp_path / "out.json"
-    done = succeed(
-        "score",
-        three_runs,
-        "--weights",
-        "inverse-variance",
-        "--metrics",
-        "remember=wer_basic,apply=acc_strict",
-        "--explain",
-        "-o",
-        out,
-    )
-    content = json.loads(out.read_text())
-    assert "inverse-variance" in done.output and "remember=wer_basic, apply=acc_strict" in done.output, content.keys()
+        write_run(runs / name, levels(skill), system=name, columns=columns, date=2.0)
+    of_paper = ("--weights", "inverse-variance", "--metrics", "remember=wer_basic,apply=acc_strict")
+    shown = succeed("score", runs, *of_paper, "--explain").output
+    assert "inverse-variance" in shown and "remember=wer_basic, apply=acc_strict" in shown

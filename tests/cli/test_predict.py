@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
-from tests.commands import refusal, succeed
+from tests.commands import as_json, print_and_write, refusal, succeed
+from tests.records import edit_rows
 from tests.reducer.conftest import write_run
 from tests.siq_tasks.questions.server import serving
 
@@ -45,17 +46,17 @@ def write_system(folder, system, rows, control=None):
     results = write_run(
         folder / system, scores, system, config=config, higher_is_better={"demo_0": HIGHER, "demo_1": {"acc": True}}
     )
-    for path in results.parent.glob("samples_*.jsonl"):
-        changed = [json.loads(line) for line in path.read_text().splitlines()]
-        for row in changed:
-            numbers = rows[row["doc"]["id"]]
-            row["doc"]["text"] = "one two three four five six seven eight nine ten"
-            if "wer" in row:
-                row |= {name: value for name, value in numbers.items() if name != "failed"}
-                row["filtered_resps"] = [f"{system} wrote this"]
-            else:
-                row["filtered_resps"] = [["B" if numbers["failed"] else "A", ["A"] * 5]]
-        path.write_text("".join(json.dumps(row) + "\n" for row in changed))
+
+    def describe(row):
+        numbers = rows[row["doc"]["id"]]
+        row["doc"]["text"] = "one two three four five six seven eight nine ten"
+        if "wer" in row:
+            row |= {name: value for name, value in numbers.items() if name != "failed"}
+            row["filtered_resps"] = [f"{system} wrote this"]
+        else:
+            row["filtered_resps"] = [["B" if numbers["failed"] else "A", ["A"] * 5]]
+
+    edit_rows(results.parent, describe)
 
 
 @pytest.fixture
@@ -73,6 +74,11 @@ def labels(runs, tmp_path):
     file = tmp_path / "labels.jsonl"
     succeed("study", "labels", runs, "--output", file)
     return file
+
+
+def label(labels, rule):
+    """Give each label the success that a rule gives to the scores of its item."""
+    edit_rows(labels.parent, lambda row: row.update(success=rule(rows_of(row["system"])[row["id"]])), labels.name)
 
 
 def expected_items():
@@ -104,19 +110,15 @@ def test_every_metric_has_its_auc_and_the_first_question_is_answered(runs, tmp_p
     assert (found["schema"], found["baseline"]) == ("speechiq-prediction", "wer")
 
 
-def test_items_can_be_split_by_whether_a_metric_is_defined(runs, tmp_path):
-    out = tmp_path / "out.json"
-    for option, counts, metrics in (("has", 24, 3), ("no", 24, 2)):
-        succeed("study", "predict", runs, "--only", f"{option}:entity_wer", "--bootstrap", 0, "-o", out, "--force")
-        found = json.loads(out.read_text())
-        assert (found["items"], len(found["predictors"])) == (counts, metrics)
+@pytest.mark.parametrize(("option", "metrics"), [("has", 3), ("no", 2)])
+def test_items_can_be_split_by_whether_a_metric_is_defined(runs, option, metrics):
+    found = as_json("study", "predict", runs, "--only", f"{option}:entity_wer", "--bootstrap", 0)
+    assert (found["items"], len(found["predictors"])) == (24, metrics)
 
 
-def test_a_combination_is_given_in_sample_and_on_clips_that_its_weights_have_not_seen(runs, tmp_path):
-    out = tmp_path / "out.json"
+def test_a_combination_is_given_in_sample_and_on_clips_that_its_weights_have_not_seen(runs):
     form = "semdist + 0.1*entity_wer"
-    done = succeed("study", "predict", runs, "--combine", form, "-o", out)
-    found = json.loads(out.read_text())
+    printed, found = print_and_write("study", "predict", runs, "--combine", form)
     items = expected_items()
     values = [item["semdist"] + 0.1 * (item["entity_wer"] if item["entity_wer"] >= 0 else 0) for item in items]
     assert found["predictors"][-1]["metric"] == form
@@ -124,14 +126,11 @@ def test_a_combination_is_given_in_sample_and_on_clips_that_its_weights_have_not
     assert found["predictors"][-1]["in_sample"]["auc"] == pytest.approx(expected, abs=1e-12)
     (combination,) = found["combinations"]
     assert combination["in_sample"]["efron"] >= combination["validated"]["efron"]
-    assert "validated" in done.output
+    assert "validated" in printed
 
 
 def test_separated_items_are_said_to_be_separated(runs, tmp_path, labels):
-    rows = [json.loads(line) for line in labels.read_text().splitlines()]
-    for row in rows:
-        row["success"] = rows_of(row["system"])[row["id"]]["semdist"] < 0.01
-    labels.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    label(labels, lambda scores: scores["semdist"] < 0.01)
     out, table = tmp_path / "out.json", tmp_path / "out.csv"
     done = succeed("study", "predict", runs, "--labels", labels, "--metrics", "wer,semdist", "-o", out, "-o", table)
     assert "separated" in done.output
@@ -143,18 +142,13 @@ def test_separated_items_are_said_to_be_separated(runs, tmp_path, labels):
 
 
 @pytest.mark.parametrize("draws", (0, 200))
-def test_a_column_recorded_with_the_opposite_direction_is_named(runs, tmp_path, labels, draws):
-    rows = [json.loads(line) for line in labels.read_text().splitlines()]
-    for row in rows:
-        row["success"] = rows_of(row["system"])[row["id"]]["semdist"] >= 0.01
-    labels.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    out = tmp_path / "out.json"
-    done = succeed(
-        "study", "predict", runs, "--labels", labels, "--metrics", "semdist", "--bootstrap", draws, "-o", out
-    )
-    assert "opposite direction, separated" in done.output
-    assert "semdist: failures have better values than successes, although in the runs lower is better" in done.output
-    (of,) = json.loads(out.read_text())["predictors"]
+def test_a_column_recorded_with_the_opposite_direction_is_named(runs, labels, draws):
+    label(labels, lambda scores: scores["semdist"] >= 0.01)
+    options = ("--labels", labels, "--metrics", "semdist", "--bootstrap", draws)
+    printed, found = print_and_write("study", "predict", runs, *options)
+    assert "opposite direction, separated" in printed
+    assert "semdist: failures have better values than successes, although in the runs lower is better" in printed
+    (of,) = found["predictors"]
     assert (of["in_sample"]["auc"], of["in_sample"]["efron"], of["direction"]) == (0.0, pytest.approx(1.0), "lower")
     assert of["opposite_direction"] is True
 
@@ -188,7 +182,7 @@ def test_labels_of_clips_are_compared_with_all_answers_to_their_questions(runs, 
         if "gold" in str(path):
             rows = [row for row in rows if row["doc"]["id"] != CLIPS[2]]
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    file, out = tmp_path / "clips.jsonl", tmp_path / "out.json"
+    file = tmp_path / "clips.jsonl"
     labels = [
         {"id": clip, "system": system, "success": not row["failed"], "by": "ann"}
         for system in SYSTEMS
@@ -197,12 +191,11 @@ def test_labels_of_clips_are_compared_with_all_answers_to_their_questions(runs, 
     file.write_text("".join(json.dumps(row) + "\n" for row in labels))
     for option, items, done in ((None, 48, "kept"), ("answerable", 46, "left out")):
         options = ["--only", option] if option else []
-        found = succeed(
-            "study", "predict", runs, "--labels", file, "--allow-mismatch", "-o", out, "--force", "--explain", *options
-        )
-        assert json.loads(out.read_text())["items"] == items
-        assert f"2 of 48 items are answered wrong even from the reference: {done}" in found.output
-        assert "2 of 48 items have no scored answer from the reference: kept" in found.output
+        command = ("study", "predict", runs, "--labels", file, "--allow-mismatch", "--explain", *options)
+        printed, found = print_and_write(*command)
+        assert found["items"] == items
+        assert f"2 of 48 items are answered wrong even from the reference: {done}" in printed
+        assert "2 of 48 items have no scored answer from the reference: kept" in printed
 
 
 def test_agreement_of_two_authors_is_cohens_kappa(runs, labels, tmp_path):
@@ -211,10 +204,9 @@ def test_agreement_of_two_authors_is_cohens_kappa(runs, labels, tmp_path):
     changed = [row | {"by": "ann", "success": row["success"] ^ (i % 7 == 0)} for i, row in enumerate(rows)]
     people.write_text("".join(json.dumps(row | {"id": row["id"].partition("/")[2]}) + "\n" for row in changed))
     expected = cohen_kappa_score(*([row["success"] for row in of] for of in (rows, changed)))
-    out = tmp_path / "out.json"
-    done = succeed("study", "predict", runs, "--labels", labels, "--labels", people, "-o", out)
-    assert "people.jsonl (ann)" in done.output and f"{expected:.2f}" in done.output
-    assert json.loads(out.read_text())["agreement"][0]["kappa"]["value"] == pytest.approx(expected, abs=1e-12)
+    printed, found = print_and_write("study", "predict", runs, "--labels", labels, "--labels", people)
+    assert "people.jsonl (ann)" in printed and f"{expected:.2f}" in printed
+    assert found["agreement"][0]["kappa"]["value"] == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_judge_compares_both_answers_in_both_orders_and_equal_ones_by_rule(runs, tmp_path, endpoint_key, monkeypatch):
@@ -231,11 +223,7 @@ def test_a_judge_compares_both_answers_in_both_orders_and_equal_ones_by_rule(run
         in_order = prompt.index("<first>") < prompt.index("one") < prompt.index("<second>")
         return "Better: first" if in_order else "Better: second"
 
-    for path in runs.rglob("samples_demo_1_*"):
-        rows = [json.loads(line) for line in path.read_text().splitlines()]
-        for row in rows:
-            row["doc"]["question"] = f"What about {row['doc']['id']}?"
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    edit_rows(runs, lambda row: row["doc"].update(question=f"What about {row['doc']['id']}?"), "samples_demo_1_*")
     file = tmp_path / "judged.jsonl"
     options = ["--judge", "openai:m"]
     with serving(reply) as server:
@@ -261,15 +249,17 @@ def test_a_judge_compares_both_answers_in_both_orders_and_equal_ones_by_rule(run
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "output", "message"),
     [
-        (["--judge", "exact_match"], "judge=exact_match: cannot compare two answers"),
-        (["--judge", "openai:m", "--judge-option", "draws"], "not a name with a value; write NAME=VALUE"),
+        (["--judge", "exact_match"], "x.jsonl", "judge=exact_match: cannot compare two answers"),
+        (["--judge", "openai:m", "--judge-option", "draws"], "x.jsonl", "not a name with a value; write NAME=VALUE"),
+        (["--only", "has:wer"], "x.jsonl", "'has:wer' is unknown or a duplicate; choose from errors, answerable"),
+        (["--only", "errors"], "x.html", "--only: on the page a person labels all pairs of answers"),
     ],
 )
-def test_labels_that_cannot_be_made_are_refused_in_one_line(runs, tmp_path, options, message):
-    assert message in refusal("study", "labels", runs, *options, "-o", tmp_path / "x.jsonl")
-    assert not (tmp_path / "x.jsonl").exists()
+def test_labels_that_cannot_be_made_are_refused_in_one_line(runs, tmp_path, options, output, message):
+    assert message in refusal("study", "labels", runs, *options, "-o", tmp_path / output)
+    assert not (tmp_path / output).exists()
 
 
 @pytest.mark.parametrize(
@@ -337,17 +327,12 @@ def test_runs_that_cannot_be_used_are_refused_in_one_line(runs, tmp_path):
 
 @pytest.mark.parametrize("answer", [1, None, True, ["A"], {"A": 1}])
 def test_an_answer_key_of_another_type_is_no_answer_on_the_page(runs, tmp_path, answer):
-    for path in runs.rglob("samples_demo_1_*.jsonl"):
-        rows = [json.loads(line) for line in path.read_text().splitlines()]
-        path.write_text("".join(json.dumps(row | {"doc": row["doc"] | {"answer": answer}}) + "\n" for row in rows))
-    done = succeed("study", "labels", runs, "-o", tmp_path / "r.html")
-    assert "wrote" in done.output
+    edit_rows(runs, lambda row: row["doc"].update(answer=answer), "samples_demo_1_*")
+    assert "wrote" in succeed("study", "labels", runs, "-o", tmp_path / "r.html").output
 
 
-def test_coupled_comparison_pools_errors_and_asks_all_intervals(runs, tmp_path):
-    out = tmp_path / "out.json"
-    done = succeed("compare", runs / "tiny", runs / "gold", "--metrics", "wer,semdist", "-o", out)
-    found = json.loads(out.read_text())
+def test_coupled_comparison_pools_errors_and_asks_all_intervals(runs):
+    printed, found = print_and_write("compare", runs / "tiny", runs / "gold", "--metrics", "wer,semdist")
     found = found["suites"]["metrics"]
     wer, semdist = (found["scores"][name] for name in ("wer", "semdist"))
     rows = rows_of("tiny").values()
@@ -356,8 +341,8 @@ def test_coupled_comparison_pools_errors_and_asks_all_intervals(runs, tmp_path):
     assert semdist["difference"] == pytest.approx(np.mean([row["semdist"] for row in rows]))
     assert 0 < wer["low"] < wer["difference"] < wer["high"]
     assert (found["measures"]["wer"]["direction"], wer["better"]) == ("lower", "gold")
-    assert "A - B" in done.output and "95 % interval" in done.output
-    assert found["better"] == "gold" and "B is better beyond chance, by the intervals of wer, semdist" in done.output
+    assert "A - B" in printed and "95 % interval" in printed
+    assert found["better"] == "gold" and "B is better beyond chance, by the intervals of wer, semdist" in printed
     done = succeed("compare", runs / "tiny", runs / "gold", "--metrics", "wer,entity_wer")
     assert "neither is better beyond chance" in done.output
     assert "Entity Wer: 12 of 24 items have a score of both" in done.output
@@ -365,13 +350,10 @@ def test_coupled_comparison_pools_errors_and_asks_all_intervals(runs, tmp_path):
 
 def test_errors_of_long_references_count_more_in_a_pooled_rate(tmp_path):
     for system, rates in {"a": (1.0, 0.0), "b": (0.0, 0.0)}.items():
-        path = write_run(tmp_path / system, {"remember": {"demo/1": rates[0], "demo/2": rates[1]}}, system)
-        (samples,) = path.parent.glob("samples_*.jsonl")
-        long = samples.read_text().replace('"text": "hi"', '"text": "hi there, you all"', 1)
-        samples.write_text(long)
-    out = tmp_path / "out.json"
-    succeed("compare", tmp_path / "a", tmp_path / "b", "--metrics", "wer", "-o", out)
-    of = json.loads(out.read_text())["suites"]["metrics"]["scores"]["wer"]
+        write_run(tmp_path / system, {"remember": dict(zip(("demo/1", "demo/2"), rates, strict=True))}, system)
+    long = {"demo/1": "hi there, you all", "demo/2": "hi"}
+    edit_rows(tmp_path, lambda row: row["doc"].update(text=long[row["doc"]["id"]]))
+    of = as_json("compare", tmp_path / "a", tmp_path / "b", "--metrics", "wer")["suites"]["metrics"]["scores"]["wer"]
     assert (of["a"], of["b"], of["difference"]) == (pytest.approx(4 / 5), 0.0, pytest.approx(4 / 5))
 
 
@@ -381,34 +363,27 @@ def test_errors_of_long_references_count_more_in_a_pooled_rate(tmp_path):
         (["--metrics", "bleu"], "no column 'bleu'"),
         (["--metrics", "wer,wer"], "named twice"),
         (["--metrics", "wer", "--levels", "remember"], "--levels remember: --metrics wer compares columns"),
-        (["--metrics", "wer", "--bootstrap", "5"], "5 draws are too few"),
     ],
 )
 def test_a_coupled_comparison_that_is_not_possible_is_refused(runs, options, message):
     assert message in refusal("compare", runs / "tiny", runs / "base", *options)
 
 
-def test_the_page_has_the_curves_and_asks_nothing_of_the_network(runs, tmp_path, chromium):
-    from tests.reducer.browser import Visit
-
+def test_the_page_has_the_curves_and_asks_nothing_of_the_network(runs, tmp_path, open_page):
     page = tmp_path / "predict.html"
     succeed("study", "predict", runs, "--combine", "semdist + 0.1*wer", "-o", page)
-    visit = Visit(chromium, page)
+    visit = open_page(page)
     for place in visit.tab.locator(".chart").all():
         place.scroll_into_view_if_needed()
         place.locator("svg.main-svg").first.wait_for()
     assert "semdist, semdist + 0.1*wer predict failure better than wer" in visit.tab.locator(".lead").text_content()
     assert visit.tab.locator("#roc .legendtext").count() == 4
-    assert not visit.errors and not visit.requests
-    visit.context.close()
 
 
-def test_a_person_labels_by_keys_and_saves_a_file_that_predict_reads(runs, tmp_path, chromium):
-    from tests.reducer.browser import Visit
-
+def test_a_person_labels_by_keys_and_saves_a_file_that_predict_reads(runs, tmp_path, open_page):
     page = tmp_path / "review.html"
     done = succeed("study", "labels", runs, "-o", page)
-    visit = Visit(chromium, page)
+    visit = open_page(page)
     card = visit.tab.locator("#review .card")
     card.wait_for()
     cards = int(visit.tab.locator("#review-count").text_content().split()[2])
@@ -420,47 +395,25 @@ def test_a_person_labels_by_keys_and_saves_a_file_that_predict_reads(runs, tmp_p
     card.wait_for()
     assert visit.tab.locator("#review-count").text_content() == done, "kept in the browser"
     visit.tab.locator("#review-person").fill("ann")
-    with visit.tab.expect_download() as download:
-        visit.tab.locator("#review-save").click()
     file = tmp_path / "labels.jsonl"
-    download.value.save_as(file)
+    file.write_text(visit.download(visit.tab.locator("#review-save")))
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     assert len(rows) == 47 and {row["by"] for row in rows} == {"ann"}
     assert sum(not row["success"] for row in rows) == cards - 2
-    assert not visit.errors and not visit.requests
     done = succeed("study", "predict", runs, "--labels", file)
     assert "labels.jsonl (ann)" in done.output
-    visit.context.close()
 
 
-def test_a_clip_that_was_answered_in_two_ways_counts_once(runs, tmp_path):
+def test_a_clip_that_was_answered_in_two_ways_counts_once(runs):
     """By answer keys the choice of an option counts, and for a comparison of answers the free text."""
     for system in SYSTEMS:
         config = {"siq": {"pretrained": system, "system": {"kind": "cascade", "asr": {"model": system}} | LLM}}
-        metadata = {
-            "apply": {
-                "suite": "talk",
-                "category": "answer",
-                "item": ["id", "question_id"],
-                "measure": {"column": "acc", "direction": "higher", "unit": "contains answer %"},
-            }
-        }
+        measure = {"column": "acc", "direction": "higher", "unit": "contains answer %"}
+        about = {"suite": "talk", "category": "answer", "item": ["id", "question_id"], "measure": measure}
         path = write_run(
             runs / f"{system}-talk", {"apply": {clip: {"said": 1.0} for clip in CLIPS}}, system, tasks="talk",
-            metadata=metadata, config=config,
+            metadata={"apply": about}, config=config,
         )  # fmt: skip
         for file in [path, *path.parent.glob("samples_*")]:
             file.write_text(file.read_text().replace('"acc"', '"contains_answer"'))
-    out = tmp_path / "out.json"
-    succeed("study", "predict", runs, "-o", out)
-    assert json.loads(out.read_text())["items"] == 48
-
-
-def test_a_page_takes_no_options_of_labels_that_a_program_makes(runs, tmp_path):
-    refused = refusal("study", "labels", runs, "--only", "errors", "-o", tmp_path / "r.html")
-    assert "--only: on the page a person labels all pairs of answers" in refused
-
-
-def test_labels_are_not_chosen_by_a_metric(runs, tmp_path):
-    refused = refusal("study", "labels", runs, "--only", "has:wer", "-o", tmp_path / "labels.jsonl")
-    assert "--only has:wer: 'has:wer' is unknown or a duplicate; choose from errors, answerable" in refused
+    assert as_json("study", "predict", runs)["items"] == 48

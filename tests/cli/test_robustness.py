@@ -16,7 +16,6 @@ from speechiq.reducer.scores.suites import ScoringOptions, find_suites
 from speechiq.reducer.studies.robustness import curve_grid, group_curves, study_robustness
 from speechiq.tools.screenshots import CHART_SIZE, take_chart
 from tests.commands import succeed
-from tests.reducer.browser import Visit
 from tests.reducer.studies.test_robustness import STRENGTHS, write_study
 
 
@@ -34,14 +33,7 @@ def made(tmp_path_factory):
 def test_tables_name_strengths_losses_slopes_and_crossings(made):
     printed = made[0]
     assert "Speech IQ under white" in printed and "Remember under white: WER %" in printed
-    for text in (
-        "clean",
-        "20 dB",
-        "0 dB",
-        "slope per",
-        "loss",
-        "intervals from 100 bootstrap samples of 12 clips",
-    ):
+    for text in ("clean", "20 dB", "0 dB", "slope per", "loss", "intervals from 100 bootstrap samples of 12 clips"):
         assert text in printed
     assert printed.count("loss: how much worse") == 1
     assert "Remember under white: fragile falls below steady at 1" in printed
@@ -70,17 +62,16 @@ def test_json_and_csv_have_the_same_points(made):
     assert [float(row["score"]) for row in rows] == [point["score"]["value"] for point in points]
 
 
-def test_the_page_draws_a_chart_per_measure_and_asks_for_nothing(chromium, made):
-    visit = Visit(chromium, made[3])
+def test_the_page_draws_a_chart_per_measure_and_asks_for_nothing(open_page, made):
+    visit = open_page(made[3])
     visit.tab.locator("#robustness-siq-0 svg.main-svg").first.wait_for()
     assert visit.tab.locator(".chart").count() == 4
     assert visit.tab.locator("#robustness-siq-1-section tbody tr").count() == 3
     assert "falls below steady at" in visit.tab.locator("main").inner_text()
-    assert not visit.requests and not visit.errors
 
 
-def test_the_page_fits_a_phone_and_keeps_systems_apart(chromium, made):
-    visit = Visit(chromium, made[3], viewport={"width": 360, "height": 740})
+def test_the_page_fits_a_phone_and_keeps_systems_apart(open_page, made):
+    visit = open_page(made[3], viewport={"width": 360, "height": 740})
     visit.tab.locator("#robustness-siq-0 svg.main-svg").first.wait_for()
     assert visit.tab.evaluate("document.documentElement.scrollWidth") == 360
     charts = json.loads(zlib.decompress(base64.b64decode(visit.tab.locator("#data-charts").text_content())))

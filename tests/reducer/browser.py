@@ -19,6 +19,7 @@ class Visit:
     def __init__(self, chromium, file: Path, fragment: str = "", **options: Any) -> None:
         self.context = chromium.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
         self.file, self.requests, self.errors = file, [], []
+        self.expected: tuple[str, ...] = ()
         self.has_scripts = options.get("java_script_enabled", True)
         self.context.route("**/*", self._judge)
         self.tab = self.context.new_page()
@@ -31,6 +32,16 @@ class Visit:
         self.tab.goto(self.file.as_uri() + fragment)
         if self.has_scripts:
             self.tab.locator("html[data-ready]").wait_for(state="attached")
+
+    def list_faults(self) -> list[str]:
+        """Return the requests, and the errors that have none of the `expected` words."""
+        return self.requests + [error for error in self.errors if not any(words in error for words in self.expected)]
+
+    def download(self, button: Any) -> str:
+        """Return the text of the file that a button saves."""
+        with self.tab.expect_download() as started:
+            button.click()
+        return Path(started.value.path()).read_bytes().decode("utf-8", errors="surrogateescape")
 
     def see_all(self) -> None:
         """Scroll over the page until every chart is drawn."""

@@ -12,9 +12,7 @@ from lm_eval import utils
 from lm_eval.loggers import WandbLogger
 from lm_eval.result_schema import EvalResults, SampleResult
 from pydantic import TypeAdapter
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.output.harness import folder_names, write_harness
 from speechiq.reducer.runs.systems import System
@@ -25,6 +23,7 @@ from speechiq.reducer.scores.ranking import rank
 from speechiq.reducer.scores.scale import calibrate, score
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.suites import read_systems
+from tests.commands import refusal, siq
 from tests.reducer.conftest import levels, write_run
 
 TASKS = ["siq_remember", "siq_understand", "siq_apply"]
@@ -35,19 +34,15 @@ CLIPS = 5
 def ranked(*names: str, draws: int = 0) -> Scoreboard:
     """Two systems as well have SIQ, on their own scale."""
     rng = np.random.default_rng(0)
-    systems = [
-        System.of_scores(
-            name,
-            {
-                level: {
-                    (f"demo/{number}", "q")[: len(of.item)]: of.measure.sign * rng.random() for number in range(CLIPS)
-                }
-                for level, of in LEVELS.items()
-            },
-            levels=LEVELS,
-        )
-        for name in names
-    ]
+
+    def draw_system(name):
+        scores = {}
+        for level, of in LEVELS.items():
+            items = [(f"demo/{number}", "q")[: len(of.item)] for number in range(CLIPS)]
+            scores[level] = {item: of.measure.sign * rng.random() for item in items}
+        return System.of_scores(name, scores, levels=LEVELS)
+
+    systems = [draw_system(name) for name in names]
     scoreboard = rank(systems)
     scores = score(scoreboard.pool, calibrate(scoreboard.pool))
     return scoreboard._replace(
@@ -230,10 +225,8 @@ def test_a_second_export_leaves_the_first(written):
 def test_the_command_writes_every_kind_of_file(two_runs):
     write_run(two_runs / "hostile", levels(0.5), system="=../<b>|\\input&_%")
     files = {ending: two_runs / f"siq.{ending}" for ending in ("json", "csv", "md", "tex")}
-    options = [part for file in files.values() for part in ("-o", str(file))]
-    command = ["score", str(two_runs), *options, "-o", str(two_runs / "siq"), "--bootstrap", "40"]
-    done = CliRunner().invoke(app, command)
-    assert done.exit_code == 0, done.exception
+    options = [part for file in (*files.values(), two_runs / "siq") for part in ("-o", file)]
+    siq("score", two_runs, *options, "--bootstrap", "40")
     assert "=../&lt;b&gt;\\|\\\\input&amp;\\_%" in files["md"].read_text()
     assert r"=../\textless{}b\textgreater{}\textbar{}\textbackslash{}input\&\_\%" in files["tex"].read_text()
     assert "'=../<b>" in files["csv"].read_text()
@@ -241,5 +234,5 @@ def test_the_command_writes_every_kind_of_file(two_runs):
     (results,) = (two_runs / "siq" / "good").glob("results_*")
     assert read(results)["groups"]["siq"]["siq_stderr,none"] > 0
     kept = {file: file.read_text() for file in files.values()}
-    assert "add --force" in str(CliRunner().invoke(app, command).exception)
+    assert "add --force" in refusal("score", two_runs, *options)
     assert {file: file.read_text() for file in kept} == kept

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from speechiq.metrics.latency import AT_ONCE, CACHED, FACTOR, FIRST_AUDIO, FIRST_TOKEN, TOTAL, WARM_UP
 from speechiq.reducer.output.side_tables import quantiles
-from tests.commands import siq
+from tests.commands import as_json, print_and_write, siq
+from tests.records import edit_rows
 from tests.reducer.conftest import levels, write_run
 
 NO_TIMES = dict.fromkeys((FIRST_TOKEN, FIRST_AUDIO, TOTAL, FACTOR, AT_ONCE), math.nan)
@@ -41,9 +42,8 @@ def runs(tmp_path):
 
 
 def test_quantiles_are_of_the_answers_that_were_timed(runs):
-    out = runs / "out.json"
-    text = siq("score", runs, "--speed", "-o", out)
-    rows = {row["time"]: row for row in json.loads(out.read_text())["latencies"]}
+    text, content = print_and_write("score", runs, "--speed")
+    rows = {row["time"]: row for row in content["latencies"]}
     assert list(rows) == ["first token, s", "total, s", "real-time factor"]
     total = rows["total, s"]
     assert (total["system"], total["task_type"]) == ("good", "apply")
@@ -55,38 +55,33 @@ def test_quantiles_are_of_the_answers_that_were_timed(runs):
     assert "Latency" in text and "RTFx" not in text
 
 
+def total_of(content):
+    (total,) = [row for row in content["latencies"] if row["time"] == "total, s"]
+    return total
+
+
 def test_intervals_take_whole_clusters(runs):
-    out, clustered = runs / "out.json", runs / "clustered.json"
-    siq("score", runs, "--speed", "-o", out)
-    for file in runs.glob("*/samples_*.jsonl"):
-        rows = [json.loads(line) for line in file.read_text().splitlines()]
-        for row in rows:
-            row["doc"]["cluster"] = f"demo/{int(row['doc']['id'].split('/')[1]) // 10}"
-        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    text = siq("score", runs, "--speed", "--explain", "-o", clustered)
-    widths = []
-    for path in (out, clustered):
-        (total,) = [row for row in json.loads(path.read_text())["latencies"] if row["time"] == "total, s"]
-        assert total["p50"] == 50
-        widths.append(total["p50_high"] - total["p50_low"])
-    assert widths[1] > widths[0] and text.count("Few clusters (") == 2
+    alone = total_of(as_json("score", runs, "--speed"))
+    edit_rows(runs, lambda row: row["doc"].update(cluster=f"demo/{int(row['doc']['id'].split('/')[1]) // 10}"))
+    text, content = print_and_write("score", runs, "--speed", "--explain")
+    clustered = total_of(content)
+    assert alone["p50"] == clustered["p50"] == 50 and text.count("Few clusters (") == 2
+    assert clustered["p50_high"] - clustered["p50_low"] > alone["p50_high"] - alone["p50_low"]
 
 
 def test_a_run_whose_answers_all_came_from_the_cache_says_so(runs):
     add_times(runs / "good", [NO_TIMES | {WARM_UP: 0.0, CACHED: 1.0}] * 120)
-    out = runs / "out.json"
-    text = siq("score", runs, "--speed", "-o", out)
-    (row,) = json.loads(out.read_text())["latencies"]
+    text, content = print_and_write("score", runs, "--speed")
+    (row,) = content["latencies"]
     assert (row["time"], row["timed"], row["cached"]) == ("total, s", 0, 120) and "120 of 120 answers" in text
 
 
 def test_one_clip_has_times_without_intervals(tmp_path):
     write_run(tmp_path / "one", levels(0.9, clips=1), system="one", metadata={"apply": {"timing": "stream"}})
     add_times(tmp_path / "one", [time_row(seconds) for seconds in (1.0, 2.0, 4.0)])
-    out = tmp_path / "out.json"
-    text = " ".join(siq("score", tmp_path / "one", "--speed", "-o", out).split())
+    printed, content = print_and_write("score", tmp_path / "one", "--speed")
+    text, total = " ".join(printed.split()), total_of(content)
     assert "a single clip has no error bar" in text and "so there are none here" in text
-    (total,) = [row for row in json.loads(out.read_text())["latencies"] if row["time"] == "total, s"]
     assert (total["p50"], total["p50_low"]) == (2, None)
 
 

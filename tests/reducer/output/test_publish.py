@@ -27,9 +27,9 @@ ROWS = [
 GRID = Grid("Speech IQ", COLUMNS, ROWS, ["2 systems"])
 
 
-def printed(width: int) -> str:
+def printed(width: int, grid: Grid = GRID, explain: bool = False) -> str:
     console = Console(width=width, file=io.StringIO(), color_system=None)
-    print_grid(GRID, console)
+    print_grid(grid, console, explain)
     return console.file.getvalue()
 
 
@@ -46,36 +46,30 @@ def test_a_narrow_terminal_keeps_names_and_numbers_whole():
     assert "[1] [red]a[/]|b" in text and "113.02" in text and "10.0 to 25.0" in text
 
 
-def printed_grid(grid: Grid, explain: bool = False) -> list[str]:
-    console = Console(width=80, file=io.StringIO(), color_system=None)
-    print_grid(grid, console, explain)
-    return console.file.getvalue().splitlines()
+def lines_of(grid: Grid, explain: bool = False) -> list[str]:
+    return printed(80, grid, explain).splitlines()
 
 
 def test_four_lines_stand_below_a_table_and_warnings_are_never_behind_others():
     notes = ["a", "b", Important("w1"), "c", "d"]
-    assert printed_grid(GRID._replace(notes=notes))[-4:] == ["w1", "a", "b", "c (1 more: --explain)"]
-    assert printed_grid(GRID._replace(notes=notes), explain=True)[-5:] == ["w1", "a", "b", "c", "d"]
-    assert printed_grid(GRID._replace(notes=notes[:4]))[-4:] == ["w1", "a", "b", "c"]
+    assert lines_of(GRID._replace(notes=notes))[-4:] == ["w1", "a", "b", "c (1 more: --explain)"]
+    assert lines_of(GRID._replace(notes=notes), explain=True)[-5:] == ["w1", "a", "b", "c", "d"]
+    assert lines_of(GRID._replace(notes=notes[:4]))[-4:] == ["w1", "a", "b", "c"]
     warnings = [Important(f"w{number}") for number in range(6)]
-    assert printed_grid(GRID._replace(notes=["a", *warnings]))[-4:] == [
-        "w0",
-        "w1",
-        "w2",
-        "w3 (3 more, 2 warnings among them: --explain)",
-    ]
+    last = "w3 (3 more, 2 warnings among them: --explain)"
+    assert lines_of(GRID._replace(notes=["a", *warnings]))[-4:] == ["w0", "w1", "w2", last]
 
 
 def test_stages_that_all_systems_share_stand_above_the_table_once():
     names = "gold+fix+llm ≠\ncontrol: gold", "demo:base+fix+llm"
     grid = Grid("Scores", COLUMNS, [{"system": name} for name in names], [Important("gold+fix+llm is best")])
-    text = printed_grid(grid)
+    text = lines_of(grid)
     assert text[0] == "Scores (each system ends in +fix+llm)" and sum("llm" in line for line in text) == 1
     assert any(line.split() == ["gold", "≠"] for line in text) and any(line.split() == ["demo:base"] for line in text)
     assert text[-1] == "gold is best"
     others = grid._replace(rows=[*grid.rows, {"system": "llm"}])
-    assert printed_grid(others)[0] == "Scores", "a system of one stage shares none"
-    assert printed_grid(grid._replace(rows=grid.rows[:1]))[0] == "Scores"
+    assert lines_of(others)[0] == "Scores", "a system of one stage shares none"
+    assert lines_of(grid._replace(rows=grid.rows[:1]))[0] == "Scores"
 
 
 def test_markdown_and_latex_escape_cells():

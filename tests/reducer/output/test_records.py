@@ -10,10 +10,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
 from speechiq.reducer import LEVELS
+from tests.commands import as_json, siq
 from tests.reducer.conftest import levels, write_run
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "scores.md").read_text(encoding="utf-8")
@@ -30,8 +29,7 @@ def written(tmp_path: Path) -> tuple[dict, list[dict]]:
     for name, skill in (("a", 0.9), ("b", 0.5), ("c", 0.1)):
         write_run(tmp_path / name, levels(skill), system=name, lm_eval_version="0.4.13")
     files = tmp_path / "siq.json", tmp_path / "siq.csv"
-    given = ["score", str(tmp_path), "-o", str(files[0]), "-o", str(files[1]), "--group-by", "dataset"]
-    assert CliRunner().invoke(app, given).exit_code == 0
+    siq("score", tmp_path, "-o", files[0], "-o", files[1], "--group-by", "dataset")
     return json.loads(files[0].read_text()), list(csv.DictReader(files[1].read_text().splitlines()))
 
 
@@ -58,10 +56,7 @@ def test_the_columns_of_the_csv_are_documented(written):
 
 
 def test_the_keys_of_a_comparison_are_documented(written, tmp_path):
-    out = tmp_path / "compare.json"
-    given = ["compare", "a", "b", str(tmp_path), "--bootstrap", "60", "-o", str(out)]
-    assert CliRunner().invoke(app, given).exit_code == 0
-    data = json.loads(out.read_text())
+    data = as_json("compare", "a", "b", tmp_path, "--bootstrap", 60)
     assert table("key of a comparison") == list(data)
     assert list(data["scores"]["apply"]) == ["difference", "a", "b", "low", "high", "p", "better"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -111,13 +111,5 @@ def page_file(study, tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def visit(chromium, page_file) -> Iterator[Callable[..., Visit]]:
-    visits: list[Visit] = []
-
-    def start(file: Path = page_file, **options: Any) -> Visit:
-        visits.append(Visit(chromium, file, **options))
-        return visits[-1]
-
-    yield start
-    for one in visits:
-        one.context.close()
+def visit(open_page, page_file) -> Callable[..., Visit]:
+    return lambda file=page_file, **options: open_page(file, **options)

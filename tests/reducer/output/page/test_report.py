@@ -6,10 +6,7 @@ import json
 import shutil
 
 import pytest
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
-from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.output.page import browser, items
 from speechiq.reducer.output.page import build as report
 from speechiq.reducer.output.page.build import find_candidates, list_sections
@@ -19,14 +16,11 @@ from speechiq.reducer.output.page.tables import leaderboard_table, stability_tab
 from speechiq.reducer.output.scoreboard_records import rows_of
 from speechiq.reducer.scores.suites import read_answers
 from speechiq.reducer.studies import unanswerable
+from tests.commands import refusal, siq, succeed
 from tests.reducer.conftest import levels, write_run
 from tests.reducer.output.page.conftest import NAME, cascade, write_system
 
 pytestmark = pytest.mark.slow
-
-
-def siq_report(*arguments: object):
-    return CliRunner().invoke(app, ["score", *map(str, arguments)])
 
 
 def review_of(study):
@@ -46,19 +40,12 @@ def gathered(study):
 
 def test_the_command_writes_a_page_once(study, tmp_path):
     file = tmp_path / "report.html"
-    first = siq_report(study, "-o", file, "--bootstrap", 0, "--weights", "1,1,2")
-    assert first.exit_code == 0, first.output
+    first = succeed("score", study, "-o", file, "--bootstrap", 0, "--weights", "1,1,2")
     assert f"siq: wrote {file}" in first.stderr and "1,1,2" in file.read_text(encoding="utf-8")
-    again = siq_report(study, "-o", file)
-    assert isinstance(again.exception, SpeechIQError) and "add --force" in str(again.exception)
-    assert siq_report(study, "-o", file, "--bootstrap", 50, "--force").exit_code == 0
-    assert "50 bootstrap samples" in file.read_text(encoding="utf-8")
-    assert file.read_text(encoding="utf-8").count("95 % intervals of SIQ of 14 clips contained") == 1
-
-
-def test_a_rule_is_checked_before_any_run_is_read(tmp_path):
-    refused = siq_report(tmp_path / "nowhere", "-o", tmp_path / "report.html", "--weights", "bad")
-    assert "unknown rule of level weights 'bad'" in str(refused.exception)
+    assert "add --force" in refusal("score", study, "-o", file)
+    siq("score", study, "-o", file, "--bootstrap", 50, "--force")
+    text = file.read_text(encoding="utf-8")
+    assert "50 bootstrap samples" in text and text.count("95 % intervals of SIQ of 14 clips contained") == 1
 
 
 def test_verdicts_belong_to_the_wording_of_a_question(gathered):
@@ -72,33 +59,28 @@ def test_verdicts_belong_to_the_wording_of_a_question(gathered):
 
 def test_one_system_has_a_page_with_norms_and_without(study, tmp_path):
     norms, file = tmp_path / "norms.json", tmp_path / "report.html"
-    alone = siq_report(study / "a", "-o", tmp_path / "alone.html", "--bootstrap", 50)
-    assert alone.exit_code == 0, alone.output
+    siq("score", study / "a", "-o", tmp_path / "alone.html", "--bootstrap", 50)
     assert "one system alone has no scale" in (tmp_path / "alone.html").read_text(encoding="utf-8")
-    assert CliRunner().invoke(app, ["score", str(study), "--save-norms", str(norms)]).exit_code == 0
-    done = siq_report(study / "a", "-o", file, "--norms", norms, "--bootstrap", 50)
-    assert done.exit_code == 0, done.output
+    siq("score", study, "--save-norms", norms)
+    siq("score", study / "a", "-o", file, "--norms", norms, "--bootstrap", 50)
     text = file.read_text(encoding="utf-8")
     assert "1 system," in text and "Norms: " in text
 
 
 def test_what_was_not_asked_alike_is_refused_or_marked(study, tmp_path):
-    for part in study.iterdir():
-        shutil.copytree(part, tmp_path / "runs" / part.name)
+    shutil.copytree(study, tmp_path / "runs")
     results = tmp_path / "runs" / "a" / "results_2025-01-01T00-00-00.json"
     results.write_text(results.read_text().replace('"version": 1', '"version": 2'))
-    file = tmp_path / "report.html"
-    refused = siq_report(tmp_path / "runs", "-o", file)
-    assert isinstance(refused.exception, SpeechIQError) and "--allow-mismatch" in str(refused.exception)
-    assert siq_report(tmp_path / "runs", "-o", file, "--allow-mismatch", "--bootstrap", 0).exit_code == 0
-    assert "Not asked the same" in file.read_text(encoding="utf-8")
+    command = ("score", tmp_path / "runs", "-o", tmp_path / "report.html")
+    assert "--allow-mismatch" in refusal(*command)
+    siq(*command, "--allow-mismatch", "--bootstrap", 0)
+    assert "Not asked the same" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_what_can_be_scored_can_be_shown(tmp_path):
     for name, skill in (("good", 0.9), ("bad", 0.1)):
         write_run(tmp_path / name, levels(skill), system=name)
-    done = siq_report(tmp_path, "-o", tmp_path / "report.html", "--bootstrap", 0)
-    assert done.exit_code == 0, done.output
+    done = succeed("score", tmp_path, "-o", tmp_path / "report.html", "--bootstrap", 0)
     assert "siq: warning: no questions are shown: " in done.stderr
     assert "Not known: the questions are not in the runs." in (tmp_path / "report.html").read_text(encoding="utf-8")
 
@@ -136,9 +118,8 @@ def test_flags_are_in_the_rows_and_unknown_ones_are_none(gathered):
     assert rows["b/poor+thinker"]["incomplete_audio"] == 1.0
     assert rows[NAME]["incomplete_audio"] is None and rows[NAME]["unparsed"] > 0
     assert rows["gold+thinker"]["kind"] == "Control" and rows[NAME]["kind"] == "End to end"
-    assert all(
-        siq.low <= siq.value + 1e-9 and siq.value - 1e-9 <= siq.high for siq in (row["siq"] for row in rows.values())
-    )
+    scores = [row["siq"] for row in rows.values()]
+    assert all(score.low - 1e-9 <= score.value <= score.high + 1e-9 for score in scores)
 
 
 def test_only_controls_make_a_page_too(tmp_path):
@@ -166,8 +147,7 @@ def test_questions_left_out_are_named_with_their_set(study, tmp_path):
     first, *_ = unanswerable.find_unanswerable(read_answers([study]), 0)
     unanswerable.write_review([first | {"verdict": "unanswerable"}], review)
     unanswerable.write_set(unanswerable.confirm(review), frozen)
-    done = siq_report(study, "-o", file, "--bootstrap", 0, "--exclude", frozen)
-    assert done.exit_code == 0, done.exception
+    siq("score", study, "-o", file, "--bootstrap", 0, "--exclude", frozen)
     expected = f"1 question of the unanswerable set {json.loads(frozen.read_text())['sha256'][:12]}"
     assert expected in file.read_text(encoding="utf-8")
 

@@ -59,16 +59,24 @@ def seal(content: Content) -> str:
     return json.dumps(add_checksum(content["schema"], content["version"], kept))
 
 
-def edit(change: Callable[[Content], object]) -> Spoil:
-    """Return what changes the result, with a fitting sha256."""
+def taken_later(function: Callable[..., object]) -> Callable[..., Spoil]:
+    """Let a function that changes results take its other arguments first, and the results afterwards."""
 
-    def spoil(results: Path) -> None:
-        file = place(results) / "result.json"
-        content = json.loads(file.read_text())
-        change(content)
-        file.write_text(seal(content))
+    def take(*arguments: Any, **options: Any) -> Spoil:
+        return lambda results: function(results, *arguments, **options)
 
-    return spoil
+    return take
+
+
+def change_content(results: Path, change: Callable[[Content], object]) -> None:
+    """Change the result, with a fitting sha256."""
+    file = place(results) / "result.json"
+    content = json.loads(file.read_text())
+    change(content)
+    file.write_text(seal(content))
+
+
+edit = taken_later(change_content)
 
 
 def put(*keys: Any, value: object) -> Spoil:
@@ -82,101 +90,85 @@ def put(*keys: Any, value: object) -> Spoil:
     return edit(change)
 
 
-def rewrite(change: Callable[[bytes], bytes]) -> Spoil:
-    """Return what changes the bytes of the result."""
-
-    def spoil(results: Path) -> None:
-        file = place(results) / "result.json"
-        file.write_bytes(change(file.read_bytes()))
-
-    return spoil
+@taken_later
+def rewrite(results: Path, change: Callable[[bytes], bytes]) -> None:
+    """Change the bytes of the result."""
+    file = place(results) / "result.json"
+    file.write_bytes(change(file.read_bytes()))
 
 
-def store(results: Path, task: str, lines: bytes, **about: int) -> None:
+def file_of(results: Path, task: str) -> Path:
+    return place(results).joinpath("rows", f"{task}.jsonl.gz")
+
+
+def store(results: Path, task: str, lines: bytes) -> None:
     """Replace the rows of a task, with fitting digests and counts."""
-    place(results).joinpath("rows", f"{task}.jsonl.gz").write_bytes(gzip.compress(lines, mtime=0))
+    file_of(results, task).write_bytes(gzip.compress(lines, mtime=0))
 
     def describe(content: Content) -> None:
         (record,) = (each for each in content["tasks"] if each["task"] == task)
         count = lines.count(b"\n")
-        record["rows"] |= {"sha256": hashlib.sha256(lines).hexdigest(), "bytes": len(lines), "count": count} | about
+        record["rows"] |= {"sha256": hashlib.sha256(lines).hexdigest(), "bytes": len(lines), "count": count}
         record["docs"] = [count, count]
 
-    edit(describe)(results)
+    change_content(results, describe)
 
 
-def load(results: Path, task: str) -> list[Content]:
-    lines = gzip.decompress(place(results).joinpath("rows", f"{task}.jsonl.gz").read_bytes())
-    return [json.loads(line) for line in lines.splitlines()]
+def change_rows(results: Path, task: str, change: Callable[[list[Content]], object]) -> None:
+    """Change the rows of a task, with fitting digests and counts."""
+    content = [json.loads(line) for line in gzip.decompress(file_of(results, task).read_bytes()).splitlines()]
+    change(content)
+    store(results, task, msgspec.json.Encoder(order="sorted").encode_lines(content))
 
 
-def rows(task: str, change: Callable[[list[Content]], object]) -> Spoil:
-    """Return what changes the rows of a task, with fitting digests and counts."""
-
-    def spoil(results: Path) -> None:
-        content = load(results, task)
-        change(content)
-        lines = msgspec.json.Encoder(order="sorted").encode_lines(content)
-        store(results, task, lines)
-
-    return spoil
+rows = taken_later(change_rows)
 
 
-def lines(task: str, change: Callable[[bytes], bytes]) -> Spoil:
-    """Return what changes the bytes of the rows of a task, with fitting digests and counts."""
-
-    def spoil(results: Path) -> None:
-        file = place(results).joinpath("rows", f"{task}.jsonl.gz")
-        store(results, task, change(gzip.decompress(file.read_bytes())))
-
-    return spoil
+@taken_later
+def lines(results: Path, task: str, change: Callable[[bytes], bytes]) -> None:
+    """Change the bytes of the rows of a task, with fitting digests and counts."""
+    store(results, task, change(gzip.decompress(file_of(results, task).read_bytes())))
 
 
-def packed(change: Callable[[bytes], bytes]) -> Spoil:
-    """Return what changes the compressed bytes of the rows of Remember."""
-
-    def spoil(results: Path) -> None:
-        file = place(results).joinpath("rows", f"{REMEMBER}.jsonl.gz")
-        file.write_bytes(change(file.read_bytes()))
-
-    return spoil
+@taken_later
+def packed(results: Path, change: Callable[[bytes], bytes]) -> None:
+    """Change the compressed bytes of the rows of Remember."""
+    file = file_of(results, REMEMBER)
+    file.write_bytes(change(file.read_bytes()))
 
 
-def forge(task: str, change: Callable[[list[Content]], object], system: str | None = None, texts: bool = True) -> Spoil:
-    """Return what changes rows and makes the whole result anew, as the honest command does."""
-
-    def spoil(results: Path) -> None:
-        rows(task, change)(results)
-        old = place(results)
-        result = read_result(old)
-        if system:
-            result = msgspec.structs.replace(result, system=system)
-        contents = {
-            each.task: gzip.decompress(old.joinpath("rows", f"{each.task}.jsonl.gz").read_bytes())
-            for each in result.tasks
-        }
-        temporary = results.parent / "restored"
-        temporary.mkdir()
-        restore(result, contents, temporary)
-        found = suites.find_suites([temporary], False, ScoringOptions(norms=DEMO))
-        declared = {result.system: Declaration(contamination="none known", interests="none")}
-        drafts = list(draft(found, DEMO, declared, texts=texts))
-        shutil.rmtree(old.parent)
-        list(write_results(drafts, results))
-
-    return spoil
+def forge_rows(
+    results: Path, task: str, change: Callable[[list[Content]], object], system: str | None = None, texts: bool = True
+) -> None:
+    """Change rows and make the whole result anew, as the honest command does."""
+    change_rows(results, task, change)
+    old = place(results)
+    result = read_result(old)
+    if system:
+        result = msgspec.structs.replace(result, system=system)
+    contents = {each.task: gzip.decompress(file_of(results, each.task).read_bytes()) for each in result.tasks}
+    temporary = results.parent / "restored"
+    temporary.mkdir()
+    restore(result, contents, temporary)
+    found = suites.find_suites([temporary], False, ScoringOptions(norms=DEMO))
+    declared = {result.system: Declaration(contamination="none known", interests="none")}
+    drafts = list(draft(found, DEMO, declared, texts=texts))
+    shutil.rmtree(old.parent)
+    list(write_results(drafts, results))
 
 
-def copy_as(system: str, task: str, change: Callable[[list[Content]], object], texts: bool = True) -> Spoil:
-    """Return what publishes the rows of the good result under the name of another system, too."""
+forge = taken_later(forge_rows)
 
-    def spoil(results: Path) -> None:
-        kept = results.parent / "kept"
-        shutil.copytree(results / SPHINX, kept)
-        forge(task, change, system, texts)(results)
-        shutil.copytree(kept, results / SPHINX)
 
-    return spoil
+@taken_later
+def copy_as(
+    results: Path, system: str, task: str, change: Callable[[list[Content]], object], texts: bool = True
+) -> None:
+    """Publish the rows of the good result under the name of another system, too."""
+    kept = results.parent / "kept"
+    shutil.copytree(results / SPHINX, kept)
+    forge_rows(results, task, change, system, texts)
+    shutil.copytree(kept, results / SPHINX)
 
 
 def set_all(column: str, value: float) -> Callable[[list[Content]], None]:
@@ -191,80 +183,65 @@ def set_doc(**values: object) -> Callable[[list[Content]], None]:
     return lambda content: content[0]["doc"].update(values)
 
 
+def nothing(content: list[Content]) -> None:
+    """Leave rows as they are, which are forged or copied then."""
+
+
 def drop(content: list[Content]) -> None:
     del content[0]
 
 
-def nothing(content: list[Content]) -> None:
-    pass
+@taken_later
+def edit_norms(results: Path, change: Callable[[Content], object], fitting: bool = True, name: str = "demo@1") -> None:
+    file = results / "norms" / "demo@1.json"
+    content = json.loads(file.read_text())
+    change(content)
+    file.write_text(seal(content) if fitting else json.dumps(content))
+    file.rename(file.with_name(f"{name}.json"))
 
 
-def edit_norms(change: Callable[[Content], object], fitting: bool = True, name: str = "demo@1") -> Spoil:
-    def spoil(results: Path) -> None:
-        file = results / "norms" / "demo@1.json"
-        content = json.loads(file.read_text())
-        change(content)
-        file.write_text(seal(content) if fitting else json.dumps(content))
-        file.rename(file.with_name(f"{name}.json"))
-
-    return spoil
+@taken_later
+def link(results: Path, source: str, target: str) -> None:
+    """Put a link in the place of a file or folder below the result."""
+    path = place(results) / source
+    moved = results.parent / "moved"
+    path.rename(moved)
+    path.symlink_to(target or moved)
 
 
-def link(source: str, target: str) -> Spoil:
-    """Return what puts a link in the place of a file or folder below the result."""
-
-    def spoil(results: Path) -> None:
-        path = place(results) / source
-        moved = results.parent / "moved"
-        path.rename(moved)
-        path.symlink_to(target or moved)
-
-    return spoil
+@taken_later
+def rename(results: Path, name: str) -> None:
+    place(results).rename(place(results).with_name(name))
 
 
-def rename(name: str) -> Spoil:
-    return lambda results: place(results).rename(place(results).with_name(name))
-
-
-def add(path: str, content: bytes = b"x") -> Spoil:
-    def spoil(results: Path) -> None:
-        file = results / path if path.startswith("/") else place(results) / path
-        file = results / path[1:] if path.startswith("/") else file
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content)
-
-    return spoil
+@taken_later
+def add(results: Path, path: str, content: bytes = b"x") -> None:
+    """Add a file to the result, or beside it if the path begins with a slash."""
+    file = results / path[1:] if path.startswith("/") else place(results) / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
 
 
 def grow(results: Path) -> None:
-    with place(results).joinpath("rows", f"{REMEMBER}.jsonl.gz").open("r+b") as file:
+    with file_of(results, REMEMBER).open("r+b") as file:
         file.truncate(2**30)
 
 
-def bomb(results: Path) -> None:
-    """Put a file that unpacks to 32 MB in the place of rows."""
-    content = gzip.compress(bytes(2**25), compresslevel=9)
-    place(results).joinpath("rows", f"{REMEMBER}.jsonl.gz").write_bytes(content)
-
-
-def rename_system(name: str) -> Spoil:
-    """Return what gives the result another name of its system, and its folder the name that goes with it."""
-
-    def spoil(results: Path) -> None:
-        put("system", value=name)(results)
-        (results / SPHINX).rename(results / folder_of_system(name))
-
-    return spoil
+@taken_later
+def rename_system(results: Path, name: str) -> None:
+    """Give the result another name of its system, and its folder the name that goes with it."""
+    change_content(results, lambda content: content.update(system=name))
+    (results / SPHINX).rename(results / folder_of_system(name))
 
 
 def future(results: Path) -> None:
-    edit(lambda content: content.update(date="2999-01-01T00:00:00Z"))(results)
+    change_content(results, lambda content: content.update(date="2999-01-01T00:00:00Z"))
     rename("2999-01-01T00-00-00Z")(results)
 
 
 def remove_task(results: Path) -> None:
-    edit(lambda content: content["tasks"].pop(2))(results)
-    place(results).joinpath("rows", f"{UNDERSTAND}.jsonl.gz").unlink()
+    change_content(results, lambda content: content["tasks"].pop(2))
+    file_of(results, UNDERSTAND).unlink()
 
 
 SIQ = ("suites", "siq", "siq")
@@ -276,9 +253,6 @@ NO_NAME = "characters that no name needs"
 HOSTILE: dict[str, tuple[Spoil, str]] = {
     # Numbers, with a fitting sha256 (`test_every_field_is_that_of_the_rows` has all others).
     "SIQ a little higher": (put(*SIQ, "value", value=89.12), AGAIN),
-    "narrower interval below": (put(*SIQ, "low", value=88.0), AGAIN),
-    "no Z": (put(*WER, "z", value=None), AGAIN),
-    "no draws": (put("draws", value=0), AGAIN),
     "one more suite": (edit(lambda c: c["suites"].update(other=c["suites"]["siq"])), AGAIN),
     "one category less": (edit(lambda c: c["suites"]["siq"]["categories"].pop("apply")), AGAIN),
     "no norms but SIQ": (put("norms", value=None), AGAIN),
@@ -291,10 +265,8 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "other schema": (put("schema", value="other"), "is not a speechiq-result file"),
     "other version": (put("version", value=2), "has version 2"),
     "cut off": (rewrite(lambda text: text[:-30]), "is not JSON"),
-    "empty": (rewrite(lambda text: b""), "is not JSON"),
     "a list": (rewrite(lambda text: b"[]"), "is not a speechiq-result file"),
     "NaN": (put(*SIQ, "value", value=float("nan")), "is not JSON"),
-    "infinity": (put(*SIQ, "high", value=float("inf")), "is not JSON"),
     "infinity in metadata": (put(*META, "own", value=float("inf")), "is not JSON"),
     "a number above all": (rewrite(lambda text: text.replace(b'"seed": 0', b'"seed": 1e999')), "is not"),
     "many digits": (rewrite(lambda text: text.replace(b'"seed": 0', b'"seed": ' + b"9" * 5000)), "digits"),
@@ -317,28 +289,20 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     ),
     # Rows that do not fit the result.
     "a lower WER in a row": (rows(REMEMBER, set_first(wer=0.0)), AGAIN),
-    "all rows perfect": (rows(REMEMBER, set_all("wer", 0.0)), AGAIN),
-    "a right answer": (rows(APPLY, set_all("acc", 1.0)), AGAIN),
     "a removed row": (rows(REMEMBER, drop), "are not in system"),
-    "a removed question": (rows(APPLY, drop), "are not in system"),
     "an added row": (
         rows(REMEMBER, lambda c: c.append(c[0] | {"doc": c[0]["doc"] | {"id": "demo/z"}})),
         "not in norms",
     ),
     "a row twice": (rows(REMEMBER, lambda c: c.append(c[0])), "is scored twice"),
-    "a row for another": (rows(REMEMBER, lambda c: c.__setitem__(1, c[0])), "is scored twice"),
     "a renamed clip": (rows(REMEMBER, set_doc(id="demo/new")), "are not in system"),
-    "a renamed question": (rows(APPLY, set_doc(question_id="new")), "are not in system"),
     "another order": (rows(REMEMBER, lambda c: c.reverse()), AGAIN),
     "a further field": (rows(REMEMBER, set_first(payload="x" * 1000)), AGAIN),
-    "a further column": (rows(REMEMBER, set_first(bonus=1.0)), AGAIN),
     "NaN in a row": (lines(REMEMBER, lambda text: text.replace(b'"wer":0', b'"wer":NaN', 1)), NOT_JSON),
-    "infinity in a row": (lines(REMEMBER, lambda text: text.replace(b'"wer":0', b'"wer":-Infinity', 1)), NOT_JSON),
     "1e999 in a row": (lines(REMEMBER, lambda text: text.replace(b'"wer":0', b'"wer":1e999', 1)), "row"),
     "accuracy of 2": (rows(APPLY, set_first(acc=2.0)), "outside"),
     "negative WER": (rows(REMEMBER, set_first(wer=-0.5)), "outside"),
     "a text for a number": (rows(REMEMBER, set_first(wer="0")), "needs doc.id and the number 'wer'"),
-    "no number": (rows(REMEMBER, set_first(wer=None)), "needs doc.id and the number 'wer'"),
     "no column": (rows(REMEMBER, lambda c: c[0].pop("wer")), "needs doc.id and the number 'wer'"),
     "no doc": (rows(REMEMBER, lambda c: c[0].pop("doc")), "scores"),
     "a list in a row": (lines(REMEMBER, lambda text: b"[1]\n" + text), NOT_JSON),
@@ -358,7 +322,6 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "another recording": (forge(REMEMBER, set_doc(audio={"sha256": "0" * 64})), "another content_sha256"),
     "texts of another form": (forge(APPLY, set_first(resps=[[3]])), "its texts cannot be scored"),
     "another answer": (forge(APPLY, set_first(resps=[["E"] * 5])), "and its texts give"),
-    "another transcript": (forge(REMEMBER, set_first(resps=[["so it goes"]])), "and its texts give"),
     # Tasks.
     "another version of a task": (put(*META, "version", value=2), "version is 2"),
     "another content": (put(*META, "content_sha256", value="0" * 64), "content_sha256 is '000000000000'"),
@@ -379,8 +342,6 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "no tasks": (put("tasks", value=[]), "tasks: there are none"),
     "a task twice": (edit(lambda c: c["tasks"].append(c["tasks"][0])), "two have the same name"),
     "a path for a task": (put("tasks", 1, "task", value="../../../evil"), "Expected `str` matching regex"),
-    "an absolute path": (put("tasks", 1, "task", value="/etc/passwd"), "Expected `str` matching regex"),
-    "a path with dots": (put("tasks", 1, "task", value=".."), "Expected `str` matching regex"),
     "a task that is not there": (put("tasks", 1, "task", value="other"), "missing"),
     "a part of the task": (put("tasks", 1, "docs", value=[14, 800]), "14 rows, and 14 of 800 docs"),
     "an unknown number of docs": (put("tasks", 1, "docs", value=None), "14 rows, and an unknown number of docs"),
@@ -392,10 +353,10 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "damaged gzip": (packed(lambda data: data[:100] + b"\0" * 20 + data[120:]), "rows/"),
     "other rows": (packed(lambda data: gzip.compress(b"{}\n")), "not"),
     "more rows behind": (packed(lambda data: data + gzip.compress(b"{}\n")), "has more than"),
-    "a zip bomb": (bomb, "has more than"),
+    "a zip bomb": (packed(lambda data: gzip.compress(bytes(2**25))), "has more than"),
     "a zip bomb that says so": (put("tasks", 1, "rows", "bytes", value=2**26 + 1), "above 67108864"),
     "a huge file": (grow, "larger than 16777216 bytes"),
-    "a missing file": (lambda results: place(results).joinpath("rows", f"{APPLY}.jsonl.gz").unlink(), "missing"),
+    "a missing file": (lambda results: file_of(results, APPLY).unlink(), "missing"),
     "a further file": (add("notes.txt"), "not a part of a result"),
     "a script": (add("rows/run.sh", b"#!/bin/sh"), "not a part of a result"),
     "a hidden file": (add(".env"), "not a part of a result"),
@@ -408,10 +369,7 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "a linked system": (lambda results: results.joinpath("x").symlink_to(results / SPHINX), "not a part of a result"),
     "a pipe": (lambda results: os.mkfifo(place(results) / "pipe"), "neither a file nor a folder"),
     "another date in the name": (rename("2020-01-01T00-00-00Z"), "name it"),
-    "another system in the name": (
-        lambda results: (results / SPHINX).rename(results / "whisper-00000000"),
-        "name it",
-    ),
+    "another system in the name": (lambda results: (results / SPHINX).rename(results / "whisper-00000000"), "name it"),
     "in the future": (future, "in the future"),
     "a date that no calendar has": (put("date", value="2026-13-45T99:99:99Z"), "month must be in 1..12"),
     "the year 0": (put("date", value="0000-01-01T00:00:00Z"), "year 0 is out of range"),
@@ -433,10 +391,7 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "negative parameters": (put("declaration", "parameters", value=-1), "Expected `float` > 0"),
     # Rows of others.
     "copied rows": (copy_as("new", REMEMBER, nothing), "those of 'new-11507a0e'"),
-    "copied rows with a change": (
-        copy_as("new", APPLY, set_first(acc=0.0), texts=False),
-        "those of 'new-11507a0e'",
-    ),
+    "copied rows with a change": (copy_as("new", APPLY, set_first(acc=0.0), texts=False), "those of 'new-11507a0e'"),
 }
 
 

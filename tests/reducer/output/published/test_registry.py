@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,23 +15,26 @@ from tests.reducer.conftest import levels, write_run
 
 #: A suite of its own, with one category, two data sets and groups.
 QUIZ = {"suite": "quiz", "category": "facts", "group_by": ["answer"], "dataset": "one"}
+POINTS = {"column": "acc", "direction": "higher", "unit": "points", "range": [0, 1]}
 MORE = QUIZ | {"dataset": "two"}
 
 
-def publish(root: Path, name: str, skill: float, metadata: dict | None = None, **options) -> None:
-    """Publish a run of two data sets under one name."""
+def publish(
+    root: Path, name: str, skill: float, *, sets: Sequence[dict] = (QUIZ, MORE), clips: int = 12, **metadata
+) -> None:
+    """Publish a run of some data sets under one name."""
     declaration = root / "declaration.yaml"
     declaration.write_text("all: {contamination: none known, interests: none}")
-    scores = levels(skill, clips=options.get("clips", 12))["apply"]
-    count = {"original": sum(map(len, scores.values())), "effective": sum(map(len, scores.values()))}
-    for number, (about, prefix) in enumerate(((QUIZ, ""), (MORE, "more ")), 1):
+    scores = levels(skill, clips=clips)["apply"]
+    count = dict.fromkeys(("original", "effective"), sum(map(len, scores.values())))
+    for number, about in enumerate(sets, 1):
         write_run(
             root / name,
-            {"apply": {prefix + clip: answers for clip, answers in scores.items()}},
+            {"apply": {f"{about['dataset']} {clip}": answers for clip, answers in scores.items()}},
             system=name,
             date=float(number),
             tasks=about["dataset"],
-            metadata={"apply": about | (metadata or {})},
+            metadata={"apply": about | metadata},
             **{"n-samples": {f"{about['dataset']}_0": count}},
         )
     siq("publish", "runs", root / name, "-o", root / "results", "--declare", declaration)
@@ -72,20 +76,7 @@ def test_a_board_has_ranks_and_tables_by_data_set_and_group(root):
 
 
 def test_languages_of_a_suite_have_a_table(tmp_path):
-    scores = levels(0.7, clips=12)["apply"]
-    count = dict.fromkeys(("original", "effective"), sum(map(len, scores.values())))
-    for number, language in enumerate(("en", "de"), 1):
-        write_run(
-            tmp_path / "runs",
-            {"apply": {f"{language} {clip}": answers for clip, answers in scores.items()}},
-            date=float(number),
-            tasks=language,
-            metadata={"apply": QUIZ | {"dataset": language, "language": language}},
-            **{"n-samples": {f"{language}_0": count}},
-        )
-    declaration = tmp_path / "declaration.yaml"
-    declaration.write_text("all: {contamination: none known, interests: none}")
-    siq("publish", "runs", tmp_path / "runs", "-o", tmp_path / "results", "--declare", declaration)
+    publish(tmp_path, "a", 0.7, sets=[QUIZ | {"dataset": language, "language": language} for language in ("en", "de")])
     boards = boards_of(tmp_path)
     assert [board.title for board in boards] == ["Suite quiz: de", "Suite quiz: en"]
     (table,) = board_languages(boards)
@@ -97,11 +88,8 @@ def test_languages_of_a_suite_have_a_table(tmp_path):
     ("options", "message"),
     [
         ({"clips": 11}, "items are missing in"),
-        ({"metadata": {"version": 2}}, "version is 2 in system 'c-"),
-        (
-            {"metadata": {"measure": {"column": "acc", "direction": "higher", "unit": "points", "range": [0, 1]}}},
-            "of 'facts' is not that of",
-        ),
+        ({"version": 2}, "version is 2 in system 'c-"),
+        ({"measure": POINTS}, "of 'facts' is not that of"),
     ],
 )
 def test_a_result_unlike_the_others_is_refused(root, options, message):

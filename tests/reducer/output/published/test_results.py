@@ -14,7 +14,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.output.published import folder, schema
 from speechiq.reducer.output.published.folder import list_below, read_folder, read_result
 from speechiq.reducer.output.published.record import unpack_rows
-from tests.commands import refusal, siq
+from tests.commands import as_json, refusal, siq
+from tests.records import edit_rows
 from tests.reducer.conftest import levels, write_run
 
 SKILLS = {"best": 0.9, "middle": 0.5, "worst": 0.1}
@@ -62,9 +63,7 @@ def test_a_result_has_the_scores_of_siq_score_and_fits_its_schema(runs):
     root = publish(runs)
     for published in read_folder(root):
         result = published.result
-        out = runs.parent / f"{result.system}.json"
-        siq("score", runs / result.system, "--norms", runs.parent / "mine@1.json", "-o", out)
-        row = json.loads(out.read_text())["systems"][0]
+        row = as_json("score", runs / result.system, "--norms", runs.parent / "mine@1.json")["systems"][0]
         record = result.suites["siq"]
         assert [record.siq.value, record.siq.low, record.siq.high] == [row["siq"], *row["siq_interval"]]
         for level, cells in row["categories"].items():
@@ -109,10 +108,7 @@ def test_a_declaration_can_be_changed_and_nothing_else(runs):
 
 
 def test_a_row_whose_audio_is_a_text_is_published_without_it(runs):
-    for samples in runs.glob("best/samples_*"):
-        rows = [json.loads(line) for line in samples.read_text().splitlines()]
-        lines = [json.dumps(row | {"doc": row["doc"] | {"audio": "/no/such/clip.wav"}}) for row in rows]
-        samples.write_text("".join(f"{line}\n" for line in lines))
+    edit_rows(runs / "best", lambda row: row["doc"].update(audio="/no/such/clip.wav"))
     root = publish(runs, "results", "--texts")
     assert all(b"no/such" not in gzip.decompress(file.read_bytes()) for file in root.rglob("*.gz"))
 
@@ -124,16 +120,12 @@ def test_without_norms_there_is_no_siq(runs):
         assert not math.isnan(published.result.suites["siq"].categories["apply"].score.value)
 
 
-def spoil_rows(runs: Path) -> None:
-    next(runs.glob("best/samples_*")).unlink()
-
-
 def mix_versions(runs: Path) -> None:
     write_run(runs / "more", {"remember": levels(0.9, clips=6)["remember"]}, "best", 2.0, lm_eval_version="9.9")
 
 
-def add_content(runs: Path) -> None:
-    (runs.parent / "results" / "notes").mkdir(parents=True)
+def declare(text: str):
+    return lambda runs: (runs.parent / "declaration.yaml").write_text(text)
 
 
 def edit_norms(runs: Path) -> None:
@@ -148,26 +140,23 @@ def publish_others(runs: Path) -> None:
 
 BAD = {
     "nothing declared": (
-        lambda runs: (runs.parent / "declaration.yaml").write_text("all: {interests: none}"),
+        declare("all: {interests: none}"),
         "contamination not declared for best; fill it in, and give the same command again",
     ),
-    "no rows": (spoil_rows, "rerun lm_eval with --log_samples"),
+    "no rows": (lambda runs: next(runs.glob("best/samples_*")).unlink(), "rerun lm_eval with --log_samples"),
     "mixed versions": (mix_versions, "its tasks ran with lm-eval 9.9 and not recorded"),
-    "other content": (add_content, "holds something else than results ('notes')"),
+    "other content": (
+        lambda runs: (runs.parent / "results" / "notes").mkdir(parents=True),
+        "holds something else than results ('notes')",
+    ),
     "edited norms": (edit_norms, "was changed after it was made"),
     "an edited result": (publish_others, "has other content than this result"),
     "a declaration of no system": (
-        lambda runs: (runs.parent / "declaration.yaml").write_text("systems: {bset: {}}"),
+        declare("systems: {bset: {}}"),
         "no system 'bset' in these runs; did you mean best?",
     ),
-    "a declaration with an unknown key": (
-        lambda runs: (runs.parent / "declaration.yaml").write_text("all: {size: 3}"),
-        "not a declaration (Object contains unknown field `size`)",
-    ),
-    "a declaration that is no YAML": (
-        lambda runs: (runs.parent / "declaration.yaml").write_text("{"),
-        "not a declaration",
-    ),
+    "an unknown key": (declare("all: {size: 3}"), "not a declaration (Object contains unknown field `size`)"),
+    "a declaration that is no YAML": (declare("{"), "not a declaration"),
 }
 
 
