@@ -8,16 +8,14 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from lm_eval import simple_evaluate
 from lm_eval.api.instance import Instance
-from lm_eval.loggers import EvaluationTracker
-from lm_eval.tasks import TaskManager
 
 from speechiq.core.cache.stages import list_stages
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import usage
 from speechiq.harness_patch.hf_audio import HFAudio, _choose_device
 from speechiq.metrics.reply import Reply, read_settings
+from tests import runs
 from tests.conftest import run
 from tests.engines.speech.tiny_voice import make_voice
 from tests.records import items
@@ -34,11 +32,11 @@ def request(clip, text, prompt="<audio>\n", repeats=1, settings=None, kind="gene
     return Instance(kind, {"text": text}, arguments, 0, (None, 0, repeats))
 
 
-def evaluate(**options):
-    """What `simple_evaluate` gives for the demo set and a control."""
-    asked = {"model_args": {"pretrained": GOLD, "llm_answer": "likelihood"}, "tasks": ["siq_demo"], **options}
-    manager = TaskManager(include_defaults=False, metadata=asked["model_args"] | options.get("metadata", {}))
-    return simple_evaluate(model="hf-audio", task_manager=manager, device="cpu", bootstrap_iters=0, **asked)
+def evaluate(tasks=("siq_demo",), **options):
+    """What a run of the demo set and a control gives."""
+    return runs.evaluate(
+        "hf-audio", tasks, **{"model_args": {"pretrained": GOLD, "llm_answer": "likelihood"}} | options
+    )
 
 
 @pytest.fixture(scope="module")
@@ -230,9 +228,8 @@ def test_rolling_likelihood_is_refused(model):
 
 def test_an_output_path_that_cannot_be_written_is_refused_before_any_compute(tmp_path, demo_models):
     tmp_path.joinpath("file").write_text("in the way")
-    tracker = EvaluationTracker(output_path=str(tmp_path / "file" / "runs"))
     with pytest.raises(SpeechIQError, match=rf"'{tmp_path}/file/runs': Not a directory; .*--output_path"):
-        evaluate(evaluation_tracker=tracker)
+        evaluate(output=tmp_path / "file" / "runs")
 
 
 def test_an_instruction_that_no_prompt_holds_is_refused(demo_models):

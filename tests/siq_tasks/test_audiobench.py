@@ -45,15 +45,6 @@ def rows_of(task, about):
     return {"answer": answers}, {"answer": first, "gold": [first], "majority": second}
 
 
-@pytest.fixture(scope="module")
-def own_cache(tmp_path_factory):
-    """One clip folder for all sets of this file."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SIQ_CACHE", str(tmp_path_factory.mktemp("cache")))
-        patch.setenv("HF_DATASETS_CACHE", str(tmp_path_factory.mktemp("datasets")))
-        yield
-
-
 AUDIO = [encode(seconds) for seconds in (1.2, 1.1, 1.0)]
 
 
@@ -73,7 +64,7 @@ def load(name, **metadata):
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_every_set_loads_rows_of_its_schema(own_cache, tmp_path, name):
+def test_every_set_loads_rows_of_its_schema(shared_cache, tmp_path, name):
     about = read_task(FILES[name])["metadata"]
     rows, wanted = rows_of(TASKS[name], about)
     task = load(name, dataset_path=write_rows(tmp_path, about, rows))
@@ -107,7 +98,7 @@ def test_tasks_of_a_category_share_one_measure():
         ([["Ann", "Bo", "Cy"]] * 2 + ["?"], None),
     ],
 )
-def test_rows_of_which_none_can_be_scored_stop_the_run(own_cache, tmp_path, choices, message):
+def test_rows_of_which_none_can_be_scored_stop_the_run(shared_cache, tmp_path, choices, message):
     about = read_task(FILES["audiobench_dream"])["metadata"]
     rows = ROWS["choice"][0] | {"choices": [json.dumps(each) for each in choices], "answer": ["A", "B", "A"]}
     folder = write_rows(tmp_path, about, rows)
@@ -119,7 +110,7 @@ def test_rows_of_which_none_can_be_scored_stop_the_run(own_cache, tmp_path, choi
     assert "leave_out=ID" in str(refused.value) and "\n" not in str(refused.value)
 
 
-def test_a_row_can_be_left_out(own_cache, tmp_path):
+def test_a_row_can_be_left_out(shared_cache, tmp_path):
     about = read_task(FILES["audiobench_dream"])["metadata"]
     folder = write_rows(tmp_path, about, ROWS["choice"][0] | {"answer": ["A", "B", "C"]})
     task = load("audiobench_dream", dataset_path=folder, leave_out=1)
@@ -135,7 +126,7 @@ def load_gender(tmp_path, **metadata):
     return load("audiobench_iemocap_gender", dataset_path=folder, **metadata)
 
 
-def test_the_wording_of_a_row_follows_from_its_id(own_cache, tmp_path):
+def test_the_wording_of_a_row_follows_from_its_id(shared_cache, tmp_path):
     numbers = [doc["instruction_id"] for doc in load_gender(tmp_path).eval_docs]
     assert len(set(numbers)) > 1 and all(0 <= number <= 20 for number in numbers)
     task = load_gender(tmp_path)
@@ -147,7 +138,7 @@ def test_the_wording_of_a_row_follows_from_its_id(own_cache, tmp_path):
     }
 
 
-def test_all_wordings_are_items_of_their_own_and_their_spread_is_a_metric(own_cache, tmp_path):
+def test_all_wordings_are_items_of_their_own_and_their_spread_is_a_metric(shared_cache, tmp_path):
     task = load_gender(tmp_path, instruction="all")
     docs = list(task.eval_docs)
     assert len({doc["question_id"] for doc in docs}) == len(docs) == 63
@@ -160,7 +151,7 @@ def test_all_wordings_are_items_of_their_own_and_their_spread_is_a_metric(own_ca
 
 
 @pytest.mark.parametrize("number", [21, -1, "first", 1.5, True])
-def test_an_unknown_wording_is_refused(own_cache, tmp_path, number):
+def test_an_unknown_wording_is_refused(shared_cache, tmp_path, number):
     known = r"0 to 20 \(gender\), rotate or all" if number == 21 else "all or rotate or a whole number of 0 or more"
     with pytest.raises(SpeechIQError, match=f"instruction={number}: unknown; give {known}"):
         load_gender(tmp_path, instruction=number)
@@ -175,7 +166,7 @@ def test_every_task_without_an_instruction_has_at_least_20_wordings():
         assert len(set(wordings)) == len(wordings) >= 20 and all(line == line.strip() != "" for line in wordings)
 
 
-def test_an_answer_without_a_known_label_is_refused(own_cache, tmp_path):
+def test_an_answer_without_a_known_label_is_refused(shared_cache, tmp_path):
     about = read_task(FILES["audiobench_voxceleb_accent"])["metadata"]
     folder = write_rows(
         tmp_path, about, {"answer": ["USA.", "From the audio, I guess the speaker is from Narnia."] * 2}, AUDIO[:2] * 2
@@ -202,7 +193,7 @@ def test_an_answer_without_a_known_label_is_refused(own_cache, tmp_path):
         ({"selection": "longest-text"}, "has no transcripts"),
     ],
 )
-def test_metadata_that_cannot_make_a_test_are_refused(own_cache, tmp_path, change, message):
+def test_metadata_that_cannot_make_a_test_are_refused(shared_cache, tmp_path, change, message):
     with pytest.raises(SpeechIQError) as refused:
         load_gender(tmp_path, **change)
     assert message in str(refused.value) and "\n" not in str(refused.value)
@@ -211,7 +202,7 @@ def test_metadata_that_cannot_make_a_test_are_refused(own_cache, tmp_path, chang
 @pytest.mark.parametrize(
     "values", [[1, 2], [["a"], ["b"]], [{"array": [0.5], "sampling_rate": 16000}] * 2, [None, None]]
 )
-def test_audio_of_another_type_is_refused(own_cache, tmp_path, values):
+def test_audio_of_another_type_is_refused(shared_cache, tmp_path, values):
     rows = {"context": values, "answer": ["male", "female"]}
     write_table(tmp_path / "data" / "test-00000-of-00001.parquet", rows, {})
     with pytest.raises(SpeechIQError, match=r"column 'context' contains no audio \(.*audio_column=") as refused:
@@ -219,7 +210,7 @@ def test_audio_of_another_type_is_refused(own_cache, tmp_path, values):
     assert "\n" not in str(refused.value)
 
 
-def test_rows_with_one_audio_are_one_clip_with_several_questions(own_cache, tmp_path):
+def test_rows_with_one_audio_are_one_clip_with_several_questions(shared_cache, tmp_path):
     about = read_task(FILES["audiobench_dream"])["metadata"]
     folder = write_rows(tmp_path, about, ROWS["choice"][0], [AUDIO[0], AUDIO[1], AUDIO[0]])
     docs = load("audiobench_dream", dataset_path=folder).eval_docs
@@ -227,7 +218,7 @@ def test_rows_with_one_audio_are_one_clip_with_several_questions(own_cache, tmp_
     assert items == {("dream/00000", "dream/00000"), ("dream/00000", "dream/00002"), ("dream/00001", "dream/00001")}
 
 
-def test_options_may_be_many_and_none_is_added(own_cache, tmp_path):
+def test_options_may_be_many_and_none_is_added(shared_cache, tmp_path):
     about = read_task(FILES["audiobench_dream"])["metadata"]
     options = [f"number {n}" for n in range(1, 27)]
     asked = {"question": ["Which?"] * 2, "choices": [options, options[:2]], "answer": ["Z", "number 1"]}

@@ -88,9 +88,10 @@ def test_an_unknown_set_is_named_with_the_known_ones():
         list_clips("tedlium")
 
 
-@pytest.mark.slow
 def test_the_command_line_validates_the_suite():
-    done = run("lm_eval", "validate", "--tasks", "siq_all,siq_remember,siq_understand,siq_apply")
+    groups = "siq_all", "siq_remember", "siq_understand", "siq_apply", "siq_demo_languages", "siq_demo_languages_es"
+    languages = "siq_belebele", "siq_belebele_deu_Latn", "siq_belebele_yor_Latn_apply"
+    done = run("lm_eval", "validate", "--tasks", ",".join(groups + languages))
     assert done.returncode == 0 and "All tasks found and valid" in done.stdout
 
 

@@ -93,23 +93,6 @@ def test_kinds_are_in_docs_and_no_part_of_what_is_scored(own_cache, rows):
     assert named.config.metadata["content_sha256"] == without.config.metadata["content_sha256"]
 
 
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        (5, "group_columns=5: not valid .*; write a list of columns, .* or {FIELD: {column: COLUMN"),
-        ("noise", "no column 'noise'"),
-        ({"noise": {"column": "x"}}, "group_columns=.* missing required field `values`"),
-        ({"a b": {"column": "taskType", "values": [], "otherwise": "x"}}, "'a b' is not a plain name"),
-        ({"text": {"column": "taskType", "values": [], "otherwise": "x"}}, "'text' is a field of every doc; choose"),
-        ({"noise": {"column": "sound", "values": [], "otherwise": "x"}}, "no column 'sound'"),
-    ],
-)
-def test_group_columns_that_cannot_be_read_are_refused(own_cache, rows, columns, message):
-    with pytest.raises(SpeechIQError, match=message) as refused:
-        load("siq_wildspeech_tc", dataset_path=rows, group_columns=columns)
-    assert "\n" not in str(refused.value)
-
-
 @pytest.mark.parametrize("where", ["tc", {}, {"taskType": []}, {"taskType": 3}])
 def test_where_maps_columns_to_texts(where):
     with pytest.raises(SpeechIQError, match=r"where=.*: not valid .*; write {COLUMN: \[VALUE\]}"):

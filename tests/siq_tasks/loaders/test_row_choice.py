@@ -96,11 +96,11 @@ def test_a_clip_has_the_groups_of_its_columns(own_cache, tmp_path, columns, fiel
         ("text", GENDERS, "metadata.group_columns: 'text' is a field of every doc; choose another name"),
         ("cluster", GENDERS, "no column 'cluster'"),
         ({"cluster": "gender"}, GENDERS, "'cluster' is a field of every doc"),
-        (
-            "a b",
-            GENDERS,
-            "group_columns=a b: 'a b' is not a plain name; write a list of columns, such as [gender",
-        ),
+        ("a b", GENDERS, "group_columns=a b: 'a b' is not a plain name; write a list of columns, such as [gender"),
+        (5, GENDERS, "or {FIELD: {column: COLUMN"),
+        ({"gender": {"column": "gender"}}, GENDERS, "missing required field `values`"),
+        ({"text": VALUES["gender"]}, GENDERS, "'text' is a field of every doc; choose another name"),
+        ({"voice": VALUES["gender"] | {"column": "sound"}}, GENDERS, "no column 'sound'"),
     ],
 )
 def test_groups_that_cannot_be_are_one_line(own_cache, tmp_path, columns, genders, message):
