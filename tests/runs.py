@@ -1,4 +1,4 @@
-"""Run tasks in the process of the tests as lm-eval's command line does, and read the sample rows of a run."""
+"""Load and run tasks in the process of the tests as lm-eval's command line does, and read the rows of a run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,16 @@ from typing import Any
 from lm_eval import simple_evaluate
 from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager
+from lm_eval.tasks._yaml_loader import load_yaml
+
+from speechiq.siq_tasks.index import read_index
+from speechiq.siq_tasks.task import SpeechTask
+
+
+def load_task(name: str, **metadata: Any) -> SpeechTask:
+    """Load a task of the package as lm-eval does, with metadata of a user."""
+    config = load_yaml(read_index()[name].file, resolve_func=True)
+    return SpeechTask(config=config | {"metadata": config.get("metadata", {}) | metadata})
 
 
 def evaluate(
