@@ -15,10 +15,6 @@ LEVELS = ("remember", "understand", "apply")
 ONLY = {"SIQ_TASKS": "only", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
 
 
-def lm_eval(*arguments, **environment):
-    return run("lm_eval", *arguments, env=os.environ | ONLY | environment)
-
-
 @pytest.fixture(scope="module")
 def rows(tiny_cascade, demo_models, tmp_path_factory):
     """The sample rows of each level, from one run of a multilingual recognizer and a tiny language model."""
@@ -32,12 +28,11 @@ def rows(tiny_cascade, demo_models, tmp_path_factory):
     system = f"demo:whisper-base+{tiny_cascade.spec.partition('+')[2]}"
     with serve() as hub:
         hub.add("WueNLP/belebele-fleurs", write_set(folder / "hub", asked))
-        done = lm_eval(
-            *("run", "--model", "hf-audio", "--model_args", f"pretrained={system}"),
+        done = run(
+            *("lm_eval", "run", "--model", "hf-audio", "--model_args", f"pretrained={system}"),
             *("--tasks", "siq_belebele_deu_Latn", "--metadata", f"embedder={demo_models[-1]},recording=longest"),
             *("--device", "cpu", "--log_samples", "--output_path", str(folder / "runs")),
-            **own,
-            HF_ENDPOINT=hub.address,
+            env=os.environ | ONLY | own | {"HF_ENDPOINT": hub.address},
         )
     assert done.returncode == 0, done.stderr[-3000:]
     (results,) = folder.joinpath("runs").rglob("results_*.json")

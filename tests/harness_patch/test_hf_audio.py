@@ -103,15 +103,6 @@ def test_stop_strings_end_an_answer(model, demo_clips):
     assert model.generate_until([write]) == ["one"]
 
 
-def test_options_are_scored_with_the_audio(model, demo_clips):
-    prompt = "Speech: <audio>\n\nQuestion: Which animal is mentioned?\nAnswer:"
-    audio = {"audio": [items(demo_clips[4])]}
-    doc = {"text": "The old donkey walked slowly along the road."}
-    asked = [Instance("loglikelihood", doc, (prompt, f" {word}", audio), 0) for word in ("donkey", "zebra")]
-    (donkey, _), (zebra, _) = model.loglikelihood(asked)
-    assert donkey > zebra
-
-
 def test_a_prompt_is_answered_in_free_text_with_the_transcript_in_place_of_the_audio(demo_models, demo_clips):
     model = HFAudio(pretrained=GOLD, device="cpu")
     settings = {"until": [], "do_sample": False, "max_gen_toks": 12}
