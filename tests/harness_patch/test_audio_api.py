@@ -250,12 +250,6 @@ def test_a_prompt_that_a_filter_keeps_back_is_an_answer_that_says_so_and_is_coun
     assert caplog.messages == ["openai:ear answering: 3 of 3 replies were cut off by a content filter"]
 
 
-@pytest.mark.parametrize("faults", [[(429, SOON, "{}")], [(500, SOON, "{}"), (503, {"Retry-After": "0.01"}, "busy")]])
-def test_too_many_requests_and_server_errors_are_tried_again(clip, faults):
-    answers, requests = ask(lambda _, number: [*faults, "B"][number - 1], Prompt.about("<audio>", (clip,)))
-    assert answers == ["B"] and len(requests) == len(faults) + 1
-
-
 def wait(_prompt, _number):
     time.sleep(0.6)
     return "B"
@@ -269,12 +263,8 @@ def wait(_prompt, _number):
         (lambda *_: (401, {}, '{"error": {"message": "no such key: {key}"}}'), {}, r"\*\*\*.*; check OPENAI_API_KEY"),
         (lambda *_: (413, {}, "{}"), {}, "answered 413, .*max_audio_s=SECONDS"),
         (wait, {"timeout": 0.2, "max_retries": 0}, "no answer in time; try a larger timeout"),
-        (lambda *_: (200, {"Content-Type": "text/html"}, "<html>hello</html>"), {}, "sent no chat completion"),
         (lambda *_: (200, {}, "{"), {}, "sent no chat completion"),
-        (lambda *_: (200, SOON, '{"choices": []}'), {}, r"sent no chat completion \(no choices\)"),
         (lambda *_: (200, SOON, completion([None])), {}, r"sent a reply without text \(it ended by stop\)"),
-        (lambda *_: (200, SOON, completion([None], tool_calls=[{}])), {}, r"without text \(it calls a tool\)"),
-        (lambda *_: (200, {}, completion("", content=["B"])), {}, "has no attribute"),
         (lambda *_: (200, {}, completion("", "length")), {}, "before it had any text.*max_gen_toks=4096"),
     ],
 )  # fmt: skip
@@ -332,10 +322,6 @@ def test_the_key_comes_from_the_environment_alone(monkeypatch):
         assert "sk-" not in description and "ear" in description and server.url in description
         monkeypatch.delenv("OPENAI_API_KEY")
         build(base_url=server.url)
-    with pytest.raises(SpeechIQError, match=r"openai:ear: no key; set the environment variable OPENAI_API_KEY, or"):
-        build()
-    with pytest.raises(SpeechIQError, match=r"no key; set the environment variable NO_KEY$"):
-        build(base_url="http://127.0.0.1:1/v1", key_variable="NO_KEY")
 
 
 def test_likelihood_is_refused_since_an_endpoint_has_no_log_likelihoods(clip):

@@ -3,15 +3,13 @@
 import json
 
 import pytest
-from lm_eval import simple_evaluate
-from lm_eval.loggers import EvaluationTracker
-from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.hf_audio import HFAudio
 from speechiq.siq_tasks.loaders import bundled
 from tests.commands import siq
 from tests.engines import tiny
+from tests.runs import evaluate
 
 pytestmark = pytest.mark.slow
 
@@ -29,6 +27,7 @@ ROWS = {
     "audiocaps_caption": {"answer": ["A man speaks."] * 3},
     "librispeech_clean": {"answer": ["and so my fellow americans", "the patient", "thank you"]},
 }
+TASKS = [f"audiobench_{name}" for name in ROWS]
 
 
 @pytest.fixture(scope="module")
@@ -47,32 +46,14 @@ def sets(tmp_path_factory):
     return file
 
 
-def evaluate(system, sets, output, *, tasks=tuple(ROWS), **metadata):
-    """Run a system as lm-eval's command line does, and write its files below `output`."""
-    tracker = EvaluationTracker(output_path=str(output))
-    given = {"sets": str(sets)} if len(tasks) == len(ROWS) else metadata
-    results = simple_evaluate(
-        model=HFAudio(pretrained=system, device="cpu", store="off"),
-        tasks=[f"audiobench_{name}" for name in tasks],
-        metadata=given,
-        task_manager=TaskManager(include_defaults=False, metadata=given),
-        evaluation_tracker=tracker,
-        bootstrap_iters=0,
-    )
-    samples = results.pop("samples")
-    tracker.save_results_aggregated(results=results, samples=samples)
-    for task, rows in samples.items():
-        tracker.save_results_samples(task_name=task, samples=rows)
-    return results["results"]
-
-
 @pytest.fixture(scope="module")
 def runs(sets, tmp_path_factory):
     """The runs of two controls and of a tiny audio model."""
     folder = tmp_path_factory.mktemp("runs")
     systems = SYSTEMS | {"tiny": tiny.make("qwen2_audio", tmp_path_factory.mktemp("tiny"))}
     for name, system in systems.items():
-        evaluate(system, sets, folder / name)
+        model = HFAudio(pretrained=system, device="cpu", store="off")
+        evaluate(model, TASKS, output=folder / name, metadata={"sets": str(sets)})
     return folder
 
 
@@ -98,12 +79,10 @@ def test_the_report_and_a_comparison_need_no_code_of_the_family(runs, tmp_path):
     assert "Suite audiobench" in page and "the most frequent answer of each data set alone scores 66.67 %" in page
 
 
-def test_gold_needs_transcripts(sets, tmp_path):
+def test_gold_needs_transcripts(sets):
     with pytest.raises(SpeechIQError, match=r"gold.*without a reference text"):
         evaluate(
-            "gold+demo:SmolLM2-135M-Instruct",
-            sets,
-            tmp_path,
-            tasks=["dream"],
-            dataset_path=str(sets.with_name("dream.jsonl")),
+            HFAudio(pretrained="gold+demo:SmolLM2-135M-Instruct", device="cpu", store="off"),
+            ["audiobench_dream"],
+            metadata={"dataset_path": str(sets.with_name("dream.jsonl"))},
         )

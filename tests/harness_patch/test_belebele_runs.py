@@ -7,15 +7,12 @@ import pytest
 
 from tests.commands import siq
 from tests.conftest import run
-from tests.siq_tasks.belebele import question, record, sentence, serve, write_set
+from tests.loopback_hub import serve
+from tests.siq_tasks.belebele import question, record, sentence, write_set
 
 pytestmark = pytest.mark.slow
 LEVELS = ("remember", "understand", "apply")
 ONLY = {"SIQ_TASKS": "only", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
-
-
-def lm_eval(*arguments, **environment):
-    return run("lm_eval", *arguments, env=os.environ | ONLY | environment)
 
 
 @pytest.fixture(scope="module")
@@ -27,16 +24,15 @@ def rows(tiny_cascade, demo_models, tmp_path_factory):
     # Above the window of 30 s of Whisper.
     long = [sentence(4 + i, "Ein langer Satz.", record(f"parliament-{i + 1}", 17.0)) for i in range(2)]
     asked = [question("a", 1, both), question("a", 2, both), question("b", 1, other), question("c", 1, long)]
-    write_set(folder / "hub", asked)
     own = {"HF_HUB_OFFLINE": "", "HF_HOME": str(folder / "home"), "no_proxy": "*", "SIQ_STORE": "off"}
     system = f"demo:whisper-base+{tiny_cascade.spec.partition('+')[2]}"
-    with serve(folder / "hub") as address:
-        done = lm_eval(
-            *("run", "--model", "hf-audio", "--model_args", f"pretrained={system}"),
+    with serve() as hub:
+        hub.add("WueNLP/belebele-fleurs", write_set(folder / "hub", asked))
+        done = run(
+            *("lm_eval", "run", "--model", "hf-audio", "--model_args", f"pretrained={system}"),
             *("--tasks", "siq_belebele_deu_Latn", "--metadata", f"embedder={demo_models[-1]},recording=longest"),
             *("--device", "cpu", "--log_samples", "--output_path", str(folder / "runs")),
-            **own,
-            HF_ENDPOINT=address,
+            env=os.environ | ONLY | own | {"HF_ENDPOINT": hub.address},
         )
     assert done.returncode == 0, done.stderr[-3000:]
     (results,) = folder.joinpath("runs").rglob("results_*.json")
@@ -63,13 +59,3 @@ def test_a_run_of_a_language_has_three_levels_of_the_same_passages(rows):
 def test_a_level_is_scored_by_group(rows):
     printed = siq("score", rows[2] / "runs", "--levels", "apply", "--group-by", "gender")
     assert "Suite siq by gender" in printed and "Female" in printed and "Male" in printed
-
-
-def test_lm_eval_validates_the_group_and_names_the_nearest_language():
-    valid = lm_eval("validate", "--tasks", "siq_belebele,siq_belebele_deu_Latn,siq_belebele_yor_Latn_apply")
-    assert valid.returncode == 0 and "All tasks found and valid" in valid.stdout
-    wrong = lm_eval(
-        "run", "--model", "hf-audio", "--model_args", "pretrained=gold", "--tasks", "siq_belebele_deu_Latin"
-    )
-    assert wrong.returncode != 0
-    assert "--tasks siq_belebele_deu_Latin: no such task; did you mean siq_belebele_deu_Latn?" in wrong.stderr

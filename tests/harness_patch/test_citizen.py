@@ -6,12 +6,11 @@ import lm_eval.tasks
 import numpy as np
 import pytest
 from datasets import Dataset
-from lm_eval import simple_evaluate
-from lm_eval.tasks import TaskManager
 
 from speechiq.core.clip import as_clip
 from speechiq.core.errors import SpeechIQError
 from tests.records import items
+from tests.runs import evaluate
 
 COMMON_VOICE = Path(lm_eval.tasks.__file__).with_name("common_voice") / "common_voice_en.yaml"
 AUDIO_TASK = """
@@ -71,14 +70,8 @@ def results(rows, demo_models, tmp_path_factory):
     tasks = {"local_common_voice": AUDIO_TASK, "local_choice": CHOICE, "local_text": TEXT_ALONE}
     for name, text in tasks.items():
         folder.joinpath(f"{name}.yaml").write_text(text.format(common_voice=COMMON_VOICE, name=name, rows=rows))
-    return simple_evaluate(
-        model="hf-audio",
-        model_args={"pretrained": "demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct"},
-        tasks=list(tasks),
-        task_manager=TaskManager(include_path=str(folder), include_defaults=False),
-        device="cpu",
-        bootstrap_iters=0,
-    )
+    system = {"pretrained": "demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct"}
+    return evaluate("hf-audio", tasks, include=folder, model_args=system)
 
 
 def test_lm_evals_own_audio_task_is_answered(results):

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import resource
 import sys
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from speechiq.engines.options import list_names
 from speechiq.harness_patch.evaluation import NOISE, _without
 from speechiq.harness_patch.run import speech_help
 from tests import warm
-from tests.conftest import run
+from tests.conftest import full_disk, run
 from tests.records import describe
 from tests.warm import run_warm
 
@@ -44,10 +43,7 @@ def lm_eval(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            (*QUICK, "--use_cache", "shared"),
-            r"^--use_cache shared: .* another; leave it out, the response cache",
-        ),
+        ((*QUICK, "--use_cache", "shared"), r"^--use_cache shared: .* another; leave it out, the response cache"),
         ((*QUICK, "--cache_requests"), r"^--cache_requests: siq_demo_apply .*leave it out"),
         ((*SYSTEM, "--tasks", "siq_demo", "--metadata", "embeder=demo:x"), r"^--metadata embeder=demo:x: .*embedder\?"),
         (
@@ -64,6 +60,7 @@ def lm_eval(monkeypatch):
         ((*QUICK, "--device", "nonsense"), r"^--device nonsense: not a kind of device"),
         (("--model", "hf-audoi", "--tasks", "siq_demo"), r"^--model hf-audoi: .*did you mean hf-audio\?"),
         ((*SYSTEM, "--tasks", "siq_dmeo"), r"^--tasks siq_dmeo: no such task; did you mean siq_demo\?"),
+        ((*SYSTEM, "--tasks", "siq_belebele_deu_Latin"), r"no such task; did you mean siq_belebele_deu_Latn\?"),
         ((*SYSTEM, "--limit", "2"), r"^--tasks: none given"),
         ((*QUICK, "--include_path", "nowhere"), r"^--include_path nowhere: no such folder"),
         ((*QUICK, "--config", "nowhere.yaml"), r"^--config nowhere\.yaml: Config file not found"),
@@ -118,12 +115,6 @@ def test_the_config_file_of_the_tutorial_is_what_the_demo_runs(lm_eval, tmp_path
     assert options["batch_size"] == "auto" and "siq: next: siq score my-runs" in capfd.readouterr().err
 
 
-def test_metadata_are_recorded(lm_eval, tmp_path):
-    given = ("--metadata", "normalizer=basic")
-    lm_eval(*SYSTEM, "--tasks", "siq_demo_remember", "--limit", "1", *given, *SAVED, tmp_path / "runs")
-    assert recorded_normalizers(tmp_path) == ("basic", {"basic"})
-
-
 def test_a_program_may_misspell_metadata_too(demo_models):
     options = {"model": "hf-audio", "model_args": "pretrained=letter:B", "tasks": ["siq_demo_apply"]}
     with pytest.raises(SpeechIQError, match="did you mean embedder_text"):
@@ -133,20 +124,21 @@ def test_a_program_may_misspell_metadata_too(demo_models):
         simple_evaluate(task_manager=manager, **options)
 
 
-def write_other_task(folder, rows):
-    """Write the task `theirs`, which is not of the suite."""
+@pytest.fixture
+def theirs(tmp_path):
+    """Return the folder of the task `theirs`, which is not of the suite."""
+    folder, rows = tmp_path, tmp_path / "rows.jsonl"
+    rows.write_text('{"text": "banana"}\n')
     folder.joinpath("theirs.yaml").write_text(
         f"task: theirs\ndataset_path: json\ndataset_kwargs: {{data_files: {{test: {rows}}}}}\ntest_split: test\n"
         "output_type: generate_until\ndoc_to_text: text\ndoc_to_target: text\nmetric_list: [{metric: exact_match}]\n"
         "generation_kwargs: {until: []}\n"
     )
+    return folder
 
 
-def test_another_suites_tasks_may_read_keys_of_their_own(lm_eval, tmp_path):
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text('{"text": "banana"}\n')
-    write_other_task(tmp_path, rows)
-    lm_eval(*SYSTEM, "--tasks", "siq_demo_remember,theirs", "--limit", "1", "--include_path", tmp_path,
+def test_another_suites_tasks_may_read_keys_of_their_own(lm_eval, theirs):
+    lm_eval(*SYSTEM, "--tasks", "siq_demo_remember,theirs", "--limit", "1", "--include_path", theirs,
             "--metadata", "max_seq_lengths=[4096]")  # fmt: skip
 
 
@@ -225,12 +217,9 @@ def test_siq_run_prints_the_same_two_lines():
     assert lines[0] == lines[1] and any(line.startswith("siq: this run saves nothing") for line in lines[0])
 
 
-def test_another_suites_run_by_another_model_gets_no_hint(lm_eval, tmp_path, capfd, monkeypatch):
+def test_another_suites_run_by_another_model_gets_no_hint(lm_eval, theirs, capfd, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)  # else it waits for the dummy's tokenizer
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text('{"text": "banana"}\n')
-    write_other_task(tmp_path, rows)
-    lm_eval("--model", "dummy", "--tasks", "theirs", "--include_path", tmp_path)
+    lm_eval("--model", "dummy", "--tasks", "theirs", "--include_path", theirs)
     assert "siq:" not in capfd.readouterr().err
 
 
@@ -240,14 +229,6 @@ def test_a_program_that_saves_no_rows_is_warned_in_its_own_words(capfd):
     )
     printed = capfd.readouterr().err
     assert "siq: log_samples=False: the results have no sample rows" in printed and "siq: next" not in printed
-
-
-@pytest.fixture
-def full_disk(monkeypatch):
-    """Sets how many bytes a file may have, which stops a write as a full disk does."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def results_of(task: str, rows: int) -> tuple[dict, dict]:
@@ -260,19 +241,15 @@ def results_of(task: str, rows: int) -> tuple[dict, dict]:
 @pytest.mark.parametrize(
     ("size", "message"),
     [
-        (
-            100,
-            r"results_.*\.json: was not written to its end .*free disk space .*answers come from the response cache",
-        ),
+        (100, r"results_.*\.json: was not written to its end .*free disk space .*answers come from the response cache"),
         (1500, r"samples_siq_x_.*\.jsonl: has 2 of 3 rows"),
     ],
 )
-def test_a_disk_that_is_full_ends_the_run(tmp_path, full_disk, size, message, monkeypatch):
+def test_a_disk_that_is_full_ends_the_run(tmp_path, size, message, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
     tracker = EvaluationTracker(output_path=str(tmp_path / "runs"))
     results, samples = results_of("siq_x", 3)
-    full_disk(size)
-    with pytest.raises(SpeechIQError, match=message):
+    with full_disk(size), pytest.raises(SpeechIQError, match=message):
         tracker.save_results_aggregated(results=results, samples=samples)
         tracker.save_results_samples(task_name="siq_x", samples=samples["siq_x"])
 
@@ -284,10 +261,10 @@ def test_a_row_that_got_lost_is_noticed(tmp_path):
         tracker.save_results_aggregated(results=results, samples=samples)
 
 
-def test_what_lm_eval_saves_of_others_is_its_own_affair(tmp_path, full_disk):
+def test_what_lm_eval_saves_of_others_is_its_own_affair(tmp_path):
     tracker = EvaluationTracker(output_path=str(tmp_path))
-    full_disk(100)
-    tracker.save_results_aggregated(results={"results": {"theirs": {}}, "configs": {"theirs": {}}}, samples={})
+    with full_disk(100):
+        tracker.save_results_aggregated(results={"results": {"theirs": {}}, "configs": {"theirs": {}}}, samples={})
 
 
 def test_ctrl_c_is_one_line_that_says_what_is_kept(lm_eval, monkeypatch):

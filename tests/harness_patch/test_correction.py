@@ -1,14 +1,11 @@
 """ASR + GER: what a corrector is asked, what is made of its answer, and what the three levels see of it."""
 
-import hashlib
 import json
 import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lm_eval import simple_evaluate
-from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import CORRECTIONS, response_of
@@ -16,24 +13,19 @@ from speechiq.engines.asr.controls import Gold, Silence, TranscriptFile
 from speechiq.engines.text.openai import OpenAIText
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.cascade import CorrectedRecognizer
-from speechiq.harness_patch.systems.correction import PROMPT, PROMPT_VERSION, correction_prompt, read_correction
+from speechiq.harness_patch.systems.correction import PROMPT_VERSION, correction_prompt, read_correction
 from tests.engines.opener import open_engine
 from tests.records import named, texts
+from tests.runs import evaluate
 from tests.siq_tasks.questions.server import serving
 
 LLM = "demo:SmolLM2-135M-Instruct"
-FROZEN = {1: "d0fcea2229afac8b"}
 NBEST_LIST = [
     "here is the card quarter was cut by a third this year and the boats stay in the harbour",
     "the cod quarter was cut by a third this year and the boats stay in the harbour",
 ]
 RIGHT = "The cod quota was cut by a third this year, and the boats stay in the harbour."
 WORDS = ["sure", "here", "is", "the", "corrected", "transcript:", "1.", '"cod"', "quota", "was", "cut", "Answer:"]
-
-
-def test_the_prompt_is_that_of_its_version():
-    found = hashlib.sha256(PROMPT.encode()).hexdigest()[:16]
-    assert FROZEN.get(PROMPT_VERSION) == found, "raise PROMPT_VERSION"
 
 
 def test_the_corrector_is_shown_what_was_held_possible_best_first():
@@ -189,16 +181,9 @@ def test_a_correctors_options_are_those_of_its_engine(demo_models):
 
 
 def test_whisper_and_a_corrector_that_chatters_run_all_levels_in_lm_eval(demo_models):
-    results = simple_evaluate(
-        model="hf-audio",
-        model_args={"pretrained": f"demo:whisper-tiny.en+{LLM}+{LLM}", "llm_answer": "likelihood",
-                    "ger_max_gen_toks": 190},
-        tasks=["siq_demo_remember", "siq_demo_apply"],
-        task_manager=TaskManager(include_defaults=False),
-        device="cpu",
-        samples={"siq_demo_remember": [12, 13], "siq_demo_apply": [36, 39]},
-        bootstrap_iters=0,
-    )  # fmt: skip
+    system = {"pretrained": f"demo:whisper-tiny.en+{LLM}+{LLM}", "llm_answer": "likelihood", "ger_max_gen_toks": 190}
+    docs = {"siq_demo_remember": [12, 13], "siq_demo_apply": [36, 39]}
+    results = evaluate("hf-audio", docs, model_args=system, samples=docs)
     system = results["config"]["siq"]["system"]
     assert system["asr"]["corrector"]["model"] == LLM and system["asr"]["model"] == "demo:whisper-tiny.en"
     for row in results["samples"]["siq_demo_remember"]:

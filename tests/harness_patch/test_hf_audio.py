@@ -8,16 +8,14 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from lm_eval import simple_evaluate
 from lm_eval.api.instance import Instance
-from lm_eval.loggers import EvaluationTracker
-from lm_eval.tasks import TaskManager
 
 from speechiq.core.cache.stages import list_stages
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import usage
 from speechiq.harness_patch.hf_audio import HFAudio, _choose_device
 from speechiq.metrics.reply import Reply, read_settings
+from tests import runs
 from tests.conftest import run
 from tests.engines.speech.tiny_voice import make_voice
 from tests.records import items
@@ -34,11 +32,11 @@ def request(clip, text, prompt="<audio>\n", repeats=1, settings=None, kind="gene
     return Instance(kind, {"text": text}, arguments, 0, (None, 0, repeats))
 
 
-def evaluate(**options):
-    """What `simple_evaluate` gives for the demo set and a control."""
-    asked = {"model_args": {"pretrained": GOLD, "llm_answer": "likelihood"}, "tasks": ["siq_demo"], **options}
-    manager = TaskManager(include_defaults=False, metadata=asked["model_args"] | options.get("metadata", {}))
-    return simple_evaluate(model="hf-audio", task_manager=manager, device="cpu", bootstrap_iters=0, **asked)
+def evaluate(tasks=("siq_demo",), **options):
+    """What a run of the demo set and a control gives."""
+    return runs.evaluate(
+        "hf-audio", tasks, **{"model_args": {"pretrained": GOLD, "llm_answer": "likelihood"}} | options
+    )
 
 
 @pytest.fixture(scope="module")
@@ -103,15 +101,6 @@ def test_one_recording_with_two_references_is_two_clips_to_gold(model, demo_clip
 def test_stop_strings_end_an_answer(model, demo_clips):
     write = request(demo_clips[3], "one two three", purpose="transcribe", settings={"until": [" two", "x"]})
     assert model.generate_until([write]) == ["one"]
-
-
-def test_options_are_scored_with_the_audio(model, demo_clips):
-    prompt = "Speech: <audio>\n\nQuestion: Which animal is mentioned?\nAnswer:"
-    audio = {"audio": [items(demo_clips[4])]}
-    doc = {"text": "The old donkey walked slowly along the road."}
-    asked = [Instance("loglikelihood", doc, (prompt, f" {word}", audio), 0) for word in ("donkey", "zebra")]
-    (donkey, _), (zebra, _) = model.loglikelihood(asked)
-    assert donkey > zebra
 
 
 def test_a_prompt_is_answered_in_free_text_with_the_transcript_in_place_of_the_audio(demo_models, demo_clips):
@@ -230,9 +219,8 @@ def test_rolling_likelihood_is_refused(model):
 
 def test_an_output_path_that_cannot_be_written_is_refused_before_any_compute(tmp_path, demo_models):
     tmp_path.joinpath("file").write_text("in the way")
-    tracker = EvaluationTracker(output_path=str(tmp_path / "file" / "runs"))
     with pytest.raises(SpeechIQError, match=rf"'{tmp_path}/file/runs': Not a directory; .*--output_path"):
-        evaluate(evaluation_tracker=tracker)
+        evaluate(output=tmp_path / "file" / "runs")
 
 
 def test_an_instruction_that_no_prompt_holds_is_refused(demo_models):

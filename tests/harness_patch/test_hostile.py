@@ -11,7 +11,6 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from speechiq.core.checkpoints.names import resolve
 from speechiq.core.clip import as_clip
 from speechiq.core.errors import SpeechIQError, print_in_one_line
 from speechiq.core.prompt import Prompt, TextPrompt
@@ -33,17 +32,10 @@ def sound(demo_clips):
 
 
 @pytest.fixture(scope="module")
-def models(demo_models, tmp_path_factory):
+def models(tiny_cascade, tmp_path_factory):
     """A small model of each kind."""
-    import transformers
-
     folder = tmp_path_factory.mktemp("models")
-    tokenizer = transformers.AutoTokenizer.from_pretrained(resolve(LLM))
-    config = transformers.LlamaConfig(
-        vocab_size=len(tokenizer), hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2
-    )
-    transformers.LlamaForCausalLM(config).save_pretrained(folder / "text")
-    tokenizer.save_pretrained(folder / "text")
+    shutil.copytree(tiny_cascade.llm, folder / "text")
     folder.joinpath("ctc").mkdir()
     tiny_recognizers.save("wav2vec2", folder / "ctc")
     tiny.make("qwen2_audio", folder / "audio")

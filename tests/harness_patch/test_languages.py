@@ -3,8 +3,6 @@
 import math
 
 import pytest
-from lm_eval import simple_evaluate
-from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager
 
 import speechiq.siq_tasks.index as suite
@@ -12,6 +10,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.engines.base import Setup
 from speechiq.engines.registry import build_engine
+from tests import runs
 from tests.commands import refusal, siq
 
 pytestmark = pytest.mark.slow
@@ -52,20 +51,8 @@ def task_of(tmp_path, demo_models, demo_clips, monkeypatch):
 
 
 def evaluate(folder, *tasks, system=f"gold+{LLM}", output=None, **options):
-    manager = TaskManager(include_path=str(folder / "tasks"), include_defaults=False, metadata={})
     arguments = {"pretrained": system, **options}
-    results = simple_evaluate(
-        "hf-audio", arguments, tasks=list(tasks), task_manager=manager, device="cpu", bootstrap_iters=0
-    )
-    if output:
-        tracker = EvaluationTracker(output_path=str(output))
-        tracker.general_config_tracker.log_experiment_args("hf-audio", f"pretrained={system}", None, None, None)
-        samples = results.pop("samples")
-        tracker.save_results_aggregated(results=results, samples=samples)
-        for task in tasks:
-            tracker.save_results_samples(task_name=task, samples=samples[task])
-        results["samples"] = samples
-    return results
+    return runs.evaluate("hf-audio", tasks, output=output, include=folder / "tasks", model_args=arguments)
 
 
 def test_each_set_is_scored_in_the_unit_of_its_language(task_of, tmp_path):

@@ -1,11 +1,10 @@
 """Checkpoints that bring their own Python code, as recognizer and as language model."""
 
 import json
+import shutil
 
 import pytest
-import transformers
 
-from speechiq.core.checkpoints.names import resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, TextPrompt
 from speechiq.engines.asr.hf import CTCASR
@@ -14,7 +13,6 @@ from tests.engines.tiny_recognizers import save
 
 pytestmark = pytest.mark.slow
 
-LLM = "demo:SmolLM2-135M-Instruct"
 CODE = """
 from transformers import {config}, {model}
 class OwnConfig({config}):
@@ -42,14 +40,8 @@ def ear(demo_models, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def writer(demo_models, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("own") / "writer"
-    tokenizer = transformers.AutoTokenizer.from_pretrained(resolve(LLM))
-    config = transformers.LlamaConfig(
-        vocab_size=len(tokenizer), hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2
-    )
-    transformers.LlamaForCausalLM(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+def writer(tiny_cascade, tmp_path_factory):
+    folder = shutil.copytree(tiny_cascade.llm, tmp_path_factory.mktemp("own") / "writer")
     return bring_code(folder, "AutoModelForCausalLM", "LlamaConfig", "LlamaForCausalLM")
 
 

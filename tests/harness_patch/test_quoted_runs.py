@@ -1,18 +1,16 @@
-"""The suites that model cards quote: run by a cascade on small copies of their cards, scored, and with a preset."""
+"""The suites that model cards quote: run by a cascade on small copies of their cards, scored, and grouped."""
 
 import importlib.util
 import json
 
 import pytest
-from lm_eval import simple_evaluate
-from lm_eval.loggers import EvaluationTracker
-from lm_eval.tasks import TaskManager
 
 from speechiq.harness_patch.hf_audio import HFAudio
 from speechiq.siq_tasks.index import list_tasks
 from speechiq.siq_tasks.loaders import bundled
 from tests.cards.tables import names, read_card, write_card
 from tests.commands import siq
+from tests.runs import evaluate
 
 pytestmark = pytest.mark.slow
 
@@ -35,33 +33,16 @@ def hub(tmp_path_factory):
     return {name: write_card(tmp_path_factory.mktemp(name), read_card(name), audio) for name in names()}
 
 
-def evaluate(system, suite, folder, output, **metadata):
-    """Run a system on all tasks of a suite as lm-eval's command line does, and write its files below `output`."""
-    tasks = [task.name for task in list_tasks(check_files=False) if task.suite == suite]
-    tasks = [name for name in tasks if name not in LEFT_OUT]
-    given = {"dataset_path": folder, **metadata}
-    tracker = EvaluationTracker(output_path=str(output))
-    results = simple_evaluate(
-        model=HFAudio(pretrained=system, device="cpu", store="off"),
-        tasks=tasks,
-        metadata=given,
-        task_manager=TaskManager(include_defaults=False, metadata=given),
-        gen_kwargs={"max_gen_toks": 8},
-        evaluation_tracker=tracker,
-        bootstrap_iters=0,
-    )
-    samples = results.pop("samples")
-    tracker.save_results_aggregated(results=results, samples=samples)
-    for task, rows in samples.items():
-        tracker.save_results_samples(task_name=task, samples=rows)
-    return samples
-
-
 @pytest.fixture(scope="module")
 def runs(hub, tiny_cascade, tmp_path_factory):
     """The runs of a tiny cascade on every suite, and their rows."""
     folder = tmp_path_factory.mktemp("runs")
-    rows = {suite: evaluate("+".join(map(str, tiny_cascade)), suite, path, folder) for suite, path in hub.items()}
+    model, rows = HFAudio(pretrained=tiny_cascade.spec, device="cpu", store="off"), {}
+    for suite, path in hub.items():
+        tasks = {task.name for task in list_tasks(check_files=False) if task.suite == suite} - LEFT_OUT
+        about = {"dataset_path": path}
+        found = evaluate(model, tasks, output=folder, metadata=about, gen_kwargs={"max_gen_toks": 8})
+        rows[suite] = found["samples"]
     return folder, rows
 
 

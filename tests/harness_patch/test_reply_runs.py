@@ -5,16 +5,13 @@ import math
 import shutil
 
 import pytest
-from lm_eval import simple_evaluate
-from lm_eval.loggers import EvaluationTracker
-from lm_eval.tasks import TaskManager
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
 from speechiq.core.usage import since, snapshot
 from speechiq.harness_patch.hf_audio import HFAudio
 from speechiq.metrics.judge.rubric import read_rubric
 from speechiq.reducer.runs.judged import read_item
+from tests.commands import siq
+from tests.runs import evaluate, read_rows
 
 pytestmark = pytest.mark.skipif(not shutil.which("flite"), reason="flite is not installed")
 
@@ -26,35 +23,19 @@ JUDGE = {"judge": "hf:demo:SmolLM2-135M-Instruct", "judge_by": "likelihood"}
 WORK = {"spoken_texts", "asr_clips", "speech_ratings", "generated_tokens"}
 
 
-def read_rows(folder):
-    (file,) = folder.rglob("samples_*.jsonl")
-    return {row["doc"]["id"]: row for row in map(json.loads, file.read_text(encoding="utf-8").splitlines())}
+def by_query(folder):
+    return {row["doc"]["id"]: row for row in read_rows(folder)}
 
 
 @pytest.fixture(scope="module")
 def run(demo_models, speech_rater, tmp_path_factory):
     """Return the folder of a run, its rows by the id of the query, and the work that it took."""
     folder, before = tmp_path_factory.mktemp("runs"), snapshot()
-    tracker = EvaluationTracker(output_path=str(folder))
-    results = simple_evaluate(
-        model=HFAudio(
-            pretrained="demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct",
-            speaks="flite:slt",
-            device="cpu",
-            store=str(tmp_path_factory.mktemp("store")),
-        ),
-        tasks=[TASK],
-        samples={TASK: list(QUERIES)},
-        gen_kwargs={"max_gen_toks": 16},
-        metadata=JUDGE,
-        task_manager=TaskManager(include_defaults=False, metadata=JUDGE),
-        evaluation_tracker=tracker,
-        bootstrap_iters=0,
-    )
-    samples = results.pop("samples")
-    tracker.save_results_aggregated(results=results, samples=samples)
-    tracker.save_results_samples(task_name=TASK, samples=samples[TASK])
-    return folder, read_rows(folder), since(before).usage
+    system, store = "demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct", str(tmp_path_factory.mktemp("store"))
+    model = HFAudio(pretrained=system, speaks="flite:slt", device="cpu", store=store)
+    chosen = {TASK: list(QUERIES)}
+    evaluate(model, [TASK], output=folder, metadata=JUDGE, samples=chosen, gen_kwargs={"max_gen_toks": 16})
+    return folder, by_query(folder), since(before).usage
 
 
 def test_what_was_spoken_and_what_was_written_are_judged_by_likelihood(run):
@@ -81,16 +62,14 @@ def test_a_stored_run_is_judged_again_without_speaking_transcribing_or_rating(ru
     assert work.keys() >= WORK
     monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
     before = snapshot()
-    done = CliRunner().invoke(
-        app, ["judge", "run", str(folder), "--judge", "exact_match", "-o", str(tmp_path / "exact_match")]
-    )
-    assert done.exit_code == 0 and not since(before).usage, done.output
-    likelihood = ["--judge", JUDGE["judge"], "--judge-option", f"by={JUDGE['judge_by']}", "-o", str(tmp_path / "again")]
-    done = CliRunner().invoke(app, ["judge", "run", str(folder), *likelihood])
+    siq("judge", "run", folder, "--judge", "exact_match", "-o", tmp_path / "exact_match")
+    assert not since(before).usage
+    likelihood = "--judge", JUDGE["judge"], "--judge-option", f"by={JUDGE['judge_by']}"
+    siq("judge", "run", folder, *likelihood, "-o", tmp_path / "again")
     again = since(before).usage
-    assert done.exit_code == 0 and again["judgments"] == 4 and not again.keys() & WORK, done.output
+    assert again["judgments"] == 4 and not again.keys() & WORK
     for of, changed in (("exact_match", True), ("again", False)):
-        for name, row in read_rows(tmp_path / of).items():
+        for name, row in by_query(tmp_path / of).items():
             kept = ("speech_text_wer", "speech_quality", "response_seconds", "words")
             assert {column: row[column] for column in kept} == {column: rows[name][column] for column in kept}
             assert (row["judge_points"] != pytest.approx(rows[name]["judge_points"], abs=1e-4)) == changed

@@ -14,20 +14,27 @@ from tests.warm import lm_eval, run_warm
 pytestmark = pytest.mark.slow
 
 
-def lm_eval_until_killed():
-    """Run lm-eval until its response cache has a number of rows and half of the next one, then kill the process."""
-    append, left = CacheFile.append, int(sys.argv.pop(1))
+def signal_after(left, number):
+    """Send a signal to this process when its response cache has `left` more rows; a kill leaves half of the next."""
+    append = CacheFile.append
 
-    def append_until_killed(file, lines):
+    def append_and_signal(file, lines):
         nonlocal left
         rows = lines.splitlines(keepends=True)
         if left < len(rows):
-            append(file, b"".join(rows[:left]) + rows[left][: len(rows[left]) // 2])
-            os.kill(os.getpid(), signal.SIGKILL)
+            if number is signal.SIGKILL:
+                append(file, b"".join(rows[:left]) + rows[left][: len(rows[left]) // 2])
+            os.kill(os.getpid(), number)
+            left = sys.maxsize
         left -= len(rows)
         append(file, lines)
 
-    CacheFile.append = append_until_killed
+    CacheFile.append = append_and_signal
+
+
+def lm_eval_until_killed():
+    """Run lm-eval, and kill it in the middle of a write."""
+    signal_after(int(sys.argv.pop(1)), signal.SIGKILL)
     lm_eval()
 
 

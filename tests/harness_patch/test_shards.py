@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import random
 import signal
-import sys
 
 import pytest
 
-from speechiq.core.cache.row_files import CacheFile
 from speechiq.core.cache.stage_cache import VARIABLE
-from speechiq.core.cache.stages import list_stages
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import Plan
+from tests.harness_patch.test_resume import count, signal_after
 from tests.warm import run_warm, siq_run, siq_work
 
 pytestmark = pytest.mark.slow
@@ -24,21 +22,8 @@ SIGNAL = "SIGNAL_AFTER_ROWS"
 
 def shard_with_signal():
     """Run a shard that gets a signal in the middle of the write after a number of rows."""
-    append, (name, left) = CacheFile.append, os.environ[SIGNAL].split()
-    number, left = signal.Signals[name], int(left)
-
-    def append_and_signal(file, lines):
-        nonlocal left
-        rows = lines.splitlines(keepends=True)
-        if left < len(rows):
-            if number is signal.SIGKILL:
-                append(file, b"".join(rows[:left]) + rows[left][: len(rows[left]) // 2])
-            os.kill(os.getpid(), number)
-            left = sys.maxsize
-        left -= len(rows)
-        append(file, lines)
-
-    CacheFile.append = append_and_signal
+    name, rows = os.environ[SIGNAL].split()
+    signal_after(int(rows), signal.Signals[name])
     siq_work()
 
 
@@ -65,7 +50,7 @@ class Run:
         return done, {file.name.partition("_2")[0]: file.read_bytes() for file in files}
 
     def rows(self):
-        return {stage.stage["stage"]: stage.rows for stage in list_stages(self.store)}
+        return count(self.store)
 
 
 #: The docs about the first six clips, as the check of `siq eval` finds them.

@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 import datetime
-import functools
-import http.server
 import io
-import json
-import threading
-import urllib.parse
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -99,64 +92,3 @@ def write_set(folder: Path, rows: list[dict], language: str = "deu_Latn") -> Pat
     # The schema names the features, as in the Hub's files; `datasets` itself would encode the audio anew.
     parquet.write_table(pyarrow.Table.from_pylist(rows, schema=features.arrow_schema), file)
     return folder
-
-
-class Hub(http.server.BaseHTTPRequestHandler):
-    """Answer as the Hub does for a data set at one commit."""
-
-    def __init__(self, folder, *args):
-        self.folder = folder
-        super().__init__(*args)
-
-    def do_GET(self):
-        self.answer(with_body=True)
-
-    def do_HEAD(self):
-        self.answer(with_body=False)
-
-    def describe(self, file):
-        name = str(file.relative_to(self.folder))
-        kind = {"type": "file", "size": file.stat().st_size} if file.is_file() else {"type": "directory"}
-        return kind | {"path": name, "oid": "0" * 40}
-
-    def answer(self, with_body):
-        path = urllib.parse.unquote(self.path.partition("?")[0])
-        if path.startswith("/api/datasets/WueNLP/belebele-fleurs/tree/"):
-            wanted = path.partition(f"/tree/{'1' * 40}")[2].strip("/")
-            files = sorted((self.folder / wanted).iterdir())
-            return self.send(json.dumps([self.describe(file) for file in files]).encode(), with_body)
-        if path.startswith("/api/datasets/WueNLP/belebele-fleurs"):
-            names = [file for file in sorted(self.folder.rglob("*")) if file.is_file()]
-            files = [{"rfilename": str(file.relative_to(self.folder))} for file in names]
-            about = {"_id": "0", "id": "WueNLP/belebele-fleurs", "sha": "1" * 40, "siblings": files}
-            return self.send(json.dumps(about).encode(), with_body)
-        file = self.folder / path.partition(f"/resolve/{'1' * 40}/")[2]
-        if not path.startswith("/datasets/WueNLP/belebele-fleurs/resolve/") or not file.is_file():
-            return self.send(b"", with_body, 404)
-        return self.send(file.read_bytes(), with_body)
-
-    def send(self, body, with_body=True, status=200):
-        self.send_response(status)
-        headers = {"Content-Length": len(body), "ETag": f'"{hash(body):x}"', "X-Repo-Commit": "1" * 40}
-        for name, value in headers.items():
-            self.send_header(name, str(value))
-        if status == 404:
-            self.send_header("X-Error-Code", "EntryNotFound")
-        self.end_headers()
-        if with_body:
-            self.wfile.write(body)
-
-    def log_message(self, *_):
-        """Print nothing."""
-
-
-@contextmanager
-def serve(folder: Path) -> Iterator[str]:
-    """The address of a hub on this machine that has a folder of `write_set` as WueNLP/belebele-fleurs."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Hub, folder))
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()

@@ -94,6 +94,15 @@ def hub(tmp_path_factory) -> Hub:
     return Hub(folder, questions)
 
 
+@pytest.fixture(scope="module")
+def shared_cache(tmp_path_factory):
+    """A clip folder for all tests of a file."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SIQ_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("HF_DATASETS_CACHE", str(tmp_path_factory.mktemp("datasets")))
+        yield
+
+
 @pytest.fixture
 def own_cache(tmp_path, monkeypatch):
     """A clip folder of the test's own."""

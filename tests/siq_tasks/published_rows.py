@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from speechiq.metrics.settings import read_record
-from speechiq.siq_tasks.index import HERE, read_task
+from speechiq.siq_tasks.index import read_tasks
 from speechiq.siq_tasks.loaders.question_columns import Columns
 from tests.siq_tasks.conftest import encode
 
@@ -26,8 +26,7 @@ SETS = (
 
 def read_about(task: str) -> dict[str, Any]:
     """The metadata of a task."""
-    (file,) = HERE.rglob(f"{task}.yaml")
-    return read_task(file)["metadata"]
+    return read_tasks()[task]["metadata"]
 
 
 def find_columns(about: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import math
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
@@ -14,6 +13,7 @@ from speechiq.siq_tasks.catalog.new import create
 from speechiq.siq_tasks.loaders import audio, bundled
 from speechiq.siq_tasks.loaders import clips as loading
 from tests.metrics import tiny_text
+from tests.runs import evaluate
 from tests.siq_tasks.conftest import encode
 
 OFF = {"assistant": "off", "encoder": "off", "rare_words": "off"}
@@ -137,18 +137,9 @@ def test_recordings_of_ones_own_are_measured_from_an_empty_folder(spoken, tmp_pa
     transcripts = tmp_path / "said.jsonl"
     written = {"calls/a": "Where is York?", "calls/b": "Who invented the jeans?"}
     transcripts.write_text("".join(json.dumps({"id": key, "text": text}) + "\n" for key, text in written.items()))
-    results = simple_evaluate(
-        model="hf-audio",
-        model_args={"pretrained": f"transcripts:{transcripts}+{models['assistant']}"},
-        tasks=["siq_calls_distance"],
-        task_manager=TaskManager(
-            include_path=str(tmp_path / "calls"),
-            include_defaults=False,
-            metadata={"encoder": models["encoder"], "rare_words": "off"},
-        ),
-        device="cpu",
-        bootstrap_iters=0,
-    )
+    system = {"pretrained": f"transcripts:{transcripts}+{models['assistant']}"}
+    about = {"encoder": models["encoder"], "rare_words": "off"}
+    results = evaluate("hf-audio", made.tasks[-1:], include=tmp_path / "calls", model_args=system, metadata=about)
     rows = {row["doc"]["id"]: row for row in results["samples"]["siq_calls_distance"]}
     wrong, right = rows["calls/a"], rows["calls/b"]
     assert (wrong["entity_wer"], wrong["wer"]) == (0.5, 0.25) and math.isnan(right["entity_wer"])

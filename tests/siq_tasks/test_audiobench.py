@@ -1,59 +1,28 @@
-"""The sets of AudioBench: each loads rows of its own schema, and refuses rows that cannot be scored."""
+"""The sets of AudioBench: their measures and wordings, and what of their rows cannot be scored."""
 
 import json
 import statistics
 from pathlib import Path
 
 import pytest
-from lm_eval.tasks._yaml_loader import load_yaml
 from msgspec.structs import asdict
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.settings import read_record
-from speechiq.siq_tasks.index import HERE, list_tasks, read_task
+from speechiq.siq_tasks.index import HERE, list_tasks
 from speechiq.siq_tasks.loaders.question_columns import Columns
 from speechiq.siq_tasks.loaders.rows import read_source
-from speechiq.siq_tasks.task import SpeechTask
+from tests.runs import load_task
 from tests.siq_tasks.conftest import encode, write_table
+from tests.siq_tasks.published_rows import read_about
 
 FOLDER = HERE / "audiobench"
-FILES = {file.stem: file for file in FOLDER.rglob("audiobench_*.yaml")}
 TASKS = {task.name: task for task in list_tasks(check_files=False) if task.suite == "audiobench"}
-#: Rows of each task type as the sets of AudioBench write them: values by role, and what is read of the first row.
-ROWS = {
-    "choice": (
-        {"question": ["Who?", "When?", "Why?"], "choices": ["(A) Ann;\n(B) Bo;\n(C) Cy."] * 3}
-        | {"answer": ["(B) Bo;", "(B) Bo;", "(C) Cy."]},
-        {"options": ["Ann", "Bo", "Cy."], "gold": ["B"], "majority": "B", "instruction": "Who?", "instruction_id": -1},
-    ),
-    "judged": (
-        {"text": ["who is it", "when is it", "why is it"]}
-        | {"question": ["Who?", "When?", "Why?"], "answer": ["Ann", "now", "the end #### 12"]},
-        {"question": "Who?", "answer": "Ann", "accepted": []},
-    ),
-    "caption": ({"answer": ["A dog barks.", "Rain.", "A bell."]}, {"answer": "A dog barks."}),
-    "transcribe": ({"text": ["so it goes", "so it goes on", "yes"]}, {"text": "so it goes"}),
-}
-
-
-def rows_of(task, about):
-    """Three rows by role, and the fields that the first doc must have."""
-    if task.level != "labels":
-        return ROWS[task.level]
-    first, second, *_ = about["labels"]
-    answers = [f"The speaker sounds {label}." for label in (first, second, second)]
-    return {"answer": answers}, {"answer": first, "gold": [first], "majority": second}
-
-
-@pytest.fixture(scope="module")
-def own_cache(tmp_path_factory):
-    """One clip folder for all sets of this file."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SIQ_CACHE", str(tmp_path_factory.mktemp("cache")))
-        patch.setenv("HF_DATASETS_CACHE", str(tmp_path_factory.mktemp("datasets")))
-        yield
-
-
+#: Rows with options as the sets write them: values by role.
+CHOICES = {
+    "question": ["Who?", "When?", "Why?"], "choices": ["(A) Ann;\n(B) Bo;\n(C) Cy."] * 3,
+    "answer": ["(B) Bo;", "(B) Bo;", "(C) Cy."],
+}  # fmt: skip
 AUDIO = [encode(seconds) for seconds in (1.2, 1.1, 1.0)]
 
 
@@ -67,25 +36,6 @@ def write_rows(folder: Path, about, by_role, audio=AUDIO):
     return str(folder)
 
 
-def load(name, **metadata):
-    config = load_yaml(FILES[name], resolve_func=True)
-    return SpeechTask(config=config | {"metadata": config["metadata"] | metadata})
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_every_set_loads_rows_of_its_schema(own_cache, tmp_path, name):
-    about = read_task(FILES[name])["metadata"]
-    rows, wanted = rows_of(TASKS[name], about)
-    task = load(name, dataset_path=write_rows(tmp_path, about, rows))
-    docs = list(task.eval_docs)
-    assert [doc["id"] for doc in docs] == [f"{about['dataset']}/{i:05}" for i in range(3)]
-    assert docs[0].items() >= wanted.items()
-    prompt = task.doc_to_text(docs[0])
-    assert "<audio>" in prompt and docs[0]["instruction"] in prompt
-    assert task.config.metadata["category"] == TASKS[name].category and "|" not in docs[0]["question_id"]
-    assert Columns(**{key: about.get(key) for key in Columns.__struct_fields__}) == read_record(Columns, about)
-
-
 def test_the_groups_have_the_sets_of_the_paper():
     members = [task for task in TASKS.values() if "audiobench_paper" in task.groups]
     assert len(members) == 26 and all("audiobench" in task.groups for task in TASKS.values())
@@ -94,7 +44,7 @@ def test_the_groups_have_the_sets_of_the_paper():
 def test_tasks_of_a_category_share_one_measure():
     described: dict[str, dict] = {}
     for name, task in TASKS.items():
-        about = read_task(FILES[name])["metadata"]
+        about = read_about(name)
         description = {key: about[key] for key in ("task_type", "item", "measure", "settings")}
         assert described.setdefault(task.category, description) == description
 
@@ -107,35 +57,35 @@ def test_tasks_of_a_category_share_one_measure():
         ([["Ann", "Bo", "Cy"]] * 2 + ["?"], None),
     ],
 )
-def test_rows_of_which_none_can_be_scored_stop_the_run(own_cache, tmp_path, choices, message):
-    about = read_task(FILES["audiobench_dream"])["metadata"]
-    rows = ROWS["choice"][0] | {"choices": [json.dumps(each) for each in choices], "answer": ["A", "B", "A"]}
+def test_rows_of_which_none_can_be_scored_stop_the_run(shared_cache, tmp_path, choices, message):
+    about = read_about("audiobench_dream")
+    rows = CHOICES | {"choices": [json.dumps(each) for each in choices], "answer": ["A", "B", "A"]}
     folder = write_rows(tmp_path, about, rows)
     if message is None:
-        assert len(load("audiobench_dream", dataset_path=folder).eval_docs) == 2, "one row never stops a run"
+        assert len(load_task("audiobench_dream", dataset_path=folder).eval_docs) == 2, "one row never stops a run"
         return
     with pytest.raises(SpeechIQError, match=message) as refused:
-        load("audiobench_dream", dataset_path=folder)
+        load_task("audiobench_dream", dataset_path=folder)
     assert "leave_out=ID" in str(refused.value) and "\n" not in str(refused.value)
 
 
-def test_a_row_can_be_left_out(own_cache, tmp_path):
-    about = read_task(FILES["audiobench_dream"])["metadata"]
-    folder = write_rows(tmp_path, about, ROWS["choice"][0] | {"answer": ["A", "B", "C"]})
-    task = load("audiobench_dream", dataset_path=folder, leave_out=1)
+def test_a_row_can_be_left_out(shared_cache, tmp_path):
+    about = read_about("audiobench_dream")
+    folder = write_rows(tmp_path, about, CHOICES | {"answer": ["A", "B", "C"]})
+    task = load_task("audiobench_dream", dataset_path=folder, leave_out=1)
     assert [doc["question_id"] for doc in task.eval_docs] == ["dream/00000", "dream/00002"]
     with pytest.raises(SpeechIQError, match=r"leave_out: '00009' is the id of no row"):
-        load("audiobench_dream", dataset_path=folder, leave_out="00001;00009")
+        load_task("audiobench_dream", dataset_path=folder, leave_out="00001;00009")
 
 
 def load_gender(tmp_path, **metadata):
-    about = read_task(FILES["audiobench_iemocap_gender"])["metadata"]
+    about = read_about("audiobench_iemocap_gender")
     answers = ["The speaker sounds like a male.", "There is a female speaker in this clip.", "The speaker is a male."]
     folder = write_rows(tmp_path, about, {"answer": answers})
-    return load("audiobench_iemocap_gender", dataset_path=folder, **metadata)
+    return load_task("audiobench_iemocap_gender", dataset_path=folder, **metadata)
 
 
-def test_the_wording_of_a_row_follows_from_its_id(own_cache, tmp_path):
+def test_the_wording_of_a_row_follows_from_its_id(shared_cache, tmp_path):
     numbers = [doc["instruction_id"] for doc in load_gender(tmp_path).eval_docs]
     assert len(set(numbers)) > 1 and all(0 <= number <= 20 for number in numbers)
     task = load_gender(tmp_path)
@@ -147,7 +97,7 @@ def test_the_wording_of_a_row_follows_from_its_id(own_cache, tmp_path):
     }
 
 
-def test_all_wordings_are_items_of_their_own_and_their_spread_is_a_metric(own_cache, tmp_path):
+def test_all_wordings_are_items_of_their_own_and_their_spread_is_a_metric(shared_cache, tmp_path):
     task = load_gender(tmp_path, instruction="all")
     docs = list(task.eval_docs)
     assert len({doc["question_id"] for doc in docs}) == len(docs) == 63
@@ -160,7 +110,7 @@ def test_all_wordings_are_items_of_their_own_and_their_spread_is_a_metric(own_ca
 
 
 @pytest.mark.parametrize("number", [21, -1, "first", 1.5, True])
-def test_an_unknown_wording_is_refused(own_cache, tmp_path, number):
+def test_an_unknown_wording_is_refused(shared_cache, tmp_path, number):
     known = r"0 to 20 \(gender\), rotate or all" if number == 21 else "all or rotate or a whole number of 0 or more"
     with pytest.raises(SpeechIQError, match=f"instruction={number}: unknown; give {known}"):
         load_gender(tmp_path, instruction=number)
@@ -168,20 +118,20 @@ def test_an_unknown_wording_is_refused(own_cache, tmp_path, number):
 
 def test_every_task_without_an_instruction_has_at_least_20_wordings():
     files = list((FOLDER / "instructions").glob("*.txt"))
-    used = {read_task(FILES[name])["metadata"].get("instructions") for name in TASKS} - {None}
+    used = {read_about(name).get("instructions") for name in TASKS} - {None}
     assert used == {file.stem for file in files}
     for file in files:
         wordings = file.read_text().splitlines()
         assert len(set(wordings)) == len(wordings) >= 20 and all(line == line.strip() != "" for line in wordings)
 
 
-def test_an_answer_without_a_known_label_is_refused(own_cache, tmp_path):
-    about = read_task(FILES["audiobench_voxceleb_accent"])["metadata"]
+def test_an_answer_without_a_known_label_is_refused(shared_cache, tmp_path):
+    about = read_about("audiobench_voxceleb_accent")
     folder = write_rows(
         tmp_path, about, {"answer": ["USA.", "From the audio, I guess the speaker is from Narnia."] * 2}, AUDIO[:2] * 2
     )
     with pytest.raises(SpeechIQError, match=r"row 1: the answer 'From the audio.* does not name exactly one of"):
-        load("audiobench_voxceleb_accent", dataset_path=folder)
+        load_task("audiobench_voxceleb_accent", dataset_path=folder)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +152,7 @@ def test_an_answer_without_a_known_label_is_refused(own_cache, tmp_path):
         ({"selection": "longest-text"}, "has no transcripts"),
     ],
 )
-def test_metadata_that_cannot_make_a_test_are_refused(own_cache, tmp_path, change, message):
+def test_metadata_that_cannot_make_a_test_are_refused(shared_cache, tmp_path, change, message):
     with pytest.raises(SpeechIQError) as refused:
         load_gender(tmp_path, **change)
     assert message in str(refused.value) and "\n" not in str(refused.value)
@@ -211,27 +161,34 @@ def test_metadata_that_cannot_make_a_test_are_refused(own_cache, tmp_path, chang
 @pytest.mark.parametrize(
     "values", [[1, 2], [["a"], ["b"]], [{"array": [0.5], "sampling_rate": 16000}] * 2, [None, None]]
 )
-def test_audio_of_another_type_is_refused(own_cache, tmp_path, values):
+def test_audio_of_another_type_is_refused(shared_cache, tmp_path, values):
     rows = {"context": values, "answer": ["male", "female"]}
     write_table(tmp_path / "data" / "test-00000-of-00001.parquet", rows, {})
     with pytest.raises(SpeechIQError, match=r"column 'context' contains no audio \(.*audio_column=") as refused:
-        load("audiobench_iemocap_gender", dataset_path=str(tmp_path))
+        load_task("audiobench_iemocap_gender", dataset_path=str(tmp_path))
     assert "\n" not in str(refused.value)
 
 
-def test_rows_with_one_audio_are_one_clip_with_several_questions(own_cache, tmp_path):
-    about = read_task(FILES["audiobench_dream"])["metadata"]
-    folder = write_rows(tmp_path, about, ROWS["choice"][0], [AUDIO[0], AUDIO[1], AUDIO[0]])
-    docs = load("audiobench_dream", dataset_path=folder).eval_docs
+def test_options_are_read_with_the_letter_of_most_rows(shared_cache, tmp_path):
+    about = read_about("audiobench_dream")
+    doc = load_task("audiobench_dream", dataset_path=write_rows(tmp_path, about, CHOICES)).eval_docs[0]
+    wanted = {"options": ["Ann", "Bo", "Cy."], "gold": ["B"], "majority": "B", "instruction": "Who?"}
+    assert doc.items() >= (wanted | {"instruction_id": -1}).items()
+
+
+def test_rows_with_one_audio_are_one_clip_with_several_questions(shared_cache, tmp_path):
+    about = read_about("audiobench_dream")
+    folder = write_rows(tmp_path, about, CHOICES, [AUDIO[0], AUDIO[1], AUDIO[0]])
+    docs = load_task("audiobench_dream", dataset_path=folder).eval_docs
     items = {(doc["id"], doc["question_id"]) for doc in docs}
     assert items == {("dream/00000", "dream/00000"), ("dream/00000", "dream/00002"), ("dream/00001", "dream/00001")}
 
 
-def test_options_may_be_many_and_none_is_added(own_cache, tmp_path):
-    about = read_task(FILES["audiobench_dream"])["metadata"]
+def test_options_may_be_many_and_none_is_added(shared_cache, tmp_path):
+    about = read_about("audiobench_dream")
     options = [f"number {n}" for n in range(1, 27)]
     asked = {"question": ["Which?"] * 2, "choices": [options, options[:2]], "answer": ["Z", "number 1"]}
-    task = load("audiobench_dream", dataset_path=write_rows(tmp_path, about, asked, AUDIO[:2]))
+    task = load_task("audiobench_dream", dataset_path=write_rows(tmp_path, about, asked, AUDIO[:2]))
     many, two = task.eval_docs
     assert "(Z) number 26" in task.doc_to_text(many) and "(C)" not in task.doc_to_text(two)
     assert task.doc_to_audio(two)[0]["options"] == ["number 1", "number 2"]

@@ -10,8 +10,8 @@ from speechiq.siq_tasks.index import IN_PACKAGE, list_tasks, read_task
 from speechiq.siq_tasks.loaders.bundled import list_clips
 from speechiq.siq_tasks.loaders.clips import load
 from speechiq.tools.make_sounds import FILES, RECORDINGS, SOUNDS, make
-from tests.conftest import run
-from tests.warm import lm_eval, run_warm
+from tests.commands import siq
+from tests.runs import evaluate
 
 CLIPS = {clip["id"].rpartition("/")[2]: clip for clip in list_clips()}
 HERE = PACKAGE / "audiobench" / "demo"
@@ -81,14 +81,10 @@ def test_the_package_has_the_files_of_the_tool():
 def test_the_group_runs_by_lm_eval_and_is_scored(tiny_cascade, tmp_path):
     runs = tmp_path / "runs"
     for recognizer in (tiny_cascade.asr, "silence"):
-        done = run_warm(
-            lm_eval, "run", "--model", "hf-audio", "--model_args",
-            f"pretrained={recognizer}+{tiny_cascade.llm}", "--tasks", "audiobench_demo", "--limit", "1",
-            "--gen_kwargs", "max_gen_toks=16", "--log_samples", "--output_path", str(runs),
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr[-2000:]
-    done = run("siq", "score", str(runs), "-o", str(tmp_path / "scores.json"), "--bootstrap", "0")
-    assert done.returncode == 0, done.stderr
+        system = {"pretrained": f"{recognizer}+{tiny_cascade.llm}"}
+        short = {"limit": 1, "gen_kwargs": "max_gen_toks=16"}
+        evaluate("hf-audio", ["audiobench_demo"], output=runs, model_args=system, **short)
+    siq("score", runs, "-o", tmp_path / "scores.json", "--bootstrap", "0")
     systems = json.loads((tmp_path / "scores.json").read_text())["suites"]["audiobench_demo"]["systems"]
     assert len(systems) == 2
     for system in systems:

@@ -6,16 +6,14 @@ import json
 import numpy as np
 import py3langid
 import pytest
-from lm_eval import simple_evaluate
-from lm_eval.tasks import TaskManager
 
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.catalog.overview import describe_data_set
 from speechiq.siq_tasks.index import list_clips
 from speechiq.tools.make_language_clips import PACKAGES, SET, SOUNDS, VERSION, decode, unpack
-from tests.conftest import run
 from tests.debian import fetch_package
+from tests.runs import evaluate
 
 CLIPS = {language: json.loads(SET.joinpath(language, "clips.json").read_bytes()) for language in PACKAGES}
 QUESTIONS = {
@@ -96,17 +94,12 @@ def test_a_package_that_is_missing_or_another_one_is_named(tmp_path):
         unpack("it", tmp_path, tmp_path)
 
 
-def evaluate(tasks, limit=None, **system):
-    manager = TaskManager(include_defaults=False)
-    options = {"task_manager": manager, "limit": limit, "device": "cpu", "bootstrap_iters": 0}
-    return simple_evaluate("hf-audio", system, tasks, **options)
-
-
 @pytest.mark.slow
 def test_gold_and_silence_bound_three_levels_of_a_language(tiny_cascade):
     text, task = tiny_cascade.spec.partition("+")[2], "siq_demo_languages_ru"
     gold, silence = (
-        evaluate([task], pretrained=f"{name}+{text}", llm_answer="likelihood") for name in ("gold", "silence")
+        evaluate("hf-audio", [task], model_args={"pretrained": f"{name}+{text}", "llm_answer": "likelihood"})
+        for name in ("gold", "silence")
     )
     assert [run["results"][f"{task}_remember"]["wer,transcript"] for run in (gold, silence)] == [0, 1]
     similarities = [run["results"][f"{task}_understand"]["similarity,embedding"] for run in (silence, gold)]
@@ -119,13 +112,7 @@ def test_gold_and_silence_bound_three_levels_of_a_language(tiny_cascade):
 @pytest.mark.slow
 def test_a_multilingual_recognizer_hears_two_clips_in_their_language(tiny_cascade, demo_models):
     spec = f"demo:whisper-base+{tiny_cascade.spec.partition('+')[2]}"
-    result = evaluate(["siq_demo_languages_it_remember"], limit=2, pretrained=spec)
-    rows = result["samples"]["siq_demo_languages_it_remember"]
+    task = "siq_demo_languages_it_remember"
+    rows = evaluate("hf-audio", [task], model_args={"pretrained": spec}, limit=2)["samples"][task]
     assert [row["doc"]["id"] for row in rows] == [clip["id"] for clip in CLIPS["it"][:2]]
     assert all(row["wer"] < 0.3 and row["wrong_language"] == 0 for row in rows)
-
-
-@pytest.mark.slow
-def test_lm_eval_validates_the_groups():
-    done = run("lm_eval", "validate", "--tasks", "siq_demo_languages,siq_demo_languages_es")
-    assert done.returncode == 0 and "All tasks found and valid" in done.stdout

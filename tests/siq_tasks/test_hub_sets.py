@@ -113,6 +113,12 @@ def test_a_task_loads_its_rows_at_the_commit_of_the_hub(manager, hub, name):
     values = {str(value) for column in part["rows"].values() for value in column}
     assert {doc["text"] for doc in docs} <= values | {None}
     assert not any("datasets/" in request and "main" in request for request in hub.requests)
+    prompts = [task.doc_to_text(doc) for doc in docs]
+    assert all(prompt.count("<audio>") == 1 for prompt in prompts)
+    if about["suite"] in ("voicebench", "bigbenchaudio"):
+        shown = prompts + [item.get("question", "") for doc in docs for item in task.doc_to_audio(doc)]
+        spoken = part["rows"].get("prompt", [])
+        assert not any(text in each for text in spoken for each in shown), "the query is to be heard"
 
 
 @pytest.mark.parametrize("group", GROUPS)

@@ -5,9 +5,11 @@ from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.command_line import PREFIXES
+from speechiq.metrics.distance.readers import DEFAULT_EMBEDDER
 from speechiq.siq_tasks.catalog.overview import describe_data_set
 from speechiq.siq_tasks.index import (
     HERE,
+    IN_PACKAGE,
     LARGEST,
     LEVELS,
     SUITE,
@@ -60,26 +62,30 @@ def test_every_language_has_three_levels_and_the_group_some():
     assert {task.name for task in tasks} == {f"siq_belebele_{code}_{level}" for code in languages for level in LEVELS}
     chosen = {task.dataset for task in tasks if not task.is_outside_short_lists}
     assert 10 <= len(chosen) <= 12 and len({name.rpartition("_")[2] for name in chosen}) >= 10
-    task = by_name()["siq_belebele_deu_Latn_apply"]
-    assert (task.group, task.source) == ("siq_belebele_deu_Latn", "WueNLP/belebele-fleurs (deu_Latn, test)")
-    assert task.needs == "data set from the Hub" and not task.needs_questions
 
 
-def test_a_task_has_the_facts_of_its_yaml():
-    task = by_name()["siq_voxpopuli_remember"]
-    assert (task.dataset, task.level, task.clips) == ("voxpopuli", "remember", 200)
-    assert task.source == "hf-audio/esb-datasets-test-only-sorted (voxpopuli, test)"
-    assert (task.revision, task.measure, task.direction) == ("main", "wer", "lower")
-    assert by_name()["siq_medasr_apply"].clips == 400
-    embedder = read_task(HERE / "medasr" / "siq_medasr_understand.yaml")["metadata"]["embedder"]
-    assert f"embedder {embedder}" in by_name()["siq_medasr_understand"].needs
+SHARED = {"clips": 14, "source": IN_PACKAGE}
+FACTS = {
+    "siq_voxpopuli_remember": {
+        "dataset": "voxpopuli", "level": "remember", "clips": 200, "revision": "main", "measure": "wer",
+        "direction": "lower", "source": "hf-audio/esb-datasets-test-only-sorted (voxpopuli, test)",
+    },
+    "siq_medasr_apply": {"clips": 400},
+    "siq_medasr_understand": {"needs": f"data set from the Hub, embedder {DEFAULT_EMBEDDER}"},
+    "siq_belebele_deu_Latn_apply": {
+        "group": "siq_belebele_deu_Latn", "source": "WueNLP/belebele-fleurs (deu_Latn, test)",
+        "needs": "data set from the Hub", "needs_questions": False,
+    },
+    "siq_demo_remember": SHARED | {"needs": ""},
+    "siq_demo_understand": SHARED | {"needs": "embedder demo:SmolLM2-135M-Instruct"},
+    "siq_demo_apply": SHARED | {"needs": ""},
+}  # fmt: skip
 
 
-def test_the_demo_needs_nothing_from_the_hub():
-    remember, understand, apply = (by_name()[f"siq_demo_{level}"] for level in LEVELS)
-    assert [task.clips for task in (remember, understand, apply)] == [14, 14, 14]
-    assert {task.source for task in (remember, understand, apply)} == {"in the package"}
-    assert [task.needs for task in (remember, understand, apply)] == ["", "embedder demo:SmolLM2-135M-Instruct", ""]
+@pytest.mark.parametrize(("name", "facts"), FACTS.items(), ids=FACTS)
+def test_a_task_has_the_facts_of_its_yaml(name, facts):
+    task = by_name()[name]
+    assert {field: getattr(task, field) for field in facts} == facts
 
 
 def test_the_demo_is_there_under_four_conditions():

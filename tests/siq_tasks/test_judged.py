@@ -3,13 +3,12 @@
 import json
 
 import pytest
-from lm_eval import simple_evaluate
-from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.judge.judging import Case, judge_cases
 from speechiq.metrics.judge.settings import read_judging
 from speechiq.siq_tasks.index import HERE
+from tests import runs
 from tests.siq_tasks.questions.server import serving
 
 LOADER = """
@@ -45,15 +44,8 @@ def evaluate(tmp_path, monkeypatch, endpoint_key):
     tmp_path.joinpath("free_demo.yaml").write_text(TASK)
 
     def run(server, **metadata):
-        return simple_evaluate(
-            model="hf-audio",
-            model_args={"pretrained": "gold+openai:system", "llm_base_url": server.url},
-            tasks=["free_demo"],
-            task_manager=TaskManager(include_path=str(tmp_path), include_defaults=False, metadata=metadata),
-            metadata=metadata,
-            device="cpu",
-            bootstrap_iters=0,
-        )
+        system = {"pretrained": "gold+openai:system", "llm_base_url": server.url}
+        return runs.evaluate("hf-audio", ["free_demo"], include=tmp_path, model_args=system, metadata=metadata)
 
     return run
 

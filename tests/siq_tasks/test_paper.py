@@ -5,11 +5,10 @@ import os
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
 from speechiq.siq_tasks.index import list_tasks
 from speechiq.siq_tasks.loaders import bundled
+from tests.commands import siq
 from tests.siq_tasks.conftest import write_parquet
 from tests.warm import lm_eval as run_lm_eval
 from tests.warm import run_warm
@@ -95,40 +94,21 @@ def test_from_released_questions_to_siq(authors, tiny_cascade, tmp_path, monkeyp
     sets.write_text("".join(f"{dataset}: {{dataset_path: {authors / dataset}}}\n" for dataset in SETS))
     early = lm_eval("letter:A", tmp_path / "early", [f"sets={sets}", *metadata[len(SETS) :]], **store)
     assert early.returncode == 0, early.stderr[-2000:]
-    assert (
-        "Apply is left out of paper_earnings22, paper_medasr, paper_voxpopuli, which have no questions" in early.stderr
-    )
+    left_out = "Apply is left out of paper_earnings22, paper_medasr, paper_voxpopuli, which have no questions"
+    assert left_out in early.stderr
     assert not list((tmp_path / "early").rglob("samples_*_apply_*"))
     for dataset in SETS:
         given = ["--metadata", f"dataset_path={authors / dataset}", "--metadata", "subset=all"]
-        done = CliRunner().invoke(
-            app, ["paper", "questions", str(authors / f"{dataset}.json"), "--dataset", dataset, *given]
-        )
-        assert done.exit_code == 0, (done.output, done.exception)
-        assert "4 entries: 4 joined" in done.output
+        printed = siq("paper", "questions", authors / f"{dataset}.json", "--dataset", dataset, *given)
+        assert "4 entries: 4 joined" in printed
     for asr in ("gold", "silence", "demo:whisper-tiny.en"):
         done = lm_eval(f"{asr}+{tiny_cascade.llm},llm_answer=likelihood", tmp_path / "runs", metadata, **store)
         assert done.returncode == 0, done.stderr[-2000:]
         assert "left out" not in done.stderr
-    speeds = CliRunner().invoke(app, ["score", str(tmp_path / "runs"), "--speed"]).output
-    assert "transcribing" in speeds and "answering by likelihood" in speeds, (
-        "the recognizer and the language model have speeds"
-    )
-    out = tmp_path / "siq.json"
-    scored = CliRunner().invoke(
-        app,
-        [
-            "score",
-            str(tmp_path / "runs"),
-            "--weights",
-            "inverse-variance",
-            "--metrics",
-            "remember=wer_basic,apply=acc_strict",
-            "-o",
-            str(out),
-        ],
-    )
-    assert scored.exit_code == 0, (scored.output, scored.exception)
+    speeds = siq("score", tmp_path / "runs", "--speed")
+    assert "transcribing" in speeds and "answering by likelihood" in speeds
+    out, metrics = tmp_path / "siq.json", "remember=wer_basic,apply=acc_strict"
+    siq("score", tmp_path / "runs", "--weights", "inverse-variance", "--metrics", metrics, "-o", out)
     content = json.loads(out.read_text())
     errors = {row["system"].partition("+")[0]: row["categories"]["remember"]["score"] for row in content["systems"]}
     assert errors["gold"] == 0 < errors["demo:whisper-tiny.en"] < errors["silence"] == 1
@@ -142,14 +122,8 @@ def test_from_released_questions_to_siq(authors, tiny_cascade, tmp_path, monkeyp
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("metadata", "message"),
-    [
-        (["paper_earnings2.subset=2"], "paper_earnings2.subset=2: no task of this run reads it; did you mean"),
-        (["paper_medasr.subst=2"], "paper_medasr.subst=2: no task of this run reads it; did you mean"),
-    ],
-)
-def test_metadata_of_a_set_that_nothing_reads_is_one_line(authors, tiny_cascade, tmp_path, metadata, message):
-    given = [*sources(authors), "subset=2", f"embedder={tiny_cascade.llm}", *metadata]
+@pytest.mark.parametrize("unread", ["paper_earnings2.subset=2", "paper_medasr.subst=2"])
+def test_metadata_of_a_set_that_nothing_reads_is_one_line(authors, tiny_cascade, tmp_path, unread):
+    given = [*sources(authors), "subset=2", f"embedder={tiny_cascade.llm}", unread]
     done = lm_eval("letter:A", tmp_path, given, "siq_paper_earnings22,siq_paper_medasr,siq_paper_voxpopuli")
-    assert done.returncode == 1 and message in done.stderr
+    assert done.returncode == 1 and f"{unread}: no task of this run reads it; did you mean" in done.stderr

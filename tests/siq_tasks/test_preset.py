@@ -94,11 +94,6 @@ def test_a_preset_with_other_tasks_is_refused_in_one_line(tmp_path, arguments, m
     assert message in refusal("eval", "demo", *arguments, "-o", tmp_path / "out", "--dry-run")
 
 
-def test_a_task_of_another_suite_refuses_a_preset(own_cache):
-    with pytest.raises(SpeechIQError, match=r"preset=lmms-eval: has no settings for task siq_demo_remember"):
-        load("siq_demo_remember", preset="lmms-eval")
-
-
 def test_the_description_names_the_metrics_of_the_tasks():
     *lines, last = describe_preset("voicebench", ["mmsu", "wildvoice", "ifeval"])
     assert last == "printed numbers are those of --metrics mmsu=acc_guess,ifeval=ifeval"

@@ -1,7 +1,6 @@
 """The prompt of Apply in the language of the data set: phrases, records and refusals."""
 
 import pytest
-from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
@@ -9,6 +8,7 @@ from speechiq.engines.languages import OWN
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE, list_options
 from speechiq.siq_tasks.index import HERE, list_language_tasks, read_task
 from speechiq.siq_tasks.languages.prompts import read_phrases, read_prompt_language, write_prompt
+from tests.runs import evaluate
 from tests.siq_tasks.belebele import question, record, sentence, write_set
 
 TEMPLATE = read_task(HERE / "templates" / "_apply.yaml")["doc_to_text"]
@@ -77,9 +77,8 @@ def test_a_task_asks_in_the_language_of_its_set(german):
 @pytest.mark.slow
 def test_a_run_asks_and_is_scored_in_the_language(german):
     about = {"dataset_path": str(german), "prompt_language": OWN}
-    manager = TaskManager(include_defaults=False, metadata=about)
     task = "siq_belebele_deu_Latn_apply"
-    results = simple_evaluate("hf-audio", {"pretrained": "letter:B"}, tasks=[task], task_manager=manager, device="cpu")
+    results = evaluate("hf-audio", [task], model_args={"pretrained": "letter:B"}, metadata=about)
     (row,) = results["samples"][task]
     assert row["arguments"][0][0].startswith("Hier ist eine Rede:") and row["acc"] == 1
     assert results["configs"][task]["metadata"]["prompt_language"] == OWN

@@ -1,12 +1,17 @@
 """A changed prompt makes other numbers: its version must change with it."""
 
 import hashlib
+from itertools import chain
 
+import pytest
+
+from speechiq.harness_patch.systems import correction
 from speechiq.harness_patch.systems.answering import LIKELIHOOD_PROMPT, LIKELIHOOD_PROMPT_VERSION
 from speechiq.metrics import similarity
 from speechiq.metrics.distance import readers
 from speechiq.siq_tasks.index import read_task
 from speechiq.siq_tasks.languages.prompts import VERSION, read_phrases
+from speechiq.siq_tasks.questions import write
 from speechiq.siq_tasks.settings import name_task_type
 from tests.siq_tasks.test_task import FILES
 
@@ -28,9 +33,10 @@ FROZEN = {
     ("transcribe", 1): "e55366560f24efa3",
     ("reply", 1): "785a645f4a0ff16d",
     ("likelihood", 1): "9cff446765f2e48c",
+    ("correction", 1): "d0fcea2229afac8b",
+    ("questions", 1): "7bc8b17d847789c1",
+    ("phrases of all languages", 1): "e41e903c4bc0109f",
 }
-#: Version of the phrases of all languages -> their digest.
-PHRASES = {1: "e41e903c4bc0109f"}
 #: Prompts of the models that score, beside that of the system.
 MORE = {"understand": similarity.PROMPTS, "distance": readers.PROMPTS}
 
@@ -49,9 +55,14 @@ def test_the_prompts_of_every_task_are_those_of_their_version():
         assert found == FROZEN[task_type, config["metadata"]["prompt_version"]], f"{file.name}: raise prompt_version"
 
 
-def test_the_prompt_of_the_likelihood_is_that_of_its_version():
-    assert digest(LIKELIHOOD_PROMPT) == FROZEN["likelihood", LIKELIHOOD_PROMPT_VERSION]
+OTHERS = {
+    ("likelihood", LIKELIHOOD_PROMPT_VERSION): [LIKELIHOOD_PROMPT],
+    ("correction", correction.PROMPT_VERSION): [correction.PROMPT],
+    ("questions", write.PROMPT_VERSION): write.TEXTS.values(),
+    ("phrases of all languages", VERSION): chain.from_iterable(each.values() for each in read_phrases().values()),
+}
 
 
-def test_the_phrases_of_all_languages_are_those_of_their_version():
-    assert digest(*(text for phrases in read_phrases().values() for text in phrases.values())) == PHRASES[VERSION]
+@pytest.mark.parametrize(("version", "texts"), OTHERS.items())
+def test_every_other_prompt_is_that_of_its_version(version, texts):
+    assert digest(*texts) == FROZEN[version], "raise its version"

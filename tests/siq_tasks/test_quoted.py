@@ -1,33 +1,18 @@
-"""The sets that model cards quote: each loads rows of its card, and refuses what cannot be scored."""
-
-import importlib.util
+"""The sets that model cards quote: rows of their cards, and what cannot be scored."""
 
 import pytest
-from lm_eval.tasks._yaml_loader import load_yaml
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.metrics.settings import read_record
 from speechiq.siq_tasks.catalog.overview import describe_data_set
-from speechiq.siq_tasks.index import HERE, list_tasks, read_task
-from speechiq.siq_tasks.loaders.question_columns import Columns
-from speechiq.siq_tasks.task import SpeechTask
+from speechiq.siq_tasks.index import HERE, list_tasks
 from tests.cards.tables import find_card, names, read_card, write_card
+from tests.runs import load_task
 from tests.siq_tasks.conftest import encode
+from tests.siq_tasks.published_rows import read_about
 
 FILES = {file.stem: file for file in HERE.joinpath("quoted").rglob("[!_]*.yaml")}
 TASKS = {task.name: task for task in list_tasks(check_files=False) if task.name in FILES}
 AUDIO = [encode(1 + i / 10) for i in range(8)]
-IFEVAL = "voicebench_ifeval"
-has_checks = importlib.util.find_spec("langdetect") and importlib.util.find_spec("immutabledict")
-
-
-@pytest.fixture(scope="module")
-def own_cache(tmp_path_factory):
-    """One clip folder for all sets of this file."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SIQ_CACHE", str(tmp_path_factory.mktemp("cache")))
-        patch.setenv("HF_DATASETS_CACHE", str(tmp_path_factory.mktemp("datasets")))
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -39,13 +24,8 @@ def hub(tmp_path_factory):
     }
 
 
-def load(name, **metadata):
-    config = load_yaml(FILES[name], resolve_func=True)
-    return SpeechTask(config=config | {"metadata": config.get("metadata", {}) | metadata})
-
-
 def load_from(hub, name, **metadata):
-    return load(name, dataset_path=hub[read_task(FILES[name])["metadata"]["dataset_path"]], **metadata)
+    return load_task(name, dataset_path=hub[read_about(name)["dataset_path"]], **metadata)
 
 
 def changed(tmp_path, task, **columns):
@@ -60,7 +40,7 @@ def changed(tmp_path, task, **columns):
         for split in find_card(task)
         if task in split.tasks
     ]
-    return load(task, dataset_path=write_card(tmp_path, splits, AUDIO))
+    return load_task(task, dataset_path=write_card(tmp_path, splits, AUDIO))
 
 
 def test_every_set_is_in_a_suite_of_its_own_with_a_readme():
@@ -73,44 +53,13 @@ def test_every_set_is_in_a_suite_of_its_own_with_a_readme():
     assert len([task for task in TASKS.values() if "voicebench_sd_qa" in task.groups]) == 11
 
 
-@pytest.mark.parametrize("name", TASKS)
-def test_the_card_has_what_the_task_names(name):
-    about = read_task(FILES[name])["metadata"]
-    splits = [split for split in find_card(name) if name in split.tasks]
-    assert splits[0].dataset == about["dataset_path"]
-    assert {split.config for split in splits} == {about.get("dataset_name", "default")}
-    assert {split.split for split in splits} == set(about.get("split", "test").split("+"))
-    groups = [field if isinstance(field, str) else field["column"] for field in about.get("group_columns", {}).values()]
-    cluster, text = about.get("cluster_column"), about.get("text_column")
-    wanted = {"audio", *read_record(Columns, about).names, *groups, *about.get("where", {}), cluster, text} - {None}
-    assert all(wanted <= split.columns.keys() for split in splits)
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_every_set_loads_rows_of_its_card(own_cache, hub, name):
-    if name == IFEVAL and not has_checks:
-        pytest.skip("the packages of IFEval's checks are not installed")
-    task = load_from(hub, name)
-    docs = list(task.eval_docs)
-    rows = [row for split in find_card(name) if name in split.tasks for row in split.rows]
-    where = task.config.metadata.get("where", {})
-    assert len(docs) == len(rows) if not where else 2 <= len(docs) < len(rows)
-    prompts = [task.doc_to_text(doc) for doc in docs]
-    assert all(prompt.count("<audio>") == 1 for prompt in prompts)
-    if task.config.metadata["suite"] in ("voicebench", "bigbenchaudio"):
-        words = [row["prompt"] for row in rows if "prompt" in row]
-        assert not any(text in prompt for text in words for prompt in prompts), "the query is to be heard"
-        asked = [item.get("question", "") for doc in docs for item in task.doc_to_audio(doc)]
-        assert not any(text in question for text in words for question in asked)
-
-
 @pytest.mark.parametrize(("dataset", "columns"), [("mmsu", "choice_c, choice_d (choices)"), ("mmau_mini", "(choices)")])
 def test_a_set_is_described_with_its_columns(dataset, columns):
     lines = list(describe_data_set(dataset))
     assert lines[0].startswith(f"data set: {dataset}, ") and any(columns in line for line in lines)
 
 
-def test_options_come_from_columns_json_lists_and_letters(own_cache, hub):
+def test_options_come_from_columns_json_lists_and_letters(shared_cache, hub):
     docs = {doc["question_id"]: doc for doc in load_from(hub, "mmsu_choice").eval_docs}
     assert docs["mmsu/00000"]["options"] == ["water", "morning", "garden", "never"]
     assert [docs[f"mmsu/0000{i}"]["gold"] for i in range(3)] == [["C"], ["B"], ["A"]]
@@ -124,7 +73,7 @@ def test_options_come_from_columns_json_lists_and_letters(own_cache, hub):
     assert {(*doc["options"], *doc["gold"]) for doc in spoken} == {("A", "B", "A"), ("A", "B", "B")}
 
 
-def test_regions_and_fields_of_cards_are_groups(own_cache, hub):
+def test_regions_and_fields_of_cards_are_groups(shared_cache, hub):
     doc = load_from(hub, "voicebench_sd_qa_ind_n").eval_docs[0]
     assert doc["region"] == "ind_n"
     task = load_from(hub, "mmsu_choice")
@@ -132,41 +81,23 @@ def test_regions_and_fields_of_cards_are_groups(own_cache, hub):
     assert {doc["field"] for doc in task.eval_docs} == {"Linguistics", "Paralinguistics"}
 
 
-ODD = {
-    "equal options": ("mmau_mini", {"choices": ['["a dog", "a cat", "A dog."]']}, {"repaired": {"equal options": 1}}),
-    "a null in JSON": ("mmau_mini", {"choices": ['["a dog", null, "a cat"]']}, {"repaired": {"empty options": 1}}),
-    "a number in JSON": ("mmau_mini", {"choices": ["[1, 2]"], "answer": ["2"]}, {}),
-    "JSON that is cut off": (
-        "mmau_mini",
-        {"choices": ['["a dog", "a cat"']},
-        {"left_out": {"options that cannot be read": 1}},
-    ),
-    "JSON of another kind": (
-        "mmau_mini",
-        {"choices": ['{"A": "a dog"}']},
-        {"left_out": {"options that cannot be read": 1}},
-    ),
-    "no options": (
-        "mmsu_choice",
-        {f"choice_{letter}": [""] for letter in "abcd"},
-        {"left_out": {"options that cannot be read": 1}},
-    ),
-    "options without the last": ("mmsu_choice", {"choice_d": [""]}, {}),
-    "a letter too many": (
-        "voicebench_openbookqa",
-        {"reference": ["E"]},
-        {"left_out": {"an answer that is in no option": 1}},
-    ),
-}
-
-
-@pytest.mark.parametrize(("name", "columns", "odd"), ODD.values(), ids=ODD)
-def test_an_odd_row_is_repaired_or_left_out_and_recorded(own_cache, tmp_path, name, columns, odd):
+@pytest.mark.parametrize(
+    ("name", "columns", "is_left_out"),
+    [
+        ("mmau_mini", {"choices": ["[1, 2]"], "answer": ["2"]}, False),
+        ("mmau_mini", {"choices": ['["a dog", "a cat"']}, True),
+        ("mmau_mini", {"choices": ['{"A": "a dog"}']}, True),
+        ("mmsu_choice", {"choice_d": [""]}, False),
+        ("mmsu_choice", {f"choice_{letter}": [""] for letter in "abcd"}, True),
+    ],
+    ids=["numbers", "JSON that is cut off", "JSON of another kind", "all but the last", "no options"],
+)
+def test_options_that_cannot_be_read_are_left_out(shared_cache, tmp_path, name, columns, is_left_out):
     about = changed(tmp_path, name, **columns).config.metadata
-    assert {fate: about[fate] for fate in ("repaired", "left_out")} == {"repaired": {}, "left_out": {}} | odd
+    assert about["left_out"] == ({"options that cannot be read": 1} if is_left_out else {}) and not about["repaired"]
 
 
-def test_equal_options_are_all_right(own_cache, tmp_path):
+def test_equal_options_are_all_right(shared_cache, tmp_path):
     task = changed(tmp_path, "mmau_mini", choices=['["a dog", "a cat", "A dog.", "a cow"]'])
     doc = next(doc for doc in task.eval_docs if len(doc["gold"]) > 1)
     assert doc["gold"] == ["A", "C"] and doc["answer"] == "(A) a dog"
@@ -179,15 +110,7 @@ def test_equal_options_are_all_right(own_cache, tmp_path):
     assert [row["acc_guess"] for row in scores.values()] == [1, 1, 1, 0, 0.5]
 
 
-def test_a_region_that_does_not_exist_is_named_with_those_that_do(own_cache, hub):
-    with pytest.raises(
-        SpeechIQError, match=r"no split 'narnia'; it has .*aus.*zaf.*; give --metadata split="
-    ) as refused:
-        load_from(hub, "voicebench_sd_qa_aus", split="narnia")
-    assert "\n" not in str(refused.value)
-
-
 @pytest.mark.parametrize("count", [1, 27, "four", True])
-def test_a_number_of_spoken_options_that_cannot_be_is_refused(own_cache, hub, count):
+def test_a_number_of_spoken_options_that_cannot_be_is_refused(shared_cache, hub, count):
     with pytest.raises(SpeechIQError, match=r"spoken_options=.*: not a whole number from 2 to 26; give one"):
         load_from(hub, "voicebench_openbookqa", spoken_options=count)

@@ -4,9 +4,6 @@ import json
 import math
 
 import pytest
-from lm_eval import simple_evaluate
-from lm_eval.loggers import EvaluationTracker
-from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.choice import Vote, score
@@ -16,6 +13,7 @@ from speechiq.metrics.judge.reader import read_letters, read_settings
 from speechiq.reducer.runs.conditions import compare_conditions, read_conditions
 from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.suites import read_answers
+from tests import runs
 from tests.commands import siq
 from tests.siq_tasks.questions.server import serving
 
@@ -41,23 +39,10 @@ def evaluate(tmp_path, monkeypatch, endpoint_key, tiny_cascade):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
 
     def run(server, name="run", task=TASK, limit=None, **metadata):
-        tracker = EvaluationTracker(output_path=str(tmp_path / name))
-        found = simple_evaluate(
-            model="hf-audio",
-            model_args={"pretrained": f"{tiny_cascade[0]}+openai:system", "llm_base_url": server.url},
-            tasks=[task],
-            limit=limit,
-            task_manager=TaskManager(include_defaults=False, metadata=metadata),
-            metadata=metadata,
-            device="cpu",
-            bootstrap_iters=0,
-            evaluation_tracker=tracker,
-        )
-        samples = found.pop("samples")
-        tracker.save_results_aggregated(results=found, samples=samples)
-        tracker.save_results_samples(task_name=task, samples=samples[task])
-        (file,) = tmp_path.joinpath(name).rglob("samples_*.jsonl")
-        return found, [json.loads(line) for line in file.read_text().splitlines()]
+        system = {"pretrained": f"{tiny_cascade.asr}+openai:system", "llm_base_url": server.url}
+        place = tmp_path / name
+        found = runs.evaluate("hf-audio", [task], output=place, model_args=system, metadata=metadata, limit=limit)
+        return found, runs.read_rows(place)
 
     return run
 

@@ -37,14 +37,10 @@ def test_a_file_that_cannot_be_used_is_one_line(tmp_path, text, message):
     assert "\n" not in str(refused.value) and "--metadata sets=" in str(refused.value)
 
 
-LABELS = "two or more labels with their words, such as {joy: [happy], anger: []}"
-
-
 @pytest.mark.parametrize(
     ("record", "given", "message"),
     [
         (QuestionSettings, {"timing": "all"}, "timing=all: unknown; give stream"),
-        (QuestionSettings, {"listen": "swappedd"}, "listen=swappedd: unknown; give muted or swapped or text"),
         (RunSettings, {"condition": 10}, "condition=10: not a text; give one"),
         (
             LabelSettings,

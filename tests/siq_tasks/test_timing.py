@@ -4,8 +4,6 @@ import json
 import math
 
 import pytest
-from lm_eval import simple_evaluate
-from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import TextPrompt
@@ -17,6 +15,7 @@ from speechiq.metrics.latency import TIMES, score
 from speechiq.siq_tasks.settings import refuse
 from tests.engines.opener import open_engine
 from tests.records import named
+from tests.runs import evaluate, read_rows
 from tests.siq_tasks.questions.server import events, serving
 from tests.warm import lm_eval, run_warm
 
@@ -63,11 +62,6 @@ def run(folder, spec, *options, task="siq_demo_apply", model="hf-audio", limit=4
     return run_warm(lm_eval, *arguments, "--log_samples", "--output_path", str(folder), *options)
 
 
-def read(folder):
-    (file,) = folder.rglob("samples_*.jsonl")
-    return [json.loads(line) for line in file.read_text().splitlines()]
-
-
 TIMED = ("--metadata", "timing=stream")
 
 
@@ -79,7 +73,7 @@ def test_a_run_has_the_times_and_the_answers_of_one_without(tiny_cascade, tmp_pa
     for name, (arguments, options) in runs.items():
         done = run(tmp_path / name, arguments, *options, *short)
         assert done.returncode == 0, done.stderr[-3000:]
-    plain, timed, again = (read(tmp_path / name) for name in runs)
+    plain, timed, again = (read_rows(tmp_path / name) for name in runs)
     assert [row["resps"] for row in plain] == [row["resps"] for row in timed] == [row["resps"] for row in again]
     assert not {*TIMES} & plain[0].keys() and "timing" not in json.dumps(plain)
     assert sorted(row["warm_up"] for row in timed) == [0, 0, 0, 1] and not any(row["from_cache"] for row in timed)
@@ -123,15 +117,9 @@ def test_judged_answers_of_a_streaming_endpoint_have_their_times():
         return events([{"content": "Jane"}, {"content": " Austen"}]) if asks_stream else "Jane Austen"
 
     with serving(script) as server:
-        results = simple_evaluate(
-            model="audio-api",
-            model_args={"model": "m", "base_url": server.url, "num_concurrent": 1},
-            tasks=["audiobench_demo_judged", "siq_demo_remember"],
-            task_manager=TaskManager(include_defaults=False, metadata=timing),
-            metadata=timing,
-            limit=3,
-            bootstrap_iters=0,
-        )
+        system = {"model": "m", "base_url": server.url, "num_concurrent": 1}
+        tasks = ["audiobench_demo_judged", "siq_demo_remember"]
+        results = evaluate("audio-api", tasks, model_args=system, metadata=timing, limit=3)
     rows = results["samples"]["audiobench_demo_judged"]
     assert [row["warm_up"] for row in rows].count(1) == 1 and not any(row["from_cache"] for row in rows)
     timed = [row for row in rows if not row["warm_up"]]

@@ -1,17 +1,14 @@
 """The family of spoken conversation: rows by their columns, bundled queries, and which rows a task takes."""
 
 import pytest
-from lm_eval.tasks._yaml_loader import load_yaml
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.settings import read_record
-from speechiq.siq_tasks.index import HERE
 from speechiq.siq_tasks.loaders import audio, bundled
 from speechiq.siq_tasks.loaders.row_choice import ChoiceSettings
-from speechiq.siq_tasks.task import SpeechTask
+from tests.runs import load_task
 from tests.siq_tasks.conftest import encode, write_table
 
-FOLDER = HERE / "wildspeech"
 #: Rows with the columns that the authors' code reads.
 ROWS = {
     "user_query": ["Write a toast.", "Why tides?", "H-how are you?", "Say it sadly."],
@@ -35,9 +32,7 @@ def rows(tmp_path_factory):
 
 
 def load(name, **metadata):
-    config = load_yaml(FOLDER / f"{name}.yaml", resolve_func=True)
-    given = {"reply_asr": "pocketsphinx:en-us", "speech_quality": "off"}
-    return SpeechTask(config=config | {"metadata": config["metadata"] | given | metadata})
+    return load_task(name, reply_asr="pocketsphinx:en-us", speech_quality="off", **metadata)
 
 
 @pytest.mark.parametrize("category", TAKEN)
@@ -93,23 +88,6 @@ def test_kinds_are_in_docs_and_no_part_of_what_is_scored(own_cache, rows):
     assert named.config.metadata["content_sha256"] == without.config.metadata["content_sha256"]
 
 
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        (5, "group_columns=5: not valid .*; write a list of columns, .* or {FIELD: {column: COLUMN"),
-        ("noise", "no column 'noise'"),
-        ({"noise": {"column": "x"}}, "group_columns=.* missing required field `values`"),
-        ({"a b": {"column": "taskType", "values": [], "otherwise": "x"}}, "'a b' is not a plain name"),
-        ({"text": {"column": "taskType", "values": [], "otherwise": "x"}}, "'text' is a field of every doc; choose"),
-        ({"noise": {"column": "sound", "values": [], "otherwise": "x"}}, "no column 'sound'"),
-    ],
-)
-def test_group_columns_that_cannot_be_read_are_refused(own_cache, rows, columns, message):
-    with pytest.raises(SpeechIQError, match=message) as refused:
-        load("siq_wildspeech_tc", dataset_path=rows, group_columns=columns)
-    assert "\n" not in str(refused.value)
-
-
 @pytest.mark.parametrize("where", ["tc", {}, {"taskType": []}, {"taskType": 3}])
 def test_where_maps_columns_to_texts(where):
     with pytest.raises(SpeechIQError, match=r"where=.*: not valid .*; write {COLUMN: \[VALUE\]}"):
@@ -120,7 +98,7 @@ def test_the_bundled_queries_are_in_five_categories_and_have_noisy_twins():
     clips = bundled.list_clips("wildspeech/demo")
     count = 0
     for category in ("tc", "ii", "sr", "oe", "pf"):
-        clean, noisy = (load(f"demo/siq_demo_reply_{kind}{category}") for kind in ("", "noisy_"))
+        clean, noisy = (load(f"siq_demo_reply_{kind}{category}") for kind in ("", "noisy_"))
         pairs = list(zip(clean.eval_docs, noisy.eval_docs, strict=True))
         count += len(pairs)
         assert all(one["id"] == other["id"] and one["checklist"] and one["keywords"] for one, other in pairs)

@@ -5,7 +5,6 @@ import re
 import shlex
 
 import pytest
-from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 from lm_eval.tasks._yaml_loader import load_yaml
 from typer.testing import CliRunner
@@ -17,7 +16,8 @@ from speechiq.siq_tasks.catalog.overview import describe_data_set
 from speechiq.siq_tasks.catalog.sources import check_sources
 from speechiq.siq_tasks.index import HERE, join_metadata, list_clips, read_task, resolve_folder
 from tests.commands import refusal, siq
-from tests.conftest import run
+from tests.conftest import full_disk, run
+from tests.runs import evaluate
 from tests.siq_tasks.conftest import encode
 
 pytestmark = pytest.mark.slow
@@ -86,16 +86,8 @@ def test_three_tasks_from_an_empty_folder(mine, tmp_path, demo_models):
             for n in range(3)
         )
     )
-    manager = TaskManager(include_path=str(tmp_path / "harbour"), include_defaults=False)
     system = {"pretrained": f"gold+{demo_models[-1]}", "llm_answer": "likelihood"}
-    results = simple_evaluate(
-        model="hf-audio",
-        model_args=system,
-        tasks=["siq_harbour"],
-        task_manager=manager,
-        device="cpu",
-        bootstrap_iters=0,
-    )
+    results = evaluate("hf-audio", ["siq_harbour"], include=tmp_path / "harbour", model_args=system)
     assert results["results"]["siq_harbour_remember"]["wer,transcript"] == 0
     assert results["results"]["siq_harbour_understand"]["similarity,embedding"] == pytest.approx(1, abs=1e-6)
     assert results["n-samples"]["siq_harbour_apply"]["effective"] == 6
@@ -116,16 +108,9 @@ WRITTEN = {"writer": "hand", "checkers": [], "prompt_version": 1}
         ("harbour", "c.wav,hello\n", r"text\.csv row 3: no file .*c\.wav"),
         ("harbour", "a.wav,\n", r"text\.csv row 3: text is '', not a text"),
         ("harbour", "a.wav\n", r"text\.csv row 3: text is None"),
-        ("harbour", "a.wav,hello, all\n", r"text\.csv line 4: has 3 fields, the header 2; put a field .* quotes"),
         ("harbour", "a.wav,again\n", r"rows 1 and 3 have the same id, 'a'; give each row its own id in a column id"),
         ("harbour", f"{'x' * 300}.wav,hello\n", r"row 3: no file .*x\.wav"),
-        ("harbour", f"a.wav,{'x' * 200_000}\n", "line 4: field larger than field limit"),
-        ("harbour", 'a.wav,"hello there\nb.mp3,all\n', r"text\.csv line 4: a double quote is not closed; close each"),
-        (
-            "harbour",
-            "../x.wav,hello\n",
-            r"row 3: '\.\./x\.wav' is not below --audio .*mine; name a folder",
-        ),
+        ("harbour", "../x.wav,hello\n", r"row 3: '\.\./x\.wav' is not below --audio .*mine; name a folder"),
         ("harbour", "/x.wav,hello\n", r"row 3: '/x\.wav' is not below --audio"),
         ("harbour", "cut.wav,hello\n", r"row 3, cut\.wav: cut off or damaged: it promises"),
         ("x" * 300, "", "not a name for a data set; use at most 64"),
@@ -152,7 +137,6 @@ def write_lines(file, *rows):
     [
         ({"audio": 5, "text": "a"}, "row 1: audio is 5, not a text"),
         ({"audio": "a.wav", "text": 5}, "row 1: text is 5, not a text"),
-        ({"audio": "a.wav", "text": "\ud800"}, "line 1 is not .* half a surrogate pair, in '.ud800'"),
         ({"audio": "a.wav", "text": "a", "\udc00": "a"}, "line 1 is not .* half a surrogate pair, in '.udc00'"),
         ({"audio": "a.wav", "text": "a", "id": {}}, "row 1: id is {}, not a text"),
         ({"audio": "\0.wav", "text": "a"}, "row 1: no file"),
@@ -220,15 +204,7 @@ def test_folders_of_earlier_versions_keep_their_ids(mine, tmp_path):
         ("custom_dataset: .*", "", r"siq_harbour_remember: custom_dataset: None is not a loader"),
         ("  level: .*", "", r"metadata\.level: None is not one of remember, understand, apply"),
         ("  level: .*", "  level: [a]", r"metadata\.level: \['a'\] is not one of"),
-        ("  dataset: .*", "  dataset: ../../x", r"metadata\.dataset: .* is not a plain name"),
-        ("  dataset: .*", "", r"metadata\.dataset: None is not a plain name"),
-        ("  dataset_path: .*", "", "dataset_path: missing; give a Hub id, a folder or a table"),
-        (
-            "  dataset_path: .*",
-            "  dataset_path: /nowhere/clips.jsonl",
-            "correct the path, or make it: tasks by `siq data new`",
-        ),
-        ("  subset: .*", "  subset: {a: 1}", "subset={'a': 1}: unknown; give all or a whole number"),
+        ("  dataset_path: .*", "  dataset_path: /nowhere/c.jsonl", "or make it: tasks by `siq data new`"),
         ("  questions: .*", "  questions: 5", r"questions=5: not a text; give one"),
         ("(?sm)^metadata:.*", "", r"metadata\.level: None"),
     ],
@@ -257,38 +233,30 @@ def test_a_folder_has_its_audio_and_may_be_moved(mine, tmp_path):
     assert str(tmp_path) not in "".join(file.read_text() for file in (*moved.glob("*.yaml"), moved / "clips.jsonl"))
 
 
-LIMITED = """
-import resource, signal
-from pathlib import Path
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-from speechiq.siq_tasks.catalog.new import create
-from speechiq.siq_tasks.catalog.overview import describe_data_set
-resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-create("harbour", Path({audio!r}), Path({text!r}), Path({out!r}), "demo:x")
-"""
-
-
 def test_a_disk_that_takes_no_more_leaves_no_folder(mine, tmp_path):
     audio, text = mine
     out = tmp_path / "place" / "out"
-    program = LIMITED.format(audio=str(audio), text=str(text), out=str(out))
-    done = run("python", "-c", program)
-    assert "place/out': File too large; free disk space, or name another folder" in done.stderr
+    with (
+        full_disk(),
+        pytest.raises(SpeechIQError, match="place/out': File too large; free disk space, or name another folder"),
+    ):
+        create("harbour", audio, text, out, EMBEDDER)
     assert not list(out.parent.iterdir())
     assert create("harbour", audio, text, out, EMBEDDER).tasks
 
 
 def test_an_output_that_cannot_be_a_folder_is_named(mine, tmp_path):
-    for out, message in ((mine[1], "is a file, not a folder"), (mine[1] / "below", "cannot write")):
+    audio, table = mine
+    places = {
+        table: "is a file, not a folder",
+        table / "below": "cannot write",
+        audio: "contains files; choose another",
+    }
+    for out, message in places.items():
         with pytest.raises(SpeechIQError, match=message):
             create("harbour", *mine, out, EMBEDDER)
     tmp_path.joinpath("empty").mkdir()
     assert create("harbour", *mine, tmp_path / "empty", EMBEDDER).tasks
-
-
-def test_a_folder_with_files_is_not_written_over(mine, tmp_path):
-    with pytest.raises(SpeechIQError, match="contains files; choose another"):
-        create("harbour", *mine, tmp_path / "mine", EMBEDDER)
 
 
 def test_the_command_says_its_choices_and_what_to_type_next(mine, tmp_path, monkeypatch):

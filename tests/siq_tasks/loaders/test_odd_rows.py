@@ -72,9 +72,12 @@ def test_every_set_survives_the_same_kinds_of_rows(own_cache, tmp_path, caplog, 
 
 
 def test_passages_survive_the_same_kinds_of_rows(own_cache, tmp_path):
-    spoken = {"sentence_data": [sentence(1, "Ein Satz.", record("kennedy", 0.4))]}
-    silent = {"sentence_data": [sentence(1, "Ein Satz.")]}
-    damaged = {"sentence_data": [sentence(1, "Ein Satz.", AUDIO[:60], num_samples=[9])]}
+    speech = record("kennedy", 0.4)
+
+    def spoken(*recordings, **parts):
+        return {"sentence_data": [sentence(1, "Ein Satz.", *(recordings or [speech]), **parts)]}
+
+    unread, no_audio = "a sentence that cannot be read", [{"bytes": None, "path": None}]
     changes = {
         "equal options": ({"mc_answer2": "Antwort 1"}, "not four different options"),
         "an empty option": ({"mc_answer3": None}, "not four different options"),
@@ -84,20 +87,29 @@ def test_passages_survive_the_same_kinds_of_rows(own_cache, tmp_path):
         "no number": ({"question_number": None}, "no question_number"),
         "no link": ({"link": None}, "no link"),
         "another language": ({"dialect": "fra_Latn"}, "of another language"),
-        "no recording": (silent, "a sentence that cannot be read"),
-        "damaged audio": (damaged, "audio that cannot be read"),
-        "no word": ({"sentence_data": [sentence(1, "...", record("kennedy", 0.4))]}, "no word to score"),
+        "a number twice": ({"link": "link 0"}, "a question that an earlier row has"),
+        "no sentence": ({"sentence_data": []}, "a passage without recordings"),
+        "no recording": (spoken(audio=[]), unread),
+        "no audio": (spoken(audio=no_audio), "no audio"),
+        "damaged audio": (spoken(AUDIO[:60], num_samples=[9]), "audio that cannot be read"),
+        "two genders": (spoken(gender=["MALE", "MALE"]), unread),
+        "two error rates": (spoken(whisper_asr_cer=[0.1, 0.1]), unread),
+        "no samples": (spoken(num_samples=[0]), unread),
+        "no number of a sentence": (spoken(id=None), unread),
+        "no text": (spoken(raw_transcription=" "), unread),
+        "no word": (spoken(raw_transcription="..."), "no word to score"),
         "no dialect": ({"dialect": None}, None),
         "an answer by its letter": ({"correct_answer_num": "(B)"}, None),
     }
-    good = [question(f"link {number}", 1, spoken["sentence_data"]) for number in range(2 * GOOD)]
-    odd = [question(kind, 1, spoken["sentence_data"]) | change for kind, (change, _) in changes.items()]
+    said = spoken()["sentence_data"]
+    good = [question(f"link {number}", 1, said) for number in range(3 * GOOD)]
+    odd = [question(kind, 1, said) | change for kind, (change, _) in changes.items()]
     about = {"dataset_name": "deu_Latn", "recording": "first", "pause_s": 0.5}
     test = passages._prepare("belebele_deu_Latn", about | {"dataset_path": str(write_set(tmp_path, good + odd))})
     reasons = [reason for _, reason in changes.values() if reason]
     assert test.record["left_out"] == {reason: reasons.count(reason) for reason in reasons}
-    assert test.record["rows"] == 2 * GOOD + len(changes) and not test.record["repaired"]
-    assert sum(len(clip["questions"]) for clip in test.clips) == 2 * GOOD + 2
+    assert test.record["rows"] == 3 * GOOD + len(changes) and not test.record["repaired"]
+    assert sum(len(clip["questions"]) for clip in test.clips) == 3 * GOOD + 2
 
 
 def write_own(folder, lines):

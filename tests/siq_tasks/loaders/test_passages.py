@@ -1,17 +1,14 @@
 """Passages of Belebele-FLEURS: a parquet set with the columns of the Hub's, joined audio, and rows that are refused."""
 
-import datasets
 import numpy as np
 import pytest
-from huggingface_hub import close_session, constants
 from lm_eval.tasks import TaskManager
 
-from speechiq.core.checkpoints.names import notice_offline
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.choice import LETTERS
 from speechiq.siq_tasks.loaders import passages
-from tests.siq_tasks.belebele import question, read, record, sentence, serve, write_set
+from tests.siq_tasks.belebele import question, read, record, sentence, write_set
 
 pytestmark = pytest.mark.slow
 ASK = {"dataset": "belebele_deu_Latn", "dataset_name": "deu_Latn", "recording": "first", "pause_s": 0.5}
@@ -37,12 +34,6 @@ def rows():
 @pytest.fixture
 def hub(tmp_path, own_cache, rows):
     return write_set(tmp_path / "hub", rows)
-
-
-@pytest.fixture
-def address(hub):
-    with serve(hub) as address:
-        yield address
 
 
 def read_set(folder, **metadata):
@@ -116,63 +107,6 @@ def test_a_second_run_reads_no_rows(hub, monkeypatch):
     first = read_set(hub)
     monkeypatch.setattr(passages.clips, "open_passages", lambda *_: pytest.fail("rows were read again"))
     assert read_set(hub) == first
-
-
-def test_the_set_is_loaded_from_a_hub(hub, address, tmp_path, monkeypatch):
-    template = f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
-    for module, name, value in (
-        (constants, "ENDPOINT", address),
-        (constants, "HUGGINGFACE_CO_URL_TEMPLATE", template),
-        (constants, "HF_HUB_OFFLINE", False),
-        (constants, "HF_HUB_CACHE", str(tmp_path / "hub-cache")),
-        (datasets.config, "HF_ENDPOINT", address),
-        (datasets.config, "HF_HUB_OFFLINE", False),
-        (datasets.config, "HF_DATASETS_CACHE", tmp_path / "datasets"),
-    ):
-        monkeypatch.setattr(module, name, value)
-    notice_offline.cache_clear()
-    close_session()
-    try:
-        remember, apply = load_tasks(["siq_belebele_deu_Latn_remember", "siq_belebele_deu_Latn_apply"])
-    finally:
-        notice_offline.cache_clear()
-        close_session()
-    assert remember.config.metadata["dataset_commit"] == "1" * 40
-    assert [clip["id"] for clip in read_set(hub)] == list(remember.eval_docs["id"])
-    assert len(apply.eval_docs) == 3
-
-
-def break_audio(rows):
-    damaged = AUSTEN[0][: len(AUSTEN[0]) // 2]
-    rows[1]["sentence_data"] = [sentence(9, "Ein Satz.", AUSTEN[0], audio=[{"bytes": damaged, "path": "a.wav"}])]
-
-
-def change(part, value):
-    def spoil(rows):
-        rows[1]["sentence_data"] = [PASSAGES["b"][1] | {part: value}]
-
-    return spoil
-
-
-@pytest.mark.parametrize(
-    ("spoil", "reason"),
-    [
-        (lambda rows: rows[1].update(sentence_data=[]), "a passage without recordings"),
-        (change("audio", []), "a sentence that cannot be read"),
-        (change("audio", [{"bytes": None, "path": None}]), "no audio"),
-        (break_audio, "audio that cannot be read"),
-        (change("gender", ["MALE", "MALE"]), "a sentence that cannot be read"),
-        (change("whisper_asr_cer", [0.1, 0.1]), "a sentence that cannot be read"),
-        (change("num_samples", [0]), "a sentence that cannot be read"),
-        (change("id", None), "a sentence that cannot be read"),
-        (change("raw_transcription", " "), "a sentence that cannot be read"),
-        (lambda rows: rows[0].update(question_number=1), "a question that an earlier row has"),
-    ],
-)
-def test_what_cannot_be_asked_is_left_out(own_cache, tmp_path, rows, spoil, reason):
-    spoil(rows)
-    (task,) = load_tasks("siq_belebele_deu_Latn_apply", dataset_path=str(write_set(tmp_path / "spoilt", rows)))
-    assert task.config.metadata["left_out"] == {reason: 1} and len(task.eval_docs) == 2
 
 
 def test_a_missing_column_is_refused(own_cache, tmp_path, rows):

@@ -50,25 +50,31 @@ def test_a_size_that_is_too_large_is_named():
         choose_longest({"a": 1.0, "b": 2.0}, 9)
 
 
+REMEMBER = {"level": "remember", "normalizer": "english"}
 GENDERS = ("female", "male", "female", "male")
 VALUES = {"gender": {"column": "gender", "values": ["female"], "otherwise": "other"}}
 
 
 def write_table(folder, genders=GENDERS):
     """Write clips with a gender each, and return their table."""
-    lines = [f"{i}.wav,one two {i},{gender},{i % 2}" for i, gender in enumerate(genders)]
-    for i in range(len(genders)):
+    return write_columns(folder, gender=genders, room=[i % 2 for i in range(len(genders))])
+
+
+def write_columns(folder, **columns):
+    """Write clips with these columns, and return their table."""
+    lines = [",".join(["audio", "text", *columns])]
+    for i, values in enumerate(zip(*columns.values(), strict=True)):
         folder.joinpath(f"{i}.wav").write_bytes(encode(1.0 + i / 10))
+        lines.append(",".join([f"{i}.wav", f"one two {i}", *map(str, values)]))
     table = folder / "m.csv"
-    table.write_text("\n".join(["audio,text,gender,room", *lines]) + "\n")
+    table.write_text("\n".join(lines) + "\n")
     return table
 
 
 def load_with(folder, genders=GENDERS, **metadata):
     """Load clips with a gender each."""
-    table = str(write_table(folder, genders))
-    about = {"dataset": "own", "dataset_path": table, "subset": "all", "level": "remember", "normalizer": "english"}
-    return load(**about, **metadata)
+    about = {"dataset": "own", "dataset_path": str(write_table(folder, genders)), "subset": "all"}
+    return load(**about, **REMEMBER, **metadata)
 
 
 @pytest.mark.parametrize(
@@ -96,11 +102,11 @@ def test_a_clip_has_the_groups_of_its_columns(own_cache, tmp_path, columns, fiel
         ("text", GENDERS, "metadata.group_columns: 'text' is a field of every doc; choose another name"),
         ("cluster", GENDERS, "no column 'cluster'"),
         ({"cluster": "gender"}, GENDERS, "'cluster' is a field of every doc"),
-        (
-            "a b",
-            GENDERS,
-            "group_columns=a b: 'a b' is not a plain name; write a list of columns, such as [gender",
-        ),
+        ("a b", GENDERS, "group_columns=a b: 'a b' is not a plain name; write a list of columns, such as [gender"),
+        (5, GENDERS, "or {FIELD: {column: COLUMN"),
+        ({"gender": {"column": "gender"}}, GENDERS, "missing required field `values`"),
+        ({"text": VALUES["gender"]}, GENDERS, "'text' is a field of every doc; choose another name"),
+        ({"voice": VALUES["gender"] | {"column": "sound"}}, GENDERS, "no column 'sound'"),
     ],
 )
 def test_groups_that_cannot_be_are_one_line(own_cache, tmp_path, columns, genders, message):
@@ -123,25 +129,12 @@ def test_own_recordings_record_the_columns(own_cache, tmp_path):
     assert any(warning.startswith("gender: 2 of 3 groups") for warning in made.warnings)
 
 
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        ("gendre", "no column 'gendre'; it has audio, text, gender, room; did you mean gender?"),
-        ("text", "'text' is a field of every doc; choose another name"),
-        ("gender,", "group_columns=['gender', '']: '' is not a plain name"),
-    ],
-)
-def test_columns_that_cannot_be_are_refused_by_the_command(tmp_path, columns, message):
-    table = write_table(tmp_path)
-    given = ["--audio", tmp_path, "--text", table, "--output", tmp_path / "out", "--group-by", columns]
-    assert message in refusal("data", "new", "mine", *given)
+def test_the_command_takes_several_columns_and_refuses_a_missing_one(tmp_path):
+    given = ["data", "new", "mine", "--audio", tmp_path, "--text", write_table(tmp_path), "--output", tmp_path / "out"]
+    for columns, fault in (("gendre", "no column 'gendre'"), ("text", "'text' is a field"), ("gender,", "'' is not a")):
+        assert fault in refusal(*given, "--group-by", columns)
     assert not (tmp_path / "out").exists()
-
-
-def test_the_command_takes_several_columns(tmp_path):
-    table = write_table(tmp_path)
-    given = ["--audio", tmp_path, "--text", table, "--output", tmp_path / "out", "--group-by", "gender,room"]
-    assert "siq_mine_remember" in siq("data", "new", "mine", *given)
+    assert "siq_mine_remember" in siq(*given, "--group-by", "gender,room")
     assert '"room": "1"' in (tmp_path / "out" / "clips.jsonl").read_text().splitlines()[1]
 
 
@@ -150,10 +143,7 @@ IDS = ("443_1", "443_2", "447_1")
 
 def prepare_with(folder, ids=IDS, speakers=("ann", "ann", "bob"), **metadata):
     """Return the test made of a table with clips of some ids and speakers."""
-    lines = [f"{i}.wav,one two {i},{key},{speaker}" for i, (key, speaker) in enumerate(zip(ids, speakers, strict=True))]
-    for i in range(len(ids)):
-        folder.joinpath(f"{i}.wav").write_bytes(encode(1.0 + i / 10))
-    folder.joinpath("m.csv").write_text("\n".join(["audio,text,id,speaker", *lines]) + "\n")
+    write_columns(folder, id=ids, speaker=speakers)
     return prepare(**name_source(folder), **metadata)
 
 
@@ -172,14 +162,14 @@ def name_source(folder):
 def test_a_clip_has_the_cluster_of_its_column_or_id(own_cache, tmp_path, metadata, clusters):
     test = prepare_with(tmp_path, **metadata)
     assert [clip["cluster"] for clip in sorted(test.clips, key=lambda clip: clip["id"])] == clusters
-    docs = load(level="remember", normalizer="english", **name_source(tmp_path), **metadata).docs
+    docs = load(**name_source(tmp_path), **REMEMBER, **metadata).docs
     assert sorted(docs["cluster"]) == sorted(clusters)
 
 
 def test_without_a_rule_no_doc_and_no_digest_has_clusters(own_cache, tmp_path):
     plain = prepare_with(tmp_path, cluster_column=None, cluster_pattern="none")
     assert not any("cluster" in clip for clip in plain.clips)
-    about = name_source(tmp_path) | {"level": "remember", "normalizer": "english"}
+    about = name_source(tmp_path) | REMEMBER
     docs, clustered = load(**about).docs, load(**about, cluster_column="speaker").docs
     assert "cluster" not in docs.column_names
     assert digest_content(docs) != digest_content(clustered)
@@ -192,27 +182,15 @@ def test_without_a_rule_no_doc_and_no_digest_has_clusters(own_cache, tmp_path):
         ({"cluster_column": "debate"}, "m.csv: no column 'debate'; it has audio, text, id, speaker"),
         ({"cluster_column": 5}, "cluster_column=5: not a text; give one"),
         ({"cluster_column": "speaker", "speakers": ("ann", "", "bob")}, "m.csv row 1: speaker is '', not a text"),
-        (
-            {"cluster_column": "speaker", "speakers": ("ann",) * 3},
-            "metadata.cluster_column: speaker: all 3 clips are in",
-        ),
+        ({"cluster_column": "speaker", "speakers": ("ann",) * 3}, "cluster_column: speaker: all 3 clips are in"),
         ({"cluster_pattern": r"^(\d)"}, "all 3 clips are in one cluster, 'own/4', so that no score has an interval"),
-        (
-            {"cluster_pattern": r"^\d+"},
-            r"metadata.cluster_pattern: ^\d+: has 0 groups; write a regular expression with",
-        ),
+        ({"cluster_pattern": r"^\d+"}, r"cluster_pattern: ^\d+: has 0 groups; write a regular expression with"),
         ({"cluster_pattern": r"^(\d+)_(\d+)"}, "has 2 groups"),
         ({"cluster_pattern": "(["}, "metadata.cluster_pattern: ([: "),
         ({"cluster_pattern": "(x)"}, "m.csv row 0: metadata.cluster_pattern: (x) finds no cluster in the id '443_1'"),
         ({"cluster_pattern": "^(443)"}, "finds no cluster in the id '447_1'"),
-        (
-            {"cluster_pattern": "(a|aa)+$", "ids": ("a" * 60 + "b", "b", "c")},
-            "(a|aa)+$: takes longer than 1 s on the id",
-        ),
-        (
-            {"cluster_column": "speaker", "cluster_pattern": "(x)"},
-            "metadata.cluster_column: cluster_pattern is given too",
-        ),
+        ({"cluster_pattern": "(a|aa)+$", "ids": ("a" * 60 + "b", "b", "c")}, "takes longer than 1 s on the id"),
+        ({"cluster_column": "speaker", "cluster_pattern": "(x)"}, "cluster_column: cluster_pattern is given too"),
     ],
 )
 def test_a_rule_that_cannot_be_is_one_line(own_cache, tmp_path, metadata, message):

@@ -1,4 +1,4 @@
-"""Faults of an endpoint over real HTTP: tried again where that helps, else one line, and never the key."""
+"""Authors behind an endpoint: refusals are answers, faults are one line without the key, names are checked."""
 
 import builtins
 import time
@@ -12,66 +12,41 @@ from tests.siq_tasks.questions.server import serving
 
 pytestmark = pytest.mark.usefixtures("endpoint_key")
 
-SOON = {"Retry-After-Ms": "5"}
+REFUSAL = '{"choices": [{"message": {"role": "assistant", "content": null, "refusal": "I must not"}}]}'
+FILTERED = '{"error": {"message": "policy", "code": "content_filter"}}'
 
 
-def ask(script, **options):
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [("B", "B"), ((200, {}, REFUSAL), "I must not"), ((400, {}, FILTERED), "[content filter]")],
+    ids=["an answer", "a refusal", "a filter"],
+)
+def test_a_refusal_is_an_answer_not_a_failure(reply, answer):
+    with serving(lambda *_: reply) as server:
+        assert OpenAIAuthor("m", server.url).ask("prompt", 0.7, 3) == answer
+        (asked,) = server.requests
+    assert (asked["seed"], asked["temperature"]) == (3, 0.7)
+
+
+def reject(*_):
+    return 401, {}, '{"error": {"message": "no such key: {key}"}}'
+
+
+@pytest.mark.parametrize(
+    ("script", "timeout", "message"),
+    [
+        (lambda *_: time.sleep(0.5) or "B", 0.1, "no answer in time; try fewer --workers$"),
+        (reject, 9, r"answered 401, no such key: .*\*\*\*.*; check OPENAI_API_KEY"),
+        (lambda *_: (200, {"Content-Type": "text/html"}, "<html>"), 9, "sent no chat completion"),
+        (None, 9, "no connection; check base_url"),
+    ],
+)
+def test_what_fails_is_one_line_without_the_key(script, timeout, message):
     with serving(script) as server:
-        author = OpenAIAuthor("m", server.url, **options)
-        try:
-            return author.ask("prompt", 0.7, 3), server.requests
-        except SpeechIQError as error:
-            return str(error), server.requests
-
-
-def faulty(*faults):
-    return lambda _prompt, number: faults[number - 1] if number <= len(faults) else "B"
-
-
-@pytest.mark.parametrize("faults", [[(429, SOON, "{}")], [(500, SOON, "{}"), (503, SOON, "busy")]])
-def test_too_many_requests_and_server_errors_are_tried_again(faults):
-    answer, requests = ask(faulty(*faults))
-    assert answer == "B" and len(requests) == len(faults) + 1
-    assert (requests[0]["seed"], requests[0]["temperature"]) == (3, 0.7)
-
-
-def test_a_server_that_stays_broken_is_one_line():
-    answer, requests = ask(lambda *_: (500, SOON, '{"error": {"message": "out of memory"}}'), max_retries=2)
-    assert answer.startswith("openai:m at 127.0.0.1: answered 500, ") and "out of memory" in answer
-    assert len(requests) == 3
-
-
-def test_an_answer_that_does_not_come_is_one_line():
-    answer, _ = ask(lambda *_: time.sleep(0.5) or "B", timeout=0.1, max_retries=0)
-    assert answer == "openai:m at 127.0.0.1: no answer in time; try fewer --workers"
-
-
-def test_an_endpoint_that_is_down_is_one_line():
-    with serving(faulty()) as server:
-        url = server.url
-    with pytest.raises(SpeechIQError, match=r"^openai:m at 127\.0\.0\.1: no connection; check base_url"):
-        OpenAIAuthor("m", url, max_retries=1).ask("prompt", 0, 0)
-
-
-@pytest.mark.parametrize("body", ["<html>", "{", "[]", '{"choices": [{}]}'])
-@pytest.mark.parametrize("kind", ["application/json", "text/html"])
-def test_a_reply_that_is_no_completion_is_one_line(body, kind):
-    answer, _ = ask(lambda *_: (200, {"Content-Type": kind}, body))
-    assert "sent no chat completion" in answer and "\n" not in answer
-
-
-def test_a_refusal_is_an_answer_not_a_failure():
-    message = '{"choices": [{"message": {"role": "assistant", "content": null, "refusal": "I must not"}}]}'
-    assert ask(lambda *_: (200, {}, message))[0] == "I must not"
-    assert (
-        ask(lambda *_: (400, {}, '{"error": {"message": "policy", "code": "content_filter"}}'))[0] == "[content filter]"
-    )
-
-
-def test_a_rejected_key_is_named_but_not_shown():
-    answer, _ = ask(lambda *_: (401, {}, '{"error": {"message": "no such key: {key}"}}'))
-    assert "answered 401" in answer and "check OPENAI_API_KEY" in answer
-    assert KEY not in answer and "***" in answer
+        url = server.url if script else "http://127.0.0.1:9/v1"
+        with pytest.raises(SpeechIQError, match=rf"^openai:m at 127\.0\.0\.1: {message}") as refused:
+            OpenAIAuthor("m", url, timeout=timeout, max_retries=0).ask("prompt", 0, 0)
+    assert KEY not in str(refused.value) and "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

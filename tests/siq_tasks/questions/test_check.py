@@ -5,14 +5,12 @@ import json
 import shutil
 
 import pytest
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.questions.check import WITH, WITHOUT, check_file, describe_report
 from speechiq.siq_tasks.questions.file import read_questions, write_questions
-from tests.commands import refusal, siq
+from tests.commands import call, refusal, siq
 from tests.conftest import run
 from tests.siq_tasks.questions.test_write import COMMAND
 
@@ -50,8 +48,8 @@ def test_a_leak_a_repetition_and_left_out_questions_are_reported(tmp_path):
     write_questions(tmp_path / "q", rows)
     report = check_file(tmp_path / "q")
     assert report.left_out == 1 and len(report.faults) == 2
-    done = run("python", "-c", COMMAND, "check", str(tmp_path / "q"))
-    assert done.returncode == 1 and "earnings-1-q1: the question contains its answer" in done.stdout
+    done = call("data", "check", tmp_path / "q")
+    assert done.exit_code == 1 and "earnings-1-q1: the question contains its answer" in done.stdout
 
 
 def test_no_line_of_the_report_steers_the_terminal(tmp_path):
@@ -71,23 +69,16 @@ def test_a_file_that_does_not_fit_the_clips_is_refused():
         check_file(QUESTIONS, REFERENCES | {"new": "text"})
 
 
-@pytest.mark.slow
 def test_the_command_checks_the_demo_and_names_a_bad_line(tmp_path):
-    done = run("python", "-c", COMMAND, "check", str(QUESTIONS), "--dataset", "demo")
-    assert done.returncode == 0 and done.stdout.startswith("42 questions, 0 left out"), done.stderr
+    assert siq("data", "check", QUESTIONS, "--dataset", "demo").startswith("42 questions, 0 left out")
     (tmp_path / "q").write_text("[]\n")
-    done = run("python", "-c", COMMAND, "check", str(tmp_path / "q"))
-    assert done.returncode == 1 and f"{tmp_path}/q' line 1 is not a whole JSON object (it is [])" in done.stderr
-    assert "Traceback" not in done.stderr
+    line = refusal("data", "check", tmp_path / "q")
+    assert f"{tmp_path}/q' line 1 is not a whole JSON object (it is [])" in line
 
 
 def test_metadata_do_not_name_another_data_set():
-    refused = (
-        CliRunner()
-        .invoke(app, ["data", "check", str(QUESTIONS), "--dataset", "demo", "--metadata", "dataset=demo"])
-        .exception
-    )
-    assert isinstance(refused, SpeechIQError) and "dataset=demo: the clips are those of demo" in str(refused)
+    line = refusal("data", "check", QUESTIONS, "--dataset", "demo", "--metadata", "dataset=demo")
+    assert "dataset=demo: the clips are those of demo" in line
 
 
 OPTIONS = ("--license", "CC0-1.0", "--url", "https://example.org/questions")

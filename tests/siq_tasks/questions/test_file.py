@@ -3,12 +3,10 @@
 import errno
 import json
 import os
-from collections import Counter
 
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.loaders.bundled import DEMO
 from speechiq.siq_tasks.questions.file import (
     find_questions,
     join_questions,
@@ -46,7 +44,7 @@ BAD = {
     "the fifth option": (line(options=["None of the above.", "Dan", "Jan", "Stan"]), "is added as (E)"),
     "an id twice": (line(), "question_id 'a-q1' is that of line 1 already"),
     "a huge value": (line(question=["x" * 10**6]), f"'question' is ['{'x' * 198}..., not a str"),
-    "a huge option": (line(options=["a", "b", "c", [1] * 10**6]), "1, 1, 1... is not a text"),
+    "a huge option": (line(options=["a", "b", "c", [1] * 10**5]), "1, 1, 1... is not a text"),
     "a huge number": (
         line().replace('"prompt_version": 0', f'"prompt_version": {"9" * 5000}'),
         "not a whole JSON object",
@@ -124,13 +122,6 @@ def test_a_template_is_a_table_that_has_no_questions_yet(tmp_path):
     assert read_questions(file) == []
 
 
-def test_options_that_differ_by_a_sign_or_a_point_are_different():
-    from speechiq.siq_tasks.questions.file import find_question_fault
-
-    assert find_question_fault(GOOD | {"options": ["-1.5 %", "1.5 %", "15 %", "x < 5 and y > 3"]}) is None
-    assert find_question_fault(GOOD | {"options": ["5", ".5", "-5", "5 %"]}) is None
-
-
 def test_what_is_written_is_read_again(tmp_path):
     file = tmp_path / "deep" / "set.jsonl"
     write_questions(file, [GOOD | {"question": "Où?\u2028Ja"}, LEFT_OUT])
@@ -195,10 +186,3 @@ def test_a_partial_file_is_one_error_that_says_how_to_complete_it():
         SpeechIQError, match=r"2 of 2 clips have too few questions, a among them with 1 of 3; .*--dataset set"
     ):
         join_questions([GOOD | {"id": "a"}], ["a", "b"], "set")
-
-
-def test_the_demos_file_is_sound_and_complete(demo_clips):
-    rows = read_questions(DEMO / "questions.jsonl")
-    clips = list(dict.fromkeys(row["id"] for row in rows))
-    assert len(clips) == len(demo_clips)
-    assert set(Counter(row["id"] for row in join_questions(rows, clips, "demo")).values()) == {3}

@@ -3,13 +3,12 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.questions.file import join_questions, read_questions
 from speechiq.siq_tasks.questions.released import join_released, parse_four_options, read_released
+from tests.commands import call, siq
 
 OPTIONS = "(A) a fire \n(B) higher prices\n (C) a fine \n(D) a strike"
 
@@ -133,24 +132,19 @@ def test_options_are_read_with_and_without_brackets():
     assert parse_four_options("(B) b\n(A) a\n(C) c\n(D) d") == []
 
 
-def siq(*arguments):
-    return CliRunner().invoke(app, list(map(str, arguments)))
-
-
 def test_the_command_writes_a_question_file_that_the_tasks_read(tmp_path):
     clips = bundled.list_clips()
     made = [entry(clip["text"]) for clip in clips]
     file, out = released(tmp_path, made), tmp_path / "demo.jsonl"
-    done = siq("paper", "questions", file, "--dataset", "demo", "--output", out)
-    assert done.exit_code == 0, done.output
-    assert f"{len(clips)} entries: {len(clips)} joined, 0 near matches, 0 strangers" in done.output
-    assert "right letters: A 0, B 0, C" in done.output
+    printed = siq("paper", "questions", file, "--dataset", "demo", "--output", out)
+    assert f"{len(clips)} entries: {len(clips)} joined, 0 near matches, 0 strangers" in printed
+    assert "right letters: A 0, B 0, C" in printed
     rows = join_questions(read_questions(out), [clip["id"] for clip in clips], "demo")
     assert len(rows) == 3 * len(clips) and len({row["source_sha256"] for row in rows}) == 1
 
 
 def test_questions_of_another_data_set_are_refused_and_nothing_is_written(tmp_path, entries):
     out = tmp_path / "demo.jsonl"
-    done = siq("paper", "questions", released(tmp_path, entries), "--dataset", "demo", "--output", out)
+    done = call("paper", "questions", released(tmp_path, entries), "--dataset", "demo", "--output", out)
     assert isinstance(done.exception, SpeechIQError) and "0 of 4 entries are about clips of demo" in str(done.exception)
     assert "stranger: 'good morning" in done.output and not out.exists()

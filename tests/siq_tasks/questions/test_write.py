@@ -17,7 +17,15 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.questions.authors import OpenAIAuthor, StoredAnswers
 from speechiq.siq_tasks.questions.file import join_questions, read_questions, write_questions
-from speechiq.siq_tasks.questions.write import CostEstimate, WritingPlan, answers_of, write_missing
+from speechiq.siq_tasks.questions.write import (
+    CostEstimate,
+    WritingPlan,
+    answers_of,
+    ask_for_letter,
+    ask_for_questions,
+    write_missing,
+)
+from tests.commands import refusal, succeed
 from tests.conftest import KEY
 from tests.siq_tasks.questions.server import completion, draft, good_author, serving
 
@@ -38,6 +46,11 @@ def run(script, output, clips=CLIPS, workers=4, **settings):
 
 def is_writing(prompt):
     return prompt.startswith("You write")
+
+
+def test_braces_in_a_reference_are_text():
+    assert ask_for_questions("so {count} it {}", 3).endswith("Transcript:\nso {count} it {}")
+    assert "so {}" in ask_for_letter("Who {}?", ["{a}"], "so {}")
 
 
 def test_a_good_author_writes_three_questions_a_clip_with_balanced_letters(tmp_path):
@@ -192,10 +205,9 @@ def test_the_key_is_nowhere_but_in_the_request(tmp_path):
 
 def test_the_estimate_comes_first_and_alone_with_a_dry_run_that_needs_no_key(tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY")
-    arguments = "questions --dataset demo --writer openai:m --checker openai:m --checker openai:n --dry-run"
-    command = [sys.executable, "-c", COMMAND, *arguments.split(), "--output", tmp_path / "q"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0 and "siq: about 182 requests, " in done.stderr and "at most" in done.stderr
+    arguments = "data questions --dataset demo --writer openai:m --checker openai:m --checker openai:n --dry-run"
+    printed = succeed(*arguments.split(), "--output", tmp_path / "q").stderr
+    assert "siq: about 182 requests, " in printed and "at most" in printed
     assert not list(tmp_path.iterdir())
 
 
@@ -204,10 +216,8 @@ def test_writer_and_checkers_may_each_have_an_address_and_a_key(tmp_path, monkey
     with serving(good_author) as one, serving(good_author) as other:
         more = f"openai:better,base_url={other.url},key_variable=OTHER_KEY,timeout=60"
         good = f"openai:good,base_url={one.url}"
-        arguments = f"questions --dataset demo --writer {good} --checker {good} --checker {more} --yes"
-        command = [sys.executable, "-c", COMMAND, *arguments.split(), "--output", tmp_path / "q"]
-        done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+        arguments = f"data questions --dataset demo --writer {good} --checker {good} --checker {more} --yes"
+        done = succeed(*arguments.split(), "--output", tmp_path / "q")
     assert {asked["model"] for asked in one.requests} == {"good"} and len(one.requests) == 14 * 7
     assert {asked["model"] for asked in other.requests} == {"better"} and len(other.requests) == 14 * 6
     assert {header["Authorization"] for header in other.headers} == {"Bearer sk-other-0815"}
@@ -216,19 +226,13 @@ def test_writer_and_checkers_may_each_have_an_address_and_a_key(tmp_path, monkey
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        completion([None], "tool_calls"),
-        completion([None]),
-        completion(""),
-        '{"choices": []}',
-    ],
+    ("body", "reason"), [(completion([None]), "without text"), (completion(""), "empty reply")], ids=["null", "empty"]
 )
-def test_a_reply_without_an_answer_stops_the_run_and_is_not_kept(body, tmp_path):
+def test_a_reply_without_an_answer_stops_the_run_and_is_not_kept(body, reason, tmp_path):
     def script(prompt, number):
         return good_author(prompt) if number < 20 else (200, {}, body)
 
-    with pytest.raises(SpeechIQError, match=r"sent .*(without text|no choices|empty reply).* 19 answers cached in"):
+    with pytest.raises(SpeechIQError, match=f"sent .*{reason}.* 19 answers cached in"):
         run(script, tmp_path / "q")
     assert not tmp_path.joinpath("q").exists()
     assert len(StoredAnswers(answers_of(tmp_path / "q"))) == 19
@@ -303,9 +307,8 @@ def interrupt(enough, *arguments):
 def test_an_output_that_is_no_file_is_refused_before_anything_is_asked(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for place in (tmp_path, tmp_path / "pipe"):
-        arguments = f"questions --dataset demo --writer openai:m --checker openai:m --output {place} --dry-run"
-        done = subprocess.run([sys.executable, "-c", COMMAND, *arguments.split()], capture_output=True, text=True)
-        assert done.returncode == 1 and "is a folder, a pipe or a device; name a file" in done.stderr
+        arguments = f"data questions --dataset demo --writer openai:m --checker openai:m --output {place} --dry-run"
+        assert "is a folder, a pipe or a device; name a file" in refusal(*arguments.split())
 
 
 def test_the_command_can_be_listed_without_heavy_imports():
