@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations, permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +11,7 @@ import numpy as np
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.stats import classifier
 from speechiq.reducer.stats.bootstrap import describe_samples, number_clusters, resample
 from speechiq.reducer.stats.classifier import Fit, auc, validate, validate_auc
@@ -26,6 +27,7 @@ from speechiq.reducer.stats.grid import (
     flatten,
     name_units,
 )
+from speechiq.reducer.studies.agreement import agreement_grid
 from speechiq.reducer.studies.labels import Labels, read_labels, refuse_alike
 from speechiq.reducer.studies.prediction_data import (
     Metric,
@@ -46,6 +48,7 @@ from speechiq.reducer.studies.predictors import (
     read_form,
     show_form,
 )
+from speechiq.reducer.studies.result import StudyResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -294,15 +297,33 @@ def gather_runs(
     return units._replace(notes=success.notes + units.notes), sources[0].name if sources else BY_ANSWERS
 
 
-def prediction_grids(prediction: Prediction) -> Iterator[Grid]:
-    """Yield the grid of metrics, that of refitted combinations if there are any, and that of thresholds."""
-    yield _metric_grid(prediction)
+def as_result(
+    prediction: Prediction, tasks: Sequence[TaskRun] = (), agreements: Sequence[Mapping[str, Any]] = ()
+) -> StudyResult:
+    """Return a prediction as a result, whose first line is the verdict; pages draw the prediction itself.
+
+    Its grids are that of `agreements` of labels if there are any, that of metrics, that of refitted combinations if
+    there are any, and that of thresholds.
+    """
+    grids = []
+    if agreements:
+        grids.append(agreement_grid("Agreement of labels", agreements, ["equal", "kappa"]))
+    grids.append(_metric_grid(prediction))
     if prediction.combinations:
-        yield _combination_grid(prediction)
-    yield _threshold_grid(prediction)
+        grids.append(_combination_grid(prediction))
+    grids.append(_threshold_grid(prediction))
+    return StudyResult(
+        "speechiq-prediction",
+        grids,
+        _as_content(prediction) | {"agreement": agreements},
+        prediction.rows,
+        [Important(_verdict(prediction)), *_notes(prediction)],
+        tasks,
+        details=prediction,
+    )
 
 
-def prediction_verdict(prediction: Prediction) -> str:
+def _verdict(prediction: Prediction) -> str:
     """Return which metrics predict failure better or worse than the baseline, by their intervals, in one sentence."""
     if not prediction.draws:
         return "no verdict: it rests on the intervals, which --bootstrap 0 leaves out"
@@ -322,7 +343,7 @@ def prediction_verdict(prediction: Prediction) -> str:
     return "; ".join(clauses) or f"{prediction.baseline} alone"
 
 
-def prediction_notes(prediction: Prediction) -> Iterator[str]:
+def _notes(prediction: Prediction) -> Iterator[str]:
     """Yield the lines below the tables."""
     yield (
         f"{count_of(prediction.failures, 'failure')} among {count_of(prediction.items, 'item')} on "
@@ -345,7 +366,7 @@ def prediction_notes(prediction: Prediction) -> Iterator[str]:
     yield from prediction.notes
 
 
-def prediction_content(prediction: Prediction) -> dict[str, Any]:
+def _as_content(prediction: Prediction) -> dict[str, Any]:
     """Return the content of the JSON file."""
     apart = ("predictors", "gaps", "units", "risks")
     return {

@@ -13,7 +13,7 @@ from benchmarks.planted import CATEGORY, LEVEL, PLANTED, plant
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores.suites import ScoringOptions, find_suites
-from speechiq.reducer.studies.listening import compare_listening, listening_grids, needs_audio, study_listening
+from speechiq.reducer.studies.listening import compare_listening, needs_audio, study_listening
 from tests.commands import refusal, siq
 from tests.reducer.conftest import levels, write_run
 
@@ -34,7 +34,7 @@ def write_listening(folder, skills=SKILLS, system="ears", clips=12, date=1.0, **
 
 
 def read(folder):
-    return study_listening(find_suites([folder], False, ScoringOptions()), draws=DRAWS, seed=0)
+    return study_listening(find_suites([folder], False, ScoringOptions()), DRAWS)
 
 
 def planted(model, clusters=20, seed=0):
@@ -74,7 +74,7 @@ def test_the_share_right_blind_counts_items_that_are_right_in_every_blind_run():
 def test_runs_are_paired_by_system_and_condition(tmp_path):
     write_listening(tmp_path)
     write_listening(tmp_path / "noisy", {"": 0.5, "muted": 0.2}, condition="white@10dB")
-    clean, noisy = read(tmp_path)
+    clean, noisy = read(tmp_path).details
     assert (clean.system, noisy.system) == ("ears", "ears [white@10dB]")
     assert [*clean.scores] == ["audio", "text", "muted", "swapped"] and [*noisy.scores] == ["audio", "muted"]
     assert (clean.items, clean.clips, clean.clusters) == (120, 12, 12)
@@ -83,7 +83,7 @@ def test_runs_are_paired_by_system_and_condition(tmp_path):
 
 def test_the_grid_has_what_was_run_and_a_verdict(tmp_path):
     write_listening(tmp_path, {"": 0.5, "muted": 0.5}, system="deaf")
-    (grid,) = listening_grids(read(tmp_path), DRAWS)
+    (grid,) = read(tmp_path).grids
     assert [column.heading.split("\n")[0] for column in grid.shown] == ["System", "Audio", "Silence", "Right blind"]
     assert grid.notes[0] == "no evidence that deaf needs the audio: +0.0 over silence (p 1.0000)"
 
