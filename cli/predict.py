@@ -105,8 +105,9 @@ def predict_failures(
     sources = read_sources(labels or [], tables)
     chosen = None if metrics is None else split_names(metrics)
     units = gather_runs(tables, sources, metrics=chosen, **kept)
-    prediction = predict_failure(*units, combine=combine or (), against=against, draws=call.draws)
-    agreements = compare_each_pair(sources, lambda key: key[1][0], tables.clusters, draws=call.draws)
+    prediction = predict_failure(units, combine=combine or (), against=against, draws=call.draws)
+    raters = [(source.name, source.success) for source in sources]
+    agreements = compare_each_pair(raters, lambda key: key[1][0], tables.clusters, draws=call.draws)
     return as_result(prediction, tables.tasks, agreements)
 
 

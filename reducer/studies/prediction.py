@@ -28,10 +28,10 @@ from speechiq.reducer.stats.grid import (
     name_units,
 )
 from speechiq.reducer.studies.agreement import agreement_grid
-from speechiq.reducer.studies.labels import Labels, read_labels, refuse_alike
+from speechiq.reducer.studies.labels import read_labels, refuse_alike
 from speechiq.reducer.studies.prediction_data import (
+    Labels,
     Metric,
-    Success,
     Tables,
     Units,
     gather_units,
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
 
 #: The metric that others are compared with, if the runs have it.
 BASELINE = "wer"
-BY_ANSWERS = "answers to the questions of each clip"
 NAMES = {"auc": "AUC", "efron": "Efron R2", "mcfadden": "McFadden R2"}
 
 
@@ -153,7 +152,6 @@ class Prediction(NamedTuple):
 
 def predict_failure(
     units: Units,
-    labels: str,
     *,
     combine: Sequence[str] = (),
     against: str | None = None,
@@ -166,7 +164,7 @@ def predict_failure(
         against: The metric that others are compared with; None means `wer`, or the first metric.
         draws: Number of draws of clips; 0 leaves intervals out.
     """
-    refuse_alike([not failed for failed in units.failed], labels)
+    refuse_alike([not failed for failed in units.failed], units.labels)
     groups = number_clusters(units.clips, units.clusters)
     if groups.max() == 0:
         unit = "cluster" if len(set(units.clips)) > 1 else "clip"
@@ -193,7 +191,7 @@ def predict_failure(
         _measure_predictor(name, metric, units, groups, estimates[name], seed) for name, metric in metrics.items()
     ]
     return Prediction(
-        labels=labels,
+        labels=units.labels,
         items=len(units.items),
         failures=int(units.failed.sum()),
         clips=resampled.clips,
@@ -286,15 +284,14 @@ def gather_runs(
     undefined: str | None = None,
     only_errors: bool = False,
     only_answerable: bool = False,
-) -> tuple[Units, str]:
-    """Join metrics with the labels of the first source, or else of the answers in the runs; name what labels come from.
+) -> Units:
+    """Join metrics with the labels of the first source, or else of the answers in the runs.
 
     Options are those of `leave_out_items` and `gather`.
     """
-    success = Success(sources[0].success, []) if sources else label_answers(tables)
-    success = leave_out_items(success, tables, only_errors=only_errors, only_answerable=only_answerable)
-    units = gather_units(tables.columns, success.success, metrics, defined, undefined)
-    return units._replace(notes=success.notes + units.notes), sources[0].name if sources else BY_ANSWERS
+    labels = sources[0] if sources else label_answers(tables)
+    labels = leave_out_items(labels, tables, only_errors=only_errors, only_answerable=only_answerable)
+    return gather_units(tables.columns, labels, metrics, defined, undefined)
 
 
 def as_result(
