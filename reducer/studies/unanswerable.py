@@ -174,8 +174,7 @@ def check_wording(confirmed: Mapping[Item, Confirmed], asked: Mapping[Item, str]
 def _without(system: System, confirmed: ConfirmedSet) -> System:
     tasks = system.tasks_at("apply")
     check_wording(confirmed, read_asked(tasks, confirmed), f"the runs of system {system.name!r}")
-    kept = {level: rows["item"].tolist() for level, rows in system.by_level.items()}
-    kept["apply"] = [item for item in kept["apply"] if item not in confirmed]
+    kept = system.items | {"apply": system.items["apply"] - confirmed.keys()}
     if not kept["apply"]:
         raise SpeechIQError(
             "level apply",
