@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,19 @@ def write_run(
     return path
 
 
+def change_rows(samples: Path, change: Callable[[dict], dict | None]) -> None:
+    """Change each row of a sample file: in place, or to what `change` returns."""
+    rows = [json.loads(line) for line in samples.read_text(encoding="utf-8").splitlines()]
+    changed = [change(row) or row for row in rows]
+    samples.write_text("".join(json.dumps(row) + "\n" for row in changed), encoding="utf-8")
+
+
+def change_results(results: Path, change: Callable[[dict], dict | None]) -> None:
+    """Change the content of a results file: in place, or to what `change` returns."""
+    content = json.loads(results.read_text(encoding="utf-8"))
+    results.write_text(json.dumps(change(content) or content), encoding="utf-8")
+
+
 def frozen_set(path: Path, *items: tuple[str, str], **reworded: object) -> Path:
     """Writes a set of questions that `write_run` asks, in its own words but for those of `reworded`."""
     rows = []
@@ -137,10 +151,11 @@ def write_answers(
     scores = {"apply": {f"clip{i or ''}": dict(right[i::clips]) for i in range(clips)}}
     results = write_run(folder, scores, system, date, tasks, config=config)
     (path,) = folder.glob(f"samples_{tasks}_0_{results.stem.removeprefix('results_')}.jsonl")
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    for row in rows:
+
+    def answer(row: dict) -> None:
         question = row["doc"]["question_id"]
         row["doc"] |= {"text": "the reference", "audio": {"path": "clips/clip.ogg"}}
         row["filtered_resps"] = [[vote(letters[question]), list(letters[question])]]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+    change_rows(path, answer)
     return results

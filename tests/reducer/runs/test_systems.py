@@ -18,7 +18,7 @@ from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.suites import read_systems
 from tests.records import describe, write_samples
-from tests.reducer.conftest import levels, sample_row, write_run
+from tests.reducer.conftest import change_results, change_rows, levels, sample_row, write_run
 
 
 def refusal(*runs: Path) -> str:
@@ -285,7 +285,7 @@ def test_a_run_without_its_results_file_does_not_vanish(tmp_path):
 def test_a_run_whose_tasks_are_not_described_does_not_vanish(tmp_path, configs):
     write_run(tmp_path / "a", levels(0.5), system="a")
     results = write_run(tmp_path / "b", levels(0.6), system="b")
-    results.write_text(json.dumps(json.loads(results.read_text()) | {"configs": configs}))
+    change_results(results, lambda content: content | {"configs": configs})
     assert "--allow-mismatch" in refusal(tmp_path) and "--allow-mismatch" in refusal(tmp_path / "a", results)
     assert [of.name for of in read_systems([tmp_path], allow_missing=True)] == ["a"]
 
@@ -406,7 +406,4 @@ def test_a_clip_in_two_clusters_is_refused(tmp_path):
 
 def name_clusters(samples: Path, clusters: dict) -> None:
     """Give the docs of a sample file their clusters."""
-    rows = [json.loads(line) for line in samples.read_text().splitlines()]
-    for row in rows:
-        row["doc"]["cluster"] = clusters[row["doc"]["id"]]
-    samples.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    change_rows(samples, lambda row: row["doc"].update(cluster=clusters[row["doc"]["id"]]))

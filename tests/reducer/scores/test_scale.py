@@ -22,7 +22,7 @@ from speechiq.reducer import (
     competition_ranks,
     score,
 )
-from speechiq.reducer.scores.scale import discrimination, level_weights, weighted_score
+from speechiq.reducer.scores.scale import discrimination, level_weights
 
 Table = dict[str, list[list[float]]]
 
@@ -134,13 +134,6 @@ def test_clip_on_which_all_agree_leaves_z(raw, value):
     assert fixed[1].siq == pytest.approx(fixed[0].siq, abs=1e-9)
 
 
-def test_clip_on_which_all_agree_moves_the_level_weights():
-    raw = {level: [[0.0, 0.2], [1.0, 0.9], [0.5, 0.1]] for level in LEVELS}
-    grown = raw | {"apply": [[*row, 0.5] for row in raw["apply"]]}
-    before, after = (score_table(of).scale.levels["apply"] for of in (raw, grown))
-    assert after.weight > before.weight and after.spread < before.spread
-
-
 def test_table_2_of_the_paper():
     rows = json.loads(Path(__file__).with_name("table2.json").read_text())
     z = {level: np.array([row[level] for row in rows]) for level in LEVELS}
@@ -187,36 +180,15 @@ def test_weights_that_are_none(rule, message):
         calibrate(pool, rule)
 
 
-def test_the_ranking_hangs_on_the_rule():
-    raw = {"remember": [[0.0, 0.1], [-0.2, -0.1]], "understand": [[0.9, 0.9], [0.95, 0.95]], "apply": [[1.0], [0.0]]}
-    pool = as_pool(raw)
-    ranks = {rule: score(pool, calibrate(pool, rule)).ranks.tolist() for rule in ("equal", "0,1,0")}
-    assert ranks == {"equal": [1, 2], "0,1,0": [2, 1]}
-
-
 def test_agreement_has_no_discrimination_at_all():
     raw = np.full((3, 2), 0.1)
     assert raw.var(axis=0).any() and not discrimination(raw).any()
-
-
-def test_pieces_take_leading_axes():
-    raw = np.random.default_rng(0).random((5, 3, 7))
-    stacked = weighted_score(raw, discrimination(raw))
-    assert stacked.shape == (5, 3)
-    assert np.allclose(stacked, [weighted_score(one, discrimination(one)) for one in raw], rtol=0, atol=1e-15)
 
 
 def test_ties_share_a_rank():
     raw = {level: [[0.1, 0.2], [0.1, 0.2], [0.0, 0.1], [0.3, 0.3]] for level in LEVELS}
     assert score_table(raw).ranks.tolist() == [2, 2, 4, 1]
     assert competition_ranks(np.array([100.0, 100.0 + 1e-12])).tolist() == [1, 1]
-
-
-def test_a_scale_reads_systems_that_did_not_make_it():
-    pool = as_pool({level: [[0.0, 0.2], [1.0, 0.9], [0.5, 0.1]] for level in LEVELS})
-    whole = score(pool, calibrate(pool))
-    alone = ScoreMatrix(pool.systems[1:2], pool.clips, {level: raw[1:2] for level, raw in pool.raw.items()})
-    assert score(alone, whole.scale).siq[0] == pytest.approx(whole.siq[1], abs=1e-12)
 
 
 def test_alone_or_in_company_a_system_scores_the_same_to_the_last_bit():
