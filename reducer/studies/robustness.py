@@ -234,22 +234,19 @@ def _measure_level(pool: ScoreMatrix, level: str, draws: int, seed: int) -> Meas
 
 def draw_curves(measured: Measured, series: Mapping[str, Paths], runs: Sequence[SeriesRun]) -> Iterator[Curve]:
     """Yield a curve per series and system; `runs` are in the order of the scores."""
-    direction: Literal["higher", "lower"] = "higher" if measured.sign > 0 else "lower"
     for name, paths in series.items():
         for system, rows in paths.items():
-            points, slope, per = _draw_curve(measured, rows, [runs[row] for row in rows])
-            yield Curve(measured.name, measured.unit, direction, name, system, points, slope, per)
+            yield _draw_curve(measured, name, system, rows, [runs[row] for row in rows])
 
 
-def _draw_curve(
-    measured: Measured, rows: Sequence[int], path: Sequence[SeriesRun]
-) -> tuple[list[Point], Estimate, float]:
-    """Return the points of a curve, its slope, and the number of units that the slope is per."""
+def _draw_curve(measured: Measured, series: str, system: str, rows: Sequence[int], path: Sequence[SeriesRun]) -> Curve:
     drawn, per = measured.drawn.map(lambda values: values[:, rows]), PER.get(path[-1].unit, 1.0)
     losses = drawn.map(lambda values: (values[:, :1] - values) * measured.sign).estimates
     points = [Point(run, measured.scores[row], loss) for run, row, loss in zip(path, rows, losses, strict=True)]
     strengths = np.array([run.strength for run in path[1:]])
-    return points, drawn.map(lambda values: per * _slopes(strengths, values[:, 1:])).estimate, per
+    slope = drawn.map(lambda values: per * _slopes(strengths, values[:, 1:])).estimate
+    direction: Literal["higher", "lower"] = "higher" if measured.sign > 0 else "lower"
+    return Curve(measured.name, measured.unit, direction, series, system, points, slope, per)
 
 
 def _slopes(strengths: np.ndarray, values: np.ndarray) -> np.ndarray:
