@@ -11,7 +11,7 @@ from speechiq.core import usage
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.run_record import read_run_record
 from tests.commands import refusal, siq, succeed
-from tests.reducer.conftest import levels, write_run
+from tests.reducer.conftest import levels, write_run, write_skills
 
 CONFIG = {
     "model": "hf-audio",
@@ -23,6 +23,7 @@ CONFIG = {
     "random_seed": 0,
     "siq": {"usage": {"asr_clips": 14, "odd": "x"}},
 }
+SKILLS = {"good": 0.9, "fair": 0.6, "poor": 0.3}
 MEASURED = {"transcribing": {"audio_seconds": 412.5, "work_seconds": 20.5, "rtfx": 20.1}}
 MEASURED |= {"embedding": {"audio_seconds": 0, "work_seconds": 3.5, "rtfx": None}}
 
@@ -82,7 +83,7 @@ def test_a_missing_file_is_named(tmp_path: Path):
 
 @pytest.fixture
 def runs(tmp_path):
-    for name, skill in {"good": 0.9, "fair": 0.6, "poor": 0.3}.items():
+    for name, skill in SKILLS.items():
         config = {"batch_size": "auto", "siq": {"device": "cpu", "speed": MEASURED if name == "good" else {}}}
         write_run(tmp_path / "runs" / name, levels(skill), system=name, config=config)
     return tmp_path / "runs"
@@ -102,15 +103,13 @@ def test_speeds_have_a_table_and_a_key_on_request(runs, tmp_path):
 
 
 def test_runs_without_speeds_say_so(tmp_path):
-    for name, skill in {"good": 0.9, "fair": 0.6, "poor": 0.3}.items():
-        write_run(tmp_path / name, levels(skill), system=name)
+    write_skills(tmp_path, SKILLS)
     assert "no run recorded a speed" in siq("score", tmp_path, "--speed")
 
 
 def test_a_speed_that_is_not_a_number_is_one_line(tmp_path):
-    for name, skill in {"good": 0.9, "fair": 0.6, "poor": 0.3}.items():
-        config = {"siq": {"speed": {"transcribing": {"rtfx": "fast", "audio_seconds": 1, "work_seconds": 1}}}}
-        write_run(tmp_path / name, levels(skill), system=name, config=config)
+    speed = {"rtfx": "fast", "audio_seconds": 1, "work_seconds": 1}
+    write_skills(tmp_path, SKILLS, config={"siq": {"speed": {"transcribing": speed}}})
     assert "the recorded speed is invalid" in refusal("score", tmp_path, "--speed")
 
 

@@ -20,7 +20,7 @@ from speechiq.reducer.runs.samples import read_sample_table, read_text_rows
 from speechiq.reducer.studies.unanswerable import leave_out, read_confirmed
 from tests.commands import succeed
 from tests.records import write_samples
-from tests.reducer.conftest import change_rows, frozen_set, levels, sample_row, write_run
+from tests.reducer.conftest import change_rows, frozen_set, levels, sample_row, write_run, write_skills
 
 SYSTEMS = {"good": 0.9, "fair": 0.6, "bad": 0.3}
 VOTES = {1.0: ["A", list("AAAAB")], 0.0: ["B", list("BBBBA")]}
@@ -179,8 +179,7 @@ def test_what_rows_lack_is_not_known_and_never_0(tmp_path):
 
 
 def test_flags_that_are_0_everywhere_are_told_in_the_caption(tmp_path):
-    for name, skill in (("a", 0.1), ("b", 0.9)):
-        write_run(tmp_path / name, levels(skill), system=name, columns={"understand": HEARD})
+    write_skills(tmp_path, {"a": 0.1, "b": 0.9}, columns={"understand": HEARD})
     text = show(as_grid(rank(read_systems([tmp_path]))))
     assert "Repetition" not in text
     assert "systems that get audio has: clips with incomplete audio, transcripts that repeat one phrase many times" in (

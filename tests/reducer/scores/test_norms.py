@@ -22,7 +22,7 @@ from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scale import level_weights
 from speechiq.reducer.studies import unanswerable as sets
 from tests.commands import refusal, siq, succeed
-from tests.reducer.conftest import frozen_set, levels, write_run
+from tests.reducer.conftest import frozen_set, levels, write_run, write_skills
 
 SKILLS = {"best": 0.9, "middle": 0.5, "worst": 0.1}
 OTHER = {
@@ -42,15 +42,9 @@ OTHER = {
 }
 
 
-def systems_below(root: Path) -> list[System]:
-    return read_systems([root])
-
-
 @pytest.fixture
 def pool(tmp_path: Path) -> list[System]:
-    for name, skill in SKILLS.items():
-        write_run(tmp_path / "pool" / name, levels(skill), system=name)
-    return systems_below(tmp_path / "pool")
+    return read_systems([write_skills(tmp_path / "pool", SKILLS)])
 
 
 @pytest.fixture
@@ -60,7 +54,7 @@ def built(pool) -> Norms:
 
 def new(tmp_path: Path, scores: dict | None = None, **options) -> list[System]:
     write_run(tmp_path / "new", scores or levels(0.7), system="new", **options)
-    return systems_below(tmp_path / "new")
+    return read_systems([tmp_path / "new"])
 
 
 @st.composite
@@ -159,7 +153,7 @@ def test_who_loses_clips_through_another_is_marked_too(tmp_path, built):
     scores = levels(0.4)
     del scores["remember"]["demo/3"]
     write_run(tmp_path / "partial", scores, system="partial")
-    partial = systems_below(tmp_path / "partial")
+    partial = read_systems([tmp_path / "partial"])
     together = rank([*new(tmp_path), *partial], norms=built, allow_mismatch=True)
     assert together.siq[0] != alone.siq[0]
     rows = {row["system"]: row["mismatches"] for row in as_json(together)["systems"]}
@@ -200,7 +194,7 @@ def test_shared_clips_on_which_the_pool_agreed_tell_nothing(tmp_path):
         scores = levels(skill)
         scores["remember"]["demo/0"] = 0.25
         write_run(tmp_path / "pool" / name, scores, system=name)
-    built = norms.build_norms(systems_below(tmp_path / "pool"), "pool")
+    built = norms.build_norms(read_systems([tmp_path / "pool"]), "pool")
     scores = levels(0.7) | {"remember": {"demo/0": 0.5}}
     with pytest.raises(SpeechIQError, match="level remember: none of the 1 clips shared with norms 'pool' separates"):
         rank(new(tmp_path, scores), norms=built, allow_mismatch=True)
@@ -328,8 +322,7 @@ def test_norms_without_an_edition_or_of_few_systems_are_not_frozen(built, label,
 
 
 def test_norms_that_leave_a_set_out_want_scores_that_do(tmp_path):
-    for name, skill in SKILLS.items():
-        write_run(tmp_path / "pool" / name, levels(skill), system=name)
+    write_skills(tmp_path / "pool", SKILLS)
     left = [frozen_set(tmp_path / f"{q}.json", ("demo/0", f"demo/0#{q}")) for q in (0, 1)]
     file, out = tmp_path / "norms.json", tmp_path / "siq.json"
 

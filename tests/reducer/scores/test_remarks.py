@@ -22,7 +22,7 @@ from speechiq.reducer.scores import norms
 from speechiq.reducer.stats.contrast import separates
 from speechiq.reducer.stats.grid import flatten
 from tests.commands import refusal, siq, succeed
-from tests.reducer.conftest import levels, write_run
+from tests.reducer.conftest import levels, write_run, write_skills
 
 TWO = "no SIQ and no Z: of two systems, one always has Z +1 and the other Z -1"
 
@@ -119,8 +119,7 @@ def test_levels_are_chosen(tmp_path):
 
 def test_a_part_of_the_tasks_is_reported(tmp_path):
     limited = {"demo_0": {"original": 14, "effective": 8}, "demo_2": {"original": 42, "effective": 24}}
-    for name, skill in (("a", 0.9), ("b", 0.5), ("c", 0.1)):
-        write_run(tmp_path / name, levels(skill, clips=8), system=name, **{"n-samples": limited})
+    write_skills(tmp_path, {"a": 0.9, "b": 0.5, "c": 0.1}, clips=8, **{"n-samples": limited})
     shown = siq("score", tmp_path, "-o", tmp_path / "siq.json", "--explain")
     assert "8 clips, 24 questions" in shown
     assert "a part of the tasks was asked (--limit): Remember 8 of 14 clips, Apply 24 of 42 questions" in shown
