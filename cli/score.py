@@ -157,10 +157,8 @@ def score(
         for each in scored.values():
             write_harness(each.scoreboard, folder)
 
-    result = StudyResult(
-        "speechiq-scores", grids, content, rows, tasks=tasks, page=lambda: page, write_folder=write_folder
-    )
-    publish(result, outputs, runs, explain)
+    result = StudyResult("speechiq-scores", grids, content, rows, tasks=tasks)
+    publish(result, outputs, runs, explain, page=lambda: page, write_folder=write_folder)
     if save_norms and scale:
         write_norms(scale, save_norms)
         clips = max(len(level.clips) for level in scale.levels.values())

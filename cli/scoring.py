@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from inspect import Parameter
 from pathlib import Path
@@ -109,9 +108,8 @@ class Call(NamedTuple):
         norms = choose_norms(self.norms_file, None)
         options = ScoringOptions(norms=norms, allow_mismatch=self.allow_mismatch, draws=self.draws)
         measures = split_names(self.metrics)
-        return suites.find_suites(
-            self.runs, self.allow_mismatch, options, measures=measures, levels=self.levels
-        ), options
+        found = suites.find_suites(self.runs, self.allow_mismatch, options, measures=measures, levels=self.levels)
+        return found, options
 
 
 def study(
@@ -140,7 +138,7 @@ def study(
             runs = given.pop("runs") if takes_runs else []
             call = Call(runs, values.pop("bootstrap"), **values)
             result = function(call, **given)
-            publish(replace(result, page=partial(_make_page, result)), outputs, call.runs, explain)
+            publish(result, outputs, call.runs, explain, page=partial(_make_page, result))
 
         _, *own = inspect.signature(function).parameters.values()
         files = Annotated[list[Path] | None, output_option(output)]

@@ -5,7 +5,7 @@ import io
 import json
 import shlex
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from speechiq.core.console import printable, say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.page import check_page, write_page
+from speechiq.core.files.page import Page, check_page, write_page
 from speechiq.core.files.plain import OWN_FILE, check_output, check_output_folder, is_folder, refuse_same, write_whole
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.output import markup
@@ -51,8 +51,19 @@ def list_outputs(paths: Sequence[Path] | None, formats: Collection[str], force: 
     return outputs
 
 
-def publish(result: StudyResult, outputs: Iterable[Output], runs: Iterable[Path], explain: bool = True) -> None:
-    """Print results, with all notes if `explain`; write them to files, each complete or not at all, and name each."""
+def publish(
+    result: StudyResult,
+    outputs: Iterable[Output],
+    runs: Iterable[Path],
+    explain: bool = True,
+    *,
+    page: Callable[[], Page] | None = None,
+    write_folder: Callable[[Path], None] | None = None,
+) -> None:
+    """Print results, with all notes if `explain`; write them to files, each complete or not at all, and name each.
+
+    `page` makes the page of a command with that format; `write_folder` writes the files of the format `HARNESS`.
+    """
     console = open_console()
     for grid in result.grids:
         print_grid(grid, console, explain)
@@ -61,10 +72,10 @@ def publish(result: StudyResult, outputs: Iterable[Output], runs: Iterable[Path]
     about = origin(result.schema, runs, result.tasks)
     for path, format in outputs:
         written = str(path)
-        if format == HARNESS and result.write_folder:
-            result.write_folder(path)
-        elif format == "page" and result.page:
-            written = write_page(result.page(), path)
+        if format == HARNESS and write_folder:
+            write_folder(path)
+        elif format == "page" and page:
+            written = write_page(page(), path)
         else:
             # Half a surrogate pair in a name is written as its escape.
             text = as_text(result, format, about)

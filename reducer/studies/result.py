@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from speechiq.core.files.page import Page
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.stats.grid import Grid
 
@@ -23,8 +21,6 @@ class StudyResult:
         lines: What is printed below the tables.
         tasks: The tasks that it was computed from.
         details: What pages draw in addition to the tables; its study says what that is.
-        page: Makes the page, for commands with the format `page`.
-        write_folder: Writes results files of lm-eval into a folder, for commands with the format `publish.HARNESS`.
     """
 
     schema: str
@@ -34,5 +30,3 @@ class StudyResult:
     lines: Sequence[str] = ()
     tasks: Sequence[TaskRun] = ()
     details: Any = None
-    page: Callable[[], Page] | None = None
-    write_folder: Callable[[Path], None] | None = None
