@@ -1,7 +1,6 @@
 """Define `siq judge`: judge stored answers again, compare the judge with human scores, and compare two judges."""
 
 import math
-from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -25,26 +24,24 @@ from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.core.files.tables import is_table
-from speechiq.reducer.output.publish import Publication, command_line, list_outputs, publish
+from speechiq.reducer.output.publish import command_line, list_outputs, publish
 from speechiq.reducer.runs.judged import JudgedRow, find_judged, read_judged
-from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.suites import ScoringOptions
-from speechiq.reducer.studies.agreement import compare_judges, inter_judge_grid
+from speechiq.reducer.studies.agreement import compare_judges
 from speechiq.reducer.studies.judge_check import (
     FEWEST,
     StoredJudge,
-    check_grids,
     choose_answers,
     compare_ratings,
-    ratings_grid,
     read_human_scores,
     read_judge_settings,
     read_ratings,
 )
 from speechiq.reducer.studies.judge_check import check_judge as compare
 from speechiq.reducer.studies.rejudging import choose_targets, plan_judging, rejudge, write_run
+from speechiq.reducer.studies.result import StudyResult
 
 FORMATS = ("json", "csv")
 
@@ -117,9 +114,7 @@ def compare_judge(
     """
     if is_table(runs[0]) and runs[0].suffix.lower() != ".json":
         outputs = list_outputs(output, FORMATS, force)
-        records = compare_ratings(read_ratings([*runs, *(scores or [])]), bootstrap)
-        publication = Publication("speechiq-judge-check", [ratings_grid(records)], {"raters": records}, records)
-        return publish(publication, outputs, runs)
+        return publish(compare_ratings(read_ratings([*runs, *(scores or [])]), bootstrap), outputs, runs)
     page, outputs = None, []
     if scores:
         outputs = list_outputs(output, FORMATS, force)
@@ -131,17 +126,12 @@ def compare_judge(
     settings = read_judge_settings(tasks)
     answers = [row for task in tasks for row in read_judged(task)[1]]
     if page:
-        return _write_page(answers, settings, tasks, count, page)
+        return _write_page(answers, settings, count, page)
     by_person = read_human_scores(scores or [], {answer.id: answer for answer in answers}, settings, allow_mismatch)
-    checked = compare(answers, by_person, settings, draws=bootstrap)
-    rubrics = [rubric.record for rubric in checked]
-    content = {"judge": settings.name, "judging": settings.sha256, "persons": list(by_person), "rubrics": rubrics}
-    rows = [{"rubric": rubric["rubric"]} | group for rubric in rubrics for group in rubric["groups"]]
-    grids = [grid for rubric in checked for grid in check_grids(rubric, settings)]
-    publish(Publication("speechiq-judge-check", grids, content, rows), outputs, runs, tasks)
+    publish(compare(answers, by_person, settings, draws=bootstrap), outputs, runs)
 
 
-def _write_page(answers: list[JudgedRow], settings: StoredJudge, tasks: list[TaskRun], count: int, page: Path) -> None:
+def _write_page(answers: list[JudgedRow], settings: StoredJudge, count: int, page: Path) -> None:
     from speechiq.reducer.output.page.page import describe_origin
     from speechiq.reducer.output.page.review import render_answers
 
@@ -152,7 +142,7 @@ def _write_page(answers: list[JudgedRow], settings: StoredJudge, tasks: list[Tas
             fix += f", or judge the {unjudged} unjudged again"
         raise SpeechIQError(f"judge {settings.name!r} scored {count_of(len(judged), 'answer')} of these runs", fix=fix)
     chosen = choose_answers(judged, count, seed=0)
-    text = render_answers(chosen, settings, {"Judge": settings.name} | describe_origin(tasks, command_line()))
+    text = render_answers(chosen, settings, {"Judge": settings.name} | describe_origin(settings.tasks, command_line()))
     write_whole(page, text.encode(errors="replace"), OWN_FILE)
     say(f"wrote {page}: {len(chosen)} of {len(judged)} judged answers; open it in a browser")
 
@@ -178,7 +168,7 @@ def agree(
             metavar="RUNS_B", parser=read_path, help="The same answers, judged by judge B (`siq judge run`)."
         ),
     ],
-) -> Publication:
+) -> StudyResult:
     """Measure how far two judges of the same answers agree.
 
     Weighted kappa, Krippendorff's alpha, rank correlation, and bias.
@@ -186,9 +176,4 @@ def agree(
     call.runs.extend([runs_a, runs_b])
     suites_a, suites_b = (suites.find_suites([runs], call.allow_mismatch, ScoringOptions()) for runs in call.runs)
     say_warnings([*suites_a.warnings, *suites_b.warnings])
-    agreements = compare_judges(suites_a, suites_b, draws=call.draws, allow_mismatch=call.allow_mismatch)
-    for found in (suites_a, suites_b):
-        call.tasks.extend(chain.from_iterable(found.tasks.values()))
-    content = {"agreements": agreements, "draws": call.draws, "seed": 0}
-    grid = inter_judge_grid(agreements, call.draws)
-    return Publication("speechiq-inter-judge-agreement", [grid], content, agreements)
+    return compare_judges(suites_a, suites_b, draws=call.draws, allow_mismatch=call.allow_mismatch)

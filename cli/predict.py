@@ -21,22 +21,13 @@ from speechiq.cli.options import (
 from speechiq.cli.scoring import Call, study
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.page import Page
 from speechiq.core.files.plain import OWN_FILE, write_whole
-from speechiq.reducer.output.publish import Publication, command_line, list_outputs
-from speechiq.reducer.stats.grid import Important
-from speechiq.reducer.studies.agreement import agreement_grid, compare_each_pair
+from speechiq.reducer.output.publish import list_outputs
+from speechiq.reducer.studies.agreement import compare_each_pair
 from speechiq.reducer.studies.labels import Label, label_judged, read_exchanges, refuse_alike, write_labels
-from speechiq.reducer.studies.prediction import (
-    gather_runs,
-    predict_failure,
-    prediction_content,
-    prediction_grids,
-    prediction_notes,
-    prediction_verdict,
-    read_sources,
-)
+from speechiq.reducer.studies.prediction import as_result, gather_runs, predict_failure, read_sources
 from speechiq.reducer.studies.prediction_data import BY, Tables, label_answers, leave_out_items, read_tables
+from speechiq.reducer.studies.result import StudyResult
 
 #: The rubric of the judge, unless another one is named.
 RUBRIC = "same_task"
@@ -104,7 +95,7 @@ def predict_failures(
         str | None,
         typer.Option(help="Name the metric that others are compared with; by default wer.", rich_help_panel=EXPERT),
     ] = None,
-) -> Publication:
+) -> StudyResult:
     """Measure how well each metric predicts failed tasks.
 
     A task fails if the answer to the transcript is wrong, or by labels.
@@ -114,25 +105,10 @@ def predict_failures(
     sources = read_sources(labels or [], tables)
     chosen = None if metrics is None else split_names(metrics)
     units = gather_runs(tables, sources, metrics=chosen, **kept)
-    prediction = predict_failure(*units, combine=combine or (), against=against, draws=call.draws)
-    agreements = compare_each_pair(sources, lambda key: key[1][0], tables.clusters, draws=call.draws)
-    agreement_grids = [agreement_grid("Agreement of labels", agreements, ["equal", "kappa"])] if agreements else []
-
-    def page() -> Page:
-        from speechiq.reducer.output.page.page import describe_origin
-        from speechiq.reducer.output.page.studies import render_prediction
-
-        return Page(render_prediction(prediction, agreements, describe_origin(tables.tasks, command_line())))
-
-    call.tasks.extend(tables.tasks)
-    return Publication(
-        "speechiq-prediction",
-        [*agreement_grids, *prediction_grids(prediction)],
-        prediction_content(prediction) | {"agreement": agreements},
-        prediction.rows,
-        [Important(prediction_verdict(prediction)), *prediction_notes(prediction)],
-        page,
-    )
+    prediction = predict_failure(units, combine=combine or (), against=against, draws=call.draws)
+    raters = [(source.name, source.success) for source in sources]
+    agreements = compare_each_pair(raters, lambda key: key[1][0], tables.clusters, draws=call.draws)
+    return as_result(prediction, tables.tasks, agreements)
 
 
 @examples(

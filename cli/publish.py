@@ -11,7 +11,7 @@ from speechiq.cli.scoring import NormsFile, choose_norms
 from speechiq.core.console import count_of, say, say_error
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import OWN_FILE, check_output, check_output_folder, exists
-from speechiq.reducer.output.publish import Publication, list_outputs, publish
+from speechiq.reducer.output.publish import list_outputs, publish
 from speechiq.reducer.output.published import folder as results_folder
 from speechiq.reducer.output.published import site as results_site
 from speechiq.reducer.output.published.record import draft
@@ -20,6 +20,7 @@ from speechiq.reducer.scores import norms as norms_files
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.norms import ADVICE_FILE
 from speechiq.reducer.scores.suites import ScoringOptions
+from speechiq.reducer.studies.result import StudyResult
 
 Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder of `siq publish runs`.")]
 
@@ -83,7 +84,7 @@ def check_all(
     registry = check_results_folder(results)
     rows = [row for grid in registry.grids for row in grid.records()]
     content = {"results": rows, "refused": registry.faults}
-    publish(Publication("speechiq-check", registry.grids, content, rows), outputs, [results])
+    publish(StudyResult("speechiq-check", registry.grids, content, rows), outputs, [results])
     for fault in registry.faults:
         say_error(f"refused: {fault}")
     if registry.faults:

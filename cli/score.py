@@ -27,7 +27,7 @@ from speechiq.core.files.page import Page
 from speechiq.core.files.plain import check_output, exists, refuse_same
 from speechiq.reducer.output import side_by_side
 from speechiq.reducer.output.harness import write_harness
-from speechiq.reducer.output.publish import HARNESS, Publication, command_line, list_outputs, publish
+from speechiq.reducer.output.publish import HARNESS, command_line, list_outputs, publish
 from speechiq.reducer.output.scoreboard_records import join_contents
 from speechiq.reducer.output.side_tables import language_grids, latency_grid, read_latencies, speed_grid
 from speechiq.reducer.output.suite_scores import SuiteScores, score_suite
@@ -49,6 +49,7 @@ from speechiq.reducer.studies.compare import (
     pair_up,
 )
 from speechiq.reducer.studies.comparison import SIQ
+from speechiq.reducer.studies.result import StudyResult
 
 FORMATS = ("json", "csv", "markdown", "latex", "page", HARNESS)
 #: The field of `--group-by` that every suite has.
@@ -135,7 +136,7 @@ def score(
     grids += by_language
     if by_language:
         content["languages"] = {grid.title: grid.records() for grid in by_language}
-    tasks = list(chain.from_iterable(found.tasks.values()))
+    tasks = found.all_tasks
     cut = read_cut_replies(tasks)
     if cut:
         content["cut_replies"] = [each._asdict() for each in cut]
@@ -156,8 +157,8 @@ def score(
         for each in scored.values():
             write_harness(each.scoreboard, folder)
 
-    publication = Publication("speechiq-scores", grids, content, rows, page=lambda: page, write_folder=write_folder)
-    publish(publication, outputs, runs, tasks, explain)
+    result = StudyResult("speechiq-scores", grids, content, rows, tasks=tasks)
+    publish(result, outputs, runs, explain, page=lambda: page, write_folder=write_folder)
     if save_norms and scale:
         write_norms(scale, save_norms)
         clips = max(len(level.clips) for level in scale.levels.values())
@@ -251,7 +252,7 @@ def compare(
         int, typer.Option(min=0, help="Show texts and answers of this many clips, those that decide the most.")
     ] = 0,
     exclude: Exclude = None,
-) -> Publication:
+) -> StudyResult:
     """Compare two systems, and show the clips that decide.
 
     `siq compare RUN_A RUN_B`, or `siq compare NAME_A NAME_B RUNS`.
@@ -275,7 +276,6 @@ def compare(
     say_warnings(chain.from_iterable(each.found.warnings for each in read))
     for each in read:
         suites.refuse_options_of_siq(each.found, weights=call.weights, norms=norms_file, exclude=exclude)
-        call.tasks.extend(chain.from_iterable(each.found.tasks.values()))
     required = None if levels is None else split_names(levels)
     pairs = list(pair_up(chosen_a, chosen_b, named, required, (a, b)))
     if columns:
@@ -289,7 +289,8 @@ def compare(
         notes = [*grid.notes, side_by_side.BRACKETS] if clips else [*grid.notes]
         grids += [grid._replace(notes=notes), *side_by_side.clip_grids(compared, clips)]
     contents = {suite: compared.content for suite, compared in comparisons.items()}
-    return Publication("speechiq-comparison", grids, join_contents(contents, SIQ))
+    tasks = [task for each in read for task in each.found.all_tasks]
+    return StudyResult("speechiq-comparison", grids, join_contents(contents, SIQ), tasks=tasks)
 
 
 def _split_metrics(metrics: str | None, **others: object) -> tuple[list[str], list[str]]:

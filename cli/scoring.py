@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import partial
 from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -11,8 +12,8 @@ import typer
 from speechiq.cli.commands import examples as show_examples
 from speechiq.cli.options import EXPERT, AllowMismatch, Explain, Force, Runs, Samples, output_option, split_names
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.output.publish import Publication, list_outputs, publish
-from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.core.files.page import Page
+from speechiq.reducer.output.publish import command_line, list_outputs, publish
 from speechiq.reducer.scores import norms, suites
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores.draws import DRAWS
@@ -20,6 +21,7 @@ from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.studies import unanswerable
+from speechiq.reducer.studies.result import StudyResult
 from speechiq.reducer.studies.unanswerable import ConfirmedSet
 
 #: Formats of commands whose output is tables.
@@ -91,10 +93,9 @@ SHARED: dict[str, tuple[Any, Any]] = {
 
 
 class Call(NamedTuple):
-    """Hold what the user gave to a study: runs and shared options; the study adds the tasks that it answers from."""
+    """Hold what the user gave to a study: runs and shared options."""
 
     runs: list[Path]
-    tasks: list[TaskRun]
     draws: int
     allow_mismatch: bool
     norms_file: str | None
@@ -107,15 +108,14 @@ class Call(NamedTuple):
         norms = choose_norms(self.norms_file, None)
         options = ScoringOptions(norms=norms, allow_mismatch=self.allow_mismatch, draws=self.draws)
         measures = split_names(self.metrics)
-        return suites.find_suites(
-            self.runs, self.allow_mismatch, options, measures=measures, levels=self.levels
-        ), options
+        found = suites.find_suites(self.runs, self.allow_mismatch, options, measures=measures, levels=self.levels)
+        return found, options
 
 
 def study(
     shared: str, *, formats: Sequence[str], output: str, examples: Sequence[str], takes_runs: bool = True
-) -> Callable[[Callable[..., Publication]], Callable[..., None]]:
-    """Return a decorator that makes a command of a function from a `Call` and its own options to its results.
+) -> Callable[[Callable[..., StudyResult]], Callable[..., None]]:
+    """Return a decorator that makes a command of a function from a `Call` and its own options to a result.
 
     Options of the function are shown before `--output`, those after `*` behind it, then the shared ones.
 
@@ -128,7 +128,7 @@ def study(
     """
     names = [name for name in SHARED if name in ("allow_mismatch", "force", *shared.split())]
 
-    def make(function: Callable[..., Publication]) -> Callable[..., None]:
+    def make(function: Callable[..., StudyResult]) -> Callable[..., None]:
         def command(output: list[Path] | None, force: bool, **given: Any) -> None:
             outputs = list_outputs(output, formats, force)
             values = {name: default for name, (_, default) in SHARED.items() if name != "force"}
@@ -136,8 +136,9 @@ def study(
             values |= {name: given.pop(name) for name in names if name in values}
             explain = values.pop("explain") or "explain" not in names
             runs = given.pop("runs") if takes_runs else []
-            call = Call(runs, [], values.pop("bootstrap"), **values)
-            publish(function(call, **given), outputs, call.runs, call.tasks, explain)
+            call = Call(runs, values.pop("bootstrap"), **values)
+            result = function(call, **given)
+            publish(result, outputs, call.runs, explain, page=partial(_make_page, result))
 
         _, *own = inspect.signature(function).parameters.values()
         files = Annotated[list[Path] | None, output_option(output)]
@@ -153,6 +154,12 @@ def study(
         return show_examples(*examples)(command)
 
     return make
+
+
+def _make_page(result: StudyResult) -> Page:
+    from speechiq.reducer.output.page.studies import render_study
+
+    return Page(render_study(result, command_line()))
 
 
 def _option(name: str, annotation: Any, default: Any = Parameter.empty) -> Parameter:

@@ -11,30 +11,21 @@ from speechiq.cli.options import AllowMismatch, Force, Runs, choose_file, output
 from speechiq.cli.scoring import TABLES, Call, study
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.page import Page
-from speechiq.reducer.output.publish import Publication, command_line, list_outputs, publish
+from speechiq.reducer.output.publish import list_outputs, publish
 from speechiq.reducer.runs.tasks import warn_of_variants
 from speechiq.reducer.runs.texts import Answers
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores import suites
-from speechiq.reducer.scores.levels import choose_levels, is_siq
+from speechiq.reducer.scores.levels import choose_levels
 from speechiq.reducer.scores.ranking import rank
 from speechiq.reducer.scores.suites import read_answers, read_systems
-from speechiq.reducer.stats.bootstrap import describe_samples
-from speechiq.reducer.stats.grid import name_units
 from speechiq.reducer.studies import correlated
 from speechiq.reducer.studies import unanswerable as unanswerable_sets
-from speechiq.reducer.studies.listening import listening_grids, listening_records, study_listening
-from speechiq.reducer.studies.references import CLEANED, LEVEL, compare_references, count_learned, references_grid
-from speechiq.reducer.studies.robustness import (
-    curve_grid,
-    curve_records,
-    group_curves,
-    robustness_content,
-    robustness_lines,
-    study_robustness,
-)
-from speechiq.reducer.studies.sample_size import Aim, check_aim, plan_sizes, size_grid
+from speechiq.reducer.studies.listening import study_listening
+from speechiq.reducer.studies.references import LEVEL, compare_references
+from speechiq.reducer.studies.result import StudyResult
+from speechiq.reducer.studies.robustness import study_robustness
+from speechiq.reducer.studies.sample_size import Aim, plan_sizes
 
 
 @study(
@@ -43,21 +34,16 @@ from speechiq.reducer.studies.sample_size import Aim, check_aim, plan_sizes, siz
     output="File to write: .json, .csv, or the tables as .md or .tex.",
     examples=("siq study listen runs", "siq study listen runs --output listen.csv --output listen.json"),
 )
-def listen(call: Call) -> Publication:
+def listen(call: Call) -> StudyResult:
     """Show whether systems answer from the audio.
 
     RUNS have the same tasks with their audio and with `--metadata listen=text`, `muted` or `swapped`. The report of
     `siq score` has the same tables.
     """
     found, _ = call.find()
-    variants = list(chain.from_iterable(found.variants.values()))
-    left_out = warn_of_variants(variants)
+    left_out = warn_of_variants([*chain.from_iterable(found.variants.values())])
     say_warnings(line for line in found.warnings if line not in left_out)
-    rows = study_listening(found, call.draws, 0)
-    call.tasks.extend([*chain.from_iterable(found.tasks.values()), *variants])
-    records = list(listening_records(rows))
-    lines = [describe_samples(call.draws, 0, name_units(rows))] if call.draws else []
-    return Publication("speechiq-listen", listening_grids(rows, call.draws), {"systems": records}, records, lines)
+    return study_listening(found, call.draws)
 
 
 @study(
@@ -83,7 +69,7 @@ def power(
         tuple[str, str] | None,
         typer.Option(metavar="A B", help="Plan for two systems, by parts of their names, not for all pairs."),
     ] = None,
-) -> Publication:
+) -> StudyResult:
     """Plan how many clips show a difference between two systems.
 
     RUNS are a pilot run of two or more systems on clips of the same kind. Without --difference, only the smallest
@@ -92,15 +78,7 @@ def power(
     found, options = call.find()
     suites.refuse_options_of_siq(found, norms=call.norms_file)
     say_warnings(found.warnings)
-    aim = Aim(difference, power)
-    check_aim(aim, found.levels)
-    grids, content = [], {}
-    for suite in found.levels:
-        content[suite], remarks = plan_sizes(found.read(suite), aim, options, pair, has_scale=is_siq(suite))
-        grids.append(size_grid(suite, content[suite], remarks, aim, options))
-    rows = [{"suite": suite} | record for suite, records in content.items() for record in records]
-    call.tasks.extend(chain.from_iterable(found.tasks.values()))
-    return Publication("speechiq-power", grids, aim._asdict() | {"suites": content}, rows)
+    return plan_sizes(found, Aim(difference, power), options, pair)
 
 
 @study(
@@ -113,7 +91,7 @@ def power(
         "siq study robustness runs --norms demo",
     ),
 )
-def robustness(call: Call) -> Publication:
+def robustness(call: Call) -> StudyResult:
     """Show how scores change with a condition.
 
     RUNS have the same tasks with and without `--metadata condition=...`. Losses, slopes and the strength at which a
@@ -121,23 +99,7 @@ def robustness(call: Call) -> Publication:
     """
     found, options = call.find()
     say_warnings(found.warnings)
-    studies = study_robustness(found, call.draws, 0, options.norms)
-    call.tasks.extend(task for each in studies for task in found.tasks[each.suite])
-
-    def page() -> Page:
-        from speechiq.reducer.output.page.page import describe_origin
-        from speechiq.reducer.output.page.studies import render_robustness
-
-        return Page(render_robustness(studies, describe_origin(call.tasks, command_line())))
-
-    return Publication(
-        "speechiq-robustness",
-        [curve_grid(each, curves) for each in studies for curves in group_curves(each)],
-        {"suites": {each.suite: robustness_content(each) for each in studies}},
-        [row for each in studies for row in curve_records(each)],
-        [line for each in studies for line in robustness_lines(each)],
-        page,
-    )
+    return study_robustness(found, call.draws, norms=options.norms)
 
 
 @examples(
@@ -177,8 +139,7 @@ def unanswerable(
         outputs = list_outputs(output, ("json", "csv"), force)
         questions = unanswerable_sets.read_confirmed(confirmed)
         counts = unanswerable_sets.count_hallucinations(_read(runs, allow_mismatch), questions)
-        grids = [unanswerable_sets.hallucination_grid(counts)]
-        return publish(Publication("speechiq-hallucination", grids, {"systems": counts}), outputs, runs)
+        return publish(counts, outputs, runs)
     written, ending = "the candidates", ".jsonl"
     if review:
         written, ending = "the confirmed questions", ".json"
@@ -222,7 +183,7 @@ def correlate_with_people(
             "is correlated with SIQ, with each level and with the other columns."
         ),
     ],
-) -> Publication:
+) -> StudyResult:
     """Correlate SIQ and metrics with ranks by people.
 
     Each plain metric of the systems in RUNS is correlated as well (Table 3 of the paper).
@@ -233,10 +194,7 @@ def correlate_with_people(
     columns = correlated.read_ranks(ranks, [system.name for system in systems])
     scoreboard = rank(systems, rule=call.weights or siq.DEFAULT_RULE, allow_mismatch=call.allow_mismatch)
     say_warnings([scoreboard.remarks.no_siq] if scoreboard.remarks.no_siq else [])
-    first, of_people = next(iter(columns.items()))
-    grid = correlated.correlation_grid(correlated.correlate_ranks(scoreboard, columns), first, len(of_people))
-    content = {"ranks": first, "correlations": grid.rows}
-    return Publication("speechiq-correlation", [grid], content)
+    return correlated.correlate_ranks(scoreboard, columns)
 
 
 @study(
@@ -252,7 +210,7 @@ def references(
         str | None,
         typer.Option(help="Systems that never saw the references; the others' rate of original errors minus theirs."),
     ] = None,
-) -> Publication:
+) -> StudyResult:
     """Compare error rates on original and cleaned references.
 
     RUNS have a set and its cleaned version, such as voxpopuli and voxpopuli_cleaned. Also counts how often a system
@@ -261,9 +219,4 @@ def references(
     levels = choose_levels(split_names(call.metrics), LEVEL)
     systems = read_systems(call.runs, call.allow_mismatch, levels=levels)
     say_warnings(systems.warnings)
-    rates = compare_references(systems, call.draws)
-    sets = {row["dataset"]: row["dataset"] + CLEANED for row in rates}
-    learned = count_learned(systems, sets, LEVEL, split_names(clean), draws=call.draws)
-    grid = references_grid(rates, levels[LEVEL].unit, learned)
-    call.tasks.extend(task for system in systems for task in system.tasks)
-    return Publication("speechiq-references", [grid], {"references": grid.rows})
+    return compare_references(systems, levels[LEVEL].unit, split_names(clean), draws=call.draws)

@@ -199,7 +199,7 @@ def predict(
         only_errors=only_errors,
         only_answerable=only_answerable,
     )
-    return predict_failure(*units, combine=list(combine), against=against, draws=draws, seed=seed)
+    return predict_failure(units, combine=list(combine), against=against, draws=draws, seed=seed)
 
 
 def _options(

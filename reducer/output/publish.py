@@ -20,7 +20,8 @@ from speechiq.reducer.output import markup
 from speechiq.reducer.output.terminal import choose_notes, open_console, print_grid, print_unbroken
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.stats.estimate import plain
-from speechiq.reducer.stats.grid import Grid, flatten
+from speechiq.reducer.stats.grid import flatten
+from speechiq.reducer.studies.result import StudyResult
 
 SCHEMA_VERSION = 1
 #: Format -> the ending of its files.
@@ -34,26 +35,6 @@ class Output(NamedTuple):
 
     path: Path
     format: str
-
-
-class Publication(NamedTuple):
-    """Hold the results of a command, ready to be printed and written.
-
-    Attributes:
-        schema: Kind of its JSON file, such as `speechiq-scores`.
-        content: Content of the JSON file; records, arrays and estimates are converted.
-        rows: Rows of the CSV file, flattened; None takes those of the first grid.
-        lines: What is printed below the tables.
-        write_folder: Writes results files of lm-eval into a folder, for commands with the format `HARNESS`.
-    """
-
-    schema: str
-    grids: Sequence[Grid]
-    content: Mapping[str, Any]
-    rows: Sequence[Mapping[str, Any]] | None = None
-    lines: Sequence[str] = ()
-    page: Callable[[], Page] | None = None
-    write_folder: Callable[[Path], None] | None = None
 
 
 def list_outputs(paths: Sequence[Path] | None, formats: Collection[str], force: bool) -> list[Output]:
@@ -71,41 +52,46 @@ def list_outputs(paths: Sequence[Path] | None, formats: Collection[str], force: 
 
 
 def publish(
-    publication: Publication,
+    result: StudyResult,
     outputs: Iterable[Output],
     runs: Iterable[Path],
-    tasks: Sequence[TaskRun] = (),
     explain: bool = True,
+    *,
+    page: Callable[[], Page] | None = None,
+    write_folder: Callable[[Path], None] | None = None,
 ) -> None:
-    """Print results, with all notes if `explain`; write them to files, each complete or not at all, and name each."""
+    """Print results, with all notes if `explain`; write them to files, each complete or not at all, and name each.
+
+    `page` makes the page of a command with that format; `write_folder` writes the files of the format `HARNESS`.
+    """
     console = open_console()
-    for grid in publication.grids:
+    for grid in result.grids:
         print_grid(grid, console, explain)
-    for line in choose_notes(publication.lines, explain):
+    for line in choose_notes(result.lines, explain):
         print_unbroken(console, line)
-    about = origin(publication.schema, runs, tasks)
+    about = origin(result.schema, runs, result.tasks)
     for path, format in outputs:
         written = str(path)
-        if format == HARNESS and publication.write_folder:
-            publication.write_folder(path)
-        elif format == "page" and publication.page:
-            written = write_page(publication.page(), path)
+        if format == HARNESS and write_folder:
+            write_folder(path)
+        elif format == "page" and page:
+            written = write_page(page(), path)
         else:
             # Half a surrogate pair in a name is written as its escape.
-            text = as_text(publication, format, about)
+            text = as_text(result, format, about)
             write_whole(path, text.encode(errors="backslashreplace"), OWN_FILE)
         say(f"wrote {written}")
 
 
-def as_text(publication: Publication, format: str, about: Mapping[str, Any]) -> str:
+def as_text(result: StudyResult, format: str, about: Mapping[str, Any]) -> str:
     """Return the text of a file in a format of `ENDINGS`; JSON and CSV have the origin of the results (`about`)."""
     if format == "json":
-        return as_json_text({**publication.content, **about})
+        return as_json_text({**result.content, **about})
     if format == "csv":
-        rows = publication.grids[0].records() if publication.rows is None else publication.rows
+        rows = result.grids[0].records() if result.rows is None else result.rows
         return as_csv([flatten(row) | as_columns(about) for row in rows])
     write = {"markdown": markup.as_markdown, "latex": markup.as_latex}[format]
-    return "\n".join(map(write, publication.grids))
+    return "\n".join(map(write, result.grids))
 
 
 def as_json_text(content: Mapping[str, Any]) -> str:

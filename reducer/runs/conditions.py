@@ -120,9 +120,9 @@ def compare_items(systems: Sequence[System]) -> list[Mismatch]:
     """Return which clips or questions of other systems each system misses."""
     found = []
     for level in _levels_of(systems):
-        all_items = set().union(*(system.scores.get(level, ()) for system in systems))
+        all_items = set().union(*(system.items.get(level, ()) for system in systems))
         for system in systems:
-            if missing := all_items.difference(system.scores.get(level, ())):
+            if missing := all_items.difference(system.items.get(level, ())):
                 text = f"{len(missing)} of {len(all_items)} items are missing in system {system.name!r}"
                 text += f", such as {show_item(min(missing))}"
                 found.append(Mismatch(system.name, level, CLIPS, f"level {level}: {text}"))

@@ -101,6 +101,11 @@ class System:
         return {level: rows.by_item(rows["score"]) for level, rows in self.by_level.items()}
 
     @cached_property
+    def items(self) -> dict[str, frozenset[Item]]:
+        """Return level -> its items, for levels with scores."""
+        return {level: frozenset(rows["item"]) for level, rows in self.by_level.items()}
+
+    @cached_property
     def flags(self) -> Flags:
         """Return the shares of failures that scores hide."""
         return count_flags(self.table)

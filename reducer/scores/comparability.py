@@ -1,7 +1,8 @@
 """Refuse systems that differ from each other or from norms in clips, questions or tasks, or score what they share."""
 
-import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import shorten
@@ -55,7 +56,7 @@ def narrow_to_shared(systems: Iterable[System], *others: Mapping[str, Collection
 def _find_shared(systems: Sequence[System], *others: Mapping[str, Collection[Item]]) -> dict[str, set[Item]]:
     """Return level -> the items that all systems, and `others`, have."""
     refuse_missing(systems)
-    sides = [*others, *(system.scores for system in systems)]
+    sides = [*others, *(system.items for system in systems)]
     shared = {}
     for level in levels_of(systems):
         shared[level] = set.intersection(*(set(items[level]) for items in sides))
@@ -67,7 +68,10 @@ def complete(systems: Sequence[System]) -> list[System]:
     kept = {}
     for level, category in levels_of(systems).items():
         items = common_items(level, systems)
-        unscored = {item for system in systems for item in items if math.isnan(system.scores[level][item])}
+        unscored: set[Item] = set()
+        for system in systems:
+            rows = system.by_level[level]
+            unscored.update(rows["item"][np.isnan(rows["score"])])
         kept[level] = [item for item in items if item not in unscored]
         if not kept[level]:
             word = category.undefined_word
@@ -134,8 +138,8 @@ def _compare_excluded(system: System, norms: Norms, other: str) -> Mismatch:
 
 def _compare_lost(systems: Sequence[System], level: str, expected: Collection[Item], other: str) -> Iterator[Mismatch]:
     """Yield the items of the norms that a system has and is not scored on, since another system misses them."""
-    answered = {system.name: expected & system.scores[level].keys() for system in systems}
-    shared = set.intersection(*answered.values())
+    answered = {system.name: system.items[level].intersection(expected) for system in systems}
+    shared = frozenset.intersection(*answered.values())
     for name, items in answered.items():
         if lost := items - shared:
             without = next(system for system, items in answered.items() if lost - items)
@@ -147,7 +151,7 @@ def _compare_lost(systems: Sequence[System], level: str, expected: Collection[It
 
 
 def _compare_norm_items(system: System, level: str, expected: Collection[Item], other: str) -> list[Mismatch]:
-    answered = system.scores[level].keys()
+    answered, wanted = system.items[level], frozenset(expected)
     return [
         Mismatch(
             system.name,
@@ -157,8 +161,8 @@ def _compare_norm_items(system: System, level: str, expected: Collection[Item], 
             f"such as {show_item(min(items))}",
         )
         for items, total, present, absent in (
-            (expected - answered, expected, other, f"system {system.name!r}"),
-            (answered - expected, answered, f"system {system.name!r}", other),
+            (wanted - answered, wanted, other, f"system {system.name!r}"),
+            (answered - wanted, answered, f"system {system.name!r}", other),
         )
         if items
     ]

@@ -218,7 +218,7 @@ def _find_better(means: np.ndarray, row: int, systems: Sequence[System]) -> list
 def _describe_gap(pool: ScoreMatrix, systems: Sequence[System], level: str, row: int, better: Sequence[int]) -> str:
     """Return in words how far a control is below better systems: in items if each is right or wrong, else in points."""
     control, best = systems[row], systems[better[0]]
-    own, others = (np.array([*system.scores[level].values()]) for system in (control, best))
+    own, others = (system.by_level[level]["score"] for system in (control, best))
     count = _count(level, pool, systems)
     if np.isin([own, others], (0, 1)).all():
         gap = f"{round(others.sum() - own.sum())} of {count_of(count.items, count.noun)}"
@@ -301,7 +301,7 @@ def _count(level: str, pool: ScoreMatrix, systems: Sequence[System]) -> Count:
     fields = pool.levels[level].item
     noun = fields[-1].removesuffix("_id") if len(fields) > 1 else "clip"
     clips, clusters = len(pool.clips[level]), pool.count_clusters(level)
-    return Count(clips, clusters, len(systems[0].scores[level]), noun, asked, whole)
+    return Count(clips, clusters, len(systems[0].by_level[level]), noun, asked, whole)
 
 
 def title(level: str) -> str:

@@ -195,7 +195,7 @@ def common_items(level: str, systems: Sequence[System]) -> list[Item]:
     first, *others = (system.by_level[level]["item"] for system in systems)
     if all(np.array_equal(first, other) for other in others):
         return sorted(first)
-    answered = [frozenset(items) for items in (first, *others)]
+    answered = [system.items[level] for system in systems]
     all_items = set().union(*answered)
     partial = sorted(all_items - all_items.intersection(*answered))
     if partial:

@@ -1,6 +1,7 @@
 """Find the suites in runs, with the categories to score and the options of scoring, and read systems and answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -79,6 +80,11 @@ class Found(NamedTuple):
     levels: dict[str, dict[str, Category]]
     warnings: list[str]
     variants: Mapping[str, list[TaskRun]] = MappingProxyType({})
+
+    @property
+    def all_tasks(self) -> list[TaskRun]:
+        """Return the tasks of all suites."""
+        return list(chain.from_iterable(self.tasks.values()))
 
     def read(self, suite: str) -> list[System]:
         """Read the systems of a suite; errors as for `read_tasks`."""

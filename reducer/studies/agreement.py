@@ -28,6 +28,7 @@ from speechiq.reducer.stats.agreement import compare_raters
 from speechiq.reducer.stats.bootstrap import NO_CLUSTERS, Statistic, describe_samples, estimate_share, resample
 from speechiq.reducer.stats.estimate import UNDEFINED, Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Column, Grid, caution_of_estimates, name_units
+from speechiq.reducer.studies.result import StudyResult
 
 if TYPE_CHECKING:
     from speechiq.metrics.judge.judging import PairJudgment
@@ -99,7 +100,7 @@ def agreement_grid(
     return Grid(title, [*names, *(STATISTICS[name] for name in statistics)], rows, [*notes, *filter(None, [few])])
 
 
-def compare_judges(runs_a: Found, runs_b: Found, *, draws: int, allow_mismatch: bool = False) -> list[dict[str, Any]]:
+def compare_judges(runs_a: Found, runs_b: Found, *, draws: int, allow_mismatch: bool = False) -> StudyResult:
     """Return the agreement of two judges of the same answers: for each suite and category of all systems, then of each.
 
     A record has the number of `answers` that both have judged, over which means and agreement are, and of those without
@@ -119,7 +120,13 @@ def compare_judges(runs_a: Found, runs_b: Found, *, draws: int, allow_mismatch: 
     if not agreements:
         suites = " and ".join(", ".join(runs.levels) for runs in (runs_a, runs_b))
         raise SpeechIQError(f"no answer has a score of both judges (suites {suites})", fix=FIX)
-    return agreements
+    return StudyResult(
+        "speechiq-inter-judge-agreement",
+        [_inter_judge_grid(agreements, draws)],
+        {"agreements": agreements, "draws": draws, "seed": 0},
+        agreements,
+        tasks=[*runs_a.all_tasks, *runs_b.all_tasks],
+    )
 
 
 def _compare_category(
@@ -190,7 +197,7 @@ def _pair_answers(system_a: System, system_b: System, category: str, allow_misma
     return [(item[0], a[item], b[item]) for item in shared if item not in differing]
 
 
-def inter_judge_grid(agreements: Sequence[Mapping[str, Any]], draws: int) -> Grid:
+def _inter_judge_grid(agreements: Sequence[Mapping[str, Any]], draws: int) -> Grid:
     """Return a grid with a row per category and system; `draws` are those of the intervals."""
     names = [
         Column("title", "Category"),

@@ -17,6 +17,7 @@ from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.estimate import CONFIDENCE, UNDEFINED, Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
+from speechiq.reducer.studies.result import StudyResult
 
 #: The fewest systems for which an interval is given: below it the normal approximation has no meaning.
 FEWEST = 5
@@ -74,8 +75,8 @@ def _coefficient(
     return Coefficient(Estimate(value, math.tanh(middle - half), math.tanh(middle + half), n, n), p)
 
 
-def correlate_ranks(scoreboard: Scoreboard, ranks: Mapping[str, Mapping[str, float]]) -> list[dict[str, Cell]]:
-    """Return a record per metric: its correlation with the first column of ranks (paper, Table 3).
+def correlate_ranks(scoreboard: Scoreboard, ranks: Mapping[str, Mapping[str, float]]) -> StudyResult:
+    """Return a row per metric: its correlation with the first column of ranks (paper, Table 3).
 
     Metrics are SIQ if there is one, each level with its column, and the other columns of ranks. Systems without a rank
     are left out.
@@ -95,10 +96,11 @@ def correlate_ranks(scoreboard: Scoreboard, ranks: Mapping[str, Mapping[str, flo
         for name, coefficient in correlate(truth, scores).items():
             cells |= {name: coefficient.estimate, f"{name}_p": coefficient.p}
         records.append(cells)
-    return records
+    grid = _as_grid(records, first, len(ranks[first]))
+    return StudyResult("speechiq-correlation", [grid], {"ranks": first, "correlations": records})
 
 
-def correlation_grid(records: Sequence[Mapping[str, Cell]], ranks: str, systems: int) -> Grid:
+def _as_grid(records: Sequence[Mapping[str, Cell]], ranks: str, systems: int) -> Grid:
     """Return a grid with one row per metric: each coefficient with the ranks over its 95 % interval and its p-value."""
     columns = [Column("metric", "Metric"), Column("systems")]
     for name in COEFFICIENTS:

@@ -25,12 +25,14 @@ from speechiq.reducer.runs.table import Item
 from speechiq.reducer.stats.agreement import compare_raters, correct
 from speechiq.reducer.stats.grid import INTERVAL, Column, Grid
 from speechiq.reducer.studies.agreement import agreement_grid, compare_each_pair
+from speechiq.reducer.studies.result import StudyResult
 
 #: The fewest scored answers from which agreement is computed.
 FEWEST = 10
 #: Most grades of a table of grades.
 MOST_GRADES = 11
 EVERY = ""
+SCHEMA = "speechiq-judge-check"
 #: Keys of metadata on which a judge's scores depend, in addition to those of the rubric.
 JUDGE_SETTINGS = ("judge", "judge_by", "judge_draws", "judge_seed", "judge_identity")
 FIX_SCORES = "correct the line, or export the scores from the page again"
@@ -43,10 +45,11 @@ Ratings = Mapping[str, Mapping[tuple[str, Item], float]]
 
 
 class StoredJudge(NamedTuple):
-    """Hold the judge (`ENGINE:MODEL` or `exact_match`), a short digest of its settings, and the rubric of each task."""
+    """Hold the judge (`ENGINE:MODEL` or `exact_match`), a short digest of its settings, its tasks and their rubrics."""
 
     name: str
     sha256: str
+    tasks: Sequence[TaskRun]
     rubrics: dict[tuple[str, str], Rubric]
 
     def rubric_of(self, task: TaskRun) -> Rubric:
@@ -85,7 +88,7 @@ class CheckedRubric(NamedTuple):
 
 def check_judge(
     answers: Sequence[JudgedRow], scores: HumanScores, settings: StoredJudge, *, draws: int = 1000
-) -> list[CheckedRubric]:
+) -> StudyResult:
     """Compare the judge with persons, for each rubric with enough scores.
 
     Of an answer that several persons scored, the mean counts. Intervals come from draws of clips.
@@ -104,9 +107,16 @@ def check_judge(
             f"{count_of(max(counts.values()), 'answer')} with a score of the judge and of a person",
             fix=f"score at least {FEWEST}, better 30 or more",
         )
-    return [
-        _check_rubric(rubrics[key], means, scores, settings, draws) for key, count in counts.items() if count >= FEWEST
-    ]
+    enough = [rubrics[key] for key, count in counts.items() if count >= FEWEST]
+    checked = [_check_rubric(rows, means, scores, settings, draws) for rows in enough]
+    about = {"judge": settings.name, "judging": settings.sha256, "persons": list(scores)}
+    return StudyResult(
+        SCHEMA,
+        [grid for of_rubric in checked for grid in _check_grids(of_rubric, settings)],
+        about | {"rubrics": [of_rubric.record for of_rubric in checked]},
+        [{"rubric": of_rubric.rubric.name} | group for of_rubric in checked for group in of_rubric.groups],
+        tasks=settings.tasks,
+    )
 
 
 def _count_scored(answers: Sequence[JudgedRow], means: Mapping[str, float]) -> int:
@@ -186,7 +196,7 @@ def _confuse(points: np.ndarray) -> tuple[list[int], np.ndarray]:
     return grades, confusion_matrix(person, judge, labels=grades)
 
 
-def check_grids(checked: CheckedRubric, settings: StoredJudge) -> Iterator[Grid]:
+def _check_grids(checked: CheckedRubric, settings: StoredJudge) -> Iterator[Grid]:
     """Yield the grids of one rubric: agreement, corrected scores, the judge's grades by the person's, and persons."""
     rubric = checked.rubric
     low, high = rubric.scale
@@ -248,7 +258,7 @@ def read_judge_settings(tasks: Sequence[TaskRun]) -> StoredJudge:
                     "give runs of one judge, or judge all of them again with `siq judge run RUNS --judge ...`",
                 )
     rubrics = {(task.results, task.task): _read_rubric(task) for task in tasks}
-    return StoredJudge(printable(str(first.metadata["judge"])), shorten(content_sha256(settings)), rubrics)
+    return StoredJudge(printable(str(first.metadata["judge"])), shorten(content_sha256(settings)), tasks, rubrics)
 
 
 def _read_rubric(task: TaskRun) -> Rubric:
@@ -387,15 +397,11 @@ def _read_score(row: Mapping[str, Any], column: str, where: str) -> float:
     return number
 
 
-def compare_ratings(ratings: Ratings, draws: int) -> list[dict[str, Any]]:
+def compare_ratings(ratings: Ratings, draws: int) -> StudyResult:
     """Return the agreement of the judge with each person, and of each two persons; draws take whole questions."""
     records = compare_each_pair(ratings.items(), lambda key: key[0], fewest=FEWEST, draws=draws)
     if not records:
         raise SpeechIQError("judge and people", f"no two of them scored the same {FEWEST} answers", "score more")
-    return records
-
-
-def ratings_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
-    """Return the table of the agreement of each two raters."""
     notes = ["bias: mean of A minus B", "bootstrap samples take whole questions"]
-    return agreement_grid("Agreement of judge and people", records, ("equal", "kappa", "spearman", "bias"), notes)
+    grid = agreement_grid("Agreement of judge and people", records, ("equal", "kappa", "spearman", "bias"), notes)
+    return StudyResult(SCHEMA, [grid], {"raters": records}, records)

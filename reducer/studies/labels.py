@@ -25,7 +25,7 @@ from speechiq.reducer.stats.bootstrap import NO_CLUSTERS
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import caution_of_estimates
 from speechiq.reducer.studies.agreement import measure_position_bias
-from speechiq.reducer.studies.prediction_data import Key, Success, Tables, answers, find_gold
+from speechiq.reducer.studies.prediction_data import Key, Labels, Tables, answers, find_gold
 
 if TYPE_CHECKING:
     from speechiq.metrics.judge.judging import PairJudgment
@@ -49,13 +49,6 @@ class Label(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def item(self) -> Item:
         """Return the clip, and its question if there is one."""
         return (self.id, self.question_id) if self.question_id else (self.id,)
-
-
-class Labels(NamedTuple):
-    """Hold the labels of one source by its name in words: (system, item) -> whether the task succeeded."""
-
-    name: str
-    success: dict[tuple[str, Item], bool]
 
 
 def read_labels(path: Path, systems: Mapping[str, Collection[Item]]) -> Labels:
@@ -179,7 +172,7 @@ def read_exchanges(tables: Tables) -> list[Exchange]:
     return exchanges
 
 
-def label_judged(exchanges: Sequence[Exchange], judging: Judging, clusters: Mapping[str, str] = NO_CLUSTERS) -> Success:
+def label_judged(exchanges: Sequence[Exchange], judging: Judging, clusters: Mapping[str, str] = NO_CLUSTERS) -> Labels:
     """Return which answers to transcripts are as good and as complete as those to the references, by a judge of pairs.
 
     Equal in every draw and in both orders is a success; an expected score (`by=likelihood`) is rounded to a verdict.
@@ -209,7 +202,7 @@ def label_judged(exchanges: Sequence[Exchange], judging: Judging, clusters: Mapp
         notes.append(f"{unjudged} of {len(exchanges)} items are unjudged: left out")
     if judged:
         notes.append(_describe_bias(judged, clusters))
-    return Success(success, notes)
+    return Labels(f"judge {judging.judge}", success, notes)
 
 
 def _describe_bias(judged: Sequence[tuple[PairJudgment, str]], clusters: Mapping[str, str]) -> str:

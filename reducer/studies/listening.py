@@ -6,7 +6,7 @@ A difference is tested by permutations: on each cluster, chance decides which ru
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.score_matrix import align
 from speechiq.reducer.scores.suites import Found
-from speechiq.reducer.stats.bootstrap import estimate_share
+from speechiq.reducer.stats.bootstrap import describe_samples, estimate_share
 from speechiq.reducer.stats.contrast import contrast
 from speechiq.reducer.stats.estimate import UNDEFINED, Difference, Estimate
 from speechiq.reducer.stats.grid import (
@@ -35,7 +35,9 @@ from speechiq.reducer.stats.grid import (
     caution_lines,
     caution_of_raw,
     count_units,
+    name_units,
 )
+from speechiq.reducer.studies.result import StudyResult
 from speechiq.siq_tasks.conditions.spec import LISTEN, MUTED, SWAPPED, TEXT
 
 #: The run that gets the audio, beside the variants.
@@ -83,12 +85,23 @@ class Listening(NamedTuple):
     clusters: int
 
 
-def study_listening(found: Found, draws: int, seed: int) -> list[Listening]:
-    """Return how each system with a run of a variant answers each category."""
+def study_listening(found: Found, draws: int, seed: int = 0) -> StudyResult:
+    """Return how each system with a run of a variant answers each category: a grid per category, a row per system."""
     runs = [run for suite in found.levels for run in _pair_runs(found, suite)]
     if not runs:
         raise SpeechIQError(f"no run with {LISTEN}=", fix=FIX)
-    return [compare_listening(*run, draws, seed) for run in runs]
+    rows = [compare_listening(*run, draws, seed) for run in runs]
+    records = list(map(_as_record, rows))
+    categories = groupby(rows, key=lambda row: (row.category.suite, row.category.name))
+    return StudyResult(
+        "speechiq-listen",
+        [_as_grid(list(of_category), draws) for _, of_category in categories],
+        {"systems": records},
+        records,
+        [describe_samples(draws, seed, name_units(rows))] if draws else [],
+        [*found.all_tasks, *chain.from_iterable(found.variants.values())],
+        details=rows,
+    )
 
 
 def _pair_runs(found: Found, suite: str) -> Iterator[tuple[str, Category, dict[str, System]]]:
@@ -158,12 +171,6 @@ def needs_audio(listening: Listening) -> bool | None:
     return all(gain.value * listening.category.measure.sign > 0 and gain.p < 0.05 for gain in gains)
 
 
-def listening_grids(rows: Sequence[Listening], draws: int) -> list[Grid]:
-    """Return a grid per suite and category, with a row per system; its notes say what the numbers mean."""
-    groups = groupby(rows, key=lambda row: (row.category.suite, row.category.name))
-    return [_as_grid(list(group), draws) for _, group in groups]
-
-
 def _as_grid(rows: Sequence[Listening], draws: int) -> Grid:
     category, bars = rows[0].category, f"\n{INTERVAL}" if draws else ""
     columns = [Column("system", "System")]
@@ -210,23 +217,22 @@ def describe_listening(row: Listening) -> str:
     return f"{verdict}: {', '.join(parts)}"
 
 
-def listening_records(rows: Sequence[Listening]) -> Iterator[dict[str, Any]]:
-    """Yield a record per system and category; what was not run is left out."""
-    for row in rows:
-        differences: dict[str, Any] = {}
-        for variant, difference in _list_differences(row):
-            name = "speech_gap" if variant == TEXT else f"gain_over_{variant}"
-            differences |= {name: difference.estimate, f"{name}_p": difference.p}
-        yield {
-            "suite": row.category.suite,
-            "category": row.category.name,
-            "unit": row.category.unit,
-            "direction": row.category.measure.direction,
-            "system": row.system,
-            "items": row.items,
-            "clips": row.clips,
-            "clusters": row.clusters,
-            **row.scores,
-            **differences,
-            "right_blind": row.right_blind,
-        }
+def _as_record(row: Listening) -> dict[str, Any]:
+    """Return the record of a system and category; what was not run is left out."""
+    differences: dict[str, Any] = {}
+    for variant, difference in _list_differences(row):
+        name = "speech_gap" if variant == TEXT else f"gain_over_{variant}"
+        differences |= {name: difference.estimate, f"{name}_p": difference.p}
+    return {
+        "suite": row.category.suite,
+        "category": row.category.name,
+        "unit": row.category.unit,
+        "direction": row.category.measure.direction,
+        "system": row.system,
+        "items": row.items,
+        "clips": row.clips,
+        "clusters": row.clusters,
+        **row.scores,
+        **differences,
+        "right_blind": row.right_blind,
+    }

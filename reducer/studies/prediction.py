@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations, permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +11,7 @@ import numpy as np
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.stats import classifier
 from speechiq.reducer.stats.bootstrap import describe_samples, number_clusters, resample
 from speechiq.reducer.stats.classifier import Fit, auc, validate, validate_auc
@@ -26,10 +27,11 @@ from speechiq.reducer.stats.grid import (
     flatten,
     name_units,
 )
-from speechiq.reducer.studies.labels import Labels, read_labels, refuse_alike
+from speechiq.reducer.studies.agreement import agreement_grid
+from speechiq.reducer.studies.labels import read_labels, refuse_alike
 from speechiq.reducer.studies.prediction_data import (
+    Labels,
     Metric,
-    Success,
     Tables,
     Units,
     gather_units,
@@ -46,13 +48,13 @@ from speechiq.reducer.studies.predictors import (
     read_form,
     show_form,
 )
+from speechiq.reducer.studies.result import StudyResult
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: The metric that others are compared with, if the runs have it.
 BASELINE = "wer"
-BY_ANSWERS = "answers to the questions of each clip"
 NAMES = {"auc": "AUC", "efron": "Efron R2", "mcfadden": "McFadden R2"}
 
 
@@ -150,7 +152,6 @@ class Prediction(NamedTuple):
 
 def predict_failure(
     units: Units,
-    labels: str,
     *,
     combine: Sequence[str] = (),
     against: str | None = None,
@@ -163,7 +164,7 @@ def predict_failure(
         against: The metric that others are compared with; None means `wer`, or the first metric.
         draws: Number of draws of clips; 0 leaves intervals out.
     """
-    refuse_alike([not failed for failed in units.failed], labels)
+    refuse_alike([not failed for failed in units.failed], units.labels)
     groups = number_clusters(units.clips, units.clusters)
     if groups.max() == 0:
         unit = "cluster" if len(set(units.clips)) > 1 else "clip"
@@ -190,7 +191,7 @@ def predict_failure(
         _measure_predictor(name, metric, units, groups, estimates[name], seed) for name, metric in metrics.items()
     ]
     return Prediction(
-        labels=labels,
+        labels=units.labels,
         items=len(units.items),
         failures=int(units.failed.sum()),
         clips=resampled.clips,
@@ -283,26 +284,43 @@ def gather_runs(
     undefined: str | None = None,
     only_errors: bool = False,
     only_answerable: bool = False,
-) -> tuple[Units, str]:
-    """Join metrics with the labels of the first source, or else of the answers in the runs; name what labels come from.
+) -> Units:
+    """Join metrics with the labels of the first source, or else of the answers in the runs.
 
     Options are those of `leave_out_items` and `gather`.
     """
-    success = Success(sources[0].success, []) if sources else label_answers(tables)
-    success = leave_out_items(success, tables, only_errors=only_errors, only_answerable=only_answerable)
-    units = gather_units(tables.columns, success.success, metrics, defined, undefined)
-    return units._replace(notes=success.notes + units.notes), sources[0].name if sources else BY_ANSWERS
+    labels = sources[0] if sources else label_answers(tables)
+    labels = leave_out_items(labels, tables, only_errors=only_errors, only_answerable=only_answerable)
+    return gather_units(tables.columns, labels, metrics, defined, undefined)
 
 
-def prediction_grids(prediction: Prediction) -> Iterator[Grid]:
-    """Yield the grid of metrics, that of refitted combinations if there are any, and that of thresholds."""
-    yield _metric_grid(prediction)
+def as_result(
+    prediction: Prediction, tasks: Sequence[TaskRun] = (), agreements: Sequence[Mapping[str, Any]] = ()
+) -> StudyResult:
+    """Return a prediction as a result, whose first line is the verdict; pages draw the prediction itself.
+
+    Its grids are that of `agreements` of labels if there are any, that of metrics, that of refitted combinations if
+    there are any, and that of thresholds.
+    """
+    grids = []
+    if agreements:
+        grids.append(agreement_grid("Agreement of labels", agreements, ["equal", "kappa"]))
+    grids.append(_metric_grid(prediction))
     if prediction.combinations:
-        yield _combination_grid(prediction)
-    yield _threshold_grid(prediction)
+        grids.append(_combination_grid(prediction))
+    grids.append(_threshold_grid(prediction))
+    return StudyResult(
+        "speechiq-prediction",
+        grids,
+        _as_content(prediction) | {"agreement": agreements},
+        prediction.rows,
+        [Important(_verdict(prediction)), *_notes(prediction)],
+        tasks,
+        details=prediction,
+    )
 
 
-def prediction_verdict(prediction: Prediction) -> str:
+def _verdict(prediction: Prediction) -> str:
     """Return which metrics predict failure better or worse than the baseline, by their intervals, in one sentence."""
     if not prediction.draws:
         return "no verdict: it rests on the intervals, which --bootstrap 0 leaves out"
@@ -322,7 +340,7 @@ def prediction_verdict(prediction: Prediction) -> str:
     return "; ".join(clauses) or f"{prediction.baseline} alone"
 
 
-def prediction_notes(prediction: Prediction) -> Iterator[str]:
+def _notes(prediction: Prediction) -> Iterator[str]:
     """Yield the lines below the tables."""
     yield (
         f"{count_of(prediction.failures, 'failure')} among {count_of(prediction.items, 'item')} on "
@@ -345,7 +363,7 @@ def prediction_notes(prediction: Prediction) -> Iterator[str]:
     yield from prediction.notes
 
 
-def prediction_content(prediction: Prediction) -> dict[str, Any]:
+def _as_content(prediction: Prediction) -> dict[str, Any]:
     """Return the content of the JSON file."""
     apart = ("predictors", "gaps", "units", "risks")
     return {

@@ -35,7 +35,7 @@ RIGHT = ("acc", "judge", "contains_answer", "exact_match")
 NOT_METRICS = {*FLAGS, "corrector_trimmed", "corrector_refused"}
 
 Key = tuple[str, Item]
-BY = "answers"
+BY, BY_ANSWERS = "answers", "answers to the questions of each clip"
 ERRORS = "wer"
 #: Least share of right answers that is a success.
 HALF = 0.5
@@ -110,15 +110,31 @@ class Metric(NamedTuple):
         return -self.sign * self.values
 
 
+class Labels(NamedTuple):
+    """Hold the labels of one source.
+
+    Attributes:
+        name: The source, in words.
+        success: (system, item) -> whether the task succeeded, so that the answer from the transcript is right.
+        notes: A note per choice.
+    """
+
+    name: str
+    success: dict[Key, bool]
+    notes: Sequence[str] = ()
+
+
 class Units(NamedTuple):
     """Describe what is predicted: one unit per label.
 
     Attributes:
+        labels: Source of the labels, in words.
         items: Item of each unit: a clip, or a clip and a question.
         failed: Whether each unit failed, shape (units,).
         metrics: Name -> the metric of each unit.
     """
 
+    labels: str
     systems: tuple[str, ...]
     items: tuple[Item, ...]
     failed: np.ndarray
@@ -144,7 +160,7 @@ def right_column(task: TaskRun) -> str | None:
 
 def gather_units(
     tables: Sequence[SampleTable],
-    success: Mapping[Key, bool],
+    labels: Labels,
     metrics: Collection[str] | None = None,
     defined: str | None = None,
     undefined: str | None = None,
@@ -152,7 +168,6 @@ def gather_units(
     """Join labels with the metrics of the same system's transcript, one unit per label.
 
     Args:
-        success: (system, item) -> whether it succeeded.
         metrics: Names of metrics; None means all that every unit has and that vary.
         defined, undefined: Keep only units of which this metric is defined, or is not.
     """
@@ -166,14 +181,14 @@ def gather_units(
         if name not in known:
             near = did_you_mean(name, known)
             raise SpeechIQError(f"no metric {name!r} in these runs", fix=f"{near}choose from {', '.join(known)}")
-    keys = sorted(success)
+    keys = sorted(labels.success)
     for condition, wanted in ((defined, False), (undefined, True)):
         if condition is not None:
             joined = join_columns(of_clips, condition)
             keys = [key for key in keys if math.isnan(joined.get(clip_of(key), math.nan)) is wanted]
     of_transcripts = [table for table in of_clips if not answers(table.task)]
     usual = [name for name in _signs_of_columns(of_transcripts) if name not in NOT_METRICS]
-    notes: list[str] = []
+    notes = list(labels.notes)
     chosen: dict[str, Metric] = {}
     for name in metrics or usual:
         fault, metric = _read_metric(name, join_columns(of_clips, name), keys, known[name])
@@ -190,10 +205,10 @@ def gather_units(
         if metric.undefined:
             notes.append(f"{name} is undefined for {metric.undefined} of {len(keys)} items: it counts as 0 there")
     if not chosen:
-        raise SpeechIQError("no metric is left to predict with", "; ".join(notes))
-    failed = np.array([not success[key] for key in keys])
+        raise SpeechIQError("no metric is left to predict with", "; ".join(notes[len(labels.notes) :]))
+    failed = np.array([not labels.success[key] for key in keys])
     systems, items = zip(*keys, strict=True)
-    return Units(systems, items, failed, chosen, notes, join_clusters(tables))
+    return Units(labels.name, systems, items, failed, chosen, notes, join_clusters(tables))
 
 
 def _signs_of_columns(tables: Iterable[SampleTable]) -> dict[str, float]:
@@ -224,14 +239,7 @@ def _read_metric(name: str, joined: Mapping[Key, float], keys: Sequence[Key], si
     return "", Metric(values, sign, int(absent.sum()))
 
 
-class Success(NamedTuple):
-    """Hold which (system, item) succeeded, so that the answer from the transcript is right, and a note per choice."""
-
-    success: dict[Key, bool]
-    notes: list[str]
-
-
-def label_answers(tables: Tables) -> Success:
+def label_answers(tables: Tables) -> Labels:
     """Return which answers are right, for all systems but controls."""
     controls = tables.controls
     right = {key: value for key, value in read_right(tables.columns).items() if key[0] not in controls}
@@ -245,7 +253,7 @@ def label_answers(tables: Tables) -> Success:
         notes.append(f"{count_of(unjudged, 'answer')} without a score left out")
     if controls:
         notes.append(f"controls left out: {', '.join(sorted(controls))}")
-    return Success(success, notes)
+    return Labels(BY_ANSWERS, success, notes)
 
 
 def read_right(columns: Sequence[SampleTable]) -> dict[Key, float]:
@@ -267,7 +275,7 @@ def read_right(columns: Sequence[SampleTable]) -> dict[Key, float]:
     return right
 
 
-def leave_out_items(labels: Success, tables: Tables, *, only_errors: bool, only_answerable: bool) -> Success:
+def leave_out_items(labels: Labels, tables: Tables, *, only_errors: bool, only_answerable: bool) -> Labels:
     """Leave out items that show nothing about the recognizer, and count them also if they are kept.
 
     These are transcripts without an error, and items that the system answers wrong even from the reference.
@@ -311,7 +319,7 @@ def leave_out_items(labels: Success, tables: Tables, *, only_errors: bool, only_
     kept = {key: value for key, value in success.items() if key not in out}
     if not kept:
         raise SpeechIQError("no item is left", "; ".join(notes))
-    return Success(kept, notes)
+    return Labels(labels.name, kept, notes)
 
 
 def find_gold(tables: Tables) -> dict[str, str]:

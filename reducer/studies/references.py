@@ -10,7 +10,6 @@ show how often that is.
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,24 +23,18 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.table import EMPTY
 from speechiq.reducer.stats.bootstrap import estimate_share, mean_of_defined, ratio_of_sums, resample
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, caution_of_estimates
+from speechiq.reducer.studies.result import StudyResult
 
 #: The words of a reference and of a transcript.
 Texts = tuple[list[str], list[str]]
 #: What the name of a set with cleaned references ends with; the rest is the name of the original set.
 CLEANED = "_cleaned"
 LEVEL = "remember"
-#: (Set, system) -> a record of `count_learned`.
+#: (Set, system) -> a record of `_count_learned`.
 Learned = Mapping[tuple[str, str], Mapping[str, Cell]]
 
 
-def count_learned(
-    systems: Iterable[System],
-    sets: Mapping[str, str],
-    level: str,
-    clean: Collection[str] = (),
-    *,
-    draws: int = 1000,
-) -> Learned:
+def _count_learned(systems: Iterable[System], sets: Iterable[str], clean: Collection[str], draws: int) -> Learned:
     """Return (set, system) -> how often it writes the original's words where references differ, if they do.
 
     A record has the number of `places`, and the share of them where a system writes the original's words (`written`)
@@ -50,7 +43,7 @@ def count_learned(
 
     Args:
         systems: With the tasks that they come from, whose texts are read.
-        sets: Set -> the same set with corrected references; clips are joined by their ids without the set.
+        sets: Sets with a cleaned version; clips are joined by their ids without the set.
         clean: Names of systems that are known not to have learned the references.
     """
     by_name = {system.name: system for system in systems}
@@ -58,9 +51,10 @@ def count_learned(
         if name not in by_name:
             fix = f"{did_you_mean(name, by_name)}choose from {', '.join(by_name)}"
             raise SpeechIQError(f"--clean {name}", "no system of these runs has this name", fix)
-    texts = {name: _read_texts(system, level) for name, system in by_name.items()}
+    texts = {name: _read_texts(system) for name, system in by_name.items()}
     learned: dict[tuple[str, str], Mapping[str, Cell]] = {}
-    for original, cleaned in sets.items():
+    for original in sets:
+        cleaned = original + CLEANED
         counts = {
             name: _count(known[original], known[cleaned])
             for name, known in texts.items()
@@ -135,11 +129,11 @@ def _list_places(original: Sequence[str], corrected: Sequence[str]) -> list[tupl
     ]
 
 
-def _read_texts(system: System, level: str) -> dict[str, dict[str, Texts]]:
+def _read_texts(system: System) -> dict[str, dict[str, Texts]]:
     """Return set -> clip without its set -> the words of the reference and of the transcript, normalized."""
     texts: dict[str, dict[str, Texts]] = {}
     for task in system.tasks:
-        for row in read_text_rows(task.samples) if task.level == level else ():
+        for row in read_text_rows(task.samples) if task.level == LEVEL else ():
             kind = str(row.doc.normalizer or DEFAULT)
             response = row.response if isinstance(row.response, str) else ""
             reference, transcript = (normalize(str(text), kind).split() for text in (row.doc.text, response))
@@ -148,12 +142,16 @@ def _read_texts(system: System, level: str) -> dict[str, dict[str, Texts]]:
     return texts
 
 
-def compare_references(systems: Iterable[System], draws: int = 1000) -> list[dict[str, Any]]:
+def compare_references(
+    systems: Iterable[System], unit: str, clean: Collection[str] = (), *, draws: int = 1000
+) -> StudyResult:
     """Compare the error rates of each system on original and cleaned references, at the level Remember.
 
-    Clips are joined by their ids without the name of the set, which both versions of a set share. A record has the set
-    (`dataset`), the system, the number of `clips` and of those whose score is `changed`, the mean error rates against
-    both references, their `difference`, and that as a `share` of the original rate; NaN if that is 0.
+    Clips are joined by their ids without the name of the set, which both versions of a set share. A row has the set
+    (`dataset`), the system, the number of `clips` and of those whose score is `changed`, the mean error rates (in
+    `unit` when they are shown) against both references, their `difference`, and that as a `share` of the original rate;
+    NaN if that is 0. If references differ, it also has what `_count_learned` counts, `clean` being systems that never
+    saw the references.
     """
     systems = sorted(systems, key=lambda system: system.name)
     rows = [row for system in systems for row in _compare(system, draws)]
@@ -163,7 +161,11 @@ def compare_references(systems: Iterable[System], draws: int = 1000) -> list[dic
             f"no system ran a set and its cleaned version (sets: {', '.join(sets) or 'none'})",
             fix=f"run both, such as siq_voxpopuli_remember and siq_voxpopuli{CLEANED}_remember",
         )
-    return sorted(rows, key=lambda row: (row["dataset"], row["cleaned"]))
+    rows.sort(key=lambda row: (row["dataset"], row["cleaned"]))
+    learned = _count_learned(systems, dict.fromkeys(row["dataset"] for row in rows), clean, draws)
+    grid = _as_grid(rows, unit, learned)
+    tasks = [task for system in systems for task in system.tasks]
+    return StudyResult("speechiq-references", [grid], {"references": grid.rows}, tasks=tasks)
 
 
 def _compare(system: System, draws: int) -> Iterator[dict[str, Any]]:
@@ -200,8 +202,8 @@ def _compare(system: System, draws: int) -> Iterator[dict[str, Any]]:
         }
 
 
-def references_grid(rows: Sequence[Mapping[str, Any]], unit: str, learned: Learned = MappingProxyType({})) -> Grid:
-    """Return a grid with one row per set and system; `learned` is as `count_learned` returns it."""
+def _as_grid(rows: Sequence[Mapping[str, Any]], unit: str, learned: Learned) -> Grid:
+    """Return a grid with one row per set and system."""
     columns = [
         Column("dataset", "Set"),
         Column("system", "System"),

@@ -29,6 +29,7 @@ from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats.bootstrap import Resampled, mean_of_defined, resample
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, caution_lines, caution_of_raw, count_units
+from speechiq.reducer.studies.result import StudyResult
 from speechiq.siq_tasks.conditions.spec import Step, parse_condition
 
 CLEAN = "clean"
@@ -233,22 +234,19 @@ def _measure_level(pool: ScoreMatrix, level: str, draws: int, seed: int) -> Meas
 
 def draw_curves(measured: Measured, series: Mapping[str, Paths], runs: Sequence[SeriesRun]) -> Iterator[Curve]:
     """Yield a curve per series and system; `runs` are in the order of the scores."""
-    direction: Literal["higher", "lower"] = "higher" if measured.sign > 0 else "lower"
     for name, paths in series.items():
         for system, rows in paths.items():
-            points, slope, per = _draw_curve(measured, rows, [runs[row] for row in rows])
-            yield Curve(measured.name, measured.unit, direction, name, system, points, slope, per)
+            yield _draw_curve(measured, name, system, rows, [runs[row] for row in rows])
 
 
-def _draw_curve(
-    measured: Measured, rows: Sequence[int], path: Sequence[SeriesRun]
-) -> tuple[list[Point], Estimate, float]:
-    """Return the points of a curve, its slope, and the number of units that the slope is per."""
+def _draw_curve(measured: Measured, series: str, system: str, rows: Sequence[int], path: Sequence[SeriesRun]) -> Curve:
     drawn, per = measured.drawn.map(lambda values: values[:, rows]), PER.get(path[-1].unit, 1.0)
     losses = drawn.map(lambda values: (values[:, :1] - values) * measured.sign).estimates
     points = [Point(run, measured.scores[row], loss) for run, row, loss in zip(path, rows, losses, strict=True)]
     strengths = np.array([run.strength for run in path[1:]])
-    return points, drawn.map(lambda values: per * _slopes(strengths, values[:, 1:])).estimate, per
+    slope = drawn.map(lambda values: per * _slopes(strengths, values[:, 1:])).estimate
+    direction: Literal["higher", "lower"] = "higher" if measured.sign > 0 else "lower"
+    return Curve(measured.name, measured.unit, direction, series, system, points, slope, per)
 
 
 def _slopes(strengths: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -327,17 +325,35 @@ class Robustness(NamedTuple):
     draws: int
     notes: list[str]
 
+    @property
+    def lines(self) -> list[str]:
+        """Return the lines below the tables."""
+        lines = ["loss: how much worse than on clean audio, on the same clips"]
+        if self.draws:
+            lines.append(f"intervals from {self.draws} bootstrap samples of {count_units(self.clips, self.clusters)}")
+        return [*lines, *self.notes]
 
-def study_robustness(found: Found, draws: int, seed: int, norms: Norms | None = None) -> list[Robustness]:
-    """Return the curves of every suite whose tasks ran under conditions.
 
-    Without norms, the systems on clean audio are the scale of SIQ. 0 draws leave the intervals out.
+def study_robustness(found: Found, draws: int, seed: int = 0, norms: Norms | None = None) -> StudyResult:
+    """Return the curves of every suite whose tasks ran under conditions, a grid per measure and series.
+
+    Without norms, the systems on clean audio are the scale of SIQ. 0 draws leave the intervals out. Pages draw the
+    `Robustness` of each suite.
     """
     changed = {suite for suite in found.levels for task in found.tasks[suite] if task.metadata.get(CONDITION)}
     suites = [suite for suite in found.levels if suite in changed]
     if not suites:
         group_series([])
-    return [_study_suite(suite, found.read(suite), draws, seed, norms) for suite in suites]
+    studies = [_study_suite(suite, found.read(suite), draws, seed, norms) for suite in suites]
+    return StudyResult(
+        "speechiq-robustness",
+        [curve_grid(study, curves) for study in studies for curves in group_curves(study)],
+        {"suites": {study.suite: _as_content(study) for study in studies}},
+        [row for study in studies for row in _list_points(study)],
+        [line for study in studies for line in study.lines],
+        [task for study in studies for task in found.tasks[study.suite]],
+        details=studies,
+    )
 
 
 def _study_suite(suite: str, systems: list[System], draws: int, seed: int, norms: Norms | None) -> Robustness:
@@ -408,15 +424,6 @@ def _row(curve: Curve) -> dict[str, Cell]:
     return row
 
 
-def robustness_lines(robustness: Robustness) -> list[str]:
-    """Return the lines below the tables of a suite."""
-    lines = ["loss: how much worse than on clean audio, on the same clips"]
-    if robustness.draws:
-        units = count_units(robustness.clips, robustness.clusters)
-        lines.append(f"intervals from {robustness.draws} bootstrap samples of {units}")
-    return [*lines, *robustness.notes]
-
-
 def title_of_curves(group: Curve | Crossing) -> str:
     """Return the measure and the series of a curve or a crossing, for people."""
     return f"{'Speech IQ' if group.measure == SIQ else group.measure.title()} under {group.series}"
@@ -432,7 +439,7 @@ def describe_crossing(crossing: Crossing) -> str:
     return f"{title_of_curves(crossing)}: {crossing.better} falls below {crossing.worse} {where}{share}"
 
 
-def curve_records(robustness: Robustness) -> Iterator[dict[str, Any]]:
+def _list_points(robustness: Robustness) -> Iterator[dict[str, Any]]:
     """Yield one record per point of each curve."""
     for curve in robustness.curves:
         for point in curve.points:
@@ -451,7 +458,7 @@ def curve_records(robustness: Robustness) -> Iterator[dict[str, Any]]:
             }
 
 
-def robustness_content(robustness: Robustness) -> dict[str, Any]:
+def _as_content(robustness: Robustness) -> dict[str, Any]:
     """Return curves, slopes and crossings of a suite for the JSON file."""
     slopes = []
     for curve in robustness.curves:
@@ -462,7 +469,7 @@ def robustness_content(robustness: Robustness) -> dict[str, Any]:
         "clusters": robustness.clusters,
         "draws": robustness.draws,
         "notes": robustness.notes,
-        "points": [*curve_records(robustness)],
+        "points": [*_list_points(robustness)],
         "slopes": slopes,
         "crossings": robustness.crossings,
     }

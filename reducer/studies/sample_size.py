@@ -14,16 +14,18 @@ from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.comparability import intersect
 from speechiq.reducer.scores.draws import Clips
+from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.remarks import explain_missing, title
 from speechiq.reducer.scores.scale import POINTS, Scale
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
-from speechiq.reducer.scores.suites import ScoringOptions
+from speechiq.reducer.scores.suites import Found, ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import ENOUGH, INTERVAL, Cell, Column, Grid, Important
 from speechiq.reducer.stats.power import ALPHA, Spread, measure_spread
 from speechiq.reducer.studies.compare import match_name
 from speechiq.reducer.studies.comparison import SIQ
+from speechiq.reducer.studies.result import StudyResult
 
 FEWEST_CLIPS, FEWEST_CLUSTERS = 5, 2
 NO_NORMS = "no SIQ: without --norms its points depend on the systems and clips of the pilot run"
@@ -36,7 +38,30 @@ class Aim(NamedTuple):
     power: float
 
 
-def check_aim(aim: Aim, suites: Mapping[str, Mapping[str, Category]]) -> None:
+def plan_sizes(found: Found, aim: Aim, options: ScoringOptions, pair: tuple[str, str] | None = None) -> StudyResult:
+    """Return the sample sizes for each score of each suite, a grid per suite.
+
+    Args:
+        options: How to score; norms add SIQ.
+        pair: Parts of the names of two systems; None takes the median and the worst of all pairs by how much their
+            differences vary, without controls if two systems are left.
+
+    Returns:
+        A record per score and pair, in the units that people read: a minus b in the pilot run (`difference`), its
+        standard deviation over clips and intra-cluster correlation, the smallest difference that the clips show, and
+        the needed numbers of clusters and clips if the difference is known.
+    """
+    _check_aim(aim, found.levels)
+    grids, suites, rows = [], {}, []
+    for suite in found.levels:
+        records, remarks = _plan_suite(found.read(suite), aim, options, pair, has_scale=is_siq(suite))
+        suites[suite] = records
+        grids.append(_as_grid(suite, records, remarks, aim, options))
+        rows += [{"suite": suite} | record for record in records]
+    return StudyResult("speechiq-power", grids, aim._asdict() | {"suites": suites}, rows, tasks=found.all_tasks)
+
+
+def _check_aim(aim: Aim, suites: Mapping[str, Mapping[str, Category]]) -> None:
     """Raise a `SpeechIQError` if an aim is impossible in one of some suites."""
     difference, power = aim
     if not ALPHA < power < 1:
@@ -60,26 +85,10 @@ def check_aim(aim: Aim, suites: Mapping[str, Mapping[str, Category]]) -> None:
             )
 
 
-def plan_sizes(
-    systems: Sequence[System],
-    aim: Aim,
-    options: ScoringOptions,
-    pair: tuple[str, str] | None = None,
-    *,
-    has_scale: bool,
+def _plan_suite(
+    systems: Sequence[System], aim: Aim, options: ScoringOptions, pair: tuple[str, str] | None, *, has_scale: bool
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the sample sizes for each score of a suite, and remarks on them.
-
-    Args:
-        options: How to score; norms add SIQ.
-        pair: Parts of the names of two systems; None takes the median and the worst of all pairs by how much their
-            differences vary, without controls if two systems are left.
-
-    Returns:
-        A record per score and pair, in the units that people read: a minus b in the pilot run (`difference`), its
-        standard deviation over clips and intra-cluster correlation, the smallest difference that the clips show, and
-        the needed numbers of clusters and clips if the difference is known.
-    """
+    """Return the records of a suite, and remarks on them."""
     norms = options.norms if has_scale else None
     kept, mismatches = intersect(_choose(systems, pair), options.allow_mismatch, norms)
     matrix = align(kept)
@@ -126,7 +135,7 @@ def parts_of_siq(matrix: ScoreMatrix, scale: Scale) -> np.ndarray:
     return total
 
 
-def size_grid(
+def _as_grid(
     suite: str, records: Sequence[Mapping[str, Any]], remarks: Sequence[str], aim: Aim, options: ScoringOptions
 ) -> Grid:
     """Return the grid of the sample sizes of one suite."""

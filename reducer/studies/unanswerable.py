@@ -30,6 +30,7 @@ from speechiq.reducer.scores.suites import NOTHING, Confirmed, ConfirmedSet
 from speechiq.reducer.stats.bootstrap import estimate_share
 from speechiq.reducer.stats.estimate import CONFIDENCE
 from speechiq.reducer.stats.grid import INTERVAL, Column, Grid, caution_of_estimates, name_units
+from speechiq.reducer.studies.result import StudyResult
 
 __all__ = [
     "NOTHING",
@@ -173,8 +174,7 @@ def check_wording(confirmed: Mapping[Item, Confirmed], asked: Mapping[Item, str]
 def _without(system: System, confirmed: ConfirmedSet) -> System:
     tasks = system.tasks_at("apply")
     check_wording(confirmed, read_asked(tasks, confirmed), f"the runs of system {system.name!r}")
-    kept = {level: rows["item"].tolist() for level, rows in system.by_level.items()}
-    kept["apply"] = [item for item in kept["apply"] if item not in confirmed]
+    kept = system.items | {"apply": system.items["apply"] - confirmed.keys()}
     if not kept["apply"]:
         raise SpeechIQError(
             "level apply",
@@ -203,7 +203,7 @@ def _read_review(path: Path) -> dict[int, _Review]:
     return rows
 
 
-def count_hallucinations(answers: Answers, confirmed: Mapping[Item, Confirmed]) -> list[dict[str, Any]]:
+def count_hallucinations(answers: Answers, confirmed: Mapping[Item, Confirmed]) -> StudyResult:
     """Count the hallucinations of every system on the questions with the verdict `unanswerable`, lowest rate first.
 
     Returns:
@@ -218,7 +218,7 @@ def count_hallucinations(answers: Answers, confirmed: Mapping[Item, Confirmed]) 
             fix="confirm one with `siq study unanswerable --review`",
         )
     check_wording(items, {item: question.asked for item, question in answers.questions.items()})
-    records = []
+    records: list[dict[str, Any]] = []
     for system, answered in answers.votes.items():
         votes = [answered[item].vote for item in items]
         invented = [vote not in (LETTER_OF_NONE, UNPARSED) for vote in votes]
@@ -233,10 +233,11 @@ def count_hallucinations(answers: Answers, confirmed: Mapping[Item, Confirmed]) 
                 "rate": estimate_share(invented, np.ones(len(votes)), [clip for clip, *_ in items], answers.clusters),
             }
         )
-    return sorted(records, key=lambda record: (record["rate"].value, record["system"]))
+    records.sort(key=lambda record: (record["rate"].value, record["system"]))
+    return StudyResult("speechiq-hallucination", [_hallucination_grid(records)], {"systems": records})
 
 
-def hallucination_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
+def _hallucination_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
     """Return the counts as a grid, one row per system."""
     columns = [
         Column("system", "System"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from speechiq.reducer.studies.references import compare_references, references_grid
+from speechiq.reducer.studies.references import compare_references
 from tests.cli.test_compare import write_system
 from tests.commands import as_json, print_and_write, refusal, siq
 from tests.records import edit_rows
@@ -125,7 +125,8 @@ def test_errors_of_references():
     rates = [{str(i): rate + i / 100 for i in range(12)} for rate in (0.4, 0.2)]
     rates[1] |= {str(i): 0.5 for i in range(3)}
     clusters = {f"vox/{i}": f"debate {i // 3}" for i in range(12)}
-    alone, clustered = (compare_references([system("a", *rates).cluster_by(of)])[0] for of in ({}, clusters))
+    grids = [compare_references([system("a", *rates).cluster_by(of)], "WER %").grids[0] for of in ({}, clusters)]
+    alone, clustered = (grid.rows[0] for grid in grids)
     assert (alone["difference"].clusters, clustered["difference"].clusters) == (12, 4)
     assert clustered["difference"].low < alone["difference"].low
-    assert any("12 clips in 4 clusters" in note for note in references_grid([clustered], "WER %").notes)
+    assert any("12 clips in 4 clusters" in note for note in grids[1].notes)

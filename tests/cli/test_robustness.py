@@ -13,7 +13,7 @@ from rich.console import Console
 
 from speechiq.reducer.output.terminal import print_grid
 from speechiq.reducer.scores.suites import ScoringOptions, find_suites
-from speechiq.reducer.studies.robustness import curve_grid, group_curves, study_robustness
+from speechiq.reducer.studies.robustness import study_robustness
 from speechiq.tools.screenshots import CHART_SIZE, take_chart
 from tests.commands import succeed
 from tests.reducer.studies.test_robustness import STRENGTHS, write_study
@@ -40,10 +40,9 @@ def test_tables_name_strengths_losses_slopes_and_crossings(made):
 
 
 def test_tables_fit_80_columns_without_breaking_a_number(tmp_path):
-    (found,) = study_robustness(find_suites([write_study(tmp_path)], False, ScoringOptions()), draws=100, seed=0)
+    _, remember, *_ = study_robustness(find_suites([write_study(tmp_path)], False, ScoringOptions()), draws=100).grids
     console = Console(width=80, record=True, file=io.StringIO())
-    _, remember, *_ = group_curves(found)
-    print_grid(curve_grid(found, remember), console)
+    print_grid(remember, console)
     lines = console.export_text(clear=False).splitlines()
     assert all(len(line) <= 80 for line in lines) and not any("\N{HORIZONTAL ELLIPSIS}" in line for line in lines)
     scores, slopes = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,19 @@ def sample_row(level: str, clip: str, question: str, value: float) -> dict:
     }
 
 
+def write_files(folder: Path, system: str | None, date: float, rows: dict[str, list[dict]], **results) -> Path:
+    """Write a results file and the sample file of each task in `rows`, and return the results file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stamp = f"2025-01-01T00-00-{date:09.6f}"
+    path = folder / f"results_{stamp}.json"
+    written = {"results": {}, "config": {}, "model_name": system, "date": date} | results
+    path.write_text(json.dumps(written), encoding="utf-8")
+    for task, of_task in rows.items():
+        lines = "".join(json.dumps(row) + "\n" for row in of_task)
+        (folder / f"samples_{task}_{stamp}.jsonl").write_text(lines, encoding="utf-8")
+    return path
+
+
 def write_run(
     folder: Path,
     scores: dict[str, dict],
@@ -62,8 +76,6 @@ def write_run(
         columns: level -> further columns of its sample rows.
         results: Further keys of the results file.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    stamp = f"2025-01-01T00-00-{date:09.6f}"
     configs = {
         f"{tasks}_{number}": {
             "task": f"{tasks}_{number}",
@@ -72,19 +84,27 @@ def write_run(
         for number, level in enumerate(scores)
     }
     configs["arc_easy"] = {"task": "arc_easy", "metadata": {"version": 1.0}}
-    path = folder / f"results_{stamp}.json"
-    written = {"results": {}, "configs": configs, "config": {}, "model_name": system, "date": date} | results
-    path.write_text(json.dumps(written), encoding="utf-8")
+    rows = {}
     for task, level in zip(configs, scores, strict=False):
-        rows = [
+        rows[task] = [
             sample_row(level, clip, question, value) | (columns or {}).get(level, {})
             for clip, values in scores[level].items()
             for question, value in (values if isinstance(values, dict) else {"": values}).items()
         ]
-        if samples:
-            lines = "".join(json.dumps(row) + "\n" for row in rows)
-            (folder / f"samples_{task}_{stamp}.jsonl").write_text(lines, encoding="utf-8")
-    return path
+    return write_files(folder, system, date, rows if samples else {}, **{"configs": configs} | results)
+
+
+def change_rows(samples: Path, change: Callable[[dict], dict | None]) -> None:
+    """Change each row of a sample file: in place, or to what `change` returns."""
+    rows = [json.loads(line) for line in samples.read_text(encoding="utf-8").splitlines()]
+    changed = [change(row) or row for row in rows]
+    samples.write_text("".join(json.dumps(row) + "\n" for row in changed), encoding="utf-8")
+
+
+def change_results(results: Path, change: Callable[[dict], dict | None]) -> None:
+    """Change the content of a results file: in place, or to what `change` returns."""
+    content = json.loads(results.read_text(encoding="utf-8"))
+    results.write_text(json.dumps(change(content) or content), encoding="utf-8")
 
 
 def frozen_set(path: Path, *items: tuple[str, str], **reworded: object) -> Path:
@@ -110,12 +130,17 @@ def levels(skill: float, clips: int = 4, questions: int = 3) -> dict[str, dict]:
     }
 
 
+def write_skills(folder: Path, skills: dict[str, float], clips: int = 4, **options) -> Path:
+    """Write a run of three levels for each system, given by its skill; `options` are those of `write_run`."""
+    for name, skill in skills.items():
+        write_run(folder / name, levels(skill, clips=clips), system=name, **options)
+    return folder
+
+
 @pytest.fixture
 def two_runs(tmp_path: Path) -> Path:
     """A folder with a good and a bad system, three levels each."""
-    write_run(tmp_path / "good", levels(0.9), system="good")
-    write_run(tmp_path / "bad", levels(0.1), system="bad")
-    return tmp_path
+    return write_skills(tmp_path, {"good": 0.9, "bad": 0.1})
 
 
 def write_answers(
@@ -137,10 +162,11 @@ def write_answers(
     scores = {"apply": {f"clip{i or ''}": dict(right[i::clips]) for i in range(clips)}}
     results = write_run(folder, scores, system, date, tasks, config=config)
     (path,) = folder.glob(f"samples_{tasks}_0_{results.stem.removeprefix('results_')}.jsonl")
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    for row in rows:
+
+    def answer(row: dict) -> None:
         question = row["doc"]["question_id"]
         row["doc"] |= {"text": "the reference", "audio": {"path": "clips/clip.ogg"}}
         row["filtered_resps"] = [[vote(letters[question]), list(letters[question])]]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+    change_rows(path, answer)
     return results

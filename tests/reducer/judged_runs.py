@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from speechiq.metrics.judge.rubric import read_rubric
+from tests.reducer.conftest import write_files
 
 NAN = math.nan
 #: What a judged template describes, and what a run with a judge records.
@@ -109,15 +110,8 @@ def write_judged(
         task: Name of the task.
         metadata: What the task describes in another way.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    stamp = f"2026-01-01T00-00-{date:09.6f}"
     configs = {task: {"task": task, "metadata": METADATA | dict(judge) | metadata}}
-    path = folder / f"results_{stamp}.json"
-    results = {"results": {}, "configs": configs, "config": {}, "model_name": system, "date": date}
-    path.write_text(json.dumps(results), encoding="utf-8")
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    (folder / f"samples_{task}_{stamp}.jsonl").write_text(lines, encoding="utf-8")
-    return path
+    return write_files(folder, system, date, {task: list(rows)}, configs=configs)
 
 
 def graded(grades: Sequence[Sequence[float | None]], questions: int = 2, **others: Any) -> list[dict[str, Any]]:

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import speechiq
-from speechiq.cli.main import app
 from speechiq.reducer.runs.samples import FLAGS
+from tests.commands import siq
 from tests.reducer.conftest import levels, write_run
 
 SYSTEMS = {
@@ -43,11 +42,6 @@ def scoreboard(runs) -> speechiq.Scoreboard:
     return speechiq.rank(speechiq.read_systems(runs))
 
 
-def siq(*arguments: str) -> None:
-    done = CliRunner().invoke(app, arguments)
-    assert done.exit_code == 0, done.output
-
-
 def test_a_ranking_has_the_numbers_of_siq_score(scoreboard, runs):
     siq("score", "runs", "-o", "siq.json")
     rows = json.loads(runs.with_name("siq.json").read_text())["systems"]
@@ -66,12 +60,6 @@ def test_a_ranking_has_the_numbers_of_siq_score(scoreboard, runs):
         assert np.isnan(scores["unparsed"]) and row["flags"]["unparsed"] is None
     assert frame.attrs["units"] == {"remember": "WER %", "understand": "sim. %", "apply": "acc. %"}
     assert frame.index.name == "system" and frame.columns.name == "score"
-
-
-def test_paths_are_one_or_several_texts_or_paths(runs):
-    names = [system.name for system in speechiq.read_systems("runs")]
-    assert names == [system.name for system in speechiq.read_systems(map(str, runs.iterdir()))]
-    assert names == [system.name for system in speechiq.read_systems([runs])] == sorted(SYSTEMS)
 
 
 def test_some_systems_and_levels_are_ranked(runs):
@@ -180,7 +168,9 @@ def test_norms_and_weights_are_read_or_refused(runs, tmp_path):
 
 def test_what_was_read_and_what_is_still_a_folder_are_ranked_alike(runs):
     found = speechiq.read_systems(runs)
-    assert len(found) == len(SYSTEMS) and found.warnings == []
+    assert [system.name for system in found] == sorted(SYSTEMS) and found.warnings == []
+    for given in ("runs", [runs], map(str, runs.iterdir())):
+        assert [system.name for system in speechiq.read_systems(given)] == sorted(SYSTEMS)
     frames = [speechiq.rank(given, draws=0).to_frame() for given in (found, "runs", runs, [runs], list(found))]
     assert all(frame.equals(frames[0]) for frame in frames)
 

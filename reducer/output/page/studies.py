@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -12,29 +11,15 @@ import plotly.graph_objects as go
 from speechiq.metrics.latency import FIRST_AUDIO, FIRST_TOKEN, TOTAL
 from speechiq.reducer.output.page.figures import INK, MUTED, STYLE, escape
 from speechiq.reducer.output.page.identity import short_names
-from speechiq.reducer.output.page.page import HEIGHT, Section, render
+from speechiq.reducer.output.page.page import HEIGHT, Section, describe_origin, render
 from speechiq.reducer.output.side_tables import TIME_NAMES, Latencies, language_grids, latency_grid, read_latencies
 from speechiq.reducer.output.suite_scores import SuiteScores
 from speechiq.reducer.scores.suites import Found, ScoringOptions
 from speechiq.reducer.stats.grid import Cell, Column, Grid
-from speechiq.reducer.studies.agreement import agreement_grid
-from speechiq.reducer.studies.listening import listening_grids, study_listening
-from speechiq.reducer.studies.prediction import (
-    NAMES,
-    Prediction,
-    prediction_grids,
-    prediction_notes,
-    prediction_verdict,
-)
-from speechiq.reducer.studies.robustness import (
-    CLEAN,
-    Curve,
-    Robustness,
-    curve_grid,
-    group_curves,
-    list_strengths,
-    robustness_lines,
-)
+from speechiq.reducer.studies.listening import study_listening
+from speechiq.reducer.studies.prediction import NAMES, Prediction
+from speechiq.reducer.studies.result import StudyResult
+from speechiq.reducer.studies.robustness import CLEAN, Curve, Robustness, group_curves, list_strengths
 
 #: Colors that differ for people with any color vision, in both themes (Okabe and Ito).
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#7a7a7a")
@@ -50,13 +35,21 @@ DIFFERENCES = (
 )
 
 
-def render_robustness(studies: Sequence[Robustness], made: Mapping[str, str]) -> str:
-    """Return the page of curves over the strength of conditions; `made` as `page.describe_origin` returns it."""
-    sections = []
+def render_study(result: StudyResult, command: str) -> str:
+    """Return the page of the result of a study that has one; `command` is the command line that made it."""
+    made = describe_origin(result.tasks, command)
+    if isinstance(result.details, Prediction):
+        return _render_prediction(result, result.details, made)
+    return _render_robustness(result, result.details, made)
+
+
+def _render_robustness(result: StudyResult, studies: Sequence[Robustness], made: Mapping[str, str]) -> str:
+    """Return the page of curves over the strength of conditions."""
+    sections, grids = [], iter(result.grids)
     for study in studies:
         for number, curves in enumerate(group_curves(study)):
-            name, grid = f"robustness-{study.suite}-{number}", curve_grid(study, curves)
-            notes = [*grid.notes, *robustness_lines(study)]
+            name, grid = f"robustness-{study.suite}-{number}", next(grids)
+            notes = [*grid.notes, *study.lines]
             drawn = {name: _curves_chart(curves)}
             sections.append(
                 Section(f"{name}-section", grid.title, figures=drawn, charts={name: ""}, grid=grid, notes=notes)
@@ -70,7 +63,7 @@ def list_listening(found: Found, options: ScoringOptions) -> list[Section]:
     """Return a section per category that runs answered with and without its audio (`listen`); none without such."""
     if not found.variants:
         return []
-    grids = listening_grids(study_listening(found, options.draws, options.seed), options.draws)
+    grids = study_listening(found, options.draws, options.seed).grids
     return [Section(f"listen-{number}", grid.title, grid=grid, notes=grid.notes) for number, grid in enumerate(grids)]
 
 
@@ -116,20 +109,20 @@ def _times_chart(latencies: Sequence[Latencies], name: str) -> go.Figure:
     return figure
 
 
-def render_prediction(prediction: Prediction, agreements: Sequence[Mapping[str, Any]], made: Mapping[str, str]) -> str:
+def _render_prediction(result: StudyResult, prediction: Prediction, made: Mapping[str, str]) -> str:
     """Return the page of a prediction: which metric predicts failure, with ROC and calibration curves."""
-    metrics, *grids = prediction_grids(prediction)
+    count = 1 if result.content["agreement"] else 0
+    agreements, (metrics, *grids) = result.grids[:count], result.grids[count:]
+    verdict, *notes = result.lines
     drawn = {"roc": _roc(prediction), "calibration": _calibration(prediction)}
     sections = [
-        Section("metrics", "Metrics", grid=_add_validated(prediction, metrics), notes=[*prediction_notes(prediction)]),
+        Section("metrics", "Metrics", grid=_add_validated(prediction, metrics), notes=notes),
         Section("curves", "Curves", figures=drawn, charts={"roc": "ROC curves", "calibration": "Calibration"}),
         *(Section(grid.title.split()[0].lower(), grid.title, grid=grid, notes=grid.notes) for grid in grids),
         Section("differences", "Differences", intro=DIFFERENCES, grid=_differences(prediction)),
+        *(Section("agreement", grid.title, grid=grid) for grid in agreements),
     ]
-    if agreements:
-        grid = agreement_grid("Agreement of labels", agreements, ["equal", "kappa"])
-        sections.append(Section("agreement", grid.title, grid=grid))
-    return render(sections, title="What predicts failure?", lead=prediction_verdict(prediction), made=made)
+    return render(sections, title="What predicts failure?", lead=verdict, made=made)
 
 
 def _add_validated(prediction: Prediction, metrics: Grid) -> Grid:

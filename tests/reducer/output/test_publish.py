@@ -8,10 +8,11 @@ import math
 from rich.console import Console
 
 from speechiq.reducer.output import markup
-from speechiq.reducer.output.publish import Publication, as_text
+from speechiq.reducer.output.publish import as_text
 from speechiq.reducer.output.terminal import print_grid
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import Column, Grid, Important
+from speechiq.reducer.studies.result import StudyResult
 
 COLUMNS = [
     Column("system", "System"),
@@ -80,11 +81,11 @@ def test_markdown_and_latex_escape_cells():
 
 
 def test_files_have_every_digit_and_every_column():
-    publication = Publication("speechiq-test", [GRID], {"rows": ROWS})
-    rows = list(csv.DictReader(io.StringIO(as_text(publication, "csv", {}))))
+    result = StudyResult("speechiq-test", [GRID], {"rows": ROWS})
+    rows = list(csv.DictReader(io.StringIO(as_text(result, "csv", {}))))
     assert rows[0]["wer_high"] == "0.25" and rows[0]["seed"] == "3" and rows[1]["siq"] == ""
     assert rows[1]["system"] == "'=b"
-    content = json.loads(as_text(publication, "json", {"schema": "speechiq-test"}))
+    content = json.loads(as_text(result, "json", {"schema": "speechiq-test"}))
     assert content["rows"][1]["wer"] == {"value": 0.0, "low": None, "high": None} and content["schema"]
 
 

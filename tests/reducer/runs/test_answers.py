@@ -41,13 +41,6 @@ def test_votes_questions_and_controls(tmp_path):
     assert question.options == ("one", "two", "three", "four") and question.audio == "clips/clip.ogg"
 
 
-def test_the_newest_run_of_a_system_counts(tmp_path):
-    write_answers(tmp_path / "old", "s", {"q1": "BBBBB"}, date=1.0)
-    write_answers(tmp_path / "new", "s", {"q1": "AAAAA"}, date=2.0)
-    found = read_answers([tmp_path])
-    assert found.votes["s"]["clip", "q1"].vote == "A" and "several runs" in found.warnings[0]
-
-
 @pytest.mark.parametrize(
     "change",
     [

@@ -6,13 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
 from speechiq.core import usage
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.run_record import read_run_record
-from tests.reducer.conftest import levels, write_run
+from tests.commands import refusal, siq, succeed
+from tests.reducer.conftest import levels, write_run, write_skills
 
 CONFIG = {
     "model": "hf-audio",
@@ -24,6 +23,7 @@ CONFIG = {
     "random_seed": 0,
     "siq": {"usage": {"asr_clips": 14, "odd": "x"}},
 }
+SKILLS = {"good": 0.9, "fair": 0.6, "poor": 0.3}
 MEASURED = {"transcribing": {"audio_seconds": 412.5, "work_seconds": 20.5, "rtfx": 20.1}}
 MEASURED |= {"embedding": {"audio_seconds": 0, "work_seconds": 3.5, "rtfx": None}}
 
@@ -81,13 +81,9 @@ def test_a_missing_file_is_named(tmp_path: Path):
         read_run_record(tmp_path / "results_gone.json", [])
 
 
-def siq(*arguments):
-    return CliRunner().invoke(app, list(map(str, arguments)))
-
-
 @pytest.fixture
 def runs(tmp_path):
-    for name, skill in {"good": 0.9, "fair": 0.6, "poor": 0.3}.items():
+    for name, skill in SKILLS.items():
         config = {"batch_size": "auto", "siq": {"device": "cpu", "speed": MEASURED if name == "good" else {}}}
         write_run(tmp_path / "runs" / name, levels(skill), system=name, config=config)
     return tmp_path / "runs"
@@ -95,9 +91,8 @@ def runs(tmp_path):
 
 def test_speeds_have_a_table_and_a_key_on_request(runs, tmp_path):
     out = tmp_path / "out.json"
-    plain = siq("score", runs)
-    done = siq("score", runs, "--speed", "-o", out)
-    assert done.exit_code == 0, (done.output, done.exception)
+    plain = succeed("score", runs)
+    done = succeed("score", runs, "--speed", "-o", out)
     assert "RTFx" not in plain.stdout and done.stdout.startswith(plain.stdout) and "20.1" in done.stdout
     embedding, speed = json.loads(out.read_text())["speeds"]
     assert (speed["system"], speed["work"], speed["rtfx"]) == ("good", "transcribing", 20.1)
@@ -108,17 +103,14 @@ def test_speeds_have_a_table_and_a_key_on_request(runs, tmp_path):
 
 
 def test_runs_without_speeds_say_so(tmp_path):
-    for name, skill in {"good": 0.9, "fair": 0.6, "poor": 0.3}.items():
-        write_run(tmp_path / name, levels(skill), system=name)
-    assert "no run recorded a speed" in siq("score", tmp_path, "--speed").stdout
+    write_skills(tmp_path, SKILLS)
+    assert "no run recorded a speed" in siq("score", tmp_path, "--speed")
 
 
 def test_a_speed_that_is_not_a_number_is_one_line(tmp_path):
-    for name, skill in {"good": 0.9, "fair": 0.6, "poor": 0.3}.items():
-        config = {"siq": {"speed": {"transcribing": {"rtfx": "fast", "audio_seconds": 1, "work_seconds": 1}}}}
-        write_run(tmp_path / name, levels(skill), system=name, config=config)
-    refused = siq("score", tmp_path, "--speed")
-    assert isinstance(refused.exception, SpeechIQError) and "the recorded speed is invalid" in str(refused.exception)
+    speed = {"rtfx": "fast", "audio_seconds": 1, "work_seconds": 1}
+    write_skills(tmp_path, SKILLS, config={"siq": {"speed": {"transcribing": speed}}})
+    assert "the recorded speed is invalid" in refusal("score", tmp_path, "--speed")
 
 
 def test_work_is_measured_and_added_over_processes():
@@ -156,7 +148,7 @@ def test_replies_that_end_at_the_limit_are_said_below_the_table_and_in_the_files
         content["configs"][task]["generation_kwargs"] = {"max_gen_toks": tokens}
     file.write_text(json.dumps(content))
     out = tmp_path / "out.json"
-    done = siq("score", runs, "-o", out)
+    done = succeed("score", runs, "-o", out)
     assert "12 of 40 replies of cut end at the limit of 64 or 256 tokens; raise it with --gen_kwargs" in " ".join(
         done.stdout.split()
     )

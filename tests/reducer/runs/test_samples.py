@@ -11,17 +11,16 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import Flags, as_grid, as_json, rank, read_systems
 from speechiq.reducer.output.scoreboard_records import csv_rows
 from speechiq.reducer.output.terminal import print_grid
 from speechiq.reducer.runs.samples import read_sample_table, read_text_rows
 from speechiq.reducer.studies.unanswerable import leave_out, read_confirmed
+from tests.commands import succeed
 from tests.records import write_samples
-from tests.reducer.conftest import frozen_set, levels, sample_row, write_run
+from tests.reducer.conftest import change_rows, frozen_set, levels, sample_row, write_run, write_skills
 
 SYSTEMS = {"good": 0.9, "fair": 0.6, "bad": 0.3}
 VOTES = {1.0: ["A", list("AAAAB")], 0.0: ["B", list("BBBBA")]}
@@ -56,8 +55,7 @@ def runs(tmp_path: Path) -> Path:
     for date, (name, skill) in enumerate(SYSTEMS.items(), 1):
         write_run(tmp_path / "runs" / name, levels(skill), system=name, date=float(date))
     for path in tmp_path.glob("runs/*/samples_demo_2_*"):
-        rows = [json.loads(line) for line in path.read_text().splitlines()]
-        path.write_text("".join(json.dumps(row | {"filtered_resps": [VOTES[row["acc"]]]}) + "\n" for row in rows))
+        change_rows(path, lambda row: row | {"filtered_resps": [VOTES[row["acc"]]]})
     return tmp_path / "runs"
 
 
@@ -77,8 +75,7 @@ def runs(tmp_path: Path) -> Path:
 def test_sample_files_are_opened_once(runs, tmp_path, opened, command, files, opens):
     """The texts of a page and of `compare` need a second pass; only the scores say which clips `compare` shows."""
     places = {"RUNS": str(runs), "OUT": str(tmp_path / "out.html"), "REVIEW": str(tmp_path / "review.jsonl")}
-    done = CliRunner().invoke(app, [places.get(word, word) for word in command])
-    assert done.exit_code == 0, done.exception
+    succeed(*(places.get(word, word) for word in command))
     counts = Counter(opened)
     assert len(counts) == files and max(counts.values()) == opens
 
@@ -182,8 +179,7 @@ def test_what_rows_lack_is_not_known_and_never_0(tmp_path):
 
 
 def test_flags_that_are_0_everywhere_are_told_in_the_caption(tmp_path):
-    for name, skill in (("a", 0.1), ("b", 0.9)):
-        write_run(tmp_path / name, levels(skill), system=name, columns={"understand": HEARD})
+    write_skills(tmp_path, {"a": 0.1, "b": 0.9}, columns={"understand": HEARD})
     text = show(as_grid(rank(read_systems([tmp_path]))))
     assert "Repetition" not in text
     assert "systems that get audio has: clips with incomplete audio, transcripts that repeat one phrase many times" in (
@@ -205,6 +201,7 @@ def test_controls_are_known_by_what_ran_not_by_their_names(tmp_path, described, 
         write_run(tmp_path / name, levels(skill), system=name, config=config)
     ranking = rank(read_systems([tmp_path]))
     data = as_json(ranking)
+    assert ranking.pool.controls == ({"gold+x"} if control else set())
     assert [row["control"] for row in data["systems"]] == [None, control] and data["measures"]["apply"]["chance"] == 0.2
     text = show(as_grid(ranking))
     assert (f"control: {control}" in text) == bool(control) and "Apply by chance: 20 %" in text

@@ -167,8 +167,7 @@ def oracle_own(
 
 @pytest.mark.parametrize("pair", [None, (1, 3)])
 def test_intervals_on_the_own_scale_equal_a_slow_reading_of_their_definition(pair):
-    pool = make_pool(systems=5, clips=10, seed=2)
-    pool = ScoreMatrix(pool.systems, dict.fromkeys(LEVELS, pool.clips["remember"]), full(pool), LEVELS)
+    pool = make_full_pool(10)
     drawn = draw(pool, rule="1,2,5", draws=40, seed=5, pair=pair)
     shares = dict(zip(LEVELS, (15 / 8, 30 / 8, 75 / 8), strict=True))
     ends = oracle_own(pool, shares, 40, 5, pair)
@@ -178,8 +177,7 @@ def test_intervals_on_the_own_scale_equal_a_slow_reading_of_their_definition(pai
 
 
 def test_intervals_of_raw_scores_equal_a_slow_reading_of_their_definition():
-    pool = make_pool(systems=5, clips=16, seed=2)
-    pool = ScoreMatrix(pool.systems, dict.fromkeys(LEVELS, pool.clips["remember"]), full(pool), LEVELS)
+    pool = make_full_pool(16)
     generator = np.random.default_rng(5)
     counts = [generator.multinomial(16, [1 / 16] * 16) for _ in range(120)]
     bars = resample(pool, draws=120, seed=5)
@@ -204,16 +202,17 @@ def test_a_large_set_draws_groups_of_its_clusters(monkeypatch):
     assert np.array_equal(grouped.siq_draws, plain.siq_draws), "the draws themselves stay"
 
 
-def full(pool: ScoreMatrix) -> dict[str, np.ndarray]:
-    """The raw scores of a pool whose levels all have the clips of Remember."""
-    generator = np.random.default_rng(9)
+def make_full_pool(clips: int) -> ScoreMatrix:
+    """A pool whose levels all have the same clips."""
+    pool, generator = make_pool(clips=clips, seed=2), np.random.default_rng(9)
     shape = pool.raw["remember"].shape
     skill = np.linspace(0.3, 0.9, shape[0])[:, None]
-    return {
+    raw = {
         "remember": pool.raw["remember"],
         "understand": 1 - generator.random(shape) * (1.2 - skill) / 2,
         "apply": (generator.random((3, *shape)) < skill).mean(axis=0),
     }
+    return ScoreMatrix(pool.systems, dict.fromkeys(LEVELS, pool.clips["remember"]), raw, LEVELS)
 
 
 def test_standard_errors_and_rank_probabilities_are_those_of_the_draws():

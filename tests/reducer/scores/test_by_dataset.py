@@ -8,13 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
-from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import align, macro_average, rank, rank_by_dataset, read_systems
 from speechiq.reducer.output.scoreboard_records import rows_of
 from speechiq.reducer.scores.ranking import split_datasets
+from tests.commands import refusal, siq, succeed
 from tests.reducer.conftest import levels, write_run
 
 SKILLS = {"one": 0.9, "two": 0.5, "three": 0.1}
@@ -47,8 +45,22 @@ def two_sets(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def siq(*arguments: object):
-    return CliRunner().invoke(app, ["score", *map(str, arguments)])
+def describe_tasks(two_sets: Path, describe) -> None:
+    """Change what all tasks record of themselves: name -> metadata."""
+    for path in two_sets.glob("*/*/results*"):
+        content = json.loads(path.read_text())
+        for name in content["configs"].keys() - {"arc_easy"}:
+            content["configs"][name]["metadata"] |= describe(name)
+        path.write_text(json.dumps(content))
+
+
+def leave_out_apply(two_sets: Path) -> None:
+    """Take the level Apply from the runs on the small set."""
+    for path in two_sets.glob("*/small/results*"):
+        content = json.loads(path.read_text())
+        del content["configs"]["small_2"]
+        path.write_text(json.dumps(content))
+        next(path.parent.glob("samples_small_2_*")).unlink()
 
 
 def test_a_set_is_scored_as_if_it_were_alone(two_sets):
@@ -81,8 +93,7 @@ def test_the_macro_average_counts_each_set_once(two_sets):
 
 def test_tables_json_and_csv_agree(two_sets):
     out, sheet, page = two_sets / "siq.json", two_sets / "siq.csv", two_sets / "siq.md"
-    result = siq(two_sets, "--group-by", "dataset", "-o", out, "-o", sheet, "-o", page)
-    assert result.exit_code == 0, result.exception
+    result = succeed("score", two_sets, "--group-by", "dataset", "-o", out, "-o", sheet, "-o", page)
     titles = ["Speech IQ", "Speech IQ: large", "Speech IQ: small", "Speech IQ: macro-average"]
     assert [line for line in result.stdout.splitlines() if line.startswith("Speech IQ")] == titles
     assert "each data set with the same weight: large (12 clips), small (4 clips)" in result.stdout
@@ -98,35 +109,28 @@ def test_tables_json_and_csv_agree(two_sets):
         (same,) = (of for of in tables[row["dataset"]] if of["system"] == row["system"])
         assert float(row["siq"]) == same["siq"] and float(row["apply_score"]) == same["categories"]["apply"]["score"]
     assert page.read_text().count("| Rank | System |") == 4
-    plain = siq(two_sets, "-o", out, "--force")
+    plain = succeed("score", two_sets, "-o", out, "--force")
     assert json.loads(out.read_text())["by_dataset"] is None and "macro" not in plain.stdout
 
 
 def test_two_systems_have_raw_means_alone(two_sets):
     out = two_sets / "siq.json"
-    assert siq(two_sets / "one", two_sets / "two", "--group-by", "dataset", "-o", out).exit_code == 0
+    succeed("score", two_sets / "one", two_sets / "two", "--group-by", "dataset", "-o", out)
     data = json.loads(out.read_text())
     assert all(row["siq"] is None and row["categories"]["apply"]["score"] >= 0 for row in data["macro_average"])
 
 
 def test_a_set_without_apply_leaves_the_mean_of_the_other_levels(two_sets):
-    for path in two_sets.glob("*/small/results*"):
-        content = json.loads(path.read_text())
-        content["configs"] = {task: of for task, of in content["configs"].items() if task != "small_2"}
-        path.write_text(json.dumps(content))
-        for samples in path.parent.glob("samples_small_2_*"):
-            samples.unlink()
+    leave_out_apply(two_sets)
     systems = read_systems([two_sets])
     rows = rows_of(macro_average(rank(systems), rank_by_dataset(systems)))
     assert all(row["siq"] is None and list(row["categories"]) == ["remember", "understand"] for row in rows)
-    result = siq(two_sets, "--group-by", "dataset")
-    assert result.exit_code == 0 and "Levels, without Speech IQ: small" in result.stdout
+    assert "Levels, without Speech IQ: small" in siq("score", two_sets, "--group-by", "dataset")
 
 
 def test_norms_have_one_scale_for_all_sets(two_sets):
-    result = siq(two_sets, "--group-by", "dataset", "--norms", "demo")
-    assert isinstance(result.exception, SpeechIQError)
-    assert "norms have one scale for all their data sets" in str(result.exception)
+    result = refusal("score", two_sets, "--group-by", "dataset", "--norms", "demo")
+    assert "norms have one scale for all their data sets" in result
 
 
 def test_a_set_that_cannot_be_scored_is_named(two_sets):
@@ -139,7 +143,7 @@ def test_a_set_that_cannot_be_scored_is_named(two_sets):
             date=5.0,
             metadata={key: {"dataset": "small"} for key in levels(0.5)},
         )
-    refused = str(siq(two_sets, "--group-by", "dataset").exception)
+    refused = refusal("score", two_sets, "--group-by", "dataset")
     assert refused.startswith("data set 'small': no SIQ: level remember: all 3 systems have the same score")
 
 
@@ -152,18 +156,10 @@ def test_every_item_is_in_one_set(two_sets):
 
 
 def test_a_suite_without_a_scale_averages_each_category_over_the_sets_that_have_it(two_sets):
-    for path in two_sets.glob("*/*/results*"):
-        content = json.loads(path.read_text())
-        for name in ("large_0", "small_0", "large_1", "small_1", "large_2", "small_2"):
-            content["configs"].get(name, {}).get("metadata", {})["suite"] = "mine"
-        content["configs"].pop("small_2", None)
-        path.write_text(json.dumps(content))
-    for samples in two_sets.glob("*/small/samples_small_2_*"):
-        samples.unlink()
+    describe_tasks(two_sets, lambda name: {"suite": "mine"})
+    leave_out_apply(two_sets)
     out = two_sets / "mine.json"
-    result = siq(two_sets, "--group-by", "dataset", "--bootstrap", "0", "-o", out)
-    assert result.exit_code == 0, result.exception
-    assert "Suite mine macro-average" in result.stdout
+    assert "Suite mine macro-average" in siq("score", two_sets, "--group-by", "dataset", "--bootstrap", "0", "-o", out)
     content = json.loads(out.read_text())["suites"]["mine"]
     sets = {dataset: {row["system"]: row for row in of["systems"]} for dataset, of in content["by_dataset"].items()}
     for row in content["macro_average"]:
@@ -174,11 +170,7 @@ def test_a_suite_without_a_scale_averages_each_category_over_the_sets_that_have_
 
 
 def test_categories_of_one_set_each_have_no_macro_average(two_sets):
-    for path in two_sets.glob("*/*/results*"):
-        content = json.loads(path.read_text())
-        for name, task in content["configs"].items():
-            task["metadata"] |= {"suite": "mine", "category": name} if name != "arc_easy" else {}
-        path.write_text(json.dumps(content))
+    describe_tasks(two_sets, lambda name: {"suite": "mine", "category": name})
     out = two_sets / "mine.json"
-    assert siq(two_sets, "--group-by", "dataset", "--bootstrap", "0", "-o", out).exit_code == 0
+    succeed("score", two_sets, "--group-by", "dataset", "--bootstrap", "0", "-o", out)
     assert json.loads(out.read_text())["suites"]["mine"]["macro_average"] is None

@@ -19,6 +19,7 @@ from speechiq.reducer.stats.bootstrap import count_clusters
 from speechiq.siq_tasks.index import HERE, read_task
 from tests import commands
 from tests.commands import refusal
+from tests.reducer.conftest import write_files
 
 NAN = math.nan
 NOISE = ("clean", "natural_noise", "human_noise")
@@ -36,12 +37,11 @@ FURTHER = ["pf", "average", "speech_quality", "text_score", "speech_gap", "speec
 
 def write_replies(folder: Path, system: str, points: dict[str, list[float]], spoken: bool = True) -> None:
     """Write a run of some categories of `siq_wildspeech`, described as its YAMLs describe them."""
-    folder.mkdir(parents=True)
-    configs = {}
+    configs, rows = {}, {}
     for category, values in points.items():
         task = read_task(HERE / "wildspeech" / f"siq_wildspeech_{category}.yaml")
         configs[task["task"]] = {"task": task["task"], "metadata": task["metadata"]}
-        rows = [
+        rows[task["task"]] = [
             {
                 "doc": {"id": f"wildspeech/{category}{i}", "noise": NOISE[i % 3], "question": "Why?"},
                 "filtered_resps": ["an answer"],
@@ -53,10 +53,7 @@ def write_replies(folder: Path, system: str, points: dict[str, list[float]], spo
             }
             for i, value in enumerate(values)
         ]
-        lines = "".join(json.dumps(row) + "\n" for row in rows)
-        (folder / f"samples_{task['task']}_2026-01-01T00-00-01.jsonl").write_text(lines)
-    results = {"results": {}, "configs": configs, "config": {}, "model_name": system, "date": 1.0}
-    (folder / "results_2026-01-01T00-00-01.json").write_text(json.dumps(results))
+    write_files(folder, system, 1.0, rows, configs=configs)
 
 
 def plus(change: float) -> dict[str, list[float]]:

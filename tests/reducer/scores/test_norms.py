@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import add_checksum
 from speechiq.reducer import LEVELS, System, align, as_json, calibrate, rank, read_systems, score
@@ -23,7 +21,8 @@ from speechiq.reducer.scores import norms
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scale import level_weights
 from speechiq.reducer.studies import unanswerable as sets
-from tests.reducer.conftest import frozen_set, levels, write_run
+from tests.commands import refusal, siq, succeed
+from tests.reducer.conftest import frozen_set, levels, write_run, write_skills
 
 SKILLS = {"best": 0.9, "middle": 0.5, "worst": 0.1}
 OTHER = {
@@ -43,15 +42,9 @@ OTHER = {
 }
 
 
-def systems_below(root: Path) -> list[System]:
-    return read_systems([root])
-
-
 @pytest.fixture
 def pool(tmp_path: Path) -> list[System]:
-    for name, skill in SKILLS.items():
-        write_run(tmp_path / "pool" / name, levels(skill), system=name)
-    return systems_below(tmp_path / "pool")
+    return read_systems([write_skills(tmp_path / "pool", SKILLS)])
 
 
 @pytest.fixture
@@ -61,7 +54,7 @@ def built(pool) -> Norms:
 
 def new(tmp_path: Path, scores: dict | None = None, **options) -> list[System]:
     write_run(tmp_path / "new", scores or levels(0.7), system="new", **options)
-    return systems_below(tmp_path / "new")
+    return read_systems([tmp_path / "new"])
 
 
 @st.composite
@@ -92,9 +85,9 @@ def test_norms_reproduce_their_pool_bit_for_bit(systems, rule, tmp_path_factory)
     assert score(lined, read.scale).siq.tolist() == own.siq.tolist()
     together = rank(systems, norms=read)
     assert [together.z[level].tolist() for level in LEVELS] == [own.levels[k].z.tolist() for k in LEVELS]
-    for system, siq in zip(systems, own.siq, strict=True):
+    for system, score_of_own in zip(systems, own.siq, strict=True):
         alone = rank([system], norms=read)
-        assert alone.siq.tolist() == [siq], "nobody moves, whoever else is scored"
+        assert alone.siq.tolist() == [score_of_own], "nobody moves, whoever else is scored"
 
 
 def test_a_real_pool_reads_back_with_all_it_hangs_on(tmp_path, pool, built):
@@ -160,7 +153,7 @@ def test_who_loses_clips_through_another_is_marked_too(tmp_path, built):
     scores = levels(0.4)
     del scores["remember"]["demo/3"]
     write_run(tmp_path / "partial", scores, system="partial")
-    partial = systems_below(tmp_path / "partial")
+    partial = read_systems([tmp_path / "partial"])
     together = rank([*new(tmp_path), *partial], norms=built, allow_mismatch=True)
     assert together.siq[0] != alone.siq[0]
     rows = {row["system"]: row["mismatches"] for row in as_json(together)["systems"]}
@@ -201,7 +194,7 @@ def test_shared_clips_on_which_the_pool_agreed_tell_nothing(tmp_path):
         scores = levels(skill)
         scores["remember"]["demo/0"] = 0.25
         write_run(tmp_path / "pool" / name, scores, system=name)
-    built = norms.build_norms(systems_below(tmp_path / "pool"), "pool")
+    built = norms.build_norms(read_systems([tmp_path / "pool"]), "pool")
     scores = levels(0.7) | {"remember": {"demo/0": 0.5}}
     with pytest.raises(SpeechIQError, match="level remember: none of the 1 clips shared with norms 'pool' separates"):
         rank(new(tmp_path, scores), norms=built, allow_mismatch=True)
@@ -329,34 +322,28 @@ def test_norms_without_an_edition_or_of_few_systems_are_not_frozen(built, label,
 
 
 def test_norms_that_leave_a_set_out_want_scores_that_do(tmp_path):
-    for name, skill in SKILLS.items():
-        write_run(tmp_path / "pool" / name, levels(skill), system=name)
+    write_skills(tmp_path / "pool", SKILLS)
     left = [frozen_set(tmp_path / f"{q}.json", ("demo/0", f"demo/0#{q}")) for q in (0, 1)]
     file, out = tmp_path / "norms.json", tmp_path / "siq.json"
 
-    def siq(*arguments: object):
-        return CliRunner().invoke(app, [str(argument) for argument in (*arguments, "--force")])
-
-    made = siq("score", tmp_path / "pool", "--save-norms", file, "--exclude", left[0])
-    assert made.exit_code == 0, made.exception
+    made = succeed("score", tmp_path / "pool", "--save-norms", file, "--exclude", left[0])
     assert f"on 4 clips, without 1 question of set {sets.read_confirmed(left[0]).sha256[:12]}" in made.stderr
     same = siq("score", tmp_path / "pool" / "best", "--norms", file, "--exclude", left[0], "-o", out, "--explain")
-    assert same.exit_code == 0, same.exception
     data = json.loads(out.read_text())
     assert data["excluded"] == 1 and data["mismatches"] == []
     assert data["excluded_set"] == norms.read_norms(file).excluded == sets.read_confirmed(left[0]).sha256
     short = data["excluded_set"][:12]
-    assert f"left out of Apply: 1 question of the unanswerable set {short}" in " ".join(same.stdout.split())
+    assert f"left out of Apply: 1 question of the unanswerable set {short}" in " ".join(same.split())
     for others, left_out in (
         ([], "no set"),
         (["--exclude", left[1]], f"set {sets.read_confirmed(left[1]).sha256[:12]}"),
     ):
-        refused = siq("score", tmp_path / "pool" / "best", "--norms", file, *others)
-        assert str(refused.exception).startswith(
+        refused = refusal("score", tmp_path / "pool" / "best", "--norms", file, *others)
+        assert refused.startswith(
             f"level apply: --exclude left out {left_out} of system 'best' and set {short} of norms 'norms'; "
         )
-        assert f"; give --exclude with set {short}, or build the norms with" in str(refused.exception)
-    assert siq("score", tmp_path / "pool", "--save-norms", tmp_path / "whole.json").exit_code == 0
-    refused = siq("score", tmp_path / "pool" / "best", "--norms", tmp_path / "whole.json", "--exclude", left[0])
-    assert f"; leave --exclude out, or build the norms with --exclude set {short}, or " in str(refused.exception)
-    assert siq("score", tmp_path / "pool" / "best", "--norms", file, "--allow-mismatch").stdout.count("≠") == 2
+        assert f"; give --exclude with set {short}, or build the norms with" in refused
+    succeed("score", tmp_path / "pool", "--save-norms", tmp_path / "whole.json")
+    refused = refusal("score", tmp_path / "pool" / "best", "--norms", tmp_path / "whole.json", "--exclude", left[0])
+    assert f"; leave --exclude out, or build the norms with --exclude set {short}, or " in refused
+    assert siq("score", tmp_path / "pool" / "best", "--norms", file, "--allow-mismatch").count("≠") == 2

@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import as_grid, as_json, rank, read_systems
 from speechiq.reducer.output.harness import as_harness
@@ -23,13 +21,10 @@ from speechiq.reducer.output.scoreboard_records import csv_rows, rows_of
 from speechiq.reducer.scores import norms
 from speechiq.reducer.stats.contrast import separates
 from speechiq.reducer.stats.grid import flatten
-from tests.reducer.conftest import levels, write_run
+from tests.commands import refusal, siq, succeed
+from tests.reducer.conftest import levels, write_run, write_skills
 
 TWO = "no SIQ and no Z: of two systems, one always has Z +1 and the other Z -1"
-
-
-def siq(*arguments: object):
-    return CliRunner().invoke(app, ["score", *map(str, arguments)])
 
 
 def pool_of(folder: Path, *skills: float, missing: str = "", **options):
@@ -85,17 +80,17 @@ def test_few_systems_are_a_weak_scale(tmp_path, count, weak):
     built = norms.build_norms(systems, "few")
     remarks = rank(systems[:1], norms=built).remarks
     assert bool(remarks.few) == weak and (not weak or remarks.few.startswith(f"norms of only {count} systems"))
-    printed = CliRunner().invoke(app, ["score", str(tmp_path), "--save-norms", str(tmp_path / "norms.json")]).stdout
+    printed = siq("score", tmp_path, "--save-norms", tmp_path / "norms.json")
     assert (f"only {count} systems: each result depends strongly" in " ".join(printed.split())) == weak
 
 
 def test_names_with_equal_rows_are_warned_of(tmp_path):
     pool_of(tmp_path, 0.9, 0.3, 0.9, 0.1)
-    result = siq(tmp_path, "-o", tmp_path / "siq.json")
+    result = succeed("score", tmp_path, "-o", tmp_path / "siq.json")
     assert "siq: warning: systems 's0' and 's2' have the same score on every clip of every level" in result.stderr
     assert json.loads((tmp_path / "siq.json").read_text())["identical"] == [["s0", "s2"]]
     pool_of(tmp_path / "other", 0.9, 0.3, 0.1)
-    assert "warning" not in siq(tmp_path / "other").stderr
+    assert "warning" not in succeed("score", tmp_path / "other").stderr
 
 
 def test_a_pool_without_apply_is_scored_on_two_levels(tmp_path):
@@ -106,7 +101,7 @@ def test_a_pool_without_apply_is_scored_on_two_levels(tmp_path):
     for row in data["systems"]:
         assert row["siq"] is row["rank"] is None and list(row["categories"]) == ["remember", "understand"]
         assert row["categories"]["remember"]["z_interval"] is not None
-    shown = siq(tmp_path).stdout
+    shown = siq("score", tmp_path)
     assert "Levels, without Speech IQ" in shown and "SIQ" not in shown.split("no SIQ")[0]
     assert as_harness(ranking, rows_of(ranking)[0])["group_subtasks"] == {"siq": ["siq_remember", "siq_understand"]}
 
@@ -115,19 +110,17 @@ def test_levels_are_chosen(tmp_path):
     pool_of(tmp_path, 0.9, 0.5, 0.1)
     missing = {level: of for level, of in levels(0.7, clips=8).items() if level != "apply"}
     write_run(tmp_path / "s9", missing, system="s9")
-    refused = str(siq(tmp_path).exception)
+    refused = refusal("score", tmp_path)
     assert "system 's9' has no apply scores" in refused and "--levels remember,understand" in refused
-    chosen = siq(tmp_path, "--levels", "remember,understand", "-o", tmp_path / "siq.json")
-    assert chosen.exit_code == 0, chosen.exception
+    succeed("score", tmp_path, "--levels", "remember,understand", "-o", tmp_path / "siq.json")
     assert list(json.loads((tmp_path / "siq.json").read_text())["clips"]) == ["remember", "understand"]
-    assert "unknown level 'aply'; did you mean apply?" in str(siq(tmp_path, "--levels", "aply").exception)
+    assert "unknown level 'aply'; did you mean apply?" in refusal("score", tmp_path, "--levels", "aply")
 
 
 def test_a_part_of_the_tasks_is_reported(tmp_path):
     limited = {"demo_0": {"original": 14, "effective": 8}, "demo_2": {"original": 42, "effective": 24}}
-    for name, skill in (("a", 0.9), ("b", 0.5), ("c", 0.1)):
-        write_run(tmp_path / name, levels(skill, clips=8), system=name, **{"n-samples": limited})
-    shown = siq(tmp_path, "-o", tmp_path / "siq.json", "--explain").stdout
+    write_skills(tmp_path, {"a": 0.9, "b": 0.5, "c": 0.1}, clips=8, **{"n-samples": limited})
+    shown = siq("score", tmp_path, "-o", tmp_path / "siq.json", "--explain")
     assert "8 clips, 24 questions" in shown
     assert "a part of the tasks was asked (--limit): Remember 8 of 14 clips, Apply 24 of 42 questions" in shown
     data = json.loads((tmp_path / "siq.json").read_text())
@@ -139,9 +132,8 @@ def test_levels_with_other_clips_are_reported(tmp_path):
     for name, skill in (("a", 0.9), ("b", 0.5), ("c", 0.1)):
         scores = levels(skill, clips=8)
         write_run(tmp_path / name, scores | {"apply": dict(list(scores["apply"].items())[:2])}, system=name)
-    assert (
-        "the levels have different clips: Remember 8 clips, Understand 8 clips, Apply 2 clips (6 questions)"
-        in siq(tmp_path, "--explain").stdout
+    assert "the levels have different clips: Remember 8 clips, Understand 8 clips, Apply 2 clips (6 questions)" in siq(
+        "score", tmp_path, "--explain"
     )
 
 
@@ -150,7 +142,7 @@ def test_draws_left_out_are_reported(tmp_path):
         scores = levels(skill, clips=3)
         scores["understand"] = dict.fromkeys(scores["understand"], 0.5) | {"demo/0": skill, "demo/1": skill}
         write_run(tmp_path / f"s{number}", scores, system=f"s{number}")
-    shown = siq(tmp_path, "-o", tmp_path / "siq.json", "--explain").stdout
+    shown = siq("score", tmp_path, "-o", tmp_path / "siq.json", "--explain")
     left_out = json.loads((tmp_path / "siq.json").read_text())["bootstrap"]["left_out"]
     assert left_out and f"seed 0, {left_out} of them left out: no clip in them separates the systems" in shown
 
@@ -192,7 +184,7 @@ def test_silence_is_the_floor(tmp_path):
     pool_of(tmp_path, 0.9, 0.5)
     described = {"siq": {"pretrained": "silence+llm", "system": {"kind": "cascade", "asr": {"control": "silence"}}}}
     write_run(tmp_path / "floor", levels(0.0, clips=8), system="x", config=described)
-    shown = siq(tmp_path, "--explain").stdout
+    shown = siq("score", tmp_path, "--explain")
     assert "floor: without any audio, silence+llm has WER 56.2 %, sim. 71.9 %, acc. 0.0 %" in shown
 
 

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from speechiq.reducer import ScoreMatrix, align
+from speechiq.reducer import ScoreMatrix
 from speechiq.reducer.runs.measure import Category, Measure
-from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.bootstrap import resample_alone, resample_raw
 from speechiq.reducer.stats.bootstrap import estimate_share, wilson
 
@@ -126,25 +125,6 @@ def test_a_control_has_its_transcripts_score_by_definition():
     assert low < -0.3 and high == 0.0, "five perfect transcripts of a recognizer are no proof"
     low, high = interval([0.0] * 5, control=True)
     assert low == 0.0 and high > 0.3, "what a language model answers to it is measured"
-
-
-def test_a_control_is_known_by_its_description(read_control):
-    assert align([read_control("gold")]).controls == {"gold"}
-    assert align([read_control("letter:B")]).controls == {"letter:B"}
-
-
-@pytest.fixture
-def read_control(tmp_path):
-    from speechiq.reducer import read_systems
-    from tests.reducer.conftest import levels, write_run
-
-    def read(name: str) -> System:
-        config = {"siq": {"pretrained": name, "system": {"kind": "cascade", "asr": {"control": name}}}}
-        write_run(tmp_path / name[:4], levels(0.9), name, config=config)
-        (system,) = read_systems([tmp_path / name[:4]])
-        return system
-
-    return read
 
 
 def test_further_columns_keep_the_controls():

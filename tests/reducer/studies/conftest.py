@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from speechiq.metrics.judge.free_answers import item_of
 from speechiq.metrics.judge.free_answers import score as score_answer
 from speechiq.metrics.judge.judging import Judgment
 from speechiq.metrics.judge.rubric import read_rubric
+from tests.reducer.conftest import write_files
 
 AUDIO = {"path": "demo/clips/kennedy.ogg", "duration": 11.0}
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>{{ 7 * 7 }}"
@@ -40,13 +40,11 @@ def write_judged(
         task: Name of the task.
         settings: Settings of the judge that are not the usual ones.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     scale = read_rubric(rubric)
     judging = {
         "judge": "openai:referee", "judge_rubric": rubric, "judge_rubric_sha256": scale.sha256, "judge_draws": 1,
         "judge_seed": 1, "judge_by": "generate", "judge_identity": "0123", "judging": {"scale": list(scale.scale)},
     } | settings  # fmt: skip
-    stamp = f"2026-01-01T00-00-{date:09.6f}"
     metadata = {"version": 1, "suite": "toy", "category": task, "item": ["id"], "measure": MEASURE, "dataset": "toy"}
     metadata |= {"settings": [key for key in judging if key != "judging"]} | judging
     rows = []
@@ -59,22 +57,16 @@ def write_judged(
         row |= {"filtered_resps": [str(item)], "filter": "judgment", "metrics": list(columns)}
         row |= {"doc_hash": "0", "prompt_hash": "1", "target_hash": "2"} | columns
         rows.append(row)
-    results = folder / f"results_{stamp}.json"
     means = {f"{name},judgment": mean(row[name] for row in rows) for name in columns}
     errors = {f"{name}_stderr,judgment": "N/A" if "judge" in name else 0.25 for name in columns}
     written = {
         "results": {task: {"alias": task, "sample_len": len(rows)} | means | errors, "group": {"judge,judgment": 0.5}},
-        "group_subtasks": {"group": [task, "arc_easy"], "arc_easy": []},
         "configs": {task: {"task": task, "metadata": metadata}, "arc_easy": {"task": "arc_easy"}},
+        "group_subtasks": {"group": [task, "arc_easy"], "arc_easy": []},
         "n-samples": {task: {"original": len(rows), "effective": len(rows)}},
         "task_hashes": {task: "3", "arc_easy": "4"},
-        "model_name": system,
-        "date": date,
     }
-    results.write_text(json.dumps(written), encoding="utf-8")
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    (folder / f"samples_{task}_{stamp}.jsonl").write_text(lines, encoding="utf-8")
-    return results
+    return write_files(folder, system, date, {task: rows}, **written)
 
 
 @pytest.fixture

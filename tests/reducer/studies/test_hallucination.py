@@ -7,13 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores.suites import read_answers
 from speechiq.reducer.studies.unanswerable import Confirmed, confirm, find_unanswerable, write_review, write_set
 from speechiq.reducer.studies.unanswerable import count_hallucinations as count
+from tests.commands import refusal, siq, succeed
 from tests.reducer.conftest import write_answers
 
 QUESTIONS = [f"q{number:02}" for number in range(17)]
@@ -45,10 +44,6 @@ def frozen_set(runs: Path, path: Path, wrong_key: int = 0) -> Path:
     return path
 
 
-def siq(*arguments: object):
-    return CliRunner().invoke(app, ["study", "unanswerable", *map(str, arguments)])
-
-
 def test_questions_of_a_clip_are_one_unit(tmp_path):
     """Answers to questions of one clip may depend on each other, so that two clips say less than 17."""
     widths = []
@@ -56,7 +51,7 @@ def test_questions_of_a_clip_are_one_unit(tmp_path):
         runs = tmp_path / str(clips)
         write_answers(runs, "a", dict.fromkeys(QUESTIONS, "EEEEE"), clips=clips)
         confirmed = frozen_set(runs, runs / "set.json")
-        assert siq(runs, "--set", confirmed, "-o", runs / "h.json").exit_code == 0
+        succeed("study", "unanswerable", runs, "--set", confirmed, "-o", runs / "h.json")
         (row,) = json.loads((runs / "h.json").read_text())["systems"]
         assert row["rate"]["low"] == 0.0
         widths.append(row["rate"]["high"])
@@ -65,8 +60,9 @@ def test_questions_of_a_clip_are_one_unit(tmp_path):
 
 def test_counts_as_in_table_4(runs, tmp_path):
     files = tmp_path / "h.json", tmp_path / "h.csv"
-    done = siq(runs, "--set", frozen_set(runs, tmp_path / "set.json"), "-o", files[0], "-o", files[1])
-    assert done.exit_code == 0, done.exception
+    done = succeed(
+        "study", "unanswerable", runs, "--set", frozen_set(runs, tmp_path / "set.json"), "-o", files[0], "-o", files[1]
+    )
     assert "17 unanswerable questions" in done.stdout and "3.3 to 34.3" in done.stdout and HOSTILE in done.stdout
     counts = json.loads(files[0].read_text())["systems"]
     numbers = ("hallucinated", "none_of_the_above", "unparsed")
@@ -82,14 +78,9 @@ def test_counts_as_in_table_4(runs, tmp_path):
     assert {*rows[0]} >= {*counts[0], "rate_low", "rate_high"}
 
 
-def test_one_file_for_two_outputs(tmp_path):
-    refused = siq("nowhere", "--set", "nowhere", "-o", tmp_path / "o.json", "-o", tmp_path / "o.json")
-    assert "is named for two outputs" in str(refused.exception)
-
-
 def test_a_wrong_key_is_no_hallucination(runs, tmp_path):
     path = frozen_set(runs, tmp_path / "set.json", wrong_key=7)
-    assert "10 unanswerable questions" in siq(runs, "--set", path).stdout
+    assert "10 unanswerable questions" in siq("study", "unanswerable", runs, "--set", path)
 
 
 def test_a_set_that_does_not_fit_the_runs(tmp_path):
@@ -97,11 +88,8 @@ def test_a_set_that_does_not_fit_the_runs(tmp_path):
     path = frozen_set(tmp_path / "runs", tmp_path / "set.json")
     other = tmp_path / "other"
     write_answers(other, "s", {"q03": "AAAAA", "q99": "AAAAA"})
-    refused = siq(other, "--set", path).exception
-    assert isinstance(refused, SpeechIQError)
-    assert str(refused).startswith(
-        "16 of 17 questions of the set are not in the runs, such as clip 'clip' question 'q00'"
-    )
+    refused = refusal("study", "unanswerable", other, "--set", path)
+    assert refused.startswith("16 of 17 questions of the set are not in the runs, such as clip 'clip' question 'q00'")
     answers = read_answers([other])
     with pytest.raises(
         SpeechIQError, match="1 of 1 questions have another wording in the runs than in the set, such as clip"

@@ -11,21 +11,15 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from sklearn.metrics import cohen_kappa_score
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
 from speechiq.reducer.runs.judged import find_judged, read_judged
 from speechiq.reducer.studies.judge_check import choose_answers, read_judge_settings
-from tests.commands import refusal, siq
+from tests.commands import refusal, siq, succeed
 from tests.reducer.browser import Visit
 from tests.reducer.studies.conftest import write_judged
 
 HEAD = "question,answer,judge,score,person\n"
 THREE = "".join(f"Q{n},a,1,1,ben\n" for n in range(3))
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, list(map(str, arguments)))
 
 
 def read_all(runs: Path):
@@ -68,8 +62,8 @@ def test_every_answer_has_the_same_chance_and_systems_and_scores_have_their_shar
 
 @pytest.fixture
 def page(judged_runs, tmp_path) -> Path:
-    done = invoke("judge", "check", judged_runs, "-n", 12, "-o", tmp_path / "check.html")
-    assert done.exit_code == 0 and "12 of 80 judged answers" in done.stderr
+    done = succeed("judge", "check", judged_runs, "-n", 12, "-o", tmp_path / "check.html")
+    assert "12 of 80 judged answers" in done.stderr
     return tmp_path / "check.html"
 
 
@@ -122,8 +116,7 @@ def test_a_person_scores_with_the_keyboard_pauses_and_saves(page, judged_runs, c
     rows = [json.loads(line) for line in saved.read_text(encoding="utf-8").splitlines()]
     assert Counter(row["score"] for row in rows) == {0: 7, 3: 4, 4: 1} and {row["person"] for row in rows} == {"Ana 4"}
     assert here.errors == [] and here.requests == [] and not tab.evaluate("'hacked' in window")
-    done = invoke("judge", "check", judged_runs, "--scores", saved, "--bootstrap", 100)
-    assert done.exit_code == 0 and "Corrected" in done.stdout
+    assert "Corrected" in siq("judge", "check", judged_runs, "--scores", saved, "--bootstrap", 100)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -142,7 +135,7 @@ def test_the_page_of_long_scales_takes_numbers(chromium, tmp_path):
     rubric.write_text("{name: percent, version: 1, kind: score, scale: [0, 100], prompt: '{answer}'}", encoding="utf-8")
     write_judged(tmp_path / "one", "one", [float(10 * i) for i in range(10)], rubric=str(rubric))
     write_judged(tmp_path / "ten", "ten", [float(1 + i) for i in range(10)], rubric="points_1_10", task="ten")
-    assert invoke("judge", "check", tmp_path / "one", "-o", tmp_path / "check.html").exit_code == 0
+    succeed("judge", "check", tmp_path / "one", "-o", tmp_path / "check.html")
     here = Visit(chromium, tmp_path / "check.html")
     here.tab.fill("#review input[type=number]", "120")
     here.tab.keyboard.press("Enter")
@@ -150,7 +143,7 @@ def test_the_page_of_long_scales_takes_numbers(chromium, tmp_path):
     here.tab.fill("#review input[type=number]", "85")
     here.tab.keyboard.press("Enter")
     assert here.tab.locator(".revealed").count() == 1 and here.tab.input_value("#review input[type=number]") == "85"
-    assert invoke("judge", "check", tmp_path / "ten", "-o", tmp_path / "ten.html").exit_code == 0
+    succeed("judge", "check", tmp_path / "ten", "-o", tmp_path / "ten.html")
     here = Visit(chromium, tmp_path / "ten.html")
     here.tab.locator("#review .card").wait_for()
     here.tab.keyboard.press("0")
@@ -162,8 +155,7 @@ def test_the_page_of_long_scales_takes_numbers(chromium, tmp_path):
 def test_numbers_are_those_of_their_definitions(judged_runs, tmp_path):
     scores = write_scores(tmp_path / "ana.jsonl", judged_runs, strict)
     outputs = ["-o", tmp_path / "check.json", "-o", tmp_path / "check.csv"]
-    done = invoke("judge", "check", judged_runs, "--scores", scores, *outputs)
-    assert done.exit_code == 0, done.output
+    done = succeed("judge", "check", judged_runs, "--scores", scores, *outputs)
     content = json.loads((tmp_path / "check.json").read_text())
     (found,) = content["rubrics"]
     answers, _ = read_all(judged_runs)
@@ -197,8 +189,7 @@ def test_several_persons_and_rubrics_each_have_their_numbers(tmp_path):
     write_judged(runs / "b", "a", random.integers(0, 2, 30).astype(float).tolist(), rubric="right_wrong", task="right")
     ana = write_scores(tmp_path / "ana.jsonl", runs, lambda of: int(of.stored.points))
     ben = write_scores(tmp_path / "ben.jsonl", runs, lambda of: int(of.stored.points > 2), person="")
-    done = invoke("judge", "check", runs, "--scores", ana, "--scores", ben, "-o", tmp_path / "check.json")
-    assert done.exit_code == 0, done.output
+    done = succeed("judge", "check", runs, "--scores", ana, "--scores", ben, "-o", tmp_path / "check.json")
     content = json.loads((tmp_path / "check.json").read_text())
     assert [of["rubric"] for of in content["rubrics"]] == ["grade_0_5", "right_wrong"]
     assert content["persons"] == ["Ana", "ben"]
@@ -211,12 +202,11 @@ def test_scores_of_the_same_answers_hold_for_another_judge_if_that_is_asked_for(
     scores = write_scores(tmp_path / "ana.jsonl", judged_runs, strict)
     points = [float(i % 6) for i in range(40)]
     other = write_judged(tmp_path / "other", "good", points, judge="openai:another")
-    refused = invoke("judge", "check", other, "--scores", scores)
-    assert "no answer in these runs" in str(refused.exception)
+    assert "no answer in these runs" in refusal("judge", "check", other, "--scores", scores)
     scores = write_scores(tmp_path / "ana.jsonl", judged_runs / "good", strict)
-    refused = invoke("judge", "check", other, "--scores", scores)
-    assert "'openai:another'" in str(refused.exception) and "--allow-mismatch" in str(refused.exception)
-    assert invoke("judge", "check", other, "--scores", scores, "--allow-mismatch").exit_code == 0
+    refused = refusal("judge", "check", other, "--scores", scores)
+    assert "'openai:another'" in refused and "--allow-mismatch" in refused
+    succeed("judge", "check", other, "--scores", scores, "--allow-mismatch")
 
 
 @pytest.mark.parametrize(
@@ -232,34 +222,32 @@ def test_scores_of_the_same_answers_hold_for_another_judge_if_that_is_asked_for(
 )
 def test_scores_that_do_not_fit_are_refused_in_one_line(changed, message, judged_runs, tmp_path):
     scores = write_scores(tmp_path / "ana.jsonl", judged_runs, strict, **changed)
-    done = invoke("judge", "check", judged_runs, "--scores", scores)
-    assert message in str(done.exception) and "ana.jsonl' line 1" in str(done.exception)
+    done = refusal("judge", "check", judged_runs, "--scores", scores)
+    assert message in done and "ana.jsonl' line 1" in done
 
 
 def test_too_few_double_and_missing_scores_are_refused(judged_runs, tmp_path):
     few = write_scores(tmp_path / "few.jsonl", judged_runs, strict, count=9)
-    assert "9 answers with a score" in str(invoke("judge", "check", judged_runs, "--scores", few).exception)
-    twice = invoke("judge", "check", judged_runs, "--scores", few, "--scores", few)
-    assert "already scored by this person" in str(twice.exception)
+    assert "9 answers with a score" in refusal("judge", "check", judged_runs, "--scores", few)
+    assert "already scored by this person" in refusal("judge", "check", judged_runs, "--scores", few, "--scores", few)
     (tmp_path / "empty.jsonl").touch()
-    empty = invoke("judge", "check", judged_runs, "--scores", tmp_path / "empty.jsonl")
-    assert "has no scores" in str(empty.exception)
+    assert "has no scores" in refusal("judge", "check", judged_runs, "--scores", tmp_path / "empty.jsonl")
 
 
 def test_a_check_that_cannot_be_made_is_refused_in_one_line(judged_runs, two_runs, tmp_path):
     page = tmp_path / "page.html"
     several = write_judged(tmp_path / "several", "third", [1.0] * 20, judge="openai:another")
-    assert "judge is" in str(invoke("judge", "check", judged_runs, several, "-o", page).exception)
-    assert "no judged task in" in str(invoke("judge", "check", two_runs / "good", "-o", page).exception)
-    assert "scored 3 answers of these runs; a check needs at least 10" in str(
-        invoke("judge", "check", write_judged(tmp_path / "few", "few", [1.0] * 3), "-o", page).exception
+    assert "judge is" in refusal("judge", "check", judged_runs, several, "-o", page)
+    assert "no judged task in" in refusal("judge", "check", two_runs / "good", "-o", page)
+    assert "scored 3 answers of these runs; a check needs at least 10" in refusal(
+        "judge", "check", write_judged(tmp_path / "few", "few", [1.0] * 3), "-o", page
     )
     stale = write_judged(tmp_path / "stale", "stale", [1.0] * 20, judge_rubric_sha256="00")
-    assert "has another content now" in str(invoke("judge", "check", stale, "-o", page).exception)
-    assert "name one page" in str(invoke("judge", "check", judged_runs).exception)
-    assert "name one page" in str(invoke("judge", "check", judged_runs, "-o", tmp_path / "numbers.json").exception)
+    assert "has another content now" in refusal("judge", "check", stale, "-o", page)
+    assert "name one page" in refusal("judge", "check", judged_runs)
+    assert "name one page" in refusal("judge", "check", judged_runs, "-o", tmp_path / "numbers.json")
     page.touch()
-    assert "exists" in str(invoke("judge", "check", judged_runs, "-o", page).exception)
+    assert "exists" in refusal("judge", "check", judged_runs, "-o", page)
 
 
 def rows(*persons: tuple[str, int], count: int = 12) -> str:
@@ -276,8 +264,7 @@ def rows(*persons: tuple[str, int], count: int = 12) -> str:
 def test_a_table_gives_the_agreement_of_the_judge_and_each_person(tmp_path):
     table, output = tmp_path / "ratings.csv", tmp_path / "check.json"
     table.write_text(HEAD + rows(("ana", 1), ("ben", 0)))
-    shown = siq("judge", "check", table, "--output", output)
-    assert "Agreement of judge and people" in shown
+    assert "Agreement of judge and people" in siq("judge", "check", table, "--output", output)
     records = json.loads(output.read_text())["raters"]
     assert [(each["a"], each["b"], each["items"]) for each in records] == [
         ("judge", "ana", 12),

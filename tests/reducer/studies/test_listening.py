@@ -7,14 +7,12 @@ import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from benchmarks.planted import CATEGORY, LEVEL, PLANTED, plant
-from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores.suites import ScoringOptions, find_suites
-from speechiq.reducer.studies.listening import compare_listening, listening_grids, needs_audio, study_listening
-from tests.commands import refusal, siq
+from speechiq.reducer.studies.listening import compare_listening, needs_audio, study_listening
+from tests.commands import refusal, siq, succeed
 from tests.reducer.conftest import levels, write_run
 
 DRAWS = 40
@@ -34,7 +32,7 @@ def write_listening(folder, skills=SKILLS, system="ears", clips=12, date=1.0, **
 
 
 def read(folder):
-    return study_listening(find_suites([folder], False, ScoringOptions()), draws=DRAWS, seed=0)
+    return study_listening(find_suites([folder], False, ScoringOptions()), DRAWS)
 
 
 def planted(model, clusters=20, seed=0):
@@ -74,7 +72,7 @@ def test_the_share_right_blind_counts_items_that_are_right_in_every_blind_run():
 def test_runs_are_paired_by_system_and_condition(tmp_path):
     write_listening(tmp_path)
     write_listening(tmp_path / "noisy", {"": 0.5, "muted": 0.2}, condition="white@10dB")
-    clean, noisy = read(tmp_path)
+    clean, noisy = read(tmp_path).details
     assert (clean.system, noisy.system) == ("ears", "ears [white@10dB]")
     assert [*clean.scores] == ["audio", "text", "muted", "swapped"] and [*noisy.scores] == ["audio", "muted"]
     assert (clean.items, clean.clips, clean.clusters) == (120, 12, 12)
@@ -83,7 +81,7 @@ def test_runs_are_paired_by_system_and_condition(tmp_path):
 
 def test_the_grid_has_what_was_run_and_a_verdict(tmp_path):
     write_listening(tmp_path, {"": 0.5, "muted": 0.5}, system="deaf")
-    (grid,) = listening_grids(read(tmp_path), DRAWS)
+    (grid,) = read(tmp_path).grids
     assert [column.heading.split("\n")[0] for column in grid.shown] == ["System", "Audio", "Silence", "Right blind"]
     assert grid.notes[0] == "no evidence that deaf needs the audio: +0.0 over silence (p 1.0000)"
 
@@ -109,9 +107,7 @@ def test_the_report_has_a_section_of_the_same_grid(tmp_path):
 def test_runs_without_their_audio_leave_the_report_without_the_section_and_say_so(tmp_path):
     write_listening(tmp_path / "runs", {"muted": 0.2})
     write_run(tmp_path / "runs" / "other", levels(0.4, 12, questions=10), system="other")
-    options = ["--output", str(tmp_path / "page.html"), "--bootstrap", str(DRAWS)]
-    done = CliRunner().invoke(app, ["score", str(tmp_path / "runs"), *options])
-    assert done.exit_code == 0, done.output
+    done = succeed("score", tmp_path / "runs", "--output", tmp_path / "page.html", "--bootstrap", DRAWS)
     assert "does not show whether systems listened: system 'ears' has no apply scores" in " ".join(done.stderr.split())
     assert 'id="listen-0"' not in (tmp_path / "page.html").read_text()
 
@@ -127,8 +123,7 @@ def test_the_command_writes_what_it_prints(tmp_path):
     files = [tmp_path / f"listen.{ending}" for ending in ("json", "csv", "md")]
     options = [option for file in files for option in ("--output", file)]
     write_listening(tmp_path / "runs" / "older", {"muted": 0.3}, date=0.5)
-    arguments = ["study", "listen", str(tmp_path / "runs"), "--bootstrap", str(DRAWS), "--explain", *map(str, options)]
-    done = CliRunner().invoke(app, arguments)
+    done = succeed("study", "listen", tmp_path / "runs", "--bootstrap", DRAWS, "--explain", *options)
     printed = done.stdout
     assert "has several runs of demo_0: taking the newest" in " ".join(done.stderr.split())
     assert "left out" not in done.stderr

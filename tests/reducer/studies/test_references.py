@@ -26,9 +26,15 @@ def system(name, original, cleaned, sets=("vox", "vox_cleaned")):
     return System.of_scores(name, {"remember": scores}, datasets=datasets)
 
 
+def compare(system, **options):
+    """Return the row of one system."""
+    (row,) = compare_references([system], "WER %", **options).grids[0].rows
+    return row
+
+
 def test_rates_are_compared_on_the_clips_of_both_versions():
     one = system("a", {"1": 0.2, "2": 0.4, "3": 0.9}, {"1": 0.1, "2": 0.4, "9": 0.0})
-    (row,) = compare_references([one])
+    row = compare(one)
     assert tuple(row[name] for name in ("dataset", "system", "clips", "changed")) == ("vox", "a", 2, 1)
     assert (row["original"], row["cleaned"], row["difference"].value) == pytest.approx((0.3, 0.25, 0.05))
     assert row["share"] == pytest.approx(1 / 6)
@@ -41,16 +47,16 @@ def test_intervals_cover_the_difference_that_the_clips_come_from():
         before = rng.uniform(0.1, 0.5, 100)
         after = before - rng.exponential(0.05, 100)
         rates = [{str(i): value for i, value in enumerate(of)} for of in (before, after)]
-        (row,) = compare_references([system("a", *rates)], draws=400)
+        row = compare(system("a", *rates), draws=400)
         inside += row["difference"].low <= 0.05 <= row["difference"].high
     assert 0.90 <= inside / 200 <= 0.99
 
 
 def test_systems_without_both_versions_and_versions_without_shared_clips_are_one_line():
     with pytest.raises(SpeechIQError, match=r"no system ran a set and its cleaned version \(sets: vox, yes\)"):
-        compare_references([system("a", {"1": 0.2}, {"1": 0.1}, sets=("vox", "yes"))])
+        compare(system("a", {"1": 0.2}, {"1": 0.1}, sets=("vox", "yes")))
     with pytest.raises(SpeechIQError, match="'a': vox and vox_cleaned share no clip ids"):
-        compare_references([system("a", {"1": 0.2}, {"2": 0.1})])
+        compare(system("a", {"1": 0.2}, {"2": 0.1}))
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,9 @@ from pathlib import Path
 from random import random
 
 import pytest
-from lm_eval.utils import hash_dict_images, sanitize_list
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
-from speechiq.metrics.judge.free_answers import item_of
-from speechiq.metrics.judge.judging import Judgment
-from speechiq.reducer.runs.judged import find_judged, read_judged, read_stored
+from speechiq.reducer.runs.judged import find_judged, read_judged
+from tests.commands import call, refusal, siq, succeed
 from tests.reducer.studies.conftest import write_judged
 from tests.siq_tasks.questions.server import serving
 
@@ -30,10 +26,6 @@ from tests.siq_tasks.questions.server import serving
 def store(tmp_path, monkeypatch, endpoint_key):
     """A response cache of its own."""
     monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
-
-
-def siq(*arguments):
-    return CliRunner().invoke(app, list(map(str, arguments)))
 
 
 def grade(prompt: str, _number: int = 0) -> str:
@@ -59,7 +51,7 @@ def judged(judged_runs):
 
 
 def again(runs: Path, server, *options):
-    return siq("judge", "run", runs, "--judge", "openai:m", "--judge-option", f"base_url={server.url}", *options)
+    return call("judge", "run", runs, "--judge", "openai:m", "--judge-option", f"base_url={server.url}", *options)
 
 
 def test_stored_answers_get_new_judgments_in_the_form_of_lm_eval(judged):
@@ -132,30 +124,27 @@ def test_new_runs_are_scored_compared_and_judged_like_any_other(tmp_path):
     runs = tmp_path / "runs"
     for name, shift in (("one", 0), ("two", 1)):
         write_judged(runs / name, name, [float(i % 5 + shift) for i in range(12)])
-    assert siq("judge", "run", runs, "--judge", "exact_match").exit_code == 0
+    succeed("judge", "run", runs, "--judge", "exact_match")
     new = tmp_path / "runs-judged-by-exact_match"
-    scored = siq("score", new, "--bootstrap", 100)
-    assert scored.exit_code == 0 and "exact_match" in scored.stdout, scored.output
-    mixed = siq("score", runs / "one", new / "two")
-    assert mixed.exit_code != 0 and "judged by 'exact_match'" in str(mixed.exception)
-    newest = siq("score", runs, new, "--bootstrap", 100)
-    assert newest.exit_code == 0 and "taking the newest" in newest.stderr
-    assert siq("score", new, "-o", tmp_path / "report.html", "--bootstrap", 100).exit_code == 0
-    assert siq("judge", "run", new, "--judge", "exact_match", "-o", tmp_path / "third").exit_code == 0
+    assert "exact_match" in siq("score", new, "--bootstrap", 100)
+    assert "judged by 'exact_match'" in refusal("score", runs / "one", new / "two")
+    assert "taking the newest" in succeed("score", runs, new, "--bootstrap", 100).stderr
+    succeed("score", new, "-o", tmp_path / "report.html", "--bootstrap", 100)
+    succeed("judge", "run", new, "--judge", "exact_match", "-o", tmp_path / "third")
 
 
 def test_several_folders_and_rubrics_go_in_one_call(tmp_path):
     write_judged(tmp_path / "a" / "x", "x", [1.0] * 12)
     right = write_judged(tmp_path / "b" / "x", "x", [1.0] * 12, rubric="right_wrong", task="right")
-    done = siq("judge", "run", tmp_path / "a", right, "--judge", "exact_match", "-o", tmp_path / "new")
-    assert done.exit_code == 0 and "24 answers of 1 system judged by" in done.stderr, done.output
+    done = succeed("judge", "run", tmp_path / "a", right, "--judge", "exact_match", "-o", tmp_path / "new")
+    assert "24 answers of 1 system judged by" in done.stderr
     written = sorted(path.parent.relative_to(tmp_path / "new").as_posix() for path in tmp_path.glob("new/**/*.json"))
     assert written == ["a/x", "x"]
     tasks, _ = find_judged([tmp_path / "new"])
     rubrics = {task.task: task.metadata["judge_rubric"] for task in tasks}
     assert rubrics == {"judged": "grade_0_5", "right": "right_wrong"}
     assert {row.stored.scores[0] for task in tasks for row in read_judged(task)[1]} == {0.0}
-    assert siq("judge", "run", tmp_path / "a", tmp_path / "b", "--judge", "exact_match").exit_code == 0
+    succeed("judge", "run", tmp_path / "a", tmp_path / "b", "--judge", "exact_match")
     assert (tmp_path / "b-judged-by-exact_match" / "x").is_dir()
 
 
@@ -166,19 +155,11 @@ def test_rows_of_other_filters_and_columns_of_other_metrics_stay(tmp_path):
     beside = [row | {"filter": "letter", "filtered_resps": ["A"], "judge": 0.25} for row in rows]
     kept = [{name: value for name, value in row.items() if name != "f1"} | {"acc": 0.5} for row in rows]
     path.write_text("".join(json.dumps(row) + "\n" for row in [*kept, *beside]))
-    assert siq("judge", "run", results, "--judge", "exact_match").exit_code == 0
+    succeed("judge", "run", results, "--judge", "exact_match")
     new = rows_of(tmp_path / "runs-judged-by-exact_match")
     assert [row["judge"] for row in new] == [0.0] * 12 + [0.25] * 12 and new[0]["acc"] == 0.5
     assert "f1" not in new[0]
     assert [row["filtered_resps"] for row in new[12:]] == [["A"]] * 12
-
-
-def test_what_the_filter_leaves_is_read_back_from_what_lm_eval_writes():
-    item = item_of('He said "three"', Judgment((4.0, math.nan), ("Score: 4", "?")), math.nan)
-    (copied,) = hash_dict_images({"filtered_resps": [item]})["filtered_resps"]
-    stored = read_stored(json.loads(json.dumps(sanitize_list([copied]))))
-    assert (stored.answer, stored.scores, stored.texts) == ('He said "three"', [4.0, None], ["Score: 4", "?"])
-    assert stored.points == 4.0
 
 
 def test_the_spread_over_wordings_is_that_of_the_new_judge(tmp_path):
@@ -193,7 +174,7 @@ def test_the_spread_over_wordings_is_that_of_the_new_judge(tmp_path):
     content = json.loads(results.read_text())
     content["results"]["judged"]["instruction_spread,judgment"] = 0.0
     results.write_text(json.dumps(content))
-    assert siq("judge", "run", results, "--judge", "exact_match").exit_code == 0
+    succeed("judge", "run", results, "--judge", "exact_match")
     new = tmp_path / "runs-judged-by-exact_match"
     assert [row["instruction_spread"] for row in rows_of(new)] == [1.0, 0.0, 1.0, 0.0]
     (written,) = new.glob("*.json")
@@ -214,13 +195,12 @@ def test_the_spread_over_wordings_is_that_of_the_new_judge(tmp_path):
     ],
 )
 def test_a_judge_that_cannot_be_used_is_refused_in_one_line(options, message, judged_runs):
-    done = siq("judge", "run", judged_runs, *options)
-    assert message in str(done.exception) and "\n" not in str(done.exception)
+    assert message in refusal("judge", "run", judged_runs, *options)
     assert not judged_runs.with_name("runs-judged-by-exact_match").exists()
 
 
 def test_runs_that_cannot_be_judged_are_refused_in_one_line(two_runs, tmp_path):
-    assert "no judged task in" in str(siq("judge", "run", two_runs / "good", "--judge", "exact_match").exception)
+    assert "no judged task in" in refusal("judge", "run", two_runs / "good", "--judge", "exact_match")
     results = write_judged(tmp_path / "run", "one", [1.0] * 3)
     (path,) = (tmp_path / "run").glob("*.jsonl")
     rows = [json.loads(line) for line in path.read_text().splitlines()]
@@ -230,11 +210,11 @@ def test_runs_that_cannot_be_judged_are_refused_in_one_line(two_runs, tmp_path):
         ({"doc": rows[0]["doc"] | {"question": " "}}, "the question of 'toy/0' is empty"),
     ):
         path.write_text("".join(json.dumps(row | change) + "\n" for row in rows))
-        assert message in str(siq("judge", "run", results, "--judge", "exact_match").exception)
+        assert message in refusal("judge", "run", results, "--judge", "exact_match")
     path.write_text(json.dumps(rows[0])[:-9])
-    assert "not a whole JSON object" in str(siq("judge", "run", results, "--judge", "exact_match").exception)
+    assert "not a whole JSON object" in refusal("judge", "run", results, "--judge", "exact_match")
     shutil.rmtree(tmp_path / "run")
-    assert "cannot be read" in str(siq("judge", "run", tmp_path / "run", "--judge", "exact_match").exception)
+    assert "cannot be read" in refusal("judge", "run", tmp_path / "run", "--judge", "exact_match")
 
 
 @pytest.mark.slow

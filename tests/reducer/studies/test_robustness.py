@@ -15,6 +15,7 @@ from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.suites import ScoringOptions, find_suites
 from speechiq.reducer.stats.bootstrap import Resampled
 from speechiq.reducer.stats.estimate import plain
+from speechiq.reducer.studies.result import StudyResult
 from speechiq.reducer.studies.robustness import (
     Measured,
     Robustness,
@@ -22,7 +23,6 @@ from speechiq.reducer.studies.robustness import (
     describe_series_run,
     find_crossings,
     find_zeros,
-    robustness_content,
     study_robustness,
 )
 from tests.reducer.conftest import levels, write_run
@@ -45,8 +45,12 @@ def write_study(folder: Path, strengths=STRENGTHS, systems=("steady", "fragile",
     return folder
 
 
-def read(folder: Path, draws: int = 200, **options) -> Robustness:
-    (found,) = study_robustness(find_suites([folder], False, ScoringOptions()), draws, seed=0, **options)
+def study(folder: Path, draws: int = 200, **options) -> StudyResult:
+    return study_robustness(find_suites([folder], False, ScoringOptions()), draws, **options)
+
+
+def read(folder: Path, **options) -> Robustness:
+    (found,) = study(folder, **options).details
     return found
 
 
@@ -110,10 +114,11 @@ def test_norms_of_other_clips_are_refused(tmp_path):
 
 
 def test_without_draws_there_are_no_intervals(tmp_path):
-    found = read(write_study(tmp_path, strengths=(20,)), draws=0)
+    result = study(write_study(tmp_path, strengths=(20,)), draws=0)
+    (found,) = result.details
     assert all(math.isnan(point.score.low) for each in found.curves for point in each.points)
     assert all(math.isnan(each.slope.value) for each in found.curves)
-    assert plain(robustness_content(found))["points"][0]["score"]["low"] is None
+    assert plain(result.content)["suites"]["siq"]["points"][0]["score"]["low"] is None
 
 
 def test_a_single_clip_has_scores_and_losses_without_intervals(tmp_path):
@@ -216,9 +221,10 @@ def test_a_run_at_a_strength_that_changes_nothing_is_a_point_and_leaves_the_slop
     write_study(tmp_path, systems=("weak",))
     about = {level: {"condition": "white@infdB", "content_sha256": "clean"} for level in LEVELS}
     write_run(tmp_path / "weak", levels(0.3, clips=CLIPS), "weak", date=9.0, metadata=about)
-    found = read(tmp_path)
+    result = study(tmp_path)
+    (found,) = result.details
     points = curve(found, "remember", "weak").points
     assert [point.run.label for point in points] == ["clean", "inf dB", "20 dB", "10 dB", "0 dB"]
     slope = 10 * np.polyfit(STRENGTHS, [point.score.value for point in points[2:]], 1)[0]
     assert curve(found, "remember", "weak").slope.value == pytest.approx(slope)
-    assert plain(robustness_content(found))["points"][1]["strength"] is None
+    assert plain(result.content)["suites"]["siq"]["points"][1]["strength"] is None

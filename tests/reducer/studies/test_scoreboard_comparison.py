@@ -7,11 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
-from speechiq.core.errors import SpeechIQError
-from tests.commands import siq
+from tests.commands import refusal, siq
 from tests.reducer.conftest import levels, write_run
 
 CLIPS = [f"demo/{number}" for number in range(8)]
@@ -86,6 +83,4 @@ def test_levels_name_categories_of_each_suite_or_a_suite(both_units):
     assert "by the intervals of remember\n" in mixed and "by the intervals of delay\n" in mixed
     whole = siq(*command, "quick")
     assert "Delay" in whole and "Grade" in whole and "Remember" not in whole
-    error = CliRunner().invoke(app, [*map(str, command), "delay,dealy"]).exception
-    assert isinstance(error, SpeechIQError)
-    assert str(error) == "levels 'delay, dealy': did you mean delay? name some of delay"
+    assert refusal(*command, "delay,dealy") == "levels 'delay, dealy': did you mean delay? name some of delay"

@@ -6,9 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import add_checksum
 from speechiq.reducer.scores.suites import read_answers
@@ -21,6 +19,7 @@ from speechiq.reducer.studies.unanswerable import (
     write_review,
     write_set,
 )
+from tests.commands import call, refusal, succeed
 from tests.reducer.conftest import frozen_set, levels, write_answers, write_run
 
 ANSWERS = {
@@ -47,10 +46,6 @@ def review(runs: Path, tmp_path: Path) -> Path:
     return tmp_path / "review.jsonl"
 
 
-def siq(*arguments: object):
-    return CliRunner().invoke(app, list(map(str, arguments)))
-
-
 def judge(review: Path, **changes: object) -> None:
     """Changes the line of each question: a dict of keys, None to delete, or a text to stand there instead."""
     lines = {json.loads(line)["question_id"]: line for line in review.read_text().splitlines()}
@@ -66,9 +61,9 @@ def verdicts(**of: str | None) -> dict[str, dict]:
 JUDGED = verdicts(q2="answerable", q3="wrong_key", q4="unanswerable")
 
 
-def refusal(call, *arguments) -> str:
+def error_of(function, *arguments) -> str:
     with pytest.raises(SpeechIQError) as caught:
-        call(*arguments)
+        function(*arguments)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -98,7 +93,7 @@ def test_the_share_is_the_users(runs, share, count):
 
 def test_controls_alone_are_no_systems(tmp_path):
     write_answers(tmp_path, "silence+llm", GOLD, asr={"control": "silence"})
-    assert refusal(find_unanswerable, read_answers([tmp_path])).startswith("only controls ('silence+llm')")
+    assert error_of(find_unanswerable, read_answers([tmp_path])).startswith("only controls ('silence+llm')")
 
 
 def test_a_review_is_frozen_and_read_back(review, tmp_path):
@@ -156,13 +151,13 @@ def test_hostile_text_stays_text(tmp_path):
 )
 def test_a_review_that_is_not_done_or_spoilt(review, changes, message):
     judge(review, **changes)
-    assert message in refusal(confirm, review)
+    assert message in error_of(confirm, review)
 
 
 def test_a_review_that_is_no_text(review):
     review.write_bytes(b"\xff\xfe")
-    assert "save it in UTF-8" in refusal(confirm, review)
-    assert "cannot be read" in refusal(confirm, review.with_name("nowhere"))
+    assert "save it in UTF-8" in error_of(confirm, review)
+    assert "cannot be read" in error_of(confirm, review.with_name("nowhere"))
 
 
 def edit(path: Path, change) -> None:
@@ -187,10 +182,10 @@ def test_a_set_that_was_edited_or_is_none(review, tmp_path, change, message):
     edit(path, lambda content: dict(reversed(content.items())))
     assert read_confirmed(path), "another order of keys is the same set"
     edit(path, change)
-    assert message in refusal(read_confirmed, path)
+    assert message in error_of(read_confirmed, path)
     path.write_text("{")
-    assert "is not JSON" in refusal(read_confirmed, path)
-    assert "cannot be read" in refusal(read_confirmed, tmp_path / "nowhere")
+    assert "is not JSON" in error_of(read_confirmed, path)
+    assert "cannot be read" in error_of(read_confirmed, tmp_path / "nowhere")
 
 
 def test_a_set_whose_hash_fits_but_whose_questions_do_not(tmp_path):
@@ -201,24 +196,22 @@ def test_a_set_whose_hash_fits_but_whose_questions_do_not(tmp_path):
         [{"id": "a", "question_id": "b", "asked": "", "verdict": "answerable"}],
     ):
         write_set(add_checksum(SCHEMA, VERSION, {"questions": questions}), tmp_path / "set.json")
-        assert "cannot be read" in refusal(read_confirmed, tmp_path / "set.json")
+        assert "cannot be read" in error_of(read_confirmed, tmp_path / "set.json")
 
 
 def test_the_commands_and_a_persons_work(runs, tmp_path):
     review, frozen = tmp_path / "review.jsonl", tmp_path / "set.json"
-    found = siq("study", "unanswerable", runs, "-o", review)
-    assert found.exit_code == 0 and "3 of 4 questions fail in at least 50 % of the systems" in found.stderr
+    found = succeed("study", "unanswerable", runs, "-o", review)
+    assert "3 of 4 questions fail in at least 50 % of the systems" in found.stderr
     judge(review, **JUDGED)
     work = review.read_text()
-    again = siq("study", "unanswerable", runs, "-o", review)
-    assert "exists; name another file" in str(again.exception) and review.read_text() == work
-    done = siq("study", "unanswerable", runs, "--review", review, "-o", frozen)
-    assert done.exit_code == 0 and "1 unanswerable, 1 wrong_key of 3 reviewed" in done.stderr
-    assert "exists" in str(siq("study", "unanswerable", runs, "--review", review, "-o", frozen).exception)
-    assert siq("study", "unanswerable", runs, "-o", review, "--force").exit_code == 0
-    assert "no verdict" in str(
-        siq("study", "unanswerable", runs, "--review", review, "-o", frozen, "--force").exception
-    )
+    again = refusal("study", "unanswerable", runs, "-o", review)
+    assert "exists; name another file" in again and review.read_text() == work
+    done = succeed("study", "unanswerable", runs, "--review", review, "-o", frozen)
+    assert "1 unanswerable, 1 wrong_key of 3 reviewed" in done.stderr
+    assert "exists" in refusal("study", "unanswerable", runs, "--review", review, "-o", frozen)
+    succeed("study", "unanswerable", runs, "-o", review, "--force")
+    assert "no verdict" in refusal("study", "unanswerable", runs, "--review", review, "-o", frozen, "--force")
     assert read_confirmed(frozen)
 
 
@@ -232,21 +225,20 @@ def test_the_commands_and_a_persons_work(runs, tmp_path):
     ],
 )
 def test_options_that_do_not_fit_are_refused_before_anything_is_read(tmp_path, options, message):
-    refused = siq("study", "unanswerable", tmp_path / "nowhere", *options).exception
-    assert isinstance(refused, SpeechIQError) and str(refused).startswith(message)
+    refused = refusal("study", "unanswerable", tmp_path / "nowhere", *options)
+    assert refused.startswith(message)
 
 
 def test_nothing_to_review(tmp_path):
     write_answers(tmp_path / "s", "s", {"q1": "AAAAA"})
-    done = siq("study", "unanswerable", tmp_path, "-o", tmp_path / "review.jsonl")
-    assert done.exit_code == 0 and "0 of 1 questions" in done.stderr and not (tmp_path / "review.jsonl").exists()
+    done = succeed("study", "unanswerable", tmp_path, "-o", tmp_path / "review.jsonl")
+    assert "0 of 1 questions" in done.stderr and not (tmp_path / "review.jsonl").exists()
 
 
 def test_scores_without_the_set_say_so(two_runs):
     chosen = frozen_set(two_runs / "set.json", ("demo/0", "demo/0#0"), *(("demo/1", f"demo/1#{q}") for q in range(3)))
     out = two_runs / "siq.json"
-    done = siq("score", two_runs, "--exclude", chosen, "-o", out, "--bootstrap", 40)
-    assert done.exit_code == 0, done.exception
+    done = succeed("score", two_runs, "--exclude", chosen, "-o", out, "--bootstrap", 40)
     assert "left out of Apply: 4 questions of the unanswerable set" in done.stdout
     scores = json.loads(out.read_text())
     assert scores["excluded"] == 4
@@ -254,15 +246,13 @@ def test_scores_without_the_set_say_so(two_runs):
 
 
 def test_a_set_of_other_questions_is_not_left_out(two_runs):
-    refused = siq("score", two_runs, "--exclude", frozen_set(two_runs / "set.json", ("demo/0", "q")))
-    assert str(refused.exception).startswith(
+    refused = refusal("score", two_runs, "--exclude", frozen_set(two_runs / "set.json", ("demo/0", "q")))
+    assert refused.startswith(
         "1 of 1 questions of the set are not in the runs of system 'bad', such as clip 'demo/0' question 'q'; give runs"
     )
     everything = [(f"demo/{clip}", f"demo/{clip}#{q}") for clip in range(4) for q in range(3)]
-    refused = siq("score", two_runs, "--exclude", frozen_set(two_runs / "set.json", *everything))
-    assert str(refused.exception).startswith(
-        "level apply: without the 12 excluded questions, system 'bad' has none left"
-    )
+    refused = refusal("score", two_runs, "--exclude", frozen_set(two_runs / "set.json", *everything))
+    assert refused.startswith("level apply: without the 12 excluded questions, system 'bad' has none left")
 
 
 @pytest.mark.parametrize("command", ["score", "compare"])
@@ -273,7 +263,7 @@ def test_questions_that_read_otherwise_are_not_left_out(two_runs, command, chang
     chosen = frozen_set(two_runs / "set.json", ("demo/0", "demo/0#0"), **change)
     runs = [two_runs / "good", two_runs / "bad"]
     output = ["-o", two_runs / "out.json"]
-    refused = siq(command, *runs, *output, "--exclude", chosen)
+    refused = call(command, *runs, *output, "--exclude", chosen)
     assert str(refused.exception).startswith("1 of 1 questions have another wording in the runs of system '")
     assert refused.stdout == "" and not (two_runs / "out.json").exists()
 
@@ -283,5 +273,4 @@ def test_rows_that_do_not_tell_their_question(two_runs):
     write_run(two_runs / "bad", levels(0.1), system="bad")
     for path in (two_runs / "bad").glob("samples_demo_2_*"):
         path.write_text(path.read_text().replace('"question": ', '"asked": '))
-    refused = siq("score", two_runs, "--exclude", chosen)
-    assert "line 1 needs id, question_id, question" in str(refused.exception)
+    assert "line 1 needs id, question_id, question" in refusal("score", two_runs, "--exclude", chosen)
