@@ -15,9 +15,6 @@ TEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 BENCHMARKS := hand_overs devices busy_neighbor prepare_subset score_scale startup stage_memory growth long_form decoding \
 	resume shards latency suite_vs_request_at_a_time suite_vs_limit report_size site_size
 
-# Rows of the demo's systems: what `make demo` computed is not computed again by the documentation and the tests.
-export SIQ_DEMO_STORE ?= $(CURDIR)/runs/store
-
 # What the site shows of the demo: its report, and pictures of it.
 EXAMPLE := build/example
 IMAGES := docs/images
@@ -43,7 +40,7 @@ $(WORKSHOP): $(INSTALLED)
 
 demo: $(INSTALLED)  ## real models on the bundled set, then their SIQ
 	$(BIN)/siq demo fetch
-	SIQ_TASKS=only SIQ_STORE=$(SIQ_DEMO_STORE) $(BIN)/siq demo run --output runs/demo --force
+	$(BIN)/siq demo run --output runs/demo --force
 	@echo 'To run these commands by hand: source $(BIN)/activate'
 
 test: $(WORKSHOP)  ## all tests of what the product does
@@ -115,7 +112,7 @@ example: $(WORKSHOP) runs/demo/report.html
 
 runs/demo/report.html: | $(WORKSHOP)
 	$(BIN)/siq demo fetch
-	SIQ_TASKS=only SIQ_STORE=$(SIQ_DEMO_STORE) $(BIN)/siq demo run --output $(@D) --force
+	$(BIN)/siq demo run --output $(@D) --force
 
 docs-images: example  ## the pictures of the README and the start page, anew
 	mkdir -p $(IMAGES)

@@ -1,4 +1,4 @@
-"""Fence in private and undocumented parts of transformers and accelerate; no other file names any.
+"""Fence in private and undocumented parts of transformers, accelerate and torch; no other file names any.
 
 There is one function per part, which states the tested version. `tests/engines/test_transformers_contract.py` checks
 that the part exists and behaves as we rely on; `make test-upstream` does so against the newest versions. Imports are
@@ -63,3 +63,12 @@ def load_with_speakers(model_class: Any, path: str, speakers: str, **options: An
     model, loading_info = PreTrainedModel.from_pretrained.__func__(model_class, path, **options)
     model.load_speakers(cached_file(path, speakers, revision=options.get("revision", "main")))
     return model, loading_info
+
+
+def is_bad_fork(torch: Any) -> bool:
+    """Return whether a process was forked after an accelerator was used, so that it cannot use one.
+
+    `_is_in_bad_fork` of `torch.cuda` and `torch.xpu`, torch 2.13. The public functions raise an error only when a
+    tensor goes to the device.
+    """
+    return torch.cuda._is_in_bad_fork() or torch.xpu._is_in_bad_fork()

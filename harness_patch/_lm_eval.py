@@ -166,6 +166,17 @@ def ask_git_quietly() -> None:
     utils.get_git_commit_hash = describe_commit
 
 
+def list_packages_once() -> None:
+    """Let the runs of this process and its forks list the packages of the machine, which starts pip, one time for all.
+
+    `get_pip_packages` of `torch.utils.collect_env`, by which lm-eval describes the machine in each results file.
+    """
+    from torch.utils import collect_env
+
+    collect_env.get_pip_packages = functools.cache(collect_env.get_pip_packages)
+    collect_env.get_pip_packages(collect_env.run)
+
+
 def guard_runs(evaluator: Any, guard_run: Callable, guard_tasks: Callable) -> None:
     """Check runs before they compute, by wrapping the public functions `simple_evaluate` and `evaluate`.
 

@@ -298,9 +298,9 @@ def _stages_of(evaluation: Evaluation, name: str) -> set[str]:
     return {stage for stage, needed in has.items() if needed}
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     """Count the work of the plan that the arguments give, and print it as JSON; or fill the cache with that of it."""
-    what, plan = sys.argv[1], msgspec.json.decode(sys.argv[2], type=Plan)
+    what, plan = arguments[0], msgspec.json.decode(arguments[1], type=Plan)
     print_in_one_line()
     if what == "fill":
         stop_after_batch()
@@ -316,4 +316,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -48,7 +48,7 @@ def siq_work() -> None:
     """Enter the check of systems and tasks of `siq eval` before it runs them, or a shard."""
     from speechiq.harness_patch.work import main
 
-    main()
+    main(sys.argv[1:])
 
 
 def run_warm(

@@ -95,7 +95,7 @@ def test_hours_are_those_of_the_missing_rows_at_the_measured_speed():
     assert [(row["audio"], row["hours"]) for row in describe_left(judged, work, speeds)] == [(None, None)]
 
 
-def test_the_work_of_a_plan_is_printed_with_the_commands_that_follow(write, warm_processes):
+def test_the_work_of_a_plan_is_printed_with_the_commands_that_follow(write):
     printed = siq("plan", write(conditions=["clean", "white@10dB"]))
     assert "no model" in printed and "2 clips, 0.0" in printed and "siq launch plan.yaml --on local" in printed
     assert printed.splitlines()[-1].endswith("--limit 2 --metadata condition=white@10dB --require-cached")

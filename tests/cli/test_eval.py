@@ -234,9 +234,7 @@ def test_why_a_run_failed_is_found_in_its_log(tmp_path):
         (["letter:Z"], "system letter:Z: no question has an option Z; write one of letter:A to letter:E"),
     ],
 )
-def test_everything_is_checked_before_the_first_run(
-    demo_models, speech_rater, warm_processes, tmp_path, monkeypatch, arguments, fault
-):
+def test_everything_is_checked_before_the_first_run(demo_models, speech_rater, tmp_path, monkeypatch, arguments, fault):
     (tmp_path / "few.jsonl").write_text('{"id": "demo/earnings-1", "text": "Good morning."}\n')
     monkeypatch.setenv("SIQ_QUESTIONS", str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -264,7 +262,7 @@ def test_a_hub_that_never_answers_ends_the_check_in_one_line(silent_server, tmp_
     assert "cannot be loaded and is not in the cache" in said[1] and "--metadata dataset_path=FOLDER" in said[1]
 
 
-def test_controls_run_from_end_to_end(demo_models, warm_processes, tmp_path):
+def test_controls_run_from_end_to_end(demo_models, tmp_path):
     options = ["--limit", "2", "--norms", "demo", "--allow-mismatch", "-o", str(tmp_path)]
     planned = siq_eval(*LETTERS, *options, "--dry-run")
     first, *lines = planned.stdout.splitlines()
@@ -291,9 +289,7 @@ ENDINGS = [("siq_demo_remember",), ("audiobench_demo_choice",), ("siq_demo", "--
 
 
 @pytest.mark.parametrize("arguments", ENDINGS)
-def test_any_suite_level_and_limit_ends_with_a_table_a_report_and_a_hint_that_works(
-    demo_models, warm_processes, tmp_path, arguments
-):
+def test_any_suite_level_and_limit_ends_with_a_table_a_report_and_a_hint_that_works(demo_models, tmp_path, arguments):
     done = succeeding("letter:B", "--tasks", *arguments, "-o", tmp_path / "my runs")
     assert "letter:B" in done.stdout, done.stderr
     assert "</html>" in (tmp_path / "my runs" / "report.html").read_text()
@@ -302,7 +298,7 @@ def test_any_suite_level_and_limit_ends_with_a_table_a_report_and_a_hint_that_wo
         assert CliRunner().invoke(app, words[1:]).exit_code == 0, hint
 
 
-def test_a_run_under_a_condition_leaves_the_clean_one_finished(demo_models, warm_processes, tmp_path):
+def test_a_run_under_a_condition_leaves_the_clean_one_finished(demo_models, tmp_path):
     command = (*LETTERS[:2], "--tasks", "siq_demo_apply", "-o", tmp_path)
     succeeding(*command)
     noisy = succeeding(*command, "--metadata", "condition=white@10dB")
@@ -314,7 +310,7 @@ def test_a_run_under_a_condition_leaves_the_clean_one_finished(demo_models, warm
     assert "2 of 2 systems are finished" in again.stderr and "white" not in again.stdout
 
 
-def test_a_dry_run_shows_what_the_cache_has(tiny_cascade, warm_processes, tmp_path, monkeypatch):
+def test_a_dry_run_shows_what_the_cache_has(tiny_cascade, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
     command = (f"{tiny_cascade.spec},llm_answer=likelihood", "--limit", "1", "--tasks", "siq_demo")
     command += ("--metadata", f"embedder={tiny_cascade.llm}", "-o", tmp_path / "out")
@@ -325,7 +321,7 @@ def test_a_dry_run_shows_what_the_cache_has(tiny_cascade, warm_processes, tmp_pa
     assert ": cached: asr 1 of 1 rows, text 6 of 6 rows, embedder 4 of 4 rows\n" in after.stdout, after.stderr
 
 
-def test_models_run_from_end_to_end_and_ctrl_c_is_one_line(tiny_cascade, warm_processes, tmp_path):
+def test_models_run_from_end_to_end_and_ctrl_c_is_one_line(tiny_cascade, tmp_path):
     arguments = ["letter:B", tiny_cascade.spec, "--limit", "2", "--metadata", f"embedder={tiny_cascade.llm}"]
     arguments += ["-o", str(tmp_path / "out")]
     command = [sys.executable, "-m", "speechiq.cli.main", "eval", *arguments]

@@ -8,6 +8,8 @@ import signal
 import pytest
 
 from speechiq.harness_patch import processes
+from speechiq.harness_patch.plan import Plan
+from speechiq.harness_patch.processes import count_work
 from tests.commands import call, refusal, siq, succeed
 
 SYSTEM = "good"
@@ -90,8 +92,7 @@ def test_the_log_of_a_shard_shows_how_far_it_is(instant, tmp_path, monkeypatch):
 def test_sigterm_ends_the_command_with_continue(instant, tmp_path, monkeypatch):
     def stop(*_):
         os.kill(os.getpid(), signal.SIGTERM)
-        with processes._started(["true"]):
-            raise AssertionError("no process starts after the signal")
+        count_work(Plan((), (), "."))
 
     monkeypatch.setattr(processes, "run_with_log", stop)
     done = succeed("eval", "good", "fair", "-o", tmp_path, "--shard", "1/4")
@@ -99,7 +100,7 @@ def test_sigterm_ends_the_command_with_continue(instant, tmp_path, monkeypatch):
     assert not processes.stop_requests and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_shards_and_the_run_that_collects_them(tiny_cascade, warm_processes, tmp_path):
+def test_shards_and_the_run_that_collects_them(tiny_cascade, tmp_path):
     command = ("eval", f"{tiny_cascade.spec},llm_answer=likelihood", "--limit", "3", "--tasks", "siq_demo_apply")
     command += ("-o", tmp_path / "out")
     assert siq(*command, "--shard", "1/3", "--dry-run").startswith("# 1 system x 1 task: ")
@@ -113,7 +114,7 @@ def test_shards_and_the_run_that_collects_them(tiny_cascade, warm_processes, tmp
     assert "wrote" in call(*command, "--require-cached", "--force").stderr
 
 
-def test_what_is_missing_after_the_answers_is_refused_too(tiny_cascade, warm_processes, tmp_path):
+def test_what_is_missing_after_the_answers_is_refused_too(tiny_cascade, tmp_path):
     command = ("eval", tiny_cascade.spec, "--limit", "1", "--tasks", "siq_demo_understand", "-o", tmp_path / "out")
     command += ("--metadata", f"embedder={tiny_cascade.llm}")
     assert siq(*command, "--stages", "asr") == ""

@@ -94,7 +94,7 @@ def folder(tmp_path, monkeypatch):
 def check(folder: Path, *, allow_code: bool = False):
     """Check the task of a folder in a process of its own, as `siq eval` does before it runs systems."""
     plan = Plan(("letter:A",), ("theirs",), "out", batch_size=1, include_path=str(folder), allow_code=allow_code)
-    return run_warm(siq_work, *work_command("count", plan)[3:], env=environment_of(plan))
+    return run_warm(siq_work, *work_command("count", plan)[1], env=environment_of(plan))
 
 
 @pytest.mark.parametrize("task, fault", FOLDERS.values(), ids=FOLDERS.keys())
@@ -118,7 +118,7 @@ def test_code_that_is_allowed_runs(folder):
         "plan plan.yaml",
     ],
 )
-def test_commands_refuse_code_unless_it_is_allowed(folder, tmp_path, warm_processes, monkeypatch, command):
+def test_commands_refuse_code_unless_it_is_allowed(folder, tmp_path, monkeypatch, command):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
     folder(FOLDERS["a loader"][0])
     plan = {"systems": ["letter:A"], "tasks": ["theirs"], "output": "out", "include_path": "folder"}

@@ -31,7 +31,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "calls"
 
 
-def test_a_colleague_runs_what_was_packed(folder, tmp_path, tiny_cascade, warm_processes, monkeypatch):
+def test_a_colleague_runs_what_was_packed(folder, tmp_path, tiny_cascade, monkeypatch):
     printed = siq("data", "pack", "calls")
     unpack, evaluate = (shlex.split(line) for line in printed.splitlines()[1:])
     assert unpack == ["python", "-m", "zipfile", "-e", "calls.zip", "."]

@@ -38,7 +38,7 @@ class Run:
 
     def start(self, entry, plan, **environment):
         env = processes.environment_of(plan) | {"SIQ_STORE": str(self.store), "OMP_NUM_THREADS": "1"}
-        return run_warm(entry, *processes.run_command(self.system, plan)[3:], env=env | environment)
+        return run_warm(entry, *processes.run_command(self.system, plan)[1], env=env | environment)
 
     def fill(self, number, *, count=COUNT, stages=(), after=None):
         plan = self.plan.change(shard=(number, count), stages=stages)

@@ -1,0 +1,195 @@
+"""Start the processes of an evaluation from one that has imported all packages, so that imports are paid once.
+
+`python -m speechiq.harness_patch.fork_server` imports what runs need, and computes nothing. Then it reads requests from
+stdin, a line of JSON each, and writes reports to stdout, which must be a pipe, a line of JSON each: the process that it
+started for a request, what that process reports of its progress, and its end. It waits for each before it reads on.
+
+A process is forked, and then is what `python -m MODULE ARGUMENTS` would be: a crash of one leaves the others alone, and
+its memory and its accelerator are free after it. Where a fork cannot go on, as on macOS or with CUDA in use, an
+interpreter starts in its place.
+"""
+
+import gc
+import os
+import signal
+import sys
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from subprocess import Popen
+
+import msgspec
+from msgspec import Struct
+
+from speechiq.core.console import VARIABLE
+from speechiq.harness_patch import plugins
+
+#: What runs import: lm-eval, the suite, and what most systems need.
+PACKAGES = (
+    "lm_eval.__main__",
+    "lm_eval.evaluator",
+    "lm_eval.tasks.manager",
+    "datasets",
+    "scipy.stats",
+    "transformers.modeling_utils",
+    "transformers.models.auto.modeling_auto",
+    "transformers.models.auto.processing_auto",
+    "transformers.models.llama.modeling_llama",
+    "transformers.models.whisper.modeling_whisper",
+    "transformers.models.whisper.processing_whisper",
+    "speechiq.engines.asr.whisper",
+    "speechiq.engines.text.hf",
+    "speechiq.harness_patch.evaluation",
+    "speechiq.harness_patch.hf_audio",
+    "speechiq.harness_patch.run",
+    "speechiq.harness_patch.work",
+    "speechiq.metrics.similarity",
+    "speechiq.siq_tasks.task",
+)
+CAN_FORK = sys.platform == "linux"
+#: The function `main(arguments)` of a module enters it, as `python -m` does.
+ENTRY = "main"
+
+
+class Request(Struct, frozen=True):
+    """Ask for a process: a module with its arguments, the folder and the variables of the process, and its output.
+
+    stdout goes to the file `output`. stderr goes there as well, or between the reports (`has_notes`), which are then
+    without progress.
+    """
+
+    module: str
+    arguments: list[str]
+    folder: str
+    environment: dict[str, str]
+    output: str
+    has_notes: bool = False
+
+
+class Started(Struct, frozen=True, tag=True):
+    """Report the number of the process that was started, and takes signals now."""
+
+    pid: int
+
+
+class Ended(Struct, frozen=True, tag=True):
+    """Report the exit code of the process; that of a signal is negative."""
+
+    code: int
+
+
+def main() -> None:
+    """Import packages, and start the process of each request; a forked one returns from here when its work is done."""
+    reports = os.dup(1)
+    # A signal to the group is for the process that works, and for the program whose end closes stdin.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    import_packages()
+    for line in sys.stdin.buffer:
+        request = msgspec.json.decode(line, type=Request)
+        pid = os.fork() if CAN_FORK else _start_interpreter(request, reports)
+        if pid == 0:
+            return enter(request, reports)
+        _, status = os.waitpid(pid, 0)
+        _report(Ended(os.waitstatus_to_exitcode(status)), reports)
+
+
+def _report(message: Struct, reports: int) -> None:
+    """Write a message on a line of its own, whatever a process wrote before."""
+    os.write(reports, b"\n" + msgspec.json.encode(message) + b"\n")
+
+
+def import_packages() -> None:
+    """Import what runs need; what fails here fails again in the run, whose log has the reason."""
+    plugins.let_threads_sleep()
+    plugins.install()
+    # Asks the driver how many devices there are without using one, which no forked process could do afterwards.
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+    if not CAN_FORK:
+        return
+    for name in PACKAGES:
+        with suppress(Exception):
+            import_module(name)
+    with suppress(Exception):
+        _read_once()
+    sys.stdout.flush()
+    # Collecting garbage would copy the memory that forked processes share.
+    gc.freeze()
+
+
+def _read_once() -> None:
+    """Read the files of tasks and the list of installed packages, which all runs need."""
+    from lm_eval.tasks import TaskManager
+
+    from speechiq.harness_patch import _lm_eval
+    from speechiq.siq_tasks.index import list_tasks
+
+    _lm_eval.list_packages_once()
+    list_tasks(check_files=False)
+    TaskManager(include_defaults=False)
+
+
+def enter(request: Request, reports: int) -> None:
+    """Become the process of a request, and do its work."""
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
+        signal.signal(number, handler)
+    _report(Started(os.getpid()), reports)
+    os.chdir(request.folder)
+    os.environ.clear()
+    os.environ.update(request.environment)
+    _connect(request, reports)
+    if _needs_interpreter():
+        os.set_inheritable(reports, True)
+        os.execve(sys.executable, _command(request), os.environ)
+    sys.argv = [request.module, *request.arguments]
+    getattr(import_module(request.module), ENTRY)(request.arguments)
+
+
+def _connect(request: Request, reports: int) -> None:
+    """Connect the streams of this process, and name the descriptor to which it reports its progress."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    output = os.open(request.output, os.O_WRONLY | os.O_APPEND)
+    os.dup2(nothing, 0)
+    os.dup2(output, 1)
+    os.dup2(reports if request.has_notes else output, 2)
+    os.close(nothing)
+    os.close(output)
+    if not request.has_notes:
+        os.environ[VARIABLE] = str(reports)
+
+
+def _command(request: Request) -> list[str]:
+    return [sys.executable, "-m", request.module, *request.arguments]
+
+
+def _needs_interpreter() -> bool:
+    """Return whether the accelerators were used before the fork, after which this process cannot use them."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return False
+    from speechiq.engines._transformers import is_bad_fork
+
+    return is_bad_fork(torch)
+
+
+def _start_interpreter(request: Request, reports: int) -> int:
+    """Start an interpreter for a request, and return its number."""
+    environment = dict(request.environment)
+    with Path(request.output).open("ab") as output:
+        if not request.has_notes:
+            environment[VARIABLE] = str(reports)
+        stderr = reports if request.has_notes else output
+        process = Popen(
+            _command(request),
+            cwd=request.folder,
+            env=environment,
+            stdout=output,
+            stderr=stderr,
+            pass_fds=[reports],
+        )
+    _report(Started(process.pid), reports)
+    return process.pid
+
+
+if __name__ == "__main__":
+    main()
