@@ -3,6 +3,7 @@
 All processes of a command are forked from one that has imported the packages (`fork_server`).
 """
 
+import atexit
 import os
 import signal
 import sys
@@ -44,6 +45,7 @@ class ForkServer:
         self.process = Popen(command, stdin=PIPE, stdout=writer, stderr=writer)
         os.close(writer)
         self.reports = os.fdopen(reader, "rb")
+        atexit.register(self.end)
 
     def ask(self, request: Request) -> None:
         """Ask for a process."""

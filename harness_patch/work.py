@@ -161,13 +161,15 @@ def find_names(manager: Any, names: Sequence[str]) -> list[str]:
         if not matched and Path(name).is_file():
             matched = [name]
         if not matched:
-            raise SpeechIQError(
-                f"--tasks {name}",
-                "no such task",
-                f"{did_you_mean(name, manager.all_tasks)}`siq list tasks` lists those of the suite",
-            )
+            raise unknown_task(name, manager.all_tasks)
         found += matched
     return found
+
+
+def unknown_task(name: str, known: Sequence[str]) -> SpeechIQError:
+    """Return the error for a name that is neither a task nor a group."""
+    fix = f"{did_you_mean(name, known)}`siq list tasks` lists those of the suite"
+    return SpeechIQError(f"--tasks {name}", "no such task", fix)
 
 
 def open_system(system: str, plan: Plan) -> Any:

@@ -1,5 +1,6 @@
 """Check the plan of an evaluation before it starts, and show its work."""
 
+import fnmatch
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -13,11 +14,12 @@ from speechiq.core.console import count_of, say
 from speechiq.core.endpoint.addresses import refuse_secrets
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import store_folder
-from speechiq.core.files.plain import check_output_folder, exists, expand, is_folder
+from speechiq.core.files.plain import check_output_folder, exists, expand, is_file, is_folder
 from speechiq.core.suggestions import did_you_mean
 from speechiq.harness_patch import processes
-from speechiq.harness_patch.plan import Plan
-from speechiq.harness_patch.work import PlannedWork, SystemWork
+from speechiq.harness_patch.plan import Plan, needs_index
+from speechiq.harness_patch.systems import spec
+from speechiq.harness_patch.work import PlannedWork, SystemWork, unknown_task
 from speechiq.metrics.settings import read_record
 from speechiq.reducer.runs.results_file import CONDITION
 from speechiq.reducer.scores.norms import Norms
@@ -72,8 +74,8 @@ def check_form(systems: Sequence[str]) -> None:
                 "'+', ',' and '=' separate stages and options, so no file or folder with one can be named",
                 f"rename it, or name a link to it: ln -s {shlex.quote(str(path.resolve()))} mine",
             )
-        spec, *options = system.split(",")
-        if not spec or "=" in spec.partition(":")[0]:
+        name, *options = system.split(",")
+        if not name or "=" in name.partition(":")[0]:
             raise SpeechIQError(f"SYSTEM {system!r}", "begins with no spec", "write SPEC,OPTION=VALUE, such as demo")
         if wrong := [option for option in options if not re.match(r"\w+=.", option)]:
             raise SpeechIQError(f"SYSTEM {system!r}", f"{wrong[0]!r} is not an option", "write OPTION=VALUE")
@@ -151,6 +153,7 @@ def check_systems(plan: Plan, record: Record, force: bool) -> tuple[dict[str, st
     known = {run.system: run.name for run in record.runs if is_finished(run, plan)}
     if force or not known.keys() >= set(systems):
         say(f"checking {len(systems)} systems" if len(systems) > 1 else f"checking {systems[0]}")
+        check_names(plan)
         work = processes.count_work(plan)
         known = {each.system: each.name for each in work.systems}
     names = [known[system] for system in systems]
@@ -165,6 +168,18 @@ def check_systems(plan: Plan, record: Record, force: bool) -> tuple[dict[str, st
                 f"{FIX}, or replace the run with --force",
             )
     return dict(zip(systems, names, strict=True)), work
+
+
+def check_names(plan: Plan) -> None:
+    """Refuse mistyped systems and tasks at once; all other checks begin with seconds of imports."""
+    for system in plan.systems:
+        spec.check_names(system.partition(",")[0])
+    own = plan.include_path is not None
+    known = sorted({name for task in list_tasks(check_files=False) for name in task.names})
+    for name in plan.tasks:
+        may_be_elsewhere = own or needs_index([name]) or is_file(Path(name))
+        if not may_be_elsewhere and not fnmatch.filter(known, name):
+            raise unknown_task(name, known)
 
 
 def describe_work(work: PlannedWork) -> Iterator[str]:

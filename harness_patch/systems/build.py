@@ -14,10 +14,8 @@ from speechiq.engines.options import list_names, read_options
 from speechiq.engines.registry import build_engine, choose_engine
 from speechiq.harness_patch.systems.answering import Likelihood, way_of_answering
 from speechiq.harness_patch.systems.cascade import NBEST, Cascade, CorrectedRecognizer, CorrectionOptions, Instructed
-from speechiq.harness_patch.systems.spec import DEMO_SYSTEM, Stage, parse
+from speechiq.harness_patch.systems.spec import ALIASES, Stage, parse
 from speechiq.harness_patch.systems.system import ConstantLetter, SpeechSystem, take_voice
-
-ALIASES = {"demo": (DEMO_SYSTEM, {"llm_answer": "likelihood"})}
 
 
 def system_name(spec: str, voice: Any = None) -> str:

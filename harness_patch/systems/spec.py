@@ -1,10 +1,11 @@
 """Parse system specs, `pretrained=`: stages joined by `+`, each `[engine:]model` (see docs/architecture.md)."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from speechiq.core.checkpoints.names import DEMO
+from speechiq.core.checkpoints.names import DEMO, resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import expand, is_file
 from speechiq.core.files.tables import is_table
@@ -14,11 +15,15 @@ from speechiq.harness_patch._lm_eval import list_model_types
 
 REFERENCE = "openai/whisper-large-v2+Qwen/Qwen2-7B-Instruct"
 DEMO_SYSTEM = "demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct"
+#: Name of a system -> its spec, and the options that the name stands for.
+ALIASES = {"demo": (DEMO_SYSTEM, {"llm_answer": "likelihood"})}
 DEFAULT_ENGINE = "hf"
 #: Number of stages -> their roles; role -> kind of its engine.
 ROLES = {1: ("audio",), 2: ("asr", "llm"), 3: ("asr", "ger", "llm")}
 KINDS = {"audio": "audio", "asr": "asr", "ger": "text", "llm": "text"}
 LETTER = "letter"
+#: How the names of models begin that are on this machine.
+ON_DISK = (DEMO, ".", "~", os.sep)
 
 
 class Stage(NamedTuple):
@@ -69,6 +74,14 @@ Stage(role='llm', engine='hf', model='Qwen/Qwen2-7B-Instruct')]
             f"give one audio model, ASR+LLM such as {DEMO_SYSTEM}, or ASR+GER+LLM",
         )
     return [_parse_stage(role, part, spec) for role, part in zip(ROLES[len(parts)], parts, strict=True)]
+
+
+def check_names(spec: str) -> None:
+    """Refuse an unknown engine, demo model or folder of a system; no package of models is imported for it."""
+    spec, _ = ALIASES.get(spec, (spec, {}))
+    for stage in parse(spec):
+        if stage.engine == DEFAULT_ENGINE and stage.model.startswith(ON_DISK):
+            resolve(stage.model)
 
 
 def _parse_stage(role: str, part: str, spec: str) -> Stage:

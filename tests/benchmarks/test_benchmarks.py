@@ -16,6 +16,7 @@ SMALLEST = {
     "coverage_clusters": ("--clusters", "3", "--icc", "0.1", "--sets", "2", "--draws", "40"),
     "decoding": ("--clips", "2", "--joined", "2"),
     "devices": ("--clips", "1", "--rounds", "1", "--devices", "cpu", "cpu"),
+    "forked": ("--systems", "1", "--limit", "1", "--rounds", "1"),
     "group_gaps": ("--sets", "1", "--draws", "40"),
     "growth": ("--clips", "1", "--times", "1"),
     "hand_overs": (),

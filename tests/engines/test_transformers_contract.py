@@ -166,3 +166,7 @@ def test_an_audio_encoder_is_found_and_its_results_are_cached(kind, audio, mask)
 def test_auto_classes_and_their_mappings_are_public():
     for auto, mapping in (*names.RECOGNIZERS.items(), *names.AUDIO_LANGUAGE_MODELS.items()):
         assert hasattr(getattr(transformers, auto), "from_pretrained") and len(getattr(transformers, mapping))
+
+
+def test_a_process_knows_whether_its_fork_keeps_it_from_accelerators():
+    assert private.is_bad_fork(torch) is False

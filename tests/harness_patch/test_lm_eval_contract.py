@@ -162,6 +162,16 @@ def test_the_advice_about_chat_templates_is_logged_under_its_name(caplog):
     assert any(text in " ".join(line.getMessage().split()) for line in caplog.records if line.name == logger)
 
 
+def test_packages_of_the_machine_are_listed_once_for_the_results(monkeypatch):
+    listing = import_module("torch.utils.collect_env")
+    monkeypatch.setattr(listing, "get_pip_packages", listing.get_pip_packages)
+    private.list_packages_once()
+    assert "torch" in str(listing.get_pip_packages(listing.run)) and listing.get_pip_packages.cache_info().hits == 1
+    info: dict = {}
+    import_module("lm_eval.loggers.utils").add_env_info(info)
+    assert "torch" in info["pretty_env_info"] and listing.get_pip_packages.cache_info().hits == 2
+
+
 def test_git_says_nothing_outside_a_repository(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     utils = import_module("lm_eval.loggers.utils")

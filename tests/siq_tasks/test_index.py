@@ -23,6 +23,12 @@ from speechiq.siq_tasks.index import (
 )
 from tests.conftest import run
 
+
+def test_names_for_tasks_are_those_that_lm_eval_finds():
+    names = {name for task in list_tasks(check_files=False) for name in task.names}
+    assert names == set(TaskManager(include_defaults=False).all_tasks)
+
+
 #: Group of the demo's clips under conditions.
 NOISY = "siq_demo_noisy"
 
