@@ -15,8 +15,6 @@ import signal
 import sys
 from contextlib import suppress
 from importlib import import_module
-from pathlib import Path
-from subprocess import Popen
 
 import msgspec
 from msgspec import Struct
@@ -46,6 +44,7 @@ PACKAGES = (
     "speechiq.metrics.similarity",
     "speechiq.siq_tasks.task",
 )
+#: Elsewhere, libraries of the system do not work after a fork.
 CAN_FORK = sys.platform == "linux"
 #: The function `main(arguments)` of a module enters it, as `python -m` does.
 ENTRY = "main"
@@ -87,7 +86,7 @@ def main() -> None:
     import_packages()
     for line in sys.stdin.buffer:
         request = msgspec.json.decode(line, type=Request)
-        pid = os.fork() if CAN_FORK else _start_interpreter(request, reports)
+        pid = os.fork()
         if pid == 0:
             return enter(request, reports)
         _, status = os.waitpid(pid, 0)
@@ -140,7 +139,8 @@ def enter(request: Request, reports: int) -> None:
     _connect(request, reports)
     if _needs_interpreter():
         os.set_inheritable(reports, True)
-        os.execve(sys.executable, _command(request), os.environ)
+        command = [sys.executable, "-m", request.module, *request.arguments]
+        os.execve(sys.executable, command, os.environ)
     sys.argv = [request.module, *request.arguments]
     getattr(import_module(request.module), ENTRY)(request.arguments)
 
@@ -158,37 +158,14 @@ def _connect(request: Request, reports: int) -> None:
         os.environ[VARIABLE] = str(reports)
 
 
-def _command(request: Request) -> list[str]:
-    return [sys.executable, "-m", request.module, *request.arguments]
-
-
 def _needs_interpreter() -> bool:
-    """Return whether the accelerators were used before the fork, after which this process cannot use them."""
+    """Return whether this process cannot go on with what it has imported, such as accelerators in use before."""
     torch = sys.modules.get("torch")
-    if torch is None:
-        return False
+    if not CAN_FORK or torch is None:
+        return not CAN_FORK
     from speechiq.engines._transformers import is_bad_fork
 
     return is_bad_fork(torch)
-
-
-def _start_interpreter(request: Request, reports: int) -> int:
-    """Start an interpreter for a request, and return its number."""
-    environment = dict(request.environment)
-    with Path(request.output).open("ab") as output:
-        if not request.has_notes:
-            environment[VARIABLE] = str(reports)
-        stderr = reports if request.has_notes else output
-        process = Popen(
-            _command(request),
-            cwd=request.folder,
-            env=environment,
-            stdout=output,
-            stderr=stderr,
-            pass_fds=[reports],
-        )
-    _report(Started(process.pid), reports)
-    return process.pid
 
 
 if __name__ == "__main__":

@@ -80,6 +80,7 @@ class WorkingProcess:
 
     def lines(self) -> Iterator[bytes]:
         """Yield the lines of the process; those of the server before it are about imports."""
+        line = b""
         for line in self.server.reports:
             try:
                 message = msgspec.json.decode(line, type=Started | Ended)
@@ -93,7 +94,8 @@ class WorkingProcess:
             self.pid = message.pid
             if stop_requests:
                 self.send(signal.SIGTERM)
-        raise SpeechIQError("the process from which runs are forked", "ended", "give the same command again")
+        last = line.decode(errors="replace").strip()
+        raise SpeechIQError("the process that starts the runs", f"ended {last}".strip(), "give the same command again")
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal to the process, if it lives."""
@@ -110,9 +112,11 @@ class WorkingProcess:
         self.send(signal.SIGTERM)
         timer = Timer(GRACE_S, self.send, [signal.SIGKILL])
         timer.start()
-        for _ in self.lines():
-            pass
-        timer.cancel()
+        try:
+            for _ in self.lines():
+                pass
+        finally:
+            timer.cancel()
 
 
 def run_with_log(system: str, plan: Plan, log: Path, show: Callable[[Progress], None]) -> None:

@@ -9,6 +9,7 @@ import sys
 import msgspec
 import pytest
 
+from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.fork_server import Request
 from speechiq.harness_patch.processes import ForkServer, WorkingProcess
 
@@ -85,3 +86,10 @@ def test_a_process_that_is_ended_leaves_the_server_for_the_next(ask, monkeypatch
     never = WorkingProcess(server)
     never.end()
     assert server.process.poll() is not None, "a server that may still import ends with what it was asked for"
+
+
+def test_a_server_that_cannot_start_gives_its_reason(monkeypatch, tmp_path):
+    (tmp_path / "msgspec.py").write_text("raise ImportError('msgspec is damaged')")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
+    with pytest.raises(SpeechIQError, match="starts the runs: ended ImportError: msgspec is damaged; give the same"):
+        next(WorkingProcess(ForkServer()).lines())
