@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from speechiq.cli.commands import examples
+from speechiq.cli.evaluation.command import evaluate
 from speechiq.cli.options import Explain, Force, output_option
 from speechiq.core.checkpoints.names import DEMO, DEMO_MODELS, choose_source
 from speechiq.core.console import say
@@ -49,8 +50,6 @@ def run_demo(
 
     It takes minutes on a laptop. It is `siq eval` with five systems.
     """
-    from speechiq.cli.evaluation.command import evaluate
-
     say(f"{len(SYSTEMS)} systems on 14 clips take about 4 minutes on two idle cores, and less if answers are stored")
     systems, metadata = choose_models()
     evaluate(systems, output, metadata=metadata, force=force, explain=explain)
