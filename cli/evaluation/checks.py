@@ -173,7 +173,7 @@ def check_systems(plan: Plan, record: Record, force: bool) -> tuple[dict[str, st
 def check_names(plan: Plan) -> None:
     """Refuse mistyped systems and tasks at once; all other checks begin with seconds of imports."""
     for system in plan.systems:
-        spec.check_names(system.partition(",")[0])
+        spec.check_stages(system.partition(",")[0])
     own = plan.include_path is not None
     known = sorted({name for task in list_tasks(check_files=False) for name in task.names})
     for name in plan.tasks:

@@ -76,7 +76,7 @@ Stage(role='llm', engine='hf', model='Qwen/Qwen2-7B-Instruct')]
     return [_parse_stage(role, part, spec) for role, part in zip(ROLES[len(parts)], parts, strict=True)]
 
 
-def check_names(spec: str) -> None:
+def check_stages(spec: str) -> None:
     """Refuse an unknown engine, demo model or folder of a system; no package of models is imported for it."""
     spec, _ = ALIASES.get(spec, (spec, {}))
     for stage in parse(spec):
