@@ -19,37 +19,32 @@ from pathlib import Path
 
 import measure
 
-from speechiq.harness_patch.plan import Plan
+from speechiq.cli.evaluation.runs import PAGE, SCORES
+from speechiq.harness_patch.plan import Plan, eval_command
 from speechiq.harness_patch.processes import environment_of, run_command, work_command
 
+SIQ = (sys.executable, "-m", "speechiq.cli.main")
 TASKS = ("siq_demo",)
-
-
-def call(arguments: list[str], environment: dict[str, str]) -> None:
-    """Run a module with this interpreter; it must succeed."""
-    subprocess.run([sys.executable, "-m", *arguments], env=environment, check=True, capture_output=True)
 
 
 def run_forked(plan: Plan) -> None:
     """Run the systems by `siq eval`, once more if they are finished."""
-    words = ["speechiq.cli.main", "eval", *plan.systems, "--tasks", *plan.tasks, "-o", plan.output, "--force"]
-    if plan.limit is not None:
-        words += ["--limit", str(plan.limit)]
-    call([*words, "--metadata", *plan.metadata], dict(os.environ))
+    _, *words = eval_command(plan)
+    measure.run_child([*SIQ, *words, "--force"])
 
 
 def run_by_interpreters(plan: Plan) -> None:
     """Check and run the systems by interpreters of their own, and score them."""
     for module, arguments in (work_command("count", plan), *(run_command(system, plan) for system in plan.systems)):
-        call([module, *arguments], environment_of(plan))
-    outputs = [part for name in ("siq.json", "report.html") for part in ("-o", str(plan.folder / name))]
-    call(["speechiq.cli.main", "score", plan.output, *outputs, "--force"], dict(os.environ))
+        measure.run_child([sys.executable, "-m", module, *arguments], **environment_of(plan))
+    outputs = [part for name in (SCORES, PAGE) for part in ("-o", str(plan.folder / name))]
+    measure.run_child([*SIQ, "score", plan.output, *outputs, "--force"])
 
 
 def refuse_typo(folder: Path) -> None:
     """Name a task that does not exist."""
-    words = ["speechiq.cli.main", "eval", "letter:A", "--tasks", "siq_dmo", "-o", str(folder)]
-    refused = subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True)
+    command = [*SIQ, "eval", "letter:A", "--tasks", "siq_dmo", "-o", str(folder)]
+    refused = subprocess.run(command, capture_output=True, text=True)
     assert "did you mean siq_demo?" in refused.stderr, refused.stderr
 
 

@@ -140,11 +140,10 @@ def complete_system(incomplete: str) -> list[str]:
 
 def complete_tasks(incomplete: str) -> list[str]:
     """Return tasks and groups of the suite that begin like the last of the given names."""
-    from speechiq.siq_tasks.index import list_tasks
+    from speechiq.siq_tasks.index import list_names
 
     before, comma, last = incomplete.rpartition(",")
-    names = set[str]().union(*(task.names for task in list_tasks(check_files=False)))
-    return sorted(f"{before}{comma}{name}" for name in names if name.startswith(last))
+    return sorted(f"{before}{comma}{name}" for name in list_names() if name.startswith(last))
 
 
 def complete_norms(incomplete: str) -> list[str]:

@@ -66,7 +66,7 @@ def load_with_speakers(model_class: Any, path: str, speakers: str, **options: An
 
 
 def is_bad_fork(torch: Any) -> bool:
-    """Return whether a process was forked after an accelerator was used, so that it cannot use one.
+    """Return True for a process that was forked after an accelerator was used, and so cannot use one.
 
     `_is_in_bad_fork` of `torch.cuda` and `torch.xpu`, torch 2.13. The public functions raise an error only when a
     tensor goes to the device.

@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from speechiq.core.console import VARIABLE
+from speechiq.engines._transformers import is_bad_fork
 from speechiq.harness_patch import plugins
 
 #: What runs import: lm-eval, the suite, and what most systems need.
@@ -46,12 +47,10 @@ PACKAGES = (
 )
 #: Elsewhere, libraries of the system do not work after a fork.
 CAN_FORK = sys.platform == "linux"
-#: The function `main(arguments)` of a module enters it, as `python -m` does.
-ENTRY = "main"
 
 
 class Request(Struct, frozen=True):
-    """Ask for a process: a module with its arguments, the folder and the variables of the process, and its output.
+    """Ask for a process: a module whose `main` takes the arguments, its folder, its variables and its output.
 
     stdout goes to the file `output`. stderr goes there as well, or between the reports (`has_notes`), which are then
     without progress.
@@ -66,7 +65,7 @@ class Request(Struct, frozen=True):
 
 
 class Started(Struct, frozen=True, tag=True):
-    """Report the number of the process that was started, and takes signals now."""
+    """Report the number of a process that has started and can take signals."""
 
     pid: int
 
@@ -142,7 +141,7 @@ def enter(request: Request, reports: int) -> None:
         command = [sys.executable, "-m", request.module, *request.arguments]
         os.execve(sys.executable, command, os.environ)
     sys.argv = [request.module, *request.arguments]
-    getattr(import_module(request.module), ENTRY)(request.arguments)
+    import_module(request.module).main(request.arguments)
 
 
 def _connect(request: Request, reports: int) -> None:
@@ -159,13 +158,11 @@ def _connect(request: Request, reports: int) -> None:
 
 
 def _needs_interpreter() -> bool:
-    """Return whether this process cannot go on with what it has imported, such as accelerators in use before."""
+    """Decide whether a fork must begin anew as an interpreter, as on macOS or after an accelerator was used."""
+    if not CAN_FORK:
+        return True
     torch = sys.modules.get("torch")
-    if not CAN_FORK or torch is None:
-        return not CAN_FORK
-    from speechiq.engines._transformers import is_bad_fork
-
-    return is_bad_fork(torch)
+    return torch is not None and is_bad_fork(torch)
 
 
 if __name__ == "__main__":

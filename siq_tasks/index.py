@@ -298,6 +298,11 @@ def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
     return sorted((_describe(name, task, groups, check_files) for name, task in tasks.items()), key=_place)
 
 
+def list_names() -> set[str]:
+    """Return every name for `--tasks`: those of tasks and of groups of the package."""
+    return set[str]().union(*(task.names for task in list_tasks(check_files=False)))
+
+
 def find_tasks(name: str) -> list[TaskInfo]:
     """Return the tasks of a task, a group or a data set of the package; none for a folder; refuse other names."""
     known = list_tasks()

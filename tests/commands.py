@@ -30,7 +30,7 @@ def siq(*arguments: object) -> str:
 
 
 def print_and_write(*arguments: object) -> tuple[str, dict[str, Any]]:
-    """Return what a command prints and what it writes as JSON; it has to succeed."""
+    """Return the text that a command prints and the JSON that it writes; it has to succeed."""
     with TemporaryDirectory() as folder:
         file = Path(folder, "out.json")
         printed = succeed(*arguments, "-o", file).output
@@ -38,7 +38,7 @@ def print_and_write(*arguments: object) -> tuple[str, dict[str, Any]]:
 
 
 def as_json(*arguments: object) -> dict[str, Any]:
-    """Return what a command writes as JSON; it has to succeed."""
+    """Return the JSON that a command writes; it has to succeed."""
     _, content = print_and_write(*arguments)
     return content
 

@@ -54,9 +54,14 @@ def write_samples(folder: Path, level: str, *rows: Mapping[str, Any]) -> TaskRun
 def edit_rows(folder: Path, change: Callable[[dict], object], files: str = "samples_*.jsonl") -> None:
     """Change the rows of all sample files below a folder in place; a row that `change` returns takes its place."""
     for file in folder.rglob(files):
-        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-        changed = [change(row) or row for row in rows]
-        file.write_text("".join(json.dumps(row) + "\n" for row in changed), encoding="utf-8")
+        change_rows(file, change)
+
+
+def change_rows(samples: Path, change: Callable[[dict], object]) -> None:
+    """Change each row of a sample file: in place, or to what `change` returns."""
+    rows = [json.loads(line) for line in samples.read_text(encoding="utf-8").splitlines()]
+    changed = [change(row) or row for row in rows]
+    samples.write_text("".join(json.dumps(row) + "\n" for row in changed), encoding="utf-8")
 
 
 @cache

@@ -25,7 +25,7 @@ from speechiq.reducer.runs.results_file import CONDITION
 from speechiq.reducer.scores.norms import Norms
 from speechiq.siq_tasks.conditions.preset import PRESET, describe_preset, find_settings, read_preset
 from speechiq.siq_tasks.conditions.spec import LISTEN, QuestionSettings, parse_condition
-from speechiq.siq_tasks.index import SUITE, list_tasks
+from speechiq.siq_tasks.index import SUITE, list_names, list_tasks
 
 #: Characters with a meaning in a system, which a path in it may therefore not have.
 ODD = {"+", ",", "="}
@@ -174,11 +174,12 @@ def check_names(plan: Plan) -> None:
     """Refuse mistyped systems and tasks at once; all other checks begin with seconds of imports."""
     for system in plan.systems:
         spec.check_stages(system.partition(",")[0])
-    own = plan.include_path is not None
-    known = sorted({name for task in list_tasks(check_files=False) for name in task.names})
+    if plan.include_path is not None:
+        return
+    known = sorted(list_names())
     for name in plan.tasks:
-        may_be_elsewhere = own or needs_index([name]) or is_file(Path(name))
-        if not may_be_elsewhere and not fnmatch.filter(known, name):
+        is_known = bool(fnmatch.filter(known, name))
+        if not is_known and not is_file(Path(name)) and not needs_index([name]):
             raise unknown_task(name, known)
 
 

@@ -93,6 +93,8 @@ def find_hub_fault(patience: float) -> str | None:
 
 
 DEMO = "demo:"
+#: How names of models begin that are on this machine.
+ON_DISK = (DEMO, ".", "~", os.sep)
 #: What the name of a demo model from its second source, the Hub, ends with.
 SECOND = "-hub"
 #: Models that `siq demo fetch` knows; some also exist with `SECOND`.
@@ -128,7 +130,7 @@ def resolve(name: str) -> str:
         if not is_file(folder / "config.json"):
             raise _missing_model(name, folder)
         return str(folder)
-    if name.startswith((".", "~", os.sep)):
+    if name.startswith(ON_DISK):
         folder = expand(name)
         if not is_file(folder / "config.json"):
             raise SpeechIQError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -12,7 +11,7 @@ import torch
 from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop, run_in_batches
-from speechiq.core.checkpoints.names import DEMO, identity
+from speechiq.core.checkpoints.names import ON_DISK, identity
 from speechiq.core.checkpoints.opening import opening
 from speechiq.core.clip import Clip
 from speechiq.core.console import progress_bar
@@ -131,7 +130,7 @@ def _find(model: str) -> str:
     folder = expand(model)
     if is_file(folder / WEIGHTS) and is_file(folder / TOKENIZER):
         return str(folder)
-    if is_folder(folder) or model.startswith((DEMO, ".", "~", os.sep)):
+    if is_folder(folder) or model.startswith(ON_DISK):
         missing_file = TOKENIZER if is_file(folder / WEIGHTS) else f"{WEIGHTS} of CTranslate2"
         raise SpeechIQError(
             f"faster-whisper:{model}",

@@ -1,11 +1,10 @@
 """Parse system specs, `pretrained=`: stages joined by `+`, each `[engine:]model` (see docs/architecture.md)."""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from speechiq.core.checkpoints.names import DEMO, resolve
+from speechiq.core.checkpoints.names import DEMO, ON_DISK, resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import expand, is_file
 from speechiq.core.files.tables import is_table
@@ -22,8 +21,6 @@ DEFAULT_ENGINE = "hf"
 ROLES = {1: ("audio",), 2: ("asr", "llm"), 3: ("asr", "ger", "llm")}
 KINDS = {"audio": "audio", "asr": "asr", "ger": "text", "llm": "text"}
 LETTER = "letter"
-#: How the names of models begin that are on this machine.
-ON_DISK = (DEMO, ".", "~", os.sep)
 
 
 class Stage(NamedTuple):

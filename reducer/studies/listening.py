@@ -86,7 +86,7 @@ class Listening(NamedTuple):
 
 
 def study_listening(found: Found, draws: int, seed: int = 0) -> StudyResult:
-    """Return how each system with a run of a variant answers each category: a grid per category, a row per system."""
+    """Compare each system with its runs of variants in each category: a grid per category, a row per system."""
     runs = [run for suite in found.levels for run in _pair_runs(found, suite)]
     if not runs:
         raise SpeechIQError(f"no run with {LISTEN}=", fix=FIX)

@@ -21,7 +21,7 @@ from speechiq.engines.languages import KEY, read_language
 from speechiq.metrics.settings import read_record
 from speechiq.metrics.words.normalizer import read_normalizer
 from speechiq.siq_tasks.catalog.folders import complete_folder, refuse_content
-from speechiq.siq_tasks.index import HERE, IN_FOLDER, LEVELS, UNDERSTAND, data_sets, list_tasks, read_task, write_task
+from speechiq.siq_tasks.index import HERE, IN_FOLDER, LEVELS, UNDERSTAND, data_sets, list_names, read_task, write_task
 from speechiq.siq_tasks.loaders.clips import ENTITIES, list_warnings
 from speechiq.siq_tasks.loaders.docs import refuse_taken
 from speechiq.siq_tasks.loaders.odd_rows import OddRows
@@ -201,7 +201,7 @@ def _check_name(name: str) -> None:
             "not a name for a data set",
             f"use at most {LONGEST_NAME} lower-case letters, digits and single '_', such as calls_2026",
         )
-    taken = {*data_sets(), *(each for task in list_tasks(check_files=False) for each in task.names)}
+    taken = {*data_sets(), *list_names()}
     if name in {*taken, "all"} or f"siq_{name}" in taken or name.rpartition("_")[2] in LEVELS:
         raise SpeechIQError(name, "the suite has a data set or group of that name", "choose another name")
 

@@ -1,4 +1,4 @@
-"""What `siq demo run` runs; the run itself is in `tests/test_demo.py`."""
+"""Test the systems that `siq demo run` chooses; the run itself is in `tests/test_demo.py`."""
 
 from speechiq.cli import demo
 from speechiq.cli.demo import SYSTEMS

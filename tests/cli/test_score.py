@@ -289,7 +289,7 @@ def test_an_empty_path_is_not_the_current_folder(two_runs, monkeypatch, command)
 
 
 def test_small_sets_are_marked(two_runs):
-    """How each file marks them is tested with few clusters."""
+    """Look for the caution on the screen; how each file marks it is tested with few clusters."""
     write_run(two_runs / "middle", levels(0.5), system="middle")
     runs = [two_runs / name for name in ("good", "middle", "bad")]
     marked = "95 % intervals of SIQ of 14 clips contained the truth"

@@ -1,4 +1,4 @@
-"""The process from which those of an evaluation are forked: requests, ends of all kinds, and starts without a fork."""
+"""Test the process from which others are forked: requests, ends of all kinds, and starts without a fork."""
 
 import json
 import os

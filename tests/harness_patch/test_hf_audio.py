@@ -33,7 +33,7 @@ def request(clip, text, prompt="<audio>\n", repeats=1, settings=None, kind="gene
 
 
 def evaluate(tasks=("siq_demo",), **options):
-    """What a run of the demo set and a control gives."""
+    """Run a control on the demo set, and return the results."""
     return runs.evaluate(
         "hf-audio", tasks, **{"model_args": {"pretrained": GOLD, "llm_answer": "likelihood"}} | options
     )

@@ -1,4 +1,4 @@
-"""The suites that model cards quote: run by a cascade on small copies of their cards, scored, and grouped."""
+"""Test the suites that model cards quote: run by a cascade on small copies of their cards, scored, and grouped."""
 
 import importlib.util
 import json

@@ -12,7 +12,7 @@ from speechiq.core.files.json_text import add_checksum
 from speechiq.metrics.choice import vote
 from speechiq.reducer.runs.texts import AnsweredQuestion
 from speechiq.reducer.studies.unanswerable import SCHEMA, VERSION, write_set
-from tests.records import describe
+from tests.records import change_rows, describe
 
 METRIC = {"remember": "wer", "understand": "similarity", "apply": "acc"}
 
@@ -92,13 +92,6 @@ def write_run(
             for question, value in (values if isinstance(values, dict) else {"": values}).items()
         ]
     return write_files(folder, system, date, rows if samples else {}, **{"configs": configs} | results)
-
-
-def change_rows(samples: Path, change: Callable[[dict], dict | None]) -> None:
-    """Change each row of a sample file: in place, or to what `change` returns."""
-    rows = [json.loads(line) for line in samples.read_text(encoding="utf-8").splitlines()]
-    changed = [change(row) or row for row in rows]
-    samples.write_text("".join(json.dumps(row) + "\n" for row in changed), encoding="utf-8")
 
 
 def change_results(results: Path, change: Callable[[dict], dict | None]) -> None:

@@ -96,7 +96,7 @@ def hub(tmp_path_factory) -> Hub:
 
 @pytest.fixture(scope="module")
 def shared_cache(tmp_path_factory):
-    """A clip folder for all tests of a file."""
+    """Make a clip folder for all tests of a file."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SIQ_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("HF_DATASETS_CACHE", str(tmp_path_factory.mktemp("datasets")))

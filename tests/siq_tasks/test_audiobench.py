@@ -1,4 +1,4 @@
-"""The sets of AudioBench: their measures and wordings, and what of their rows cannot be scored."""
+"""Test the sets of AudioBench: their measures and wordings, and what of their rows cannot be scored."""
 
 import json
 import statistics

@@ -1,4 +1,4 @@
-"""The sets that model cards quote: rows of their cards, and what cannot be scored."""
+"""Test the sets that model cards quote: rows of their cards, and what cannot be scored."""
 
 import pytest
 

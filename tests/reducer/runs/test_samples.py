@@ -19,8 +19,8 @@ from speechiq.reducer.output.terminal import print_grid
 from speechiq.reducer.runs.samples import read_sample_table, read_text_rows
 from speechiq.reducer.studies.unanswerable import leave_out, read_confirmed
 from tests.commands import succeed
-from tests.records import write_samples
-from tests.reducer.conftest import change_rows, frozen_set, levels, sample_row, write_run, write_skills
+from tests.records import change_rows, write_samples
+from tests.reducer.conftest import frozen_set, levels, sample_row, write_run, write_skills
 
 SYSTEMS = {"good": 0.9, "fair": 0.6, "bad": 0.3}
 VOTES = {1.0: ["A", list("AAAAB")], 0.0: ["B", list("BBBBA")]}

@@ -17,8 +17,8 @@ from speechiq.reducer.runs.samples import read_sample_table
 from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.suites import read_systems
-from tests.records import describe, write_samples
-from tests.reducer.conftest import change_results, change_rows, levels, sample_row, write_run
+from tests.records import change_rows, describe, write_samples
+from tests.reducer.conftest import change_results, levels, sample_row, write_run
 
 
 def refusal(*runs: Path) -> str:
@@ -56,7 +56,7 @@ def test_levels_of_several_runs_and_datasets_are_one_system(tmp_path):
 
 
 def test_newest_run_of_a_task_wins_and_says_so(tmp_path):
-    """The age is the date inside, not that of the name: the older file comes last in the order of names."""
+    """Take the date inside as the age, not that of the name: the older file comes last in the order of names."""
     new = write_run(tmp_path / "z", levels(0.5) | {"remember": {"a": 0.2}}, date=1e9)
     old = write_run(tmp_path / "a", {"remember": {"a": 0.9}}, date=2e8)
     (system,) = runs = read_systems([tmp_path])

@@ -203,7 +203,7 @@ def test_a_large_set_draws_groups_of_its_clusters(monkeypatch):
 
 
 def make_full_pool(clips: int) -> ScoreMatrix:
-    """A pool whose levels all have the same clips."""
+    """Make a pool whose levels all have the same clips."""
     pool, generator = make_pool(clips=clips, seed=2), np.random.default_rng(9)
     shape = pool.raw["remember"].shape
     skill = np.linspace(0.3, 0.9, shape[0])[:, None]

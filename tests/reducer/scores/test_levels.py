@@ -13,7 +13,8 @@ from speechiq.reducer import LEVELS, rank, read_systems
 from speechiq.reducer.scores import norms
 from speechiq.reducer.scores.levels import choose_levels
 from tests.commands import refusal, siq, succeed
-from tests.reducer.conftest import change_rows, levels, write_run
+from tests.records import change_rows
+from tests.reducer.conftest import levels, write_run
 
 TASKS = Path(__file__).parents[3] / "siq_tasks"
 OTHERS = {"remember": {"cer": 0.25, "wer_basic": 0.5}, "apply": {"acc_strict": 1.0}}

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from tests.commands import refusal, siq
-from tests.reducer.conftest import change_rows, write_run
+from tests.records import change_rows
+from tests.reducer.conftest import write_run
 
 CLIPS = [f"demo/{number:02}" for number in range(24)]
 GENDER = {clip: "female" if number % 3 else "male" for number, clip in enumerate(CLIPS)}

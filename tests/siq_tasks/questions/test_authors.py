@@ -1,4 +1,4 @@
-"""Authors behind an endpoint: refusals are answers, faults are one line without the key, names are checked."""
+"""Test authors behind an endpoint: refusals are answers, faults are one line without the key, names are checked."""
 
 import builtins
 import time
