@@ -40,15 +40,15 @@ def whisper_language_codes() -> Mapping[str, str]:
     return TO_LANGUAGE_CODE
 
 
-def whisper_text_rules() -> tuple[Callable[[], Callable], Callable[[Mapping[str, str]], Callable]]:
-    """Return the classes of Whisper's basic and of its English text normalizer.
+def whisper_text_rules() -> tuple[Callable[[], Callable], Callable[[Mapping[str, str]], Callable], Callable[..., str]]:
+    """Return the classes of Whisper's basic and of its English text normalizer, and what both do with symbols.
 
     `transformers.models.whisper.english_normalizer` of transformers 5.23, undocumented. The public way is a method of a
     loaded Whisper tokenizer, and scoring loads none.
     """
-    from transformers.models.whisper.english_normalizer import BasicTextNormalizer, EnglishTextNormalizer
+    from transformers.models.whisper import english_normalizer as rules
 
-    return BasicTextNormalizer, EnglishTextNormalizer
+    return rules.BasicTextNormalizer, rules.EnglishTextNormalizer, rules.remove_symbols_and_diacritics
 
 
 def load_with_speakers(model_class: Any, path: str, speakers: str, **options: Any) -> Any:

@@ -79,9 +79,13 @@ def test_the_generation_config_is_saved_and_found_under_its_name(llm, tmp_path):
 def test_the_language_codes_and_the_rules_of_whispers_normalizer():
     codes = private.whisper_language_codes()
     assert codes["english"] == "en" and codes["german"] == "de" and len(codes) >= 99
-    basic, english = private.whisper_text_rules()
+    basic, english, write_symbol = private.whisper_text_rules()
     assert basic()("Mr. Lee's [noise] colour").split() == ["mr", "lee", "s", "colour"]
-    assert english({"colour": "color"})("Mr. Lee paid two thousand for colour") == "mister lee paid 2000 for color"
+    rules = english({"colour": "color"})
+    assert rules("Mr. Lee paid two thousand for colour") == "mister lee paid 2000 for color"
+    replaced = [pattern.replace(r"\b", "") for pattern in rules.replacers]
+    assert all(letters.replace("'", "").replace(" ", "").isalpha() for letters in replaced), "more than letters"
+    assert [write_symbol(sign, keep="%") for sign in "%&ßa"] == ["%", " ", "ss", "a"]
 
 
 def transcribe(whisper, seconds=30, **settings):
