@@ -27,8 +27,11 @@ from speechiq.harness_patch import plugins
 PACKAGES = (
     "lm_eval.__main__",
     "lm_eval.evaluator",
+    "lm_eval.models",
     "lm_eval.tasks.manager",
+    "av",
     "datasets",
+    "pytablewriter",
     "scipy.stats",
     "transformers.modeling_utils",
     "transformers.models.auto.modeling_auto",

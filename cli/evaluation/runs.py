@@ -4,7 +4,9 @@ import re
 import shlex
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from rich.console import Console
@@ -20,6 +22,7 @@ from speechiq.core.files.plain import hash_file
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import Plan
 from speechiq.harness_patch.work import SystemWork
+from speechiq.metrics.words.normalizer import normalize
 from speechiq.reducer.runs.results_file import CONDITION
 from speechiq.siq_tasks.conditions.spec import LISTEN
 
@@ -86,6 +89,8 @@ def run_plan(names: Mapping[str, str], plan: Plan, record: Record, work: Sequenc
     failures: list[str] = []
     known = {each.system: each for each in work}
     left = TimeLeft([known[system] for system in todo])
+    if shard is None:
+        Thread(target=_import_page, daemon=True).start()
     with _draw_bars() as bars:
         for number, (system, name) in enumerate(todo.items(), 1):
             before = _find_results(plan.folder)
@@ -109,6 +114,16 @@ def run_plan(names: Mapping[str, str], plan: Plan, record: Record, work: Sequenc
         raise SpeechIQError(
             failures[-1], fix=f"{len(failures)} of {len(todo)} systems failed, and the same command runs only these"
         )
+
+
+def _import_page() -> None:
+    """Import what scores and report need, while the first system runs; what fails fails again when they are made."""
+    with suppress(Exception):
+        import scipy.stats  # noqa: F401
+
+        import speechiq.reducer.output.page.build  # noqa: F401
+
+        normalize("")
 
 
 def _run_one(system: str, plan: Plan, bars: Bars, left: TimeLeft) -> None:
