@@ -12,6 +12,7 @@ from tests.reducer.browser import CHROMIUM
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 SMALLEST = {
     "busy_neighbor": ("--clips", "1", "--neighbors", "1", "--rounds", "1"),
+    "commands": ("--systems", "3", "4", "--clips", "10"),
     "coverage": ("--clips", "5", "--sets", "2", "--draws", "20", "--populations", "like"),
     "coverage_clusters": ("--clusters", "3", "--icc", "0.1", "--sets", "2", "--draws", "40"),
     "decoding": ("--clips", "2", "--joined", "2"),
