@@ -2,10 +2,10 @@
 
     python benchmarks/commands.py [--systems 10 100 1000] [--clips 200 2000 20000] [--rounds 1]
 
-Each command is a process over runs of invented words (`report_size`). Systems grow with the fewest clips, and clips with
-the fewest systems. `score` and `compare` print, `report` also writes the page, and `check` reads the same results as
-published (`site_size`). The exponent is that of the time over systems x clips from the last but one to the last size:
-1 is linear.
+Each command is a process over runs of invented words (`report_size`). Systems grow with the fewest clips, and clips
+with the fewest systems. `score` and `compare` print, `report` also writes the page, and `check` reads the same results
+as published (`site_size`). The exponent is that of the time over systems x clips from the last but one to the last
+size: 1 is linear.
 """
 
 from __future__ import annotations
