@@ -13,7 +13,7 @@ WORKERS ?= 3
 # machine does not keep them otherwise.
 TEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 BENCHMARKS := hand_overs forked devices busy_neighbor prepare_subset score_scale startup stage_memory growth long_form \
-	decoding resume shards latency suite_vs_request_at_a_time suite_vs_limit report_size site_size commands
+	decoding resume shards latency suite_vs_request_at_a_time suite_vs_limit report_size site_size commands recognizers
 
 # What the site shows of the demo: its report, and pictures of it.
 EXAMPLE := build/example

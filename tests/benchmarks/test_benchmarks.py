@@ -26,6 +26,7 @@ SMALLEST = {
     "long_form": ("--minutes", "0.1"),
     "proportions": ("--sets", "3"),
     "prepare_subset": ("--clips", "2", "4", "--rounds", "1"),
+    "recognizers": ("--clips", "1", "--rounds", "1"),
     "report_size": ("--systems", "3", "--clips", "4", "5", "--browser", str(CHROMIUM)),
     "resume": ("--rounds", "1", "--limit", "1"),
     "resume_killed": ("--kills", "1", "--limit", "1"),
