@@ -30,6 +30,22 @@ def count_cores() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
+def over_cores(work: Callable[[Item], Result], items: Sequence[Item], *, worth_it: bool) -> Iterator[Result]:
+    """Yield what a function returns for each item, in their order, by a process per core that is forked from this one.
+
+    Where it is not worth that, and on systems that are not Linux, this process does the work.
+    """
+    cores = count_cores()
+    if not worth_it or cores == 1 or sys.platform != "linux":
+        yield from map(work, items)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    with ProcessPoolExecutor(cores, mp_context=get_context("fork")) as pool:
+        yield from pool.map(work, items, chunksize=max(1, min(64, len(items) // (4 * cores))))
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Return whether torch, its libraries, CTranslate2 or numpy ran out of memory, which a smaller batch may fix."""
     text = str(error).lower()

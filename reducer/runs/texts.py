@@ -124,18 +124,19 @@ def read_votes(tasks: Iterable[TaskRun]) -> Answers:
         answered = votes.setdefault(task.system, {})
         if control := name_control(task.described):
             controls[task.system] = control
-        for number, row in read_sample_rows(task.samples, _AnswerRow, NEEDS):
-            item, voted, where = _item_of_question(row.doc), row.filtered_resps[0], locate_line(task.samples, number)
+        samples = task.samples
+        for number, row in read_sample_rows(samples, _AnswerRow, NEEDS):
+            item, voted = _item_of_question(row.doc), row.filtered_resps[0]
             question = _question_of(row.doc)._replace(text=row.doc.text, audio=_path(row.doc.audio))
             if item in answered:
                 raise SpeechIQError(
-                    where,
+                    locate_line(samples, number),
                     f"{show_item(item)} was already answered by system {task.system!r}",
                     "give only one of the two tasks",
                 )
             if questions.setdefault(item, question)[:3] != question[:3]:
                 raise SpeechIQError(
-                    where,
+                    locate_line(samples, number),
                     f"{show_item(item)} differs from another system's run in its wording",
                     "run all systems on the same question file",
                 )

@@ -1,11 +1,13 @@
+import os
 import signal
+import sys
 import threading
 import time
 
 import pytest
 from tqdm import tqdm
 
-from speechiq.core.batches import run_concurrently, run_in_batches
+from speechiq.core.batches import count_cores, over_cores, run_concurrently, run_in_batches
 from speechiq.core.errors import SpeechIQError
 
 OUT_OF_MEMORY = RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
@@ -28,6 +30,17 @@ def test_results_come_in_the_order_of_the_items_and_long_ones_run_first(batch_si
     found = run(items, lambda batch: seen.extend(batch) or [item * 2 for item in batch], batch_size)
     assert found == [item * 2 for item in items]
     assert seen == sorted(items, key=len, reverse=True)
+
+
+@pytest.mark.parametrize("worth_it", [False, True])
+def test_the_cores_share_work_and_results_come_in_the_order_of_the_items(worth_it):
+    assert [*over_cores(len, ["aa", "", "a"], worth_it=worth_it)] == [2, 0, 1]
+    found = {*over_cores(process_of, range(200), worth_it=worth_it)}
+    assert (os.getpid() in found) != (worth_it and count_cores() > 1 and sys.platform == "linux")
+
+
+def process_of(_):
+    return os.getpid()
 
 
 def test_batches_are_halved_when_memory_runs_out_and_nothing_is_lost():

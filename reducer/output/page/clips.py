@@ -13,10 +13,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jiwer
 import msgspec
 import numpy as np
+from rapidfuzz.distance import Levenshtein
 
+from speechiq.core.batches import over_cores
 from speechiq.core.clip import SAMPLING_RATE, file_clip
 from speechiq.core.console import progress_bar
 from speechiq.core.files.folders import cache_dir
@@ -35,6 +36,9 @@ MEDIA_TYPES = {
     ".opus": "audio/ogg",
     ".wav": "audio/wav",
 }
+
+#: Transcripts from which on all cores compare texts, which takes longer to begin.
+MANY_TEXTS = 5_000
 
 Ops = list[int | str]
 
@@ -116,8 +120,12 @@ def read_clips(tasks: Sequence[TaskRun]) -> list[ClipView]:
             if level == "remember":
                 text = TranscriptView(str(row.response), b"", number(row.audio_coverage), number(row.repetition))
                 written.setdefault(clip, {})[task.system] = text
-    names = progress_bar(sorted(docs), total=len(docs), verb="comparing texts", unit="clip")
-    return [_clip(name, docs[name], written.get(name, {})) for name in names]
+    rows = [(name, docs[name], written.get(name, {})) for name in sorted(docs)]
+    for rules in {str(doc.normalizer or DEFAULT) for doc in docs.values()}:
+        normalize("", rules)  # loads the rules once, before processes are forked
+    texts = sum(len(of_clip) for of_clip in written.values())
+    found = over_cores(_clip, rows, worth_it=texts >= MANY_TEXTS)
+    return [*progress_bar(found, total=len(rows), verb="comparing texts", unit="clip")]
 
 
 def number(value: Any) -> float:
@@ -129,7 +137,8 @@ def number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) else math.nan
 
 
-def _clip(name: str, doc: Doc, rows: Mapping[str, TranscriptView]) -> ClipView:
+def _clip(row: tuple[str, Doc, Mapping[str, TranscriptView]]) -> ClipView:
+    name, doc, rows = row
     text = str(doc.text)
     rules = str(doc.normalizer or DEFAULT)
     words = normalize(text, rules)
@@ -155,16 +164,21 @@ def align_texts(reference: str, texts: Sequence[str]) -> list[Ops]:
     >>> align_texts("a quick brown fox", ["a quick red fox jumps", "fox", ""])
     [[2, -1, 'red', 1, 'jumps'], [-3, 1], [-4]]
     """
-    if not texts:
-        return []
-    aligned = jiwer.process_words([reference] * len(texts), list(texts))
-    found = []
-    for chunks, words in zip(aligned.alignments, aligned.hypotheses, strict=True):
-        steps: Ops = []
-        for same, run in groupby(chunks, key=lambda chunk: chunk.type == "equal"):
-            steps += _steps(same, run, words)
-        found.append(steps)
-    return found
+    spoken = reference.split()
+    return [_align(spoken, text.split()) for text in texts]
+
+
+def _align(spoken: Sequence[str], written: Sequence[str]) -> Ops:
+    """Return the steps between words, by the alignment that jiwer counts."""
+    steps: Ops = []
+    for same, run in groupby(Levenshtein.opcodes(spoken, written), key=lambda code: code.tag == "equal"):
+        codes = list(run)
+        first, last = codes[0], codes[-1]
+        if count := last.src_end - first.src_start:
+            steps.append(count if same else -count)
+        if not same and (words := written[first.dest_start : last.dest_end]):
+            steps.append(" ".join(words))
+    return steps
 
 
 def edits(ops: Ops) -> Iterator[Edit]:
@@ -173,22 +187,20 @@ def edits(ops: Ops) -> Iterator[Edit]:
     >>> list(edits([2, -1, "red", 1, "jumps"]))
     [Edit(start=2, dropped=1, written='red'), Edit(start=4, dropped=0, written='jumps')]
     """
-    at = 0
-    for same, group in groupby(ops, key=lambda step: isinstance(step, int) and step > 0):
-        steps = list(group)
-        numbers = [abs(step) for step in steps if isinstance(step, int)]
-        if not same:
-            yield Edit(at, sum(numbers), " ".join(step for step in steps if isinstance(step, str)))
-        at += sum(numbers)
-
-
-def _steps(same: bool, chunks: Iterator[jiwer.AlignmentChunk], words: list[str]) -> Iterator[int | str]:
-    run = list(chunks)
-    count = run[-1].ref_end_idx - run[0].ref_start_idx
-    if count:
-        yield count if same else -count
-    if not same and (written := words[run[0].hyp_start_idx : run[-1].hyp_end_idx]):
-        yield " ".join(written)
+    at, dropped = 0, 0
+    written: list[str] = []
+    for step in ops:
+        if isinstance(step, str):
+            written.append(step)
+        elif step < 0:
+            dropped -= step
+        else:
+            if dropped or written:
+                yield Edit(at, dropped, " ".join(written))
+            at += dropped + step
+            dropped, written = 0, []
+    if dropped or written:
+        yield Edit(at, dropped, " ".join(written))
 
 
 def find_source(clip: Any) -> str:
