@@ -11,6 +11,7 @@ import msgspec
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import decode
 from speechiq.core.files.plain import open_plain, read_plain
+from speechiq.siq_tasks.imports.folders import accept_folders
 from speechiq.siq_tasks.imports.lines import find_number, find_text
 from speechiq.siq_tasks.imports.rows import Form, OutputRow
 
@@ -56,8 +57,7 @@ def _read(paths: list[Path]) -> Iterator[OutputRow]:
         if first != path:
             raise SpeechIQError(path, f"{first} has scores of the same answers", "import those of one judge at a time")
         for number, row in enumerate(_read_log(path, named["kind"]), 1):
-            clip = f"{name}-{number}"
-            empty = OutputRow(f"{path} row {number}", system, clip, category=name)
+            empty = OutputRow(f"{path} row {number}", system, str(number), category=name)
             yield _read_words(row, empty) if named["kind"] == "wer" else _read_answer(row, empty, named)
 
 
@@ -118,9 +118,11 @@ def _read_score(row: Mapping[str, Any], highest: int) -> float | None:
     return score / highest
 
 
-FORM = Form(
-    "audiobench",
-    "`<model>/<set>_wer_score.json`, `..._judge_score.json` and `..._string_match_score.json`",
-    _fits,
-    _read,
+FORM = accept_folders(
+    Form(
+        "audiobench",
+        "`<model>/<set>_wer_score.json`, `..._judge_score.json` and `..._string_match_score.json`",
+        _fits,
+        _read,
+    )
 )

@@ -12,6 +12,7 @@ import msgspec
 from speechiq.core.files.json_text import Line, decode
 from speechiq.core.files.plain import read_plain
 from speechiq.core.files.tables import check_columns, read_number
+from speechiq.siq_tasks.imports.folders import accept_folders
 from speechiq.siq_tasks.imports.lines import find_number, find_text, read_first_row, read_json_lines
 from speechiq.siq_tasks.imports.rows import Form, OutputRow
 
@@ -91,7 +92,7 @@ def _read_row(line: Line, system: str, task: str, metric: str | None) -> OutputR
     row = line.row
     doc = row.get("doc")
     doc = doc if isinstance(doc, dict) else {}
-    number = f"{task}-{row.get('doc_id')}"
+    number = str(row.get("doc_id"))
     make = partial(OutputRow, line.where, system, _find_clip(doc) or number, category=task)
     duration = find_number(doc, "duration")
     response, target, options = _find_response(row), find_text(row, "target"), _find_options(doc)
@@ -144,7 +145,7 @@ def _find_key(target: str | None, options: tuple[str, ...]) -> str | None:
 
 def _make_form(name: str, describes: str, pattern: re.Pattern[str], results: str) -> Form:
     read: Callable[[list[Path]], Iterator[OutputRow]] = partial(_read, pattern, results)
-    return Form(name, describes, partial(_fits, pattern), read)
+    return accept_folders(Form(name, describes, partial(_fits, pattern), read))
 
 
 LM_EVAL = _make_form("lm-eval", "`samples_<task>_<date>.jsonl` of a task with audio", LM_EVAL_NAME, "results_{}.json")

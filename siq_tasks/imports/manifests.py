@@ -10,6 +10,7 @@ import numpy as np
 
 from speechiq.core.files.json_text import Line
 from speechiq.core.files.tables import MANIFEST_AUDIO, check_columns
+from speechiq.siq_tasks.imports.folders import accept_folders
 from speechiq.siq_tasks.imports.lines import (
     AUDIO_ENDING,
     find_number,
@@ -23,8 +24,6 @@ from speechiq.siq_tasks.imports.rows import Form, OutputRow
 REFERENCE, PREDICTION, PARENT, CHUNK = "text", "pred_text", "parent_id", "chunk_index"
 #: Name of a manifest of the leaderboard, in which the model's `/` is written as `-`.
 NAME = re.compile(r"MODEL_(?P<model>.+?)_DATASET_(?P<dataset>.+)")
-#: Name that the leaderboard gives to a recording without one.
-UNNAMED = re.compile(r"sample_\d+")
 
 
 @dataclass
@@ -90,9 +89,7 @@ def _read(paths: list[Path]) -> Iterator[OutputRow]:
 def _read_row(line: Line, system: str, dataset: str | None, is_by_path: bool) -> OutputRow:
     if line.number == 1:
         check_columns(line.row, (REFERENCE, PREDICTION), line.where, "name a manifest with predictions")
-    recording = _name_recording(line, is_by_path)
-    is_number = UNNAMED.fullmatch(recording) is not None
-    name = f"{dataset}-{recording}" if dataset and is_number else recording
+    name = _name_recording(line, is_by_path)
     offset = find_number(line.row, "offset")
     return OutputRow(
         line.where,
@@ -125,7 +122,14 @@ def _has_equal_names(path: Path) -> bool:
     return len(np.unique(names)) < len(np.unique(paths))
 
 
-OPENASR = Form(
-    "openasr", "manifests of the Open ASR Leaderboard, `MODEL_..._DATASET_....jsonl`", fits=_fits_openasr, read=_read
+OPENASR = accept_folders(
+    Form(
+        "openasr",
+        "manifests of the Open ASR Leaderboard, `MODEL_..._DATASET_....jsonl`",
+        fits=_fits_openasr,
+        read=_read,
+    )
 )
-NEMO = Form("nemo", "manifests of NeMo with `audio_filepath`, `text` and `pred_text`", fits=_fits_nemo, read=_read)
+NEMO = accept_folders(
+    Form("nemo", "manifests of NeMo with `audio_filepath`, `text` and `pred_text`", fits=_fits_nemo, read=_read)
+)

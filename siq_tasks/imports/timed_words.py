@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import accumulate
 from operator import itemgetter
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import NamedTuple
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.tables import read_number
+from speechiq.siq_tasks.imports.folders import accept_folders
 from speechiq.siq_tasks.imports.lines import name_systems, read_text_lines
 from speechiq.siq_tasks.imports.rows import Form, OutputRow
 
@@ -132,7 +134,7 @@ def _read(references: list[Path], hypotheses: list[Path]) -> Iterator[OutputRow]
         for number, segment in enumerate(segments):
             if not segment.is_ignored:
                 transcript = _join(words.texts.get(number, [])) if segment.track in words.tracks else None
-                yield _make_row(segment, systems[path], transcript)
+                yield _make_row(path, segment, systems[path], transcript)
 
 
 @dataclass
@@ -161,18 +163,26 @@ def _assign_words(path: Path, tracks: dict[tuple[str, str], Channel]) -> Assigne
             path, "no word is in a segment of the references", f"name a pair; they are about {names:.80}"
         )
     if outside:
-        say(f"{path}: {outside} of {count_of(count, 'word')} are in no segment of the references and are left out")
+        _say_once(
+            f"{path}: {outside} of {count_of(count, 'word')} are in no segment of the references and are left out"
+        )
     return words
+
+
+@cache
+def _say_once(line: str) -> None:
+    """Print a line on stderr, but not again when the same file is read again."""
+    say(line)
 
 
 def _join(parts: list[tuple[float, str]]) -> str:
     return " ".join(words for _, words in sorted(parts, key=itemgetter(0)) if words)
 
 
-def _make_row(segment: TimedSegment, system: str, transcript: str | None) -> OutputRow:
+def _make_row(path: Path, segment: TimedSegment, system: str, transcript: str | None) -> OutputRow:
     """Return the row of a segment; without a transcript if the system wrote nothing about its recording."""
     return OutputRow(
-        segment.where,
+        f"{path} at {segment.where}",
         system,
         f"{segment.waveform}-{segment.channel}-{segment.begin:g}-{segment.end:g}",
         reference=segment.words,
@@ -190,5 +200,7 @@ def _fits(path: Path, *endings: str) -> bool:
         return False
 
 
-CTM = Form("ctm", "`.stm` of references and a `.ctm` per system", lambda path: _fits(path, ".ctm", ".stm"), _read_ctm)
-STM = Form("stm", "`ref.stm` and a `.stm` per system", lambda path: _fits(path, ".stm"), _read_stm)
+CTM = accept_folders(
+    Form("ctm", "`.stm` of references and a `.ctm` per system", lambda path: _fits(path, ".ctm", ".stm"), _read_ctm)
+)
+STM = accept_folders(Form("stm", "`ref.stm` and a `.stm` per system", lambda path: _fits(path, ".stm"), _read_stm))

@@ -9,6 +9,7 @@ from typing import Any
 
 from speechiq.core.files.json_text import Line
 from speechiq.core.files.tables import check_columns, read_number
+from speechiq.siq_tasks.imports.folders import accept_folders
 from speechiq.siq_tasks.imports.lines import find_text, name_systems, read_first_row, read_json_lines
 from speechiq.siq_tasks.imports.rows import Form, OutputRow
 
@@ -42,7 +43,7 @@ def _read(paths: list[Path]) -> Iterator[OutputRow]:
 
 def _read_row(line: Line, system: str, category: str | None) -> OutputRow:
     prompt, reference = find_text(line.row, "prompt"), find_text(line.row, "reference")
-    clip = f"{category}-{line.number}" if category else str(line.number)
+    clip = str(line.number)
     is_letter = reference is not None and LETTER.fullmatch(reference.strip()) is not None
     return OutputRow(
         line.where,
@@ -81,4 +82,4 @@ def _read_score(scores: Any) -> float | None:
     return fmean(ratings) / HIGHEST if ratings else None
 
 
-FORM = Form("voicebench", "`<model>-<set>-<split>-audio.jsonl`, also with `score`", _fits, _read)
+FORM = accept_folders(Form("voicebench", "`<model>-<set>-<split>-audio.jsonl`, also with `score`", _fits, _read))

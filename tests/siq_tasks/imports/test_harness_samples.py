@@ -39,7 +39,7 @@ def test_an_answer_with_options(tmp_path):
     assert (found.system, found.clip, found.question_id, found.category) == (
         "org/model",
         "clip7",
-        "spoken_qa-0",
+        "0",
         "spoken_qa",
     )
     assert (found.question, found.options, found.key, found.answer) == ("What barks?", (*OPTIONS,), "B", "(B) a dog")
@@ -74,7 +74,7 @@ def test_a_task_with_an_error_rate_of_words_has_transcripts(tmp_path, response):
     row = make_row(target="good day", filtered_resps=response, metrics=["acc", "asr_wer"], asr_wer=0.0, acc=1)
     (found,) = read(write(tmp_path, [row]))
     assert (found.reference, found.transcript, found.score) == ("good day", "Good day", None)
-    assert (found.clip, found.question_id) == ("spoken_qa-0", None)
+    assert (found.clip, found.question_id) == ("0", None)
 
 
 def test_the_rows_of_lmms_eval_have_no_doc(tmp_path):
@@ -82,7 +82,7 @@ def test_the_rows_of_lmms_eval_have_no_doc(tmp_path):
     del row["doc"]
     path = write(tmp_path, [row], LMMS_EVAL_NAME, model_name="org/model")
     (found,) = read(path, LMMS_EVAL)
-    assert (found.system, found.category, found.clip) == ("org/model", "librispeech_test", "librispeech_test-0")
+    assert (found.system, found.category, found.clip) == ("org/model", "librispeech_test", "0")
     assert (found.reference, found.transcript) == ("a dog", "The dog.")
 
 
@@ -101,7 +101,7 @@ def test_an_answer_without_such_a_metric_has_no_score(tmp_path, metrics):
 
 def test_only_the_rows_of_the_first_filter_are_read(tmp_path):
     rows = [make_row(number, filter=name, metrics=[]) for name in ("strict", "loose") for number in (0, 1)]
-    assert [row.question_id for row in read(write(tmp_path, rows))] == ["spoken_qa-0", "spoken_qa-1"]
+    assert [row.question_id for row in read(write(tmp_path, rows))] == ["0", "1"]
 
 
 @pytest.mark.parametrize("results", [{}, {"model_name": None}, {"model_name": 7}])

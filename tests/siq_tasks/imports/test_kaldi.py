@@ -64,7 +64,7 @@ def test_ids_without_a_partner_are_yielded_with_what_they_have(tmp_path):
     paths = write(tmp_path, {"ref": REFERENCE, "hyp_a": "utt3 hello\nutt2\n"})
     rows = [*FORM.read(paths)]
     assert read(*paths) == [("a", "utt3", None, "hello"), ("a", "utt2", "see you", ""), ("a", "utt1", "good day", None)]
-    assert rows[-1].where == f"{paths[0]} line 1"
+    assert rows[-1].where == f"{paths[1]} at {paths[0]} line 1"
 
 
 @pytest.mark.parametrize(

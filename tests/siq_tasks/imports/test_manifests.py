@@ -33,7 +33,7 @@ def test_a_row_of_the_leaderboard(tmp_path):
     assert (first.system, first.clip, first.category) == ("openai-whisper-tiny", "one", "hf-audio-esb_ami_test")
     assert (first.reference, first.transcript, first.duration) == ("Good day.", "good day", 2.5)
     assert first.where == f"{path} line 1" and first.cluster is None
-    assert (second.clip, second.duration) == ("hf-audio-esb_ami_test-sample_1", None)
+    assert (second.clip, second.duration) == ("sample_1", None)
 
 
 def test_a_manifest_with_another_name_is_named_by_its_file_or_its_folder(tmp_path):

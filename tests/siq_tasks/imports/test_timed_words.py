@@ -44,7 +44,7 @@ def test_words_go_to_the_segment_that_has_their_middle(tmp_path, capsys):
     assert {row.system for row in rows} == {"whisper"}
     assert [row.cluster for row in rows] == ["call", "call", "call", "talk"]
     assert rows[0].groups == {"speaker": "anna", "label": "o,f0,female"} and rows[2].groups == {"speaker": "carl"}
-    assert rows[0].where == f"{reference} line 2" and rows[1].duration == 3.5
+    assert rows[0].where == f"{words} at {reference} line 2" and rows[1].duration == 3.5
     assert (
         capsys.readouterr().err == f"siq: {words}: 1 of 6 words are in no segment of the references and are left out\n"
     )
