@@ -101,7 +101,7 @@ def _read_row(line: Line, system: str, task: str, metric: str | None) -> OutputR
     is_choice = bool(options) and response is not None
     score = math.nan if is_choice or metric is None else _read_metric(row, metric)
     return make(
-        question_id=number,
+        question_id=find_text(doc, "question_id") or number,
         question=find_text(doc, "question", "prompt") or find_text(row, "input"),
         options=options if is_choice else (),
         key=_find_key(target, options),

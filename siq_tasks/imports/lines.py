@@ -70,7 +70,11 @@ def find_text(row: Mapping[str, Any], *columns: str) -> str | None:
     >>> find_text({"question": None, "prompt": "Where?"}, "question", "prompt"), find_text({"text": 7}, "text")
     ('Where?', None)
     """
-    return next((row[column] for column in columns if isinstance(row.get(column), str)), None)
+    for column in columns:
+        value = row.get(column)
+        if isinstance(value, str):
+            return value
+    return None
 
 
 def find_number(row: Mapping[str, Any], column: str) -> float | None:

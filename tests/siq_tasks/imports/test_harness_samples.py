@@ -47,6 +47,19 @@ def test_an_answer_with_options(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("doc", "names"),
+    [
+        ({"id": 7}, ("7", "4")),
+        ({"audio_id": "call", "question_id": "q1"}, ("call", "q1")),
+        ({"id": None}, ("4", "4")),
+    ],
+)
+def test_a_question_is_named_by_its_doc_or_its_number(tmp_path, doc, names):
+    (found,) = read(write(tmp_path, [make_row(4, doc=doc)]))
+    assert (found.clip, found.question_id) == names
+
+
+@pytest.mark.parametrize(
     ("choices", "target", "key"),
     [
         (OPTIONS, "1", "B"),
