@@ -24,7 +24,7 @@ OWN_COLUMNS = {
     *("doc_hash", "prompt_hash", "target_hash"),
 }
 REQUIRED = ("doc_id", "target", "filtered_resps")
-WORD_METRICS = {"wer", "cer", "mer", "wil"}
+WORD_METRICS = {"wer", "cer", "mer"}
 CLIP_COLUMNS = ("id", "audio_id", "uid", "utt_id", "file_name")
 
 
