@@ -1,0 +1,98 @@
+"""Responses of VoiceBench."""
+
+import json
+
+import pytest
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks.imports.voicebench import FORM
+
+
+def make_row(**changes):
+    return {"prompt": "What barks?", "response": "A dog barks."} | changes
+
+
+def write(folder, rows, name="qwen2-commoneval-test-audio.jsonl"):
+    path = folder / name
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_a_judged_answer(tmp_path):
+    path = write(tmp_path, [make_row(score=["4", "5", "4"]), make_row(reference="dog", score=["Yes", "yes", "No."])])
+    first, second = FORM.read([path])
+    assert (first.system, first.clip, first.question_id) == ("qwen2", "1", "1")
+    assert (first.category, first.where) == ("commoneval-test", f"{path} line 1")
+    assert (first.question, first.key, first.answer) == ("What barks?", None, "A dog barks.")
+    assert (first.score, second.score, second.key) == (pytest.approx(13 / 15), 1.0, "dog")
+
+
+@pytest.mark.parametrize(
+    ("score", "found"),
+    [
+        (5, 1.0),
+        ("3", 0.6),
+        ("Rating: [[2]]", 0.4),
+        (["5", "", "no idea"], 1.0),
+        (["No", "No", "Yes"], 0.0),
+        (["Yes."], 1.0),
+        (["7"], None),
+        (["-1"], None),
+        ([], None),
+        (None, None),
+        ("nan", None),
+        ({"a": 1}, None),
+        (True, None),
+    ],
+)
+def test_a_score_is_read_from_the_replies_of_the_judge(tmp_path, score, found):
+    (row,) = FORM.read([write(tmp_path, [make_row(score=score)])])
+    assert row.score == found
+
+
+@pytest.mark.parametrize(
+    ("prompt", "reference", "options"),
+    [
+        ("What barks?\nA. A cat\nB. A dog", "B", ("A cat", "A dog")),
+        ("What barks? \n (a)\nA) A cat \n  B: A dog\n", " B", ("A cat", "A dog")),
+        ("What barks?\nB. A dog\nC. A cat", "B", ()),
+        ("What barks? A. A cat B. A dog", "B", ()),
+        ("What barks?\nA. A cat\nB. A dog", "a dog", ()),
+    ],
+)
+def test_the_options_of_a_question_are_in_its_prompt(tmp_path, prompt, reference, options):
+    (row,) = FORM.read([write(tmp_path, [make_row(prompt=prompt, reference=reference)])])
+    assert (row.options, row.key, row.score) == (options, reference, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "system", "category"),
+    [
+        ("result-gpt-4o-alpacaeval_full-test-audio.jsonl", "gpt-4o", "alpacaeval_full-test"),
+        ("qwen2-sd-qa-usa-audio.jsonl", "qwen2", "sd-qa-usa"),
+        ("qwen2-mmsu-law-text.jsonl", "qwen2-text", "mmsu-law"),
+        ("mine.jsonl", "mine", None),
+    ],
+)
+def test_the_name_of_a_file_has_the_system_and_the_set(tmp_path, name, system, category):
+    (row,) = FORM.read([write(tmp_path, [make_row()], name)])
+    assert (row.system, row.category, row.clip) == (system, category, "1")
+
+
+def test_odd_rows_are_yielded_with_what_they_have(tmp_path):
+    rows = [make_row(), make_row(response=None), {"prompt": "What?"}, {}]
+    found = [*FORM.read([write(tmp_path, rows)])]
+    assert [row.answer for row in found] == ["A dog barks.", None, None, None]
+    assert found[-1].question is None and [row.clip for row in found][2:] == ["3", "4"]
+
+
+def test_a_file_with_other_columns_is_refused(tmp_path):
+    path = write(tmp_path, [{"prompt": "What?"}])
+    assert not FORM.fits(path)
+    with pytest.raises(SpeechIQError, match="line 1: no column 'response'; it has prompt; name a file of responses"):
+        [*FORM.read([path])]
+
+
+@pytest.mark.parametrize(("name", "fits"), [("mine.jsonl", True), ("mine.json", False)])
+def test_a_file_fits_by_its_ending_and_columns(tmp_path, name, fits):
+    assert FORM.fits(write(tmp_path, [make_row()], name)) is fits
