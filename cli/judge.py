@@ -25,6 +25,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.core.files.tables import is_table
 from speechiq.reducer.output.publish import command_line, list_outputs, publish
+from speechiq.reducer.runs.human_scores import StoredJudge, read_human_scores, read_judge_settings
 from speechiq.reducer.runs.judged import JudgedRow, find_judged, read_judged
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
@@ -32,11 +33,8 @@ from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.studies.agreement import compare_judges
 from speechiq.reducer.studies.judge_check import (
     FEWEST,
-    StoredJudge,
     choose_answers,
     compare_ratings,
-    read_human_scores,
-    read_judge_settings,
     read_ratings,
 )
 from speechiq.reducer.studies.judge_check import check_judge as compare

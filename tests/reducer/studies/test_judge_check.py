@@ -12,8 +12,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from sklearn.metrics import cohen_kappa_score
 
+from speechiq.reducer.runs.human_scores import read_judge_settings
 from speechiq.reducer.runs.judged import find_judged, read_judged
-from speechiq.reducer.studies.judge_check import choose_answers, read_judge_settings
+from speechiq.reducer.studies.judge_check import choose_answers
 from tests.commands import refusal, siq, succeed
 from tests.reducer.browser import Visit
 from tests.reducer.studies.conftest import write_judged
