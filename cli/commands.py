@@ -35,6 +35,7 @@ COMMANDS = {
     "demo fetch": Command("demo:fetch_demo", "Fetch the demo's models (370 MB, once) and convert them."),
     "demo run": Command("demo:run_demo", "Run five systems on the demo set, print their SIQ and write a report."),
     "score": Command("score:score", "Score the systems in RUNS, print the ranking, and write files or a page."),
+    "view": Command("view:view", "Open the report of RUNS in a browser."),
     "compare": Command("score:compare", "Compare two systems, and show the clips that decide."),
     "judge": Command("", "Judge stored answers again, and measure how often a judge is right."),
     "judge run": Command("judge:judge_answers", "Judge the stored answers of RUNS again; no system runs."),
@@ -83,7 +84,7 @@ COMMANDS = {
 #: Heading in `siq --help` -> the commands below it.
 PANELS = {
     "Run": ("eval", "run", "demo", "plan", "launch"),
-    "Score": ("score", "compare", "judge", "study", "publish"),
+    "Score": ("score", "view", "compare", "judge", "study", "publish"),
     "Prepare": ("list", "data", "paper"),
     "Machine": ("doctor", "store"),
 }

@@ -18,6 +18,7 @@ from speechiq.cli.options import (
     read_judge_options,
     read_path,
     say_warnings,
+    split_names,
 )
 from speechiq.cli.scoring import Call, study
 from speechiq.core.console import count_of, say
@@ -25,19 +26,18 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.core.files.tables import is_table
 from speechiq.reducer.output.publish import command_line, list_outputs, publish
+from speechiq.reducer.runs.human_scores import StoredJudge, read_human_scores, read_judge_settings
 from speechiq.reducer.runs.judged import JudgedRow, find_judged, read_judged
+from speechiq.reducer.runs.ratings import read_ratings
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.studies.agreement import compare_judges
 from speechiq.reducer.studies.judge_check import (
     FEWEST,
-    StoredJudge,
     choose_answers,
     compare_ratings,
-    read_human_scores,
-    read_judge_settings,
-    read_ratings,
+    compare_tables,
 )
 from speechiq.reducer.studies.judge_check import check_judge as compare
 from speechiq.reducer.studies.rejudging import choose_targets, plan_judging, rejudge, write_run
@@ -91,6 +91,7 @@ def judge_answers(
     "siq judge check runs --scores human_scores.jsonl",
     "siq judge check runs --scores ana.jsonl --scores ben.jsonl --output check.json",
     "siq judge check ratings.csv",
+    "siq judge check ratings.csv --persons ana,ben,cem --output check.json",
 )
 def compare_judge(
     runs: Runs,
@@ -103,6 +104,13 @@ def compare_judge(
         list[Path] | None,
         typer.Option(help="File that a person saved from the page; give it once per person. Prints the agreement."),
     ] = None,
+    persons: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns of people's scores in a table, with commas between them; by default person, or person_1, "
+            "person_2 and so on."
+        ),
+    ] = None,
     allow_mismatch: AllowMismatch = False,
     force: Force = False,
     bootstrap: Samples = DRAWS,
@@ -110,11 +118,15 @@ def compare_judge(
     """Compare the judge of RUNS with human scores.
 
     Write a page to score answers on, or read the scores (--scores). In the place of RUNS, a table (.csv, .tsv, .jsonl)
-    with the columns question, answer, judge, score and, for several, person is enough.
+    with the columns question, answer, judge and person (their scores) is enough.
     """
-    if is_table(runs[0]) and runs[0].suffix.lower() != ".json":
+    if _is_table_of_user(runs[0]):
         outputs = list_outputs(output, FORMATS, force)
-        return publish(compare_ratings(read_ratings([*runs, *(scores or [])]), bootstrap), outputs, runs)
+        ratings = read_ratings([*runs, *(scores or [])], split_names(persons))
+        return publish(compare_ratings(ratings, bootstrap), outputs, runs)
+    if persons is not None:
+        fault = f"names columns of a table, which {str(runs[0])!r} is not"
+        raise SpeechIQError(f"--persons {persons}", fault, "leave it out, or give a .csv, .tsv or .jsonl file")
     page, outputs = None, []
     if scores:
         outputs = list_outputs(output, FORMATS, force)
@@ -129,6 +141,11 @@ def compare_judge(
         return _write_page(answers, settings, count, page)
     by_person = read_human_scores(scores or [], {answer.id: answer for answer in answers}, settings, allow_mismatch)
     publish(compare(answers, by_person, settings, draws=bootstrap), outputs, runs)
+
+
+def _is_table_of_user(path: Path) -> bool:
+    """Return whether a path in the place of RUNS is a table; a results file of lm-eval is a `.json`."""
+    return is_table(path) and path.suffix.lower() != ".json"
 
 
 def _write_page(answers: list[JudgedRow], settings: StoredJudge, count: int, page: Path) -> None:
@@ -154,6 +171,7 @@ def _write_page(answers: list[JudgedRow], settings: StoredJudge, count: int, pag
     examples=(
         "siq judge agree runs runs-judged-by-gpt-4o",
         "siq judge agree runs/one-judge runs/other-judge --output agreement.json",
+        "siq judge agree one-judge.csv other-judge.csv",
     ),
     takes_runs=False,
 )
@@ -171,9 +189,12 @@ def agree(
 ) -> StudyResult:
     """Measure how far two judges of the same answers agree.
 
-    Weighted kappa, Krippendorff's alpha, rank correlation, and bias.
+    Weighted kappa, Krippendorff's alpha, rank correlation, and bias. In the place of RUNS_A and RUNS_B, two tables
+    (.csv, .tsv, .jsonl) with the columns question, answer and judge are enough.
     """
     call.runs.extend([runs_a, runs_b])
+    if any(map(_is_table_of_user, call.runs)):
+        return compare_tables(call.runs, call.draws, call.allow_mismatch)
     suites_a, suites_b = (suites.find_suites([runs], call.allow_mismatch, ScoringOptions()) for runs in call.runs)
     say_warnings([*suites_a.warnings, *suites_b.warnings])
     return compare_judges(suites_a, suites_b, draws=call.draws, allow_mismatch=call.allow_mismatch)

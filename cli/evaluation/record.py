@@ -1,7 +1,7 @@
 """Record the finished systems of an evaluation and the options of its shards, so that the same command goes on."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -45,16 +45,26 @@ class EvaluationRun(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct):
-    """Record the finished runs of a folder, one per system and settings, and the sha256 of each output."""
+    """Record the finished runs of a folder, one per system and settings.
+
+    `outputs` is the sha256 of each output, and `norms` the scale of the last scores, by name or path.
+    """
 
     schema: str = SCHEMA
     runs: list[EvaluationRun] = []
     outputs: dict[str, str] = {}
+    norms: str | None = None
 
     def with_settings(self, plan: Plan) -> list[EvaluationRun]:
         """Return the runs that have these settings."""
         wanted = settings_of(plan)
         return [run for run in self.runs if run.settings == wanted]
+
+    def sources(self, runs: Sequence[EvaluationRun], folder: Path) -> list[Path]:
+        """Return what to score for some of the runs: the folder for all of them, else their results files."""
+        if len(runs) == len(self.runs):
+            return [folder]
+        return [folder / file for run in runs for file in run.results]
 
     def add(self, run: EvaluationRun) -> None:
         """Add a run in the place of an earlier one of the same system and settings."""

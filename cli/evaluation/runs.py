@@ -18,7 +18,7 @@ from speechiq.cli.evaluation.record import EvaluationRun, Record, describe_finis
 from speechiq.cli.score import score
 from speechiq.core.console import Progress, count_of, printable, say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import hash_file
+from speechiq.core.files.plain import hash_file, is_file
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import Plan
 from speechiq.harness_patch.work import SystemWork
@@ -201,7 +201,7 @@ def publish_scores(
     """
     output, runs = plan.folder, record.with_settings(plan)
     complete = len(runs) == len(record.runs)
-    sources = [output] if complete else [output / file for run in runs for file in run.results]
+    sources = record.sources(runs, output)
     scores, page = output / SCORES, output / PAGE
     options: dict[str, Any] = {
         "norms_file": norms_file,
@@ -215,12 +215,19 @@ def publish_scores(
         raise SpeechIQError(error, fix=f"the runs are in {output}") from error
     finally:
         record.outputs = {path.name: hash_file(path) for path in (scores, page) if path.is_file()}
+        record.norms = norms_file and _name_norms(norms_file)
         write_evaluation(record, output)
     if not complete:
         others = len(record.runs) - len(runs)
         say(f"scores and report are of these settings; {output} also has {count_of(others, 'run')} with others")
     if (hint := _advise(plan, runs, sources, norms_file)) is not None:
         say(f"hint: {hint}")
+
+
+def _name_norms(norms_file: str) -> str:
+    """Return the name of norms, or the whole path of their file, to read them from any folder."""
+    path = Path(norms_file)
+    return str(path.absolute()) if path.suffix and is_file(path) else norms_file
 
 
 def _advise(plan: Plan, runs: Sequence[EvaluationRun], sources: Sequence[Path], norms_file: str | None) -> str | None:

@@ -70,12 +70,14 @@ def compare_each_pair(
     clusters: Mapping[str, str] = NO_CLUSTERS,
     *,
     fewest: int = 1,
+    ordinal: bool = False,
     draws: int,
 ) -> list[dict[str, Any]]:
     """Return a record for each two raters: their names `a` and `b`, the number of `items`, and their agreement.
 
-    Pairs with fewer than `fewest` items that both scored are left out. Intervals come from draws of the clips of the
-    items, which `clip_of` names, or of their `clusters`; 0 draws leave them out.
+    Pairs with fewer than `fewest` items that both scored are left out. Alpha is that of the `ordinal` scale or of
+    the interval scale. Intervals come from draws of the clips of the items, which `clip_of` names, or of their
+    `clusters`; 0 draws leave them out.
     """
     records = []
     for (name_a, scores_a), (name_b, scores_b) in combinations(raters, 2):
@@ -83,7 +85,8 @@ def compare_each_pair(
         if len(keys) >= fewest:
             a = np.array([float(scores_a[key]) for key in keys])
             b = np.array([float(scores_b[key]) for key in keys])
-            agreement = compare_raters(a, b, [clip_of(key) for key in keys], clusters, draws=draws)
+            clips = [clip_of(key) for key in keys]
+            agreement = compare_raters(a, b, clips, clusters, ordinal=ordinal, draws=draws)
             records.append({"a": name_a, "b": name_b, "items": len(keys), **agreement._asdict()})
     return records
 

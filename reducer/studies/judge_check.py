@@ -1,30 +1,27 @@
 """Compare a judge with the people who scored some of its answers, and correct its mean scores by them.
 
-Persons score answers on the page of `siq judge check`. A line of its file is one answer: `{"id": of the answer,
-"score": on the scale of the rubric, "person": name, "note": text, "judge": name, "judging": digest of its settings,
-"rubric": name, "rubric_sha256": ...}`. A table of the user is enough: question, answer, and the scores of the judge and
-of a person.
+Persons score answers on the page of `siq judge check`, whose file `human_scores.py` reads. Scores from elsewhere are
+tables, which `ratings.py` reads; two of them compare two judges.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
-from speechiq.core.console import count_of, printable
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.json_text import content_sha256, read_objects, shorten
-from speechiq.core.files.tables import check_columns, read_field, read_number, read_table
-from speechiq.metrics.judge.rubric import Rubric, read_rubric
+from speechiq.metrics.judge.rubric import Rubric
+from speechiq.reducer.runs.human_scores import HumanScores, StoredJudge
 from speechiq.reducer.runs.judged import JudgedRow
-from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.table import Item
-from speechiq.reducer.stats.agreement import compare_raters, correct
-from speechiq.reducer.stats.grid import INTERVAL, Column, Grid
-from speechiq.reducer.studies.agreement import agreement_grid, compare_each_pair
+from speechiq.reducer.runs.ratings import JUDGE, Key, Ratings, average, find_majority, gather, read_judge
+from speechiq.reducer.stats.agreement import compare_raters, correct, krippendorff, share_equal
+from speechiq.reducer.stats.bootstrap import resample
+from speechiq.reducer.stats.grid import ENOUGH_CLUSTERS, INTERVAL, Column, Grid, Important
+from speechiq.reducer.studies.agreement import RATERS, agreement_grid, compare_each_pair
 from speechiq.reducer.studies.result import StudyResult
 
 #: The fewest scored answers from which agreement is computed.
@@ -33,28 +30,8 @@ FEWEST = 10
 MOST_GRADES = 11
 EVERY = ""
 SCHEMA = "speechiq-judge-check"
-#: Keys of metadata on which a judge's scores depend, in addition to those of the rubric.
-JUDGE_SETTINGS = ("judge", "judge_by", "judge_draws", "judge_seed", "judge_identity")
-FIX_SCORES = "correct the line, or export the scores from the page again"
-#: Person -> id of an answer -> score on the scale of the rubric.
-HumanScores = dict[str, dict[str, float]]
-RATING_COLUMNS = ("question", "answer", "judge", "score")
-JUDGE, PERSON = "judge", "person"
-#: Rater -> answer -> score.
-Ratings = Mapping[str, Mapping[tuple[str, Item], float]]
-
-
-class StoredJudge(NamedTuple):
-    """Hold the judge (`ENGINE:MODEL` or `exact_match`), a short digest of its settings, its tasks and their rubrics."""
-
-    name: str
-    sha256: str
-    tasks: Sequence[TaskRun]
-    rubrics: dict[tuple[str, str], Rubric]
-
-    def rubric_of(self, task: TaskRun) -> Rubric:
-        """Return the rubric of a task."""
-        return self.rubrics[task.results, task.task]
+SHARES = "scores are shares of their scales, which differ"
+MEAN, MAJORITY = "mean of people", "majority of people"
 
 
 class CheckedRubric(NamedTuple):
@@ -139,7 +116,7 @@ def _check_rubric(
         else:
             left_out.append(" ".join(filter(None, (system, category))))
     points = [(means[answer.id], answer.stored.points) for answer in judged if answer.id in means]
-    grades, confusion = _confuse(np.array(points))
+    grades, confusion = count_by_grade(np.array(points))
     clips = {answer.id: answer.item[0] for answer in answers}
     clusters = _name_clusters(answers)
     rated: list[tuple[str, dict[str, float]]] = []
@@ -184,7 +161,7 @@ def _compare_group(
     return counts | numbers | {"judge": float(judge.mean()), "corrected": corrected}
 
 
-def _confuse(points: np.ndarray) -> tuple[list[int], np.ndarray]:
+def count_by_grade(points: np.ndarray) -> tuple[list[int], np.ndarray]:
     """Return the grades that occur, and the number of answers by (grade of the person, grade of the judge).
 
     A score between two grades, the mean of several, is the higher one.
@@ -225,17 +202,19 @@ def _check_grids(checked: CheckedRubric, settings: StoredJudge) -> Iterator[Grid
         ["corrected: the judge's mean over all answers + the mean of person - judge over the scored ones"],
     )
     if len(checked.grades) <= MOST_GRADES:
-        grades = list(map(str, checked.grades))
-        yield Grid(
-            "Answers by grade",
-            [Column("person", "Person"), *(Column(grade, f"judge {grade}", "d") for grade in grades)],
-            [
-                {"person": grade} | dict(zip(grades, counts, strict=True))
-                for grade, counts in zip(grades, checked.confusion.tolist(), strict=True)
-            ],
-        )
+        yield grade_grid(checked.grades, checked.confusion)
     if checked.persons:
         yield agreement_grid("Agreement of people", checked.persons, ["kappa"])
+
+
+def grade_grid(grades: Sequence[int], confusion: np.ndarray) -> Grid:
+    """Return a grid of the number of answers by grade of people (rows) and of the judge (columns)."""
+    names = list(map(str, grades))
+    rows = []
+    for name, counts in zip(names, confusion.tolist(), strict=True):
+        rows.append({"person": name} | dict(zip(names, counts, strict=True)))
+    columns = [Column(name, f"judge {name}", "d") for name in names]
+    return Grid("Answers by grade", [Column("person", "Person"), *columns], rows)
 
 
 def _check_notes(checked: CheckedRubric) -> Iterator[str]:
@@ -243,48 +222,6 @@ def _check_notes(checked: CheckedRubric) -> Iterator[str]:
         yield f"fewer than {FEWEST} scored answers: {', '.join(checked.left_out)}"
     if checked.unjudged:
         yield f"answers without a score of the judge, which count in nothing: {checked.unjudged}"
-
-
-def read_judge_settings(tasks: Sequence[TaskRun]) -> StoredJudge:
-    """Return the judge of some tasks, which is the same for all of them, and the rubric of each."""
-    first = tasks[0]
-    settings = {key: first.metadata.get(key) for key in JUDGE_SETTINGS}
-    for task in tasks:
-        for key, value in settings.items():
-            if task.metadata.get(key) != value:
-                raise SpeechIQError(
-                    f"{task.results!r}, task {task.task!r}",
-                    f"{key} is {task.metadata.get(key)!r:.80}, but {value!r:.80} in {first.results!r}",
-                    "give runs of one judge, or judge all of them again with `siq judge run RUNS --judge ...`",
-                )
-    rubrics = {(task.results, task.task): _read_rubric(task) for task in tasks}
-    return StoredJudge(printable(str(first.metadata["judge"])), shorten(content_sha256(settings)), tasks, rubrics)
-
-
-def _read_rubric(task: TaskRun) -> Rubric:
-    name = task.metadata.get("judge_rubric")
-    rubric = read_rubric(str(name))
-    recorded = task.metadata.get("judge_rubric_sha256")
-    if recorded not in (None, rubric.sha256):
-        raise SpeechIQError(
-            f"{task.results!r}, task {task.task!r}",
-            f"judge_rubric {printable(str(name))!r} has another content now "
-            f"(sha256 {shorten(rubric.sha256)}) than in the run ({shorten(str(recorded))})",
-            "restore the file, or judge the run again",
-        )
-    return rubric
-
-
-class _ScoreLine(msgspec.Struct):
-    """Hold the fields that are read of a line."""
-
-    id: str
-    score: float
-    judging: str
-    rubric_sha256: str
-    judge: str = ""
-    rubric: str = ""
-    person: str = ""
 
 
 def choose_answers(answers: Sequence[JudgedRow], count: int, seed: int) -> list[JudgedRow]:
@@ -305,103 +242,179 @@ def choose_answers(answers: Sequence[JudgedRow], count: int, seed: int) -> list[
     return [chosen[i] for i in random.permutation(count)]
 
 
-def read_human_scores(
-    files: Sequence[Path], answers: Mapping[str, JudgedRow], settings: StoredJudge, allow_mismatch: bool = False
-) -> HumanScores:
-    """Return the scores of each person, of whom one without a name is named after the file.
-
-    Args:
-        answers: Id -> answer, for all judged answers of the runs.
-        allow_mismatch: Whether the scores may come from a page about another judge of the same answers.
-    """
-    by_person: HumanScores = {}
-    for file in files:
-        rows = list(read_objects(file, FIX_SCORES))
-        if not rows:
-            raise SpeechIQError(f"{str(file)!r} has no scores", fix="score some answers on the page and save them")
-        for _, where, row in rows:
-            try:
-                line = msgspec.convert(row, _ScoreLine)
-            except ValueError as error:
-                raise SpeechIQError(f"{where} is not a score of `siq judge check` ({error})", fix=FIX_SCORES) from error
-            _check_line(line, where, answers, settings, allow_mismatch)
-            scores = by_person.setdefault(printable(line.person.strip()) or file.stem, {})
-            if line.id in scores:
-                raise SpeechIQError(where, f"answer {line.id!r} was already scored by this person", "delete one line")
-            scores[line.id] = line.score
-    return by_person
-
-
-def _check_line(
-    line: _ScoreLine, where: str, answers: Mapping[str, JudgedRow], settings: StoredJudge, allow_mismatch: bool
-) -> None:
-    if line.id not in answers:
-        raise SpeechIQError(
-            where, f"no answer in these runs is {line.id!r:.40}", "give the runs that the page was made from"
-        )
-    if line.judging != settings.sha256 and not allow_mismatch:
-        raise SpeechIQError(
-            where,
-            f"scored on a page about judge {line.judge!r:.80} (settings {line.judging:.12}), but these runs "
-            f"were judged by {settings.name!r} ({settings.sha256})",
-            "give those runs, or add --allow-mismatch: the person's score is about the answer",
-        )
-    rubric = settings.rubric_of(answers[line.id].task)
-    if line.rubric_sha256 != rubric.sha256:
-        raise SpeechIQError(
-            where,
-            f"scored by rubric {line.rubric!r:.80}, but these runs were judged by {rubric.name!r} with another sha256",
-            "give the runs that the page was made from",
-        )
-    low, high = rubric.scale
-    if not (low <= line.score <= high and line.score == round(line.score)):
-        raise SpeechIQError(
-            where,
-            f"score {line.score:g} is not a whole number from {low:g} to {high:g}, the scale of rubric {rubric.name!r}",
-            FIX_SCORES,
-        )
-
-
-def read_ratings(files: Sequence[Path]) -> Ratings:
-    """Return the scores of the judge and of each person; of an answer several persons have a row each.
-
-    A row without a name in `person` is by the person that the file is named after.
-    """
-    ratings: dict[str, dict[tuple[str, Item], float]] = {JUDGE: {}}
-    for file in files:
-        rows = read_table(file)
-        check_columns(rows[0], RATING_COLUMNS, file)
-        for number, row in enumerate(rows, 1):
-            where = f"{file} row {number}"
-            question, answer = (read_field(row, column, where) for column in RATING_COLUMNS[:2])
-            key = question, (answer,)
-            person = str(row.get(PERSON) or file.stem).strip()
-            if person == JUDGE:
-                raise SpeechIQError(where, f"{PERSON} is {JUDGE!r}", "give the person another name")
-            judge, score = (_read_score(row, column, where) for column in RATING_COLUMNS[2:])
-            if ratings[JUDGE].setdefault(key, judge) != judge:
-                fault = f"the judge gave {judge:g} here and {ratings[JUDGE][key]:g} in another row of this answer"
-                raise SpeechIQError(where, fault, "correct one of them")
-            if key in ratings.setdefault(person, {}):
-                raise SpeechIQError(where, f"{person!r} scored this answer in an earlier row", "delete one row")
-            ratings[person][key] = score
-    if len(ratings[JUDGE]) < FEWEST:
-        raise SpeechIQError(files[0], f"{len(ratings[JUDGE])} answers", f"score at least {FEWEST}, better 30 or more")
-    return ratings
-
-
-def _read_score(row: Mapping[str, Any], column: str, where: str) -> float:
-    number = read_number(row.get(column))
-    if not math.isfinite(number):
-        raise SpeechIQError(where, f"{column} is {row.get(column)!r:.80}, not a number", "write one, or delete the row")
-    return number
-
-
 def compare_ratings(ratings: Ratings, draws: int) -> StudyResult:
-    """Return the agreement of the judge with each person, and of each two persons; draws take whole questions."""
-    records = compare_each_pair(ratings.items(), lambda key: key[0], fewest=FEWEST, draws=draws)
-    if not records:
+    """Compare the judge with the people together and with each, and the people with each other.
+
+    Intervals come from draws of whole questions.
+    """
+    _refuse_few(ratings)
+    grades = ratings.has_grades
+    differ = len({*ratings.scales.values()}) > 1
+    if differ:
+        ratings = ratings.as_shares()
+    raters = {JUDGE: ratings.judge} | ratings.people
+    unit_of = choose_unit(ratings.answers)
+    compare = partial(compare_each_pair, clip_of=unit_of, fewest=FEWEST, draws=draws)
+    records = compare(raters.items(), ordinal=grades)
+    combined: list[dict[str, Any]] = []
+    if len(ratings.people) > 1:
+        judge = JUDGE, ratings.judge
+        combined += compare([judge, (MEAN, average(ratings.people))])
+        combined += compare([judge, (MAJORITY, find_majority(ratings.people))], ordinal=grades)
+    if not records and not combined:
         raise SpeechIQError("judge and people", f"no two of them scored the same {FEWEST} answers", "score more")
-    notes = ["bias: mean of A minus B", "bootstrap samples take whole questions"]
-    grid = agreement_grid("Agreement of judge and people", records, ("equal", "kappa", "spearman", "bias"), notes)
-    return StudyResult(SCHEMA, [grid], {"raters": records}, records)
+    people = measure_people(ratings.people, unit_of, grades, draws)
+    notes = ["bias: mean of A minus B", *_describe(ratings, combined, differ, draws)]
+    statistics = ("equal", "kappa", "spearman", "bias")
+    grids = [agreement_grid("Agreement of judge and people", [*combined, *records], statistics, notes)]
+    content: dict[str, Any] = {"raters": records, "combined": combined, "people": people, "has_grades": grades}
+    if people:
+        grids.append(_people_grid(people))
+    if grades:
+        marks, confusion = _count_grades(ratings)
+        if len(marks) <= MOST_GRADES:
+            content |= {"grades": marks, "confusion": confusion}
+            grids.append(grade_grid(marks, confusion))
+    content |= {"answers": len(ratings.answers), "unjudged": _count_unjudged(ratings)}
+    return StudyResult(SCHEMA, grids, content, [*combined, *records])
+
+
+def _refuse_few(ratings: Ratings) -> None:
+    count = len(ratings.scored)
+    people = ", ".join(ratings.people)
+    if not count:
+        fault = "no answer has a score of the judge and of a person"
+        raise SpeechIQError(f"judge and {people:.200}", fault, "fill the column judge and one of a person in one row")
+    if count < FEWEST:
+        fault = f"{count_of(count, 'answer')} with a score of the judge and of a person"
+        raise SpeechIQError(f"judge and {people:.200}", fault, f"score at least {FEWEST}, better 30 or more")
+
+
+def choose_unit(answers: Iterable[Key]) -> Callable[[Key], str]:
+    """Return what names the unit of an answer that draws take whole: its question, or itself if all have the same."""
+    if len({question for question, _ in answers}) > 1:
+        return lambda key: key[0]
+    return lambda key: key[1][0]
+
+
+def measure_people(
+    people: Mapping[str, Mapping[Key, float]], unit_of: Callable[[Key], str], ordinal: bool, draws: int
+) -> dict[str, Any] | None:
+    """Return the agreement of all people on the answers that several of them scored; None if these are too few.
+
+    `alpha` is Krippendorff's, over all people at once; `equal` is the share of pairs of people with equal scores.
+    """
+    keys = sorted(key for key, scores in gather(people).items() if len(scores) > 1)
+    if len(keys) < FEWEST:
+        return None
+    table = np.full((len(keys), len(people)), math.nan)
+    for column, scores in enumerate(people.values()):
+        table[:, column] = [scores.get(key, math.nan) for key in keys]
+
+    def statistics(counts: np.ndarray) -> np.ndarray:
+        return np.column_stack([share_equal(table, counts), krippendorff(table, counts, ordinal=ordinal)])
+
+    equal, alpha = resample(statistics, list(map(unit_of, keys)), draws=draws).estimates
+    count = sum(bool(scores) for scores in people.values())
+    return {"people": count, "items": len(keys), "equal": equal, "alpha": alpha, "ordinal": ordinal}
+
+
+def _people_grid(record: Mapping[str, Any]) -> Grid:
+    kind = "ordinal" if record["ordinal"] else "interval"
+    note = f"Alpha: Krippendorff's for the {kind} scale, over all people; 1 full agreement, 0 that of chance"
+    names = [Column("people", "People", "d"), RATERS[-1]]
+    return agreement_grid("Agreement of people", [record], ("equal", "alpha"), [note], names)
+
+
+def _describe(ratings: Ratings, combined: Sequence[Mapping[str, Any]], differ: bool, draws: int) -> Iterator[str]:
+    """Yield lines about how the scores were compared, and which were left out."""
+    if differ:
+        yield SHARES
+    if any(record["b"] == MAJORITY for record in combined):
+        yield f"{MAJORITY}: the score that more than half gave; answers without one are left out of its row"
+    if unjudged := _count_unjudged(ratings):
+        yield f"answers without a score of the judge, which count in nothing of the judge: {unjudged}"
+    if unscored := len(ratings.judge) - len(ratings.scored):
+        yield f"answers of the judge without a score of a person: {unscored}"
+    if draws:
+        yield from _describe_draws(ratings.answers)
+
+
+def _describe_draws(answers: Collection[Key]) -> Iterator[str]:
+    questions = len({question for question, _ in answers})
+    if questions == 1:
+        yield "bootstrap samples take single answers, since all are to one question"
+        return
+    yield "bootstrap samples take whole questions"
+    if questions < min(ENOUGH_CLUSTERS, len(answers)):
+        yield Important(
+            f"Few questions ({questions} of {count_of(len(answers), 'answer')}): the intervals are unreliable, since "
+            "answers to one question are alike"
+        )
+
+
+def _count_unjudged(ratings: Ratings) -> int:
+    return len(ratings.answers) - len(ratings.judge)
+
+
+def _count_grades(ratings: Ratings) -> tuple[list[int], np.ndarray]:
+    means = average(ratings.people)
+    return count_by_grade(np.array([(means[key], ratings.judge[key]) for key in ratings.scored]))
+
+
+def compare_tables(files: Sequence[Path], draws: int, allow_mismatch: bool = False) -> StudyResult:
+    """Return the agreement of two judges of the same answers, each with a table; columns of people are ignored.
+
+    Answers whose texts differ under one id are left out if `allow_mismatch`, else refused.
+    """
+    tables = [read_judge(file) for file in files]
+    shared = _share_answers(tables, files, allow_mismatch)
+    grades = all(table.has_grades for table in tables)
+    scales = {scale for table in tables for scale in table.scales.values()}
+    if len(scales) > 1:
+        tables, grades = [table.as_shares() for table in tables], False
+    names = [file.stem for file in files]
+    if names[0] == names[1]:
+        names = list(map(str, files))
+    raters = []
+    for name, table in zip(names, tables, strict=True):
+        raters.append((name, {key: table.judge[key] for key in shared}))
+    (record,) = compare_each_pair(raters, choose_unit(shared), ordinal=grades, draws=draws)
+    for side, (_, scores) in zip("ab", raters, strict=True):
+        record[f"mean_{side}"] = sum(scores.values()) / len(scores)
+    record["ordinal"] = grades
+    content = {"agreements": [record], "draws": draws, "seed": 0}
+    unshared = {*tables[0].answers, *tables[1].answers} - {*shared}
+    notes = [SHARES] if len(scales) > 1 else []
+    if unshared:
+        notes.append(f"answers without a score of both judges: {len(unshared)}")
+    if draws:
+        notes += _describe_draws(shared)
+    grid = _judges_grid(record, notes)
+    return StudyResult("speechiq-inter-judge-agreement", [grid], content, [record])
+
+
+def _share_answers(tables: Sequence[Ratings], files: Sequence[Path], allow_mismatch: bool) -> list[Key]:
+    """Return the answers with scores of both judges."""
+    a, b = tables
+    both = [key for key in a.judge if key in b.judge]
+    others = [key for key in both if a.answers[key] != b.answers[key]]
+    same = [key for key in both if a.answers[key] == b.answers[key]]
+    if others and not allow_mismatch:
+        raise SpeechIQError(
+            f"{files[0]} and {files[1]}",
+            f"{len(others)} of {len(both)} answers differ, such as that of id {others[0][1][0]!r:.80}",
+            "give tables about the same answers, or add --allow-mismatch to leave them out",
+        )
+    if not same:
+        fault = "no answer has a score in both"
+        raise SpeechIQError(f"{files[0]} and {files[1]}", fault, "give both the same questions, and ids or answers")
+    return same
+
+
+def _judges_grid(record: Mapping[str, Any], notes: Sequence[str]) -> Grid:
+    kind = "ordinal" if record["ordinal"] else "interval"
+    first = ["Bias: mean of A - B, above 0 if A is more generous", f"Alpha: Krippendorff's for the {kind} scale"]
+    names = [*RATERS, Column("mean_a", "Mean A", ".2f"), Column("mean_b", "Mean B", ".2f")]
+    statistics = ("bias", "kappa", "alpha", "spearman", "equal")
+    return agreement_grid("Inter-judge agreement", [record], statistics, [*first, *notes], names)

@@ -15,8 +15,8 @@ from speechiq.metrics.judge.rubric import Rubric
 from speechiq.metrics.letters.options import LETTERS
 from speechiq.reducer.output.page.clips import find_sounds
 from speechiq.reducer.output.page.page import Section, render
+from speechiq.reducer.runs.human_scores import StoredJudge
 from speechiq.reducer.runs.judged import JudgedRow
-from speechiq.reducer.studies.judge_check import StoredJudge
 from speechiq.reducer.studies.labels import Exchange
 from speechiq.reducer.studies.unanswerable import VERDICTS
 
