@@ -145,6 +145,9 @@ class HFAudio(SpeechModel, LM):
         for request in distinct.values():
             request.resps = AtMost(request.repeats or 1, request.resps)
         jobs = {key: Job.to_generate(request) for key, request in distinct.items()}
+        for key, job in jobs.items():
+            if job.question.purpose != TRANSCRIBE:
+                self.system.refuse_task(str(distinct[key].task_name))
         self._check(list(jobs.values()))
         answers = self._share(list(jobs.values()), _respond)
         self._transcribe_replies(list(distinct.values()), answers)
@@ -178,6 +181,8 @@ class HFAudio(SpeechModel, LM):
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """Return the log-likelihood of each continuation after its context and clip, and if it is the greedy one."""
+        for request in requests:
+            self.system.refuse_task(str(request.task_name))
         return self._share([Job.to_score(request) for request in requests], _score_continuations)
 
     def _share(self, jobs: list[Job], work: Callable[[SpeechSystem, list[Job]], list]) -> list:
