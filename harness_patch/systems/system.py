@@ -28,6 +28,11 @@ class SpeechSystem:
 
     answering: Answering | None
 
+    @property
+    def hears(self) -> bool:
+        """Return whether the system needs the sound of clips."""
+        return self.engine.hears
+
     def __init__(self, engine: AudioEngine, answering: Answering, seed: int) -> None:
         self.engine, self.answering, self.seed = engine, answering, seed
 
@@ -99,6 +104,7 @@ class ConstantLetter(SpeechSystem):
     """Answer every question with the same letter; a score far from chance shows that the questions are not balanced."""
 
     answering = None
+    hears = False
 
     def __init__(self, letter: str) -> None:
         if letter not in tuple(ALPHABET):
@@ -146,6 +152,11 @@ class Recognizer(SpeechSystem):
 
     def __init__(self, name: str, recognizer: ASREngine) -> None:
         self.name, self.recognizer = name, recognizer
+
+    @property
+    def hears(self) -> bool:
+        """Return whether the recognizer needs the sound of clips."""
+        return self.recognizer.hears
 
     def keep_loaded(self) -> AbstractContextManager[None]:
         """Return an empty block: a recognizer loads and frees its model itself."""
