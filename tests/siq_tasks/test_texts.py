@@ -153,6 +153,18 @@ def test_a_change_of_the_sound_is_refused(make, tiny_cascade, metadata, task):
 
 
 @pytest.mark.slow
+def test_a_system_that_reads_the_references_needs_no_sound(make, tiny_cascade):
+    folder, _ = make()
+    answers = []
+    for spec, metadata in ((tiny_cascade.spec, {"listen": "text"}), (f"gold+{tiny_cascade.llm}", {})):
+        model = HFAudio(pretrained=spec, device="cpu", llm_answer="argmax", store="off")
+        only = {"samples": {"siq_texts_apply": [0, 1]}, "include": folder, "metadata": metadata}
+        found = runs.evaluate(model, ["siq_texts_apply"], **only)
+        answers.append([row["resps"] for row in found["samples"]["siq_texts_apply"]])
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.slow
 def test_another_model_type_is_refused_the_sound(make):
     folder, _ = make()
     (doc, *_) = load_docs(folder, "remember")
