@@ -46,10 +46,10 @@ SMALL = "SmolLM2-135M-Instruct"
 @examples(
     "siq data new calls --audio recordings --text references.csv",
     "siq data new anrufe --audio recordings --text references.csv --language de --force",
+    "siq data new calls --text references.csv",
 )
 def new(
     name: Annotated[str, typer.Argument(help="Name of the data set: lower-case letters, digits and '_'.")],
-    audio: Annotated[Path, typer.Option(help="Folder of audio files.")],
     text: Annotated[
         Path,
         typer.Option(
@@ -57,6 +57,9 @@ def new(
             "manifest of NeMo, or a text file of Kaldi with an id and its words per line."
         ),
     ],
+    audio: Annotated[
+        Path | None, typer.Option(help="Folder of audio files; without it, a set for transcripts in files alone.")
+    ] = None,
     output: Annotated[Path | None, output_option("Folder for the tasks; by default named after the set.")] = None,
     embedder: Annotated[
         str | None,
@@ -91,6 +94,9 @@ def new(
     more = f" and {len(made.ids) - SHOWN} more" if len(made.ids) > SHOWN else ""
     place = shlex.quote(str(folder))
     system = "demo" if language is None else f"{choose_source('whisper-base')}+{small},llm_answer=likelihood"
+    if audio is None:
+        say("the set has no audio: its systems are transcripts:FILE, with +LLM for Apply, gold and silence")
+        system = f"transcripts:FILE+{small},llm_answer=likelihood"
     run = f"siq eval {system} --include-path {place} --output {shlex.quote(f'runs/{dataset}')} --tasks"
     fetch = [] if is_file(demo_folder(small.removeprefix(DEMO)) / "config.json") else ["  siq demo fetch"]
     show(
@@ -125,8 +131,9 @@ def pack_tasks(
     for file in contents.missing:
         say(f"{folder / file} is not written yet, so Apply does not run: see `siq data questions`")
     name = shlex.quote(contents.root.name)
+    clips = f"{count_of(contents.clips, 'clip')} among them, " if contents.clips else ""
     show(
-        f"wrote {archive}: {count_of(len(contents.files), 'file')}, {count_of(contents.clips, 'clip')} among them, "
+        f"wrote {archive}: {count_of(len(contents.files), 'file')}, {clips}"
         f"{archive.stat().st_size / 1e6:.1f} MB. A colleague types:",
         f"  python -m zipfile -e {shlex.quote(archive.name)} .",
         f"  siq eval SYSTEM --include-path {name} --tasks {','.join(contents.names)} --output runs/{name}",

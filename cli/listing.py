@@ -42,7 +42,7 @@ def print_json(content: Any) -> None:
 
 #: Kind of engine -> what it is, and how its options begin.
 STAGES = {
-    "asr": ("recognizer: the first of several stages", "asr_"),
+    "asr": ("recognizer: the first of several stages, or alone for tasks that want transcripts", "asr_"),
     "text": ("language model: the last stage, or the corrector between two stages", "llm_ or ger_"),
     "audio": ("audio model: a system of one stage", ""),
     "speech": ("voice: speaks texts, for speaks=ENGINE:MODEL and `siq data speak`", ""),
@@ -55,6 +55,7 @@ SPECS = {
     "Qwen/Qwen2-Audio-7B-Instruct": "audio model alone",
     "openai:gpt-4o-audio-preview": "audio model of an endpoint",
     "transcripts:FILE+Qwen/Qwen2-7B-Instruct": "transcripts that another program wrote",
+    "transcripts:FILE": "the same for tasks that want transcripts, as does any recognizer alone",
     "gold+LLM": "ceiling: the references are the transcripts",
     "silence+LLM": "floor: every transcript is empty",
     "letter:B": "control that gives one letter to every question and transcribes nothing",

@@ -55,6 +55,30 @@ class Samples:
         yield _cut(self.array, offset, length)
 
 
+@dataclass(frozen=True, slots=True)
+class NoAudio:
+    """Stand for the sound of a clip of which only the text is known; who asks for the sound is refused."""
+
+    name: str
+
+    @property
+    def sha256(self) -> str:
+        """Return a name that no sound has; see `Source.sha256`."""
+        return f"no audio of {self.name}"
+
+    def blocks(self, offset: float, length: float) -> Iterator[np.ndarray]:
+        """Refuse to return sound."""
+        raise self.refuse()
+
+    def refuse(self) -> SpeechIQError:
+        """Return the error for whoever needs the sound."""
+        return SpeechIQError(
+            f"clip {self.name}",
+            "has no audio, which this system needs",
+            "give transcripts:FILE, or make the set with --audio",
+        )
+
+
 class Cut(Transform, frozen=True):
     """Take a part of a transformed sound; `start` and `length` in seconds."""
 
@@ -144,6 +168,11 @@ def file_clip(items: Mapping[str, Any], id: str = "") -> Clip:
     source = AudioFile(items["path"], items["sha256"])
     transforms = read_transforms(items.get("transforms") or "[]")
     return Clip(source, items.get("offset") or 0.0, items["duration"], transforms, id=id)
+
+
+def as_text_clip(id: str) -> Clip:
+    """Return a clip of which only the text is known."""
+    return Clip(NoAudio(id), 0.0, 0.0, id=id)
 
 
 def as_clip(audio: Any, id: str = "") -> Clip:

@@ -119,8 +119,13 @@ class Prompt:
         return sum(clip.duration for clip in self.clips)
 
     def coverage(self, shares: Sequence[float]) -> float:
-        """Return the audio coverage of all clips together, from that of each clip; NaN without clips."""
+        """Return the audio coverage of all clips together, from that of each clip; NaN without clips.
+
+        Clips without audio count equally.
+        """
         seconds = [clip.duration for clip in self.clips]
+        if not any(seconds):
+            seconds = [1.0 for _ in seconds]
         return sum(map(mul, shares, seconds)) / sum(seconds) if seconds else math.nan
 
 

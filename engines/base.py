@@ -81,12 +81,14 @@ class Engine(Protocol):
         record: the class of its options; each field is an option that users can set.
         gives_nbest: whether it has the option `nbest`, the most transcripts in `Response.hypotheses`.
         streams: whether it times its answers (`core/usage.py`): each prompt runs inside `timed`, with its first seed.
+        hears: whether it needs the sound of clips; if not, it runs on sets without audio.
     """
 
     kind: ClassVar[Kind]
     record: ClassVar[type[Options]] = Options
     gives_nbest: bool = False
     streams: bool = False
+    hears: bool = True
 
     def __init__(self, model: str, options: Any, setup: Setup) -> None:
         """Check everything that can be checked without loading weights.

@@ -16,7 +16,7 @@ from lm_eval.api.model import LM
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from speechiq.core.cache.stage_cache import end_count, limited_to
-from speechiq.core.clip import Clip
+from speechiq.core.clip import Clip, NoAudio
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import store_folder, use_store
@@ -145,6 +145,9 @@ class HFAudio(SpeechModel, LM):
         for request in distinct.values():
             request.resps = AtMost(request.repeats or 1, request.resps)
         jobs = {key: Job.to_generate(request) for key, request in distinct.items()}
+        for key, job in jobs.items():
+            if job.question.purpose != TRANSCRIBE:
+                self.system.refuse_task(str(distinct[key].task_name))
         self._check(list(jobs.values()))
         answers = self._share(list(jobs.values()), _respond)
         self._transcribe_replies(list(distinct.values()), answers)
@@ -152,11 +155,21 @@ class HFAudio(SpeechModel, LM):
         return [CarryingText(next(turns[key]).cut(jobs[key].question.settings["until"])) for key in map(id, requests)]
 
     def _check(self, jobs: list[Job]) -> None:
-        """Refuse languages and questions with which the system cannot run, before any model is loaded."""
+        """Refuse clips, languages and questions with which the system cannot run, before any model is loaded."""
+        self._refuse_without_audio(jobs)
         for language, places in group_languages(jobs).items():
             system = self._system_for(language)
             for n, questions in group_questions([jobs[i] for i in places]).items():
                 system.check(list(questions.values()), n)
+
+    def _refuse_without_audio(self, jobs: list[Job]) -> None:
+        """Refuse clips without audio if the system needs it; prompts with a transcript in their place are none."""
+        if not self.system.hears:
+            return
+        for job in jobs:
+            for clip in job.question.input.clips:
+                if isinstance(clip.source, NoAudio):
+                    raise clip.source.refuse()
 
     def _transcribe_replies(self, requests: list[Instance], answers: list[list[Response]]) -> None:
         """Transcribe the spoken replies of all tasks at once; their filters find the transcripts in the response cache.
@@ -178,7 +191,11 @@ class HFAudio(SpeechModel, LM):
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """Return the log-likelihood of each continuation after its context and clip, and if it is the greedy one."""
-        return self._share([Job.to_score(request) for request in requests], _score_continuations)
+        for request in requests:
+            self.system.refuse_task(str(request.task_name))
+        jobs = [Job.to_score(request) for request in requests]
+        self._refuse_without_audio(jobs)
+        return self._share(jobs, _score_continuations)
 
     def _share(self, jobs: list[Job], work: Callable[[SpeechSystem, list[Job]], list]) -> list:
         for job in jobs:

@@ -15,7 +15,7 @@ from accelerate.utils import gather_object
 from lm_eval.api.instance import Instance
 
 from speechiq.core.checkpoints.opening import first_line
-from speechiq.core.clip import as_clip
+from speechiq.core.clip import Clip, as_clip, as_text_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.core.response import Response
@@ -23,6 +23,7 @@ from speechiq.engines.languages import FIELD
 from speechiq.harness_patch._lm_eval import normalize_settings
 from speechiq.harness_patch.systems.answering import TRANSCRIBE, Question
 from speechiq.siq_tasks.conditions.spec import LISTEN, TEXT, TIMING
+from speechiq.siq_tasks.loaders.audio import AudioItems
 
 Shared = TypeVar("Shared")
 Result = TypeVar("Result")
@@ -64,7 +65,7 @@ class Job(NamedTuple):
         audio = list(given) if isinstance(given, list | tuple) else [given]
         name = request.doc.get("id")
         name = f"{request.task_name}/{request.doc_id}" if name is None else str(name)
-        prompt = Prompt.about(request.args[0], [as_clip(item, name) for item in audio])
+        prompt = Prompt.about(request.args[0], [_read_clip(item, name) for item in audio])
         items = audio[0] if audio and isinstance(audio[0], Mapping) else {}
         options = continuation or tuple(items.get("options") or ())
         reference = request.doc.get("text")
@@ -72,6 +73,12 @@ class Job(NamedTuple):
         asked, purpose = items.get("question") or "", items.get("purpose") or ""
         question = Question(prompt, settings, asked, options, purpose, transcript)
         return cls(question, request.repeats or 1, reference, request.doc.get(FIELD))
+
+
+def _read_clip(audio: Any, name: str) -> Clip:
+    """Return the clip of a request; that of a doc of the suite may have no audio."""
+    has_sound = not {"sha256", "bytes", "array"}.isdisjoint(audio) if isinstance(audio, AudioItems) else True
+    return as_clip(audio, name) if has_sound else as_text_clip(name)
 
 
 def group_questions(jobs: Sequence[Job]) -> dict[int, dict[int, Question]]:
@@ -92,9 +99,9 @@ def group_languages(jobs: Sequence[Job]) -> dict[str | None, list[int]]:
 
 
 def first_clip(job: Job) -> tuple[str, float]:
-    """Return the key of a job's first clip, or its text if it has no clip, and the duration (s)."""
+    """Return the key of a job's first clip, or its text if it has no clip, and the duration (s); 1 s without audio."""
     prompt = job.question.prompt
-    return next(((clip.key, clip.duration) for clip in prompt.clips), (prompt.text, 1.0))
+    return next(((clip.key, clip.duration or 1.0) for clip in prompt.clips), (prompt.text, 1.0))
 
 
 def read_gen_kwargs(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -148,9 +148,15 @@ def _hash_clip(doc: Mapping[str, Any], name: str) -> int:
 
 
 def _clips_of(docs: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, Any], float]:
-    """Return the different clips of docs -> their seconds."""
-    clips = [doc["audio"] for doc in docs if isinstance(doc.get("audio"), Mapping) and "sha256" in doc["audio"]]
-    return {(clip["sha256"], clip.get("offset")): float(clip["duration"]) for clip in clips}
+    """Return the different clips of docs -> their seconds, 0 for a clip without audio."""
+    clips: dict[tuple[Any, Any], float] = {}
+    for doc in docs:
+        audio = doc.get("audio")
+        if isinstance(audio, Mapping) and "sha256" in audio:
+            clips[audio["sha256"], audio.get("offset")] = float(audio["duration"])
+        elif isinstance(audio, Mapping) and {"path", "bytes", "array"}.isdisjoint(audio):
+            clips[doc.get("id"), None] = 0.0
+    return clips
 
 
 def find_names(manager: Any, names: Sequence[str]) -> list[str]:

@@ -36,7 +36,7 @@ def score(response: Response | None, doc: Mapping[str, Any]) -> dict[str, float]
 
 
 def _find_seconds(response: Response, times: Latency, doc: Mapping[str, Any]) -> float:
-    """Return the seconds of the spoken answer, or else of the clip; NaN if a voice spoke it after it was timed."""
+    """Return the seconds of the spoken answer, or else of the clip; NaN without audio, or if a voice spoke it later."""
     if response.audio is None:
-        return float(doc["audio"]["duration"])
+        return float(doc["audio"].get("duration", math.nan))
     return math.nan if math.isnan(times.first_audio) else response.audio.duration

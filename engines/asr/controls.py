@@ -18,6 +18,8 @@ from speechiq.engines.options import Options
 class Gold(ASREngine):
     """Return the reference text, as a perfect recognizer would; the system's owner sets `references` here alone."""
 
+    hears = False
+
     def __init__(self, model: str, options: Options, setup: Setup) -> None:
         self.references: Mapping[Clip, str] = {}
 
@@ -38,6 +40,8 @@ class Gold(ASREngine):
 
 class Silence(ASREngine):
     """Return empty transcripts: answers that are then right do not need the speech."""
+
+    hears = False
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         """Return an empty transcript per clip, with coverage 0."""
@@ -65,6 +69,8 @@ class TranscriptFile(ASREngine):
     corrector gets all that differ in words. `audio_coverage`, seconds that were transcribed / seconds of the clip, is
     optional. Lines about other clips are ignored.
     """
+
+    hears = False
 
     def __init__(self, model: str, options: Options, setup: Setup) -> None:
         self.file = expand(model)

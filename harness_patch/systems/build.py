@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, cast
 
+from speechiq.core.checkpoints.names import is_speech_recognizer, read_config
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import store_folder
@@ -14,8 +15,8 @@ from speechiq.engines.options import list_names, read_options
 from speechiq.engines.registry import build_engine, choose_engine
 from speechiq.harness_patch.systems.answering import Likelihood, way_of_answering
 from speechiq.harness_patch.systems.cascade import NBEST, Cascade, CorrectedRecognizer, CorrectionOptions, Instructed
-from speechiq.harness_patch.systems.spec import ALIASES, Stage, parse
-from speechiq.harness_patch.systems.system import ConstantLetter, SpeechSystem, take_voice
+from speechiq.harness_patch.systems.spec import ALIASES, DEFAULT_ENGINE, Stage, parse
+from speechiq.harness_patch.systems.system import ConstantLetter, Recognizer, SpeechSystem, take_voice
 
 
 def system_name(spec: str, voice: Any = None) -> str:
@@ -43,9 +44,9 @@ def build_system(
     Args:
         spec: `pretrained`, in the form of `spec.parse`, or `demo`.
         options: Stage options, `<role>_<option>`, without a prefix for an audio model. `answer` of the last stage is
-            `generate` (default), `likelihood` or `argmax`. A corrector implies `asr_nbest=5` if the recognizer has that
-            option, and takes `ger_max_gen_toks`. `speaks=ENGINE:MODEL` or `speaks=own` gives the system a voice for
-            its replies, with options `speaks_*`.
+            `generate` (default), `likelihood` or `argmax`; a recognizer alone has none. A corrector implies
+            `asr_nbest=5` if the recognizer has that option, and takes `ger_max_gen_toks`. `speaks=ENGINE:MODEL` or
+            `speaks=own` gives the system a voice for its replies, with options `speaks_*`.
         references: References of the current clips, for an engine that needs them.
         language: Language of the clips, which recognizers are given.
     """
@@ -56,6 +57,15 @@ def build_system(
         if options:
             raise SpeechIQError(next(iter(options)), "no such model argument", f"{spec} has none, leave it out")
         return ConstantLetter(stages[0].model)
+    if (recognizer := _find_recognizer(stages, options)) is not None:
+        setup = Setup(
+            engine=recognizer.engine,
+            prefix=recognizer.prefix,
+            device=device,
+            batch_size=batch_size,
+            language=language,
+        )
+        return _build_recognizer(spec, recognizer, options, setup, references)
     answer = f"{stages[-1].prefix}answer"
     answering = way_of_answering(options.pop(answer, "generate"), answer)
     voice = take_voice(options, stages, device, batch_size)
@@ -87,6 +97,36 @@ def build_system(
     if voice:
         return voice.system(engine, answering, seed, voice.build(given[stages[-1].role]))
     return SpeechSystem(engine, answering, seed)
+
+
+def _find_recognizer(stages: Sequence[Stage], options: Mapping[str, Any]) -> Stage | None:
+    """Return the stage of a recognizer that stands alone, by its role or by the config of its checkpoint; else None."""
+    (first, *others) = stages
+    if others or first.role == "asr":
+        return None if others else first
+    recognizer = first._replace(role="asr")
+    if first.engine != DEFAULT_ENGINE:
+        return None
+    given = first.pick(options) | recognizer.pick(options)
+    which = {name: given[name] for name in ("revision", "trust_remote_code") if name in given}
+    try:
+        config = read_config(first.model, **which)
+    except SpeechIQError:  # The engine of audio models says what is wrong.
+        return None
+    return recognizer if is_speech_recognizer(config) else None
+
+
+def _build_recognizer(
+    spec: str, stage: Stage, options: Mapping[str, Any], setup: Setup, references: Mapping[Clip, str]
+) -> Recognizer:
+    if unknown := [name for name in options if not name.startswith(stage.prefix)]:
+        raise SpeechIQError(
+            unknown[0],
+            f"no such model argument: {spec} is a recognizer, whose options begin with {stage.prefix}",
+            f"correct it, or add a language model: {spec}+LLM",
+        )
+    engine = _open(stage, stage.pick(options), setup, references, also=())
+    return Recognizer(spec, cast(ASREngine, engine))
 
 
 def _refuse_unknown(options: Mapping[str, Any], stages: Sequence[Stage]) -> None:

@@ -26,6 +26,7 @@ class Cascade(AudioEngine):
 
     def __init__(self, asr: ASREngine, llm: TextEngine) -> None:
         self.asr, self.llm, self.streams = asr, llm, llm.streams
+        self.hears = asr.hears
         self._known: dict[Clip, Response] = {}
         self._lifetime = ModelLifetime(self._remember_transcripts)
 
@@ -138,7 +139,7 @@ class CorrectedRecognizer(ASREngine):
     """
 
     def __init__(self, asr: ASREngine, ger: TextEngine, *, max_gen_toks: int | None = None) -> None:
-        self.asr, self.ger = asr, ger
+        self.asr, self.ger, self.hears = asr, ger, asr.hears
         self.max_gen_toks = max_gen_toks
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:

@@ -21,13 +21,15 @@ DEFAULT_ENGINE = "hf"
 ROLES = {1: ("audio",), 2: ("asr", "llm"), 3: ("asr", "ger", "llm")}
 KINDS = {"audio": "audio", "asr": "asr", "ger": "text", "llm": "text"}
 LETTER = "letter"
+#: Parts of names of models that only transcribe behind an endpoint, which does not say what its models do.
+TRANSCRIBERS = ("whisper", "transcribe")
 
 
 class Stage(NamedTuple):
     """Describe one stage of a system, with its engine and the model for it; the model may be empty.
 
     Its role is `asr`, `ger` (the corrector), `llm`, `audio` (end to end), or `control` (a system without stages). The
-    engine of a text stage may also be a model type of lm-eval.
+    engine of a text stage may also be a model type of lm-eval. A recognizer alone is one stage of the role `asr`.
     """
 
     role: str
@@ -53,6 +55,9 @@ class Stage(NamedTuple):
 def parse(spec: str) -> list[Stage]:
     """Return the stages of a system.
 
+    One stage is an audio model unless its engine only transcribes. A checkpoint may still be one of a recognizer, which
+    its config says (`build.build_system`).
+
     >>> parse("demo:whisper-base+Qwen/Qwen2-7B-Instruct")
     [Stage(role='asr', engine='hf', model='demo:whisper-base'), \
 Stage(role='llm', engine='hf', model='Qwen/Qwen2-7B-Instruct')]
@@ -60,6 +65,8 @@ Stage(role='llm', engine='hf', model='Qwen/Qwen2-7B-Instruct')]
     Stage(role='asr', engine='silence', model='')
     >>> parse("openai/whisper-large-v2+openai:gpt-4o+Qwen/Qwen2-7B-Instruct")[1]
     Stage(role='ger', engine='openai', model='gpt-4o')
+    >>> parse("transcripts:mine.jsonl")
+    [Stage(role='asr', engine='transcripts', model='mine.jsonl')]
     """
     if spec.partition(":")[0] == LETTER:
         return [Stage("control", LETTER, spec.removeprefix(LETTER).removeprefix(":"))]
@@ -68,7 +75,7 @@ Stage(role='llm', engine='hf', model='Qwen/Qwen2-7B-Instruct')]
         raise SpeechIQError(
             f"system {spec}",
             f"{len(parts)} stages, some empty or too many",
-            f"give one audio model, ASR+LLM such as {DEMO_SYSTEM}, or ASR+GER+LLM",
+            f"give one audio model or recognizer, ASR+LLM such as {DEMO_SYSTEM}, or ASR+GER+LLM",
         )
     return [_parse_stage(role, part, spec) for role, part in zip(ROLES[len(parts)], parts, strict=True)]
 
@@ -82,10 +89,12 @@ def check_stages(spec: str) -> None:
 
 
 def _parse_stage(role: str, part: str, spec: str) -> Stage:
-    recognizers, known = list_backends("asr"), list_backends(KINDS[role])
+    recognizers = list_backends("asr")
+    if role == "audio" and _only_transcribes(part):
+        role = "asr"
+    known = list_backends(KINDS[role])
     if role in ("asr", "audio") and (is_table(Path(part)) or is_file(expand(part))) and ":" not in part:
-        more = "+LLM" if role == "audio" else ""
-        raise SpeechIQError(f"pretrained={spec}", f"{part} is a file", f"name transcripts as transcripts:{part}{more}")
+        raise SpeechIQError(f"pretrained={spec}", f"{part} is a file", f"name transcripts as transcripts:{part}")
     if part in recognizers and not recognizers[part].takes_model:
         engine, model = part, ""
     elif ":" in part and not part.startswith(DEMO):
@@ -98,9 +107,6 @@ def _parse_stage(role: str, part: str, spec: str) -> Stage:
             f"{part} has a shorter name, and systems are compared by their names",
             f"write {model}",
         )
-    alone = part if part in recognizers else engine
-    if role == "audio" and alone in recognizers and alone not in known:
-        raise SpeechIQError(f"system {spec}", f"{part} only transcribes", f"add a language model: {part}+LLM")
     if part in known and known[part].takes_model:
         raise SpeechIQError(f"system {spec}", f"{part} is an engine without a model", f"write {known[part].example}")
     if engine not in known and not (KINDS[role] == "text" and engine in list_model_types()):
@@ -112,3 +118,15 @@ def _parse_stage(role: str, part: str, spec: str) -> Stage:
             "hf)",
         )
     return Stage(role, engine, model)
+
+
+def _only_transcribes(part: str) -> bool:
+    """Return whether the engine of a stage, or the name of a model behind an endpoint, says that it only transcribes.
+
+    >>> _only_transcribes("pocketsphinx:en-us"), _only_transcribes("openai:whisper-1"), _only_transcribes("demo:x")
+    (True, True, False)
+    """
+    engine, _, model = part.partition(":")
+    if engine == "openai":
+        return any(name in model.lower() for name in TRANSCRIBERS)
+    return engine in list_backends("asr") and engine not in list_backends("audio")

@@ -1,4 +1,4 @@
-"""Make a speech system of an engine, its way of answering questions and its voice, or of the control `letter:X`."""
+"""Make a speech system of an engine, its way of answering questions and its voice; or of a recognizer or `letter:X`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -10,7 +10,7 @@ from speechiq.core.files.folders import store_folder
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
 from speechiq.core.usage import recording
-from speechiq.engines.base import AudioEngine, BatchSize, ReplyEngine, Setup, SpeechEngine
+from speechiq.engines.base import ASREngine, AudioEngine, BatchSize, ReplyEngine, Setup, SpeechEngine
 from speechiq.engines.cached import with_cache
 from speechiq.engines.registry import build_engine, list_backends
 from speechiq.harness_patch.systems.answering import REPLY, Answering, Generate, Question, answer_by_settings
@@ -18,6 +18,8 @@ from speechiq.harness_patch.systems.spec import Stage
 from speechiq.metrics.letters.options import ALPHABET
 from speechiq.siq_tasks.conditions.spec import STREAM, TIMING
 
+#: End of the names of tasks that ask questions, beside which tasks of the same clips want transcripts.
+APPLY = "_apply"
 TIMED = f"--metadata {TIMING}={STREAM}"
 
 
@@ -25,6 +27,11 @@ class SpeechSystem:
     """Transcribe clips, and answer questions about them in one way, None for a control that does not read them."""
 
     answering: Answering | None
+
+    @property
+    def hears(self) -> bool:
+        """Return whether the system needs the sound of clips."""
+        return self.engine.hears
 
     def __init__(self, engine: AudioEngine, answering: Answering, seed: int) -> None:
         self.engine, self.answering, self.seed = engine, answering, seed
@@ -36,6 +43,10 @@ class SpeechSystem:
     def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
         """Return a transcript of the one clip of each prompt, whose text asks for it."""
         return self.engine.transcribe(prompts)
+
+    def refuse_task(self, task: str) -> None:
+        """Refuse a task that asks questions, if the system answers none."""
+        return
 
     def check(self, questions: Sequence[Question], n: int) -> None:
         """Refuse questions that cannot be answered `n` times, before anything is computed."""
@@ -93,6 +104,7 @@ class ConstantLetter(SpeechSystem):
     """Answer every question with the same letter; a score far from chance shows that the questions are not balanced."""
 
     answering = None
+    hears = False
 
     def __init__(self, letter: str) -> None:
         if letter not in tuple(ALPHABET):
@@ -131,6 +143,42 @@ class ConstantLetter(SpeechSystem):
     def describe(self) -> dict[str, Any]:
         """Return the name of the control."""
         return {"kind": "control", "control": f"letter:{self.letter}"}
+
+
+class Recognizer(SpeechSystem):
+    """Transcribe by a recognizer alone, for tasks that want transcripts; it answers no questions."""
+
+    answering = None
+
+    def __init__(self, name: str, recognizer: ASREngine) -> None:
+        self.name, self.recognizer = name, recognizer
+
+    @property
+    def hears(self) -> bool:
+        """Return whether the recognizer needs the sound of clips."""
+        return self.recognizer.hears
+
+    def keep_loaded(self) -> AbstractContextManager[None]:
+        """Return an empty block: a recognizer loads and frees its model itself."""
+        return nullcontext()
+
+    def refuse_task(self, task: str) -> None:
+        """Refuse a task that asks questions."""
+        others = "choose tasks that want transcripts"
+        if task.endswith(APPLY):
+            stem = task.removesuffix(APPLY)
+            others += f": --tasks {stem}_remember,{stem}_understand"
+        raise SpeechIQError(
+            f"task {task}", f"asks questions, and {self.name} only transcribes", f"write {self.name}+LLM, or {others}"
+        )
+
+    def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
+        """Return a transcript of the one clip of each prompt."""
+        return self.recognizer.transcribe([prompt.clip for prompt in prompts])
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the recognizer; see `SpeechSystem.describe`."""
+        return {"kind": "recognizer", "asr": self.recognizer.describe()}
 
 
 #: Model argument that names the voice, and the prefix of its options.

@@ -134,7 +134,8 @@ def list_contents(folder: Path) -> Contents:
                 missing.add(Path(os.path.relpath(place, root)))
         files |= {_check_file(root, place, f"{file.name}: metadata.{key}") for key, place in named.items()}
         if "dataset_path" in named:
-            audio |= set(_list_audio(root, named["dataset_path"], read_source(task["metadata"]).audio_column))
+            for column in read_source(task["metadata"]).audio_columns:
+                audio |= set(_list_audio(root, named["dataset_path"], column))
     names = _list_names(list(tasks.values()), has_questions=not missing)
     return Contents(root, names, sorted(files | audio), len(audio), sorted(missing))
 

@@ -53,7 +53,7 @@ class Created(NamedTuple):
 
 def create(
     name: str,
-    audio: Path,
+    audio: Path | None,
     text: Path,
     folder: Path,
     embedder: str,
@@ -69,6 +69,8 @@ def create(
     name, file or id is invalid, nothing is written.
 
     Args:
+        audio: Folder of the audio files. Without it the set has texts alone, for systems that need no sound, such as
+            transcripts in a file.
         text: A file of `read_clip_texts` with the columns `audio` (a file below `audio`), `text`, and optionally `id`;
             without it a clip is named after its file, `entities`, and `cluster`, such as the call or the speaker. A
             file with `id` alone is about the audio files of these names.
@@ -83,13 +85,16 @@ def create(
     if not force or not is_file(folder / CLIPS):
         fix = "choose another one with --output, or replace one that `siq data new` made with --force"
         refuse_content(folder, fix)
-    if not audio.is_dir():
+    if audio is not None and not audio.is_dir():
         raise SpeechIQError(f"--audio {audio}", "no such folder", "give the folder that the column audio starts from")
+    root = audio.resolve() if audio is not None else None
     rows = [line.row for line in read_clip_texts(text)]
     groups = read_record(ChoiceSettings, {"group_columns": [*group_by]}).groups
     refuse_taken(groups)
-    by_name = {} if "audio" in rows[0] or "id" not in rows[0] else _list_audio(audio.resolve())
-    check_columns(rows[0], [*([] if by_name else ["audio"]), "text", *groups], text)
+    is_named = "audio" not in rows[0] and "id" in rows[0]
+    by_name = _list_audio(root) if is_named and root is not None else {}
+    is_complete = bool(by_name) or (is_named and root is None)
+    check_columns(rows[0], [*([] if is_complete else ["audio"]), "text", *groups], text)
     places: dict[str, int] = {}
     clips: list[dict[str, Any]] = []
     checked: list[dict[str, Any]] = []
@@ -100,7 +105,7 @@ def create(
         with odd.reading(where) as repairs:
             if by_name:
                 row = row | {"audio": _find_audio(row, by_name, where)}
-            clip = _read_row(row, audio.resolve()) | read_groups(groups, row, repairs)
+            clip = _read_row(row, root) | read_groups(groups, row, repairs)
             check_reference(clip["text"], normalizer)
         if (first := places.setdefault(clip["id"], number)) != number:
             raise SpeechIQError(
@@ -108,19 +113,20 @@ def create(
                 f"rows {first} and {number} have the same id, {clip['id']!r}",
                 "give each row its own id in a column id",
             )
-        file = Path(clip["audio"])
-        warnings = inspect(file, f"{where}, {row['audio']}").warnings
-        checked.append(clip | {"id": f"{name}/{clip['id']}", "sha256": file_sha256(file), "warnings": warnings})
+        found = _inspect(clip, f"{where}, {row.get('audio')}")
+        checked.append(clip | {"id": f"{name}/{clip['id']}"} | found)
         clips.append(clip)
     group_warnings = check_groups(clips, groups, str(text), is_own=True)
     ids = [clip["id"] for clip in checked]
-    shared = {
+    shared: dict[str, Any] = {
         "version": 1.0,
         "dataset": name,
         "dataset_path": f"{IN_FOLDER}{CLIPS}",
         "subset": "all",
         "id_column": "id",
     }
+    if root is None:
+        shared |= {"audio_column": None, "selection": "longest-text"}
     if CLUSTER in clips[0]:
         shared[COLUMN] = CLUSTER
     if groups:
@@ -128,7 +134,7 @@ def create(
     if code:
         shared[KEY] = code
     tasks = _list_new_tasks(name, shared, embedder, assistant)
-    _write(folder, audio.resolve(), clips, tasks, _is_kept if force else None)
+    _write(folder, root, clips, tasks, _is_kept if force else None)
     return Created([*tasks], ids, [*list_warnings(checked), *group_warnings])
 
 
@@ -152,21 +158,34 @@ def _list_new_tasks(
 
 def _write(
     folder: Path,
-    audio: Path,
+    audio: Path | None,
     clips: Sequence[Mapping[str, Any]],
     tasks: Mapping[str, dict[str, Any]],
     keeps: Callable[[str], bool] | None,
 ) -> None:
     """Write the table, the audio below `AUDIO` and the tasks; all names in them are relative to the folder."""
     with complete_folder(Path(os.path.realpath(folder)), keeps) as draft:
-        rows = []
-        for clip in clips:
-            copied = Path(AUDIO, Path(clip["audio"]).relative_to(audio))
-            _copy(Path(clip["audio"]), draft / copied)
-            rows.append({**clip, "audio": copied.as_posix()})
+        rows = list(clips)
+        if audio is not None:
+            rows = [_copy_audio(clip, audio, draft) for clip in clips]
         draft.joinpath(CLIPS).write_bytes(as_lines(rows))
         for name, task in tasks.items():
             write_task(draft / f"{name}.yaml", task)
+
+
+def _inspect(clip: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the digest of a clip's file and the warnings about it, which is read to its end; nothing without one."""
+    if "audio" not in clip:
+        return {"warnings": []}
+    file = Path(clip["audio"])
+    return {"warnings": inspect(file, where).warnings, "sha256": file_sha256(file)}
+
+
+def _copy_audio(clip: Mapping[str, Any], audio: Path, folder: Path) -> dict[str, Any]:
+    """Put the audio of a clip into a folder of tasks, and return the clip with its place there."""
+    copied = Path(AUDIO, Path(clip["audio"]).relative_to(audio))
+    _copy(Path(clip["audio"]), folder / copied)
+    return {**clip, "audio": copied.as_posix()}
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -224,9 +243,21 @@ def _find_audio(row: Mapping[str, Any], by_name: Mapping[str, Sequence[str]], wh
     return files[0]
 
 
-def _read_row(row: Mapping[str, Any], audio: Path) -> dict[str, Any]:
-    """Return the `id`, `text` and `audio` of a row, and its `entities` and `cluster` if the table has them."""
-    name, text = read_field(row, "audio"), read_field(row, "text")
+def _read_row(row: Mapping[str, Any], audio: Path | None) -> dict[str, Any]:
+    """Return the `id` and `text` of a row, the file of its `audio` if there is a folder of audio, and more.
+
+    These are `entities` and `cluster`, if the table has them.
+    """
+    file = {} if audio is None else {"audio": str(_find_file(row, audio))}
+    text, key = read_field(row, "text"), read_name(row, "row")
+    entities = {ENTITIES: read_texts(row[ENTITIES], ENTITIES)} if ENTITIES in row else {}
+    cluster = {CLUSTER: read_id(row, CLUSTER)} if CLUSTER in row else {}
+    return {"id": key, "text": text, **file, **entities, **cluster}
+
+
+def _find_file(row: Mapping[str, Any], audio: Path) -> Path:
+    """Return the audio file of a row; refuse one that is missing or outside of the folder, and a part of a file."""
+    name = read_field(row, "audio")
     if row.get("offset") not in (None, "", 0, "0"):
         fault = f"offset is {row['offset']!r:.80}, and a clip is a whole file"
         raise RowError("an offset", fault, "cut the audio")
@@ -236,7 +267,4 @@ def _read_row(row: Mapping[str, Any], audio: Path) -> dict[str, Any]:
         raise RowError("no audio", fault, "name a folder that has all files")
     if not exists(file) or not file.is_file():
         raise RowError("no audio", f"no file {file}", "correct the row or --audio")
-    key = read_name(row, "row")
-    entities = {ENTITIES: read_texts(row[ENTITIES], ENTITIES)} if ENTITIES in row else {}
-    cluster = {CLUSTER: read_id(row, CLUSTER)} if CLUSTER in row else {}
-    return {"id": key, "text": text, "audio": str(file), **entities, **cluster}
+    return file

@@ -1,7 +1,7 @@
 """Describe the clips, questions and columns of a data set, for `siq list tasks`."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,7 @@ def _describe_clips(dataset: str, about: dict[str, Any]) -> Iterator[str]:
     if "level" not in about:
         yield f"clips: {len({clip['id'] for clip in clips})}, {count_of(len(clips), 'row')}"
         for clip in clips:
-            yield f"  {clip.get('question_id', clip['id'])}  {clip['duration']:.2f} s"
+            yield f"  {clip.get('question_id', clip['id'])}  {_describe_length(clip)}"
         return
     ids = [clip["id"] for clip in clips]
     counts: Counter[str] = Counter()
@@ -66,9 +66,14 @@ def _describe_clips(dataset: str, about: dict[str, Any]) -> Iterator[str]:
         yield f"questions: {counts.total()}, in the rows"
     else:
         yield from _describe_questions(about, ids, counts)
-    yield f"clips: {len(ids)}, {sum(clip['duration'] for clip in clips):.1f} s"
+    with_audio = [clip["duration"] for clip in clips if "duration" in clip]
+    yield f"clips: {len(ids)}, {sum(with_audio):.1f} s" if with_audio else f"clips: {len(ids)}, without audio"
     for clip in clips:
-        yield f"  {clip['id']}  {clip['duration']:.2f} s, {count_of(counts[clip['id']], 'question')}"
+        yield f"  {clip['id']}  {_describe_length(clip)}, {count_of(counts[clip['id']], 'question')}"
+
+
+def _describe_length(clip: Mapping[str, Any]) -> str:
+    return f"{clip['duration']:.2f} s" if "duration" in clip else count_of(len(clip["text"].split()), "word")
 
 
 def _describe_questions(about: dict[str, Any], ids: Sequence[str], counts: Counter[str]) -> Iterator[str]:

@@ -90,6 +90,8 @@ def _check(source: RowSource, columns: list[str], about: Mapping[str, Any], ask:
 
 def _inspect_audio(source: RowSource, table: Path, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the warnings about the audio of a table, which is read to its end; refuse what cannot be read."""
+    if source.audio_column is None:
+        return []
     checked = []
     for number, row in enumerate(progress_bar(rows, total=len(rows), verb="reading audio", unit="clip"), 1):
         name = read_field(row, source.audio_column, f"{table} row {number}")

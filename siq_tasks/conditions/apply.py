@@ -71,8 +71,16 @@ def with_listen(docs: Dataset, variant: str, task: str) -> Dataset:
     audio of another clip with its reference, so that the control `gold` gets the words of that clip.
     """
     rows: list[dict[str, Any]] = docs.to_list()
+    if variant != TEXT:
+        _refuse_texts(rows, f"--metadata {LISTEN}={variant}")
     changed = {TEXT: _written, MUTED: _muted, SWAPPED: _swapped}[variant](rows, task)
-    return Dataset.from_list([row | {"audio": row["audio"] | {LISTEN: variant}} for row in changed])
+    return Dataset.from_list([row | {"audio": (row["audio"] or {}) | {LISTEN: variant}} for row in changed])
+
+
+def _refuse_texts(rows: Sequence[Row], setting: str) -> None:
+    """Refuse to change the sound of a set without audio."""
+    if without := [row["id"] for row in rows if not row["audio"]]:
+        raise SpeechIQError(setting, f"clip {without[0]} has no audio to change", "leave it out")
 
 
 def _written(rows: Sequence[Row], task: str) -> Iterator[dict[str, Any]]:
@@ -153,6 +161,7 @@ def with_condition(docs: Dataset, condition: str) -> Dataset:
     if not steps:
         return docs
     rows: list[dict[str, Any]] = docs.to_list()
+    _refuse_texts(rows, f"condition={condition}")
     special = {"babble": lambda step: _babble(rows, step), "noise": _recorded}
     makers = [(step, special.get(step.kind, lambda step: MAKERS[step.kind])(step)) for step in steps]
     changed = []

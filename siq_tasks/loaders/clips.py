@@ -137,7 +137,7 @@ def list_columns(**metadata: Any) -> list[str]:
     clusters = read_cluster_rule(choice.cluster_column, choice.cluster_pattern)
     plan = LoadingPlan(source, None, choice, choice.patterns, choice.groups, clusters, None, "")
     more = [*asked, *plan.others]
-    return list(dict.fromkeys([source.audio_column, *source.list_columns(more)]))
+    return list(dict.fromkeys([*source.audio_columns, *source.list_columns(more)]))
 
 
 @takes(*chain.from_iterable(subject.keys for subject in SUBJECTS))
@@ -201,7 +201,7 @@ def prepare(dataset: str | None = None, sentences: SentenceRule | None = None, *
     dataset = check_plain(dataset, "metadata.dataset")
     plan = _read_plan(metadata, sentences)
     manifest = cache_dir(CLIPS, f"{dataset}-{plan.key(dataset)[:16]}.json")
-    test = _read_manifest(manifest)
+    test = _read_manifest(manifest, has_audio=plan.source.audio_column is not None)
     if test is None:
         commit = plan.source.find_commit()
         source = plan.source if commit is None else replace(plan.source, dataset_revision=commit)
@@ -216,12 +216,14 @@ def prepare(dataset: str | None = None, sentences: SentenceRule | None = None, *
     return test
 
 
-def _read_manifest(manifest: Path) -> Prepared | None:
+def _read_manifest(manifest: Path, *, has_audio: bool) -> Prepared | None:
     """Return the test that was prepared before; None if its list or one of its clips is missing or damaged."""
     try:
         test = Prepared(**json.loads(manifest.read_bytes()))
+        if not has_audio:
+            return test if all({"id", "text"} <= clip.keys() for clip in test.clips) else None
         return test if all(AudioFile(clip["path"], clip["sha256"]).file.is_file() for clip in test.clips) else None
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
@@ -235,7 +237,7 @@ def list_warnings(clips: Sequence[Mapping[str, Any]]) -> list[str]:
     """
     warned, same = defaultdict(list), defaultdict(list)
     for clip in clips:
-        same[clip["sha256"]].append(clip)
+        same[clip.get("sha256") or clip["id"]].append(clip)
         for warning in clip["warnings"]:
             warned[warning].append(clip["id"])
     lines = [f"{len(ids)} of {len(clips)} clips, {ids[0]!r} among them: {warning}" for warning, ids in warned.items()]
@@ -294,18 +296,23 @@ def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
             if len(clips) == subset:
                 break
             with odd.reading(wheres[key], key):
-                clips.append(scored[key] | save_audio(rows.read_audio(places[key]), key))
+                clips.append(scored[key] | _save_audio(rows, places[key], plan.source, key))
     odd.check()
     chosen = choose_longest({clip["id"]: lengths[clip["id"]] for clip in clips}, subset, ties)
     if plan.row_questions:
         first: dict[str, dict[str, Any]] = {}
-        shared = [first.setdefault(clip["sha256"], clip) for clip in clips]
+        shared = [first.setdefault(clip.get("sha256") or clip["id"], clip) for clip in clips]
         clips = [
             clip | {key: same[key] for key in ("id", CLUSTER) if key in same}
             for clip, same in zip(clips, shared, strict=True)
         ]
     record = {"subset_ids": chosen, "subset_sha256": ids_sha256(chosen)} | odd.record()
     return Prepared(clips, record, [*lengths])
+
+
+def _save_audio(rows: Rows, place: int, source: RowSource, key: str) -> dict[str, Any]:
+    """Return the items of a clip after its audio is in the clip folder; of a set without audio, no warnings alone."""
+    return save_audio(rows.read_audio(place), key) if source.audio_column else {"warnings": []}
 
 
 def _name_rows(dataset: str, source: RowSource, rows: Rows, unwanted: Collection[str], odd: OddRows) -> dict[str, int]:
@@ -358,9 +365,10 @@ def _read_clip(key: str, row: Mapping[str, Any], plan: LoadingPlan, repairs: Rep
 
 
 def _measure(rows: Rows, i: int, clip: Mapping[str, Any], plan: LoadingPlan, repairs: Repairs) -> float:
-    """Return the length by which rows are chosen: seconds, or characters of the reference."""
+    """Return the length by which rows are chosen: seconds, or characters of the reference, as in sets without audio."""
     source = plan.source
-    if plan.choice.selection == "longest-text":
+    is_text = source.audio_column is None and source.length_column is None
+    if is_text or plan.choice.selection == "longest-text":
         if source.text_column is None:
             raise SpeechIQError(
                 f"selection={plan.choice.selection}", f"{source.dataset_path} has no transcripts", "leave it out"

@@ -44,7 +44,7 @@ def build_docs(
 
     Args:
         clips: `id`, `text` (reference), maybe `entities`, `groups` and `cluster`, and the items of
-            `core.clip.file_clip`.
+            `core.clip.file_clip`, all of them or, in a set without audio, none.
         questions: `id` (of the clip), and items of `QUESTION_ITEMS` and `ROW_ITEMS`. A question of a question file has
             `options` (4 texts) and `answer` (A to D).
         metadata: Of the task, whose type states whether there is one doc per clip or per question. With a `language`,
@@ -61,7 +61,8 @@ def build_docs(
         doc |= {item: clip[item] for item in EXTRA_ITEMS if item in clip} | settings
         refuse_taken(groups := clip.get(GROUPS, {}), doc)  # Nothing is scored by groups.
         doc = docs[clip["id"]] = doc | groups
-        AudioFile(audio["path"], audio["sha256"]).check(audio.get("offset") or 0.0, audio["duration"])
+        if audio:
+            AudioFile(audio["path"], audio["sha256"]).check(audio.get("offset") or 0.0, audio["duration"])
         task_type.check(doc)
     if task_type.has_questions or questions:
         items = (*QUESTION_ITEMS, *ROW_ITEMS)

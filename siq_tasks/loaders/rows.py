@@ -115,7 +115,9 @@ class RowSource(Options, frozen=True, kw_only=True):
     dataset_revision: Annotated[
         Text | None, Meta(description="Revision of the data set on the Hub: a branch, a tag or a commit.")
     ] = None
-    audio_column: Annotated[Text, Meta(description="Column of the audio.")] = "audio"
+    audio_column: Annotated[
+        Text | None, Meta(description="Column of the audio; null in a YAML for a set of texts without audio.")
+    ] = "audio"
     text_column: Annotated[
         Text | None, Meta(description="Column of the reference; null in a YAML for a set without transcripts.")
     ] = "text"
@@ -126,6 +128,11 @@ class RowSource(Options, frozen=True, kw_only=True):
     length_column: Annotated[
         Text | None, Meta(description="Column with the seconds of audio; without it, they are read from the files.")
     ] = None
+
+    @property
+    def audio_columns(self) -> list[str]:
+        """Return the column of the audio, or nothing for a set without audio."""
+        return [self.audio_column] if self.audio_column else []
 
     @property
     def local(self) -> Path | None:
@@ -144,7 +151,7 @@ class RowSource(Options, frozen=True, kw_only=True):
         """Return name, size and modification time of each local file, to detect changes."""
         local, files = self.local, []
         if local is not None and exists(local) and local.is_file():
-            audio = [row.get(self.audio_column) for row in read_table(local)]
+            audio = [row.get(self.audio_column) for row in read_table(local)] if self.audio_column else []
             files = [local, *(local.parent / name for name in audio if isinstance(name, str))]
         elif local is not None and exists(local):
             files = sorted(local.rglob("*"))
@@ -183,13 +190,14 @@ class RowSource(Options, frozen=True, kw_only=True):
 def read_source(about: Mapping[str, Any]) -> RowSource:
     """Return the source of rows that a task's metadata names; other keys are ignored.
 
-    `text_column: null` names a set without transcripts; other keys may be null for their default.
+    `text_column: null` names a set without transcripts, `audio_column: null` one without audio; other keys may be null
+    for their default.
     """
     # lm-eval reads `--metadata split=2022` as a number.
     texts = {key: str(value) if type(value) is int else value for key, value in about.items()}
     source = read_record(RowSource, texts)
-    has_no_text = "text_column" in about and about["text_column"] is None
-    return msgspec.structs.replace(source, text_column=None) if has_no_text else source
+    without = [key for key in ("text_column", "audio_column") if key in about and about[key] is None]
+    return msgspec.structs.replace(source, **dict.fromkeys(without)) if without else source
 
 
 @dataclass(frozen=True)
@@ -199,7 +207,7 @@ class Rows:
     Attributes:
         count: Number of rows.
         columns: Values of the required columns except audio, and of those of `OPTIONAL`.
-        read_audio: Returns the encoded audio of a row, a file or its bytes.
+        read_audio: Returns the encoded audio of a row, a file or its bytes; of a set without audio, refuses.
     """
 
     count: int
@@ -253,11 +261,12 @@ def _optional(names: Iterable[str]) -> list[str]:
 
 def _open_table(source: RowSource, more: Sequence[str], file: Path) -> Rows:
     rows, required = read_table(file), source.list_columns(more)
-    check_columns(rows[0], [source.audio_column, *required], file)
+    check_columns(rows[0], [*source.audio_columns, *required], file)
     columns = {column: [row.get(column) for row in rows] for column in [*required, *_optional(rows[0])]}
 
     def read_audio(i: int) -> Path:
-        return find_on_disk(file.parent / _name_file(read_field(rows[i], source.audio_column)))
+        (column,) = source.audio_columns
+        return find_on_disk(file.parent / _name_file(read_field(rows[i], column)))
 
     return Rows(len(rows), columns, read_audio)
 
@@ -270,14 +279,17 @@ def _open_dataset(source: RowSource, more: Sequence[str], rows: Dataset) -> Rows
     nested = {column.partition(".")[0] for column in required if column not in rows.column_names}
     parts = rows.select_columns([column for column in rows.column_names if column in nested]).flatten()
     names = [*rows.column_names, *parts.column_names]
-    check_columns(names, [source.audio_column, *required], source.dataset_path, hub_sets.RIGHT_COLUMN)
+    check_columns(names, [*source.audio_columns, *required], source.dataset_path, hub_sets.RIGHT_COLUMN)
     wanted = [*required, *(column for column in _optional(rows.column_names) if column not in required)]
     kept = {column: (parts if column in parts.column_names else rows.select_columns(column)) for column in wanted}
-    _refuse_other_types(rows, source.audio_column, str(source.local or source.dataset_path))
-    encoded = rows.select_columns([source.audio_column]).cast_column(source.audio_column, Audio(decode=False))
+    encoded = rows
+    for column in source.audio_columns:
+        _refuse_other_types(rows, column, str(source.local or source.dataset_path))
+        encoded = rows.select_columns([column]).cast_column(column, Audio(decode=False))
 
     def read_audio(i: int) -> Path | bytes:
-        audio = encoded[i][source.audio_column] or {}
+        (column,) = source.audio_columns
+        audio = encoded[i][column] or {}
         content: bytes | None = audio.get("bytes")
         if content is not None:
             return content

@@ -3,6 +3,8 @@ import pytest
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.spec import parse
+from speechiq.harness_patch.systems.system import Recognizer
+from tests.engines import tiny_recognizers
 
 
 def build(spec, **options):
@@ -24,6 +26,8 @@ def build(spec, **options):
         ("transcripts:runs/google.jsonl+Qwen/Qwen2-7B-Instruct", ["transcripts", "hf"]),
         ("pocketsphinx:en-us+Qwen/Qwen2-7B-Instruct", ["pocketsphinx", "hf"]),
         ("pocketsphinx:+Qwen/Qwen2-7B-Instruct", ["pocketsphinx", "hf"]),
+        ("transcripts:runs/google.jsonl", ["transcripts"]),
+        ("gold", ["gold"]),
     ],
 )
 def test_a_spec_names_an_engine_and_a_model_a_stage(spec, stages):
@@ -41,8 +45,7 @@ def test_a_spec_names_an_engine_and_a_model_a_stage(spec, stages):
         ("vllm:x+hf:y", "no engine 'vllm' for the asr stage; known are faster-whisper, gold"),
         ("pocketsphinx+x/y", "pocketsphinx is an engine without a model; write pocketsphinx:en-us"),
         ("openai+x/y", "openai is an engine without a model; write openai:whisper-1"),
-        ("gold", r"gold only transcribes; add a language model: gold\+LLM"),
-        ("pocketsphinx:en-us", r"only transcribes; .* pocketsphinx:en-us\+LLM"),
+        ("pocketsphinx", "pocketsphinx is an engine without a model; write pocketsphinx:en-us"),
         ("gold+hf:demo:x", "hf:demo:x has a shorter name, and systems are compared by their names; write demo:x"),
         ("letter", "not one of the letters A to Z; write, for example, letter:B"),
         ("gold+pocketsphinx:en-us", "no engine 'pocketsphinx' for the llm stage"),
@@ -87,7 +90,7 @@ def test_an_unknown_option_is_named_with_the_known_ones(demo_models, options, me
         ("letter:", "letter:: not one of the letters A to Z"),
         ("transcripts:nowhere.jsonl+demo:SmolLM2-135M-Instruct", "transcripts:nowhere.jsonl: no such file"),
         ("mine.csv+demo:SmolLM2-135M-Instruct", "mine.csv is a file; name transcripts as transcripts:mine.csv"),
-        ("mine.jsonl", r"mine.jsonl is a file; name transcripts as transcripts:mine.jsonl\+LLM"),
+        ("mine.jsonl", "mine.jsonl is a file; name transcripts as transcripts:mine.jsonl$"),
         ("pocketsphinx:de-de+demo:SmolLM2-135M-Instruct", "only the bundled model is known"),
     ],
 )
@@ -116,3 +119,40 @@ def test_a_corrector_implies_an_n_best_list_where_the_recognizer_has_one(demo_mo
     assert build(corrected, asr_nbest=3).describe()["asr"]["nbest"] == 3
     description = build("gold+demo:SmolLM2-135M-Instruct+demo:SmolLM2-135M-Instruct").describe()["asr"]
     assert description["control"] == "gold" and description["corrector"]["tokens_beside"] == 64
+
+
+@pytest.mark.parametrize(
+    ("spec", "role"),
+    [
+        ("openai:gpt-4o-transcribe", "asr"),
+        ("openai:Systran/faster-whisper-small", "asr"),
+        ("openai:gpt-4o-audio-preview", "audio"),
+        ("faster-whisper:large-v3", "asr"),
+        ("Qwen/Qwen2-Audio-7B-Instruct", "audio"),
+        ("openai/whisper-large-v3", "audio"),
+    ],
+)
+def test_one_stage_is_an_audio_model_unless_its_name_says_that_it_only_transcribes(spec, role):
+    assert [stage.role for stage in parse(spec)] == [role]
+
+
+@pytest.mark.parametrize("kind", ["whisper", "wav2vec2"])
+def test_the_config_of_a_checkpoint_says_that_it_is_a_recognizer(tiny_cascade, tmp_path, kind):
+    folder = tiny_cascade.asr if kind == "whisper" else tiny_recognizers.save(kind, tmp_path)
+    system = build(str(folder), asr_dtype="float32")
+    assert isinstance(system, Recognizer) and system.describe()["kind"] == "recognizer"
+
+
+@pytest.mark.parametrize("name", ["llm_answer", "asr_answer", "dtype", "speaks"])
+def test_an_option_that_a_recognizer_alone_does_not_have_is_refused(name):
+    with pytest.raises(SpeechIQError, match=f"^{name}: no such .*"):
+        build("gold", **{name: "likelihood"})
+
+
+def test_a_recognizer_alone_names_the_language_model_that_an_option_needs():
+    with pytest.raises(SpeechIQError) as error:
+        build("gold", llm_answer="likelihood")
+    assert str(error.value) == (
+        "llm_answer: no such model argument: gold is a recognizer, whose options begin with asr_; correct it, or add a "
+        "language model: gold+LLM"
+    )

@@ -40,6 +40,7 @@ def identify(system: System) -> Identity:
         return Identity("Control", ENCODERS_OF_CONTROLS.get(system.control, "none"), system.control)
     if asr := _part(described, "asr"):
         kind = "Cascade + GER" if asr.get("corrector") else "Cascade"
+        kind = "Recognizer" if described.get("kind") == "recognizer" else kind
         return Identity(kind, _text(asr, "model") or _from_file(asr), "")
     if described.get("kind"):
         return Identity("End to end", _text(described, "audio_encoder") or _text(described, "model"), "")
