@@ -12,7 +12,7 @@ from msgspec import Meta
 from transformers import AutoProcessor, Cache, PreTrainedConfig, PreTrainedModel
 
 from speechiq.core.batches import OnResult, collect_parts, drop, group_by_size
-from speechiq.core.checkpoints.names import find_audio_language_model, is_language_model, is_speech_recognizer
+from speechiq.core.checkpoints.names import find_audio_language_model, is_language_model
 from speechiq.core.checkpoints.opening import read_context
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
@@ -45,8 +45,6 @@ TOKENS_BESIDE = 64
 
 def _advise(model: str, config: PreTrainedConfig) -> str:
     """Return what to do with a checkpoint that is not an audio model."""
-    if is_speech_recognizer(config):
-        return f"it only transcribes: add a language model, pretrained={model}+LLM"
     if is_language_model(config):
         return f"it only reads text: put a recognizer before it, pretrained=ASR+{model}"
     return "choose a model that takes audio and text"
