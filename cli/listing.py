@@ -107,8 +107,8 @@ def systems(
     show(
         "A stage without an engine is of the engine hf: a hub id, a folder, or demo:NAME. A text stage may also be a "
         "model type of lm-eval.",
-        "Options and voices of an engine: siq list systems ENGINE. Every system also has store=FOLDER or off and, if it "
-        "answers questions, llm_answer=generate, likelihood or argmax (answer= if it is an audio model).",
+        "Options and voices of an engine: siq list systems ENGINE. Every system also has store=FOLDER or off, and one "
+        "that answers questions llm_answer=generate, likelihood or argmax (answer= if it is an audio model).",
     )
 
 
