@@ -41,6 +41,7 @@ from speechiq.reducer.scores.ranking import rank, rank_by_dataset, rank_groups
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.suites import Found
 from speechiq.siq_tasks.conditions.spec import LISTEN
+from speechiq.siq_tasks.loaders.content import IMPORTED
 
 ENDING = ".jsonl.gz"
 #: Bytes of the largest file of rows, without compression.
@@ -117,7 +118,7 @@ def _plain(value: Any) -> Any:
 
 SEED = 0
 #: Metadata that are published; others, such as arguments of models, may hold secrets or paths.
-METADATA = {*KEYS, *FIELDS, "level", KEY, "subset", "selection", CONDITION, LISTEN}
+METADATA = {*KEYS, *FIELDS, "level", KEY, "subset", "selection", CONDITION, LISTEN, IMPORTED}
 
 
 class ResultDraft(NamedTuple):
