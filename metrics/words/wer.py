@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -195,7 +195,12 @@ class Errors:
             raise ValueError(f"counts of errors cannot be negative: {self}")
 
     def __add__(self, other: Errors) -> Errors:
-        return Errors(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+        return Errors(
+            self.hits + other.hits,
+            self.substitutions + other.substitutions,
+            self.deletions + other.deletions,
+            self.insertions + other.insertions,
+        )
 
     @property
     def reference_length(self) -> int:

@@ -24,7 +24,7 @@ from speechiq.metrics.words.wer import ErrorRate, Errors
 from speechiq.siq_tasks.imports.items import CHOICE, JUDGED, LETTER, WORDS, ImportSettings, Item
 from speechiq.siq_tasks.imports.scorers import Scorer, describe_task, make_scorer
 from speechiq.siq_tasks.imports.survey import Outputs, Survey, digest, read_items, survey
-from speechiq.siq_tasks.loaders.content import IMPORTED, digest_doc, join_digests
+from speechiq.siq_tasks.loaders.content import digest_doc, join_digests
 
 #: Bytes of rows that are kept until they are written.
 BUFFER = 2**20
@@ -278,7 +278,7 @@ def _write_runs(found: Survey, files: list[TaskFile], folders: Mapping[str, Path
 def _describe_run(found: Survey, system: str, files: list[TaskFile], date: float) -> dict[str, Any]:
     """Return the content of a results file."""
     settings = found.settings
-    described = {"kind": IMPORTED, "form": settings.form.name, **_describe_files(found, system)}
+    described = {"kind": "imported", "form": settings.form.name, **_describe_files(found, system)}
     configs = {file.name: {"task": file.name, "metadata": file.describe(settings)} for file in files}
     counts = {file.name: {"original": file.count, "effective": file.count} for file in files}
     directions = {file.name: {column.name: column.higher_is_better for column in file.scorer.columns} for file in files}

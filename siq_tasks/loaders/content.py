@@ -12,8 +12,6 @@ from speechiq.siq_tasks.loaders.row_choice import CLUSTER
 QUESTION_ITEMS = ("question_id", "question", "options", "answer")
 #: Items besides the question by which an answer or its interval is computed; part of the digest of docs that have them.
 SCORED_BY = ("accepted", "checklist", "keywords", "checks", "entities", CLUSTER)
-#: Key of metadata with the form of outputs that another program computed.
-IMPORTED = "imported"
 
 
 def describe_content(doc: Mapping[str, Any]) -> str:

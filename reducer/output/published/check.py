@@ -19,7 +19,7 @@ from speechiq.core.files.json_text import refuse_extremes
 from speechiq.reducer.output.published.folder import AGAIN, find_missing, folder_of_system, name_date, read_result
 from speechiq.reducer.output.published.record import ENDING, LARGEST, ResultDraft, draft, unpack_rows
 from speechiq.reducer.output.published.schema import FILE, ROWS, Result, TaskRecord
-from speechiq.reducer.runs.results_file import name_under
+from speechiq.reducer.runs.results_file import IMPORTED, name_under
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.levels import SUITE as SIQ
@@ -239,7 +239,7 @@ def _compare_texts(task: TaskRecord, rows: Sequence[Mapping[str, Any]]) -> None:
 
     The numbers are those of the levels of SIQ; of Understand, the similarities that the embedder returned.
     """
-    from speechiq.siq_tasks.loaders.content import IMPORTED, digest_content, digest_doc, join_digests
+    from speechiq.siq_tasks.loaders.content import digest_content, digest_doc, join_digests
 
     try:
         docs = [row["doc"] for row in rows]

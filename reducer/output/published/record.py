@@ -29,7 +29,7 @@ from speechiq.reducer.output.scoreboard_records import rows_of
 from speechiq.reducer.runs.conditions import FIELDS
 from speechiq.reducer.runs.judged import read_stored
 from speechiq.reducer.runs.measure import KEYS
-from speechiq.reducer.runs.results_file import CONDITION, TaskRun
+from speechiq.reducer.runs.results_file import CONDITION, IMPORTED, TaskRun
 from speechiq.reducer.runs.run_record import read_run_record
 from speechiq.reducer.runs.samples import CLUSTER, FLAGS, FLOOR, read_sample_rows
 from speechiq.reducer.runs.systems import System, read_systems_of
@@ -41,7 +41,6 @@ from speechiq.reducer.scores.ranking import rank, rank_by_dataset, rank_groups
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.suites import Found
 from speechiq.siq_tasks.conditions.spec import LISTEN
-from speechiq.siq_tasks.loaders.content import IMPORTED
 
 ENDING = ".jsonl.gz"
 #: Bytes of the largest file of rows, without compression.
@@ -166,7 +165,7 @@ def _refuse_mixed(system: str, tasks: Sequence[TaskRun]) -> None:
             raise SpeechIQError(
                 f"system {system!r}", f"its tasks ran with {package} {' and '.join(versions)}", "rerun the older ones"
             )
-    if len({str(task.described) for task in tasks}) > 1:
+    if len({str(task.described) for task in tasks if not task.imported}) > 1:
         raise SpeechIQError(f"system {system!r}", "its tasks ran with different options", "rerun all with the same")
 
 
