@@ -20,6 +20,7 @@ from speechiq.core.console import count_of, progress_bar
 from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.json_text import content_sha256
 from speechiq.core.files.plain import hash_file, is_file, is_folder, read_plain, write_whole, writing
+from speechiq.core.ids import drop_dataset
 from speechiq.metrics.words.wer import ErrorRate, Errors
 from speechiq.siq_tasks.imports.items import CHOICE, JUDGED, LETTER, WORDS, ImportSettings, Item
 from speechiq.siq_tasks.imports.scorers import Scorer, describe_task, make_scorer
@@ -103,7 +104,7 @@ class TaskFile:
             return
         doc, target, filtered, columns = self.scorer.score(item)
         if self.kind == WORDS and math.isnan(columns["cer"]):
-            with self.outputs.odd.reading(where, doc["id"]):
+            with self.outputs.odd.reading(where, drop_dataset(doc["id"])):
                 raise RowError("no word to score", f"{doc['text']!r:.80} has no word to score")
             return
         numbers = {name: float(value) for name, value in columns.items()}
@@ -214,7 +215,7 @@ def _find_written(found: Survey, system: str, folder: Path, force: bool) -> list
         except (OSError, ValueError):
             continue
         if written & tasks and not force:
-            fault = f"has task {min(written & tasks)} of system {system!r} already"
+            fault = f"has task {min(written & tasks)!r} of system {system!r} already"
             raise SpeechIQError(file, fault, "name another folder with --output, or add --force to replace it")
         if written and written <= tasks:
             replaced.append(file)

@@ -196,8 +196,11 @@ def _refuse_twice(found: Survey, each: Outputs) -> None:
     """Refuse an item that a system has twice, and name both places."""
     names, counts = np.unique(_as_numbers(each.names), return_counts=True)
     for name in names[counts > 1].tolist():
-        first, second, *_ = [*_locate(found, each.key, name), None, None]
-        if first and second and first[1].name == second[1].name:
+        places = list(_locate(found, each.key, name))
+        first = places[0]
+        later = (place for place in places[1:] if place[1].name == first[1].name)
+        second = next((place for place in later if not each.repeated or place[1].output != first[1].output), None)
+        if second:
             clip, question = first[1].name
             shown = f"clip {clip!r}" + (f", question {question!r}" if question not in ("", clip) else "")
             fault = f"{shown} of system {each.key.system!r} is in {first[0].where} already"
