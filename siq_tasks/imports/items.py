@@ -16,16 +16,16 @@ from speechiq.engines.languages import FIELD, KEY, read_language
 from speechiq.metrics.words.normalizer import read_normalizer
 from speechiq.metrics.words.units import read_unit
 from speechiq.siq_tasks.imports.rows import Form, OutputRow
-from speechiq.siq_tasks.loaders.odd_rows import Repairs
+from speechiq.siq_tasks.loaders.odd_rows import MARKED, Repairs
 from speechiq.siq_tasks.loaders.question_columns import RowSettings, read_choice
-from speechiq.siq_tasks.loaders.row_choice import CLUSTER, MARKED, NOT_SCORED, UNKNOWN
+from speechiq.siq_tasks.loaders.row_choice import CLUSTER, NOT_SCORED, UNKNOWN
 
 #: How a row is scored: by its words, by a letter of four or of any number of options, or by a judge elsewhere.
 WORDS, LETTER, CHOICE, JUDGED = "remember", "apply", "choice", "judged"
 _ODD_SIGNS = re.compile(r"[^A-Za-z0-9_-]+")
 
 
-class Item(NamedTuple):
+class OutputItem(NamedTuple):
     """Hold a doc and what a system wrote; `score` is that of a judge, as a share of the highest."""
 
     doc: dict[str, Any]
@@ -118,7 +118,7 @@ def list_kinds(row: OutputRow) -> list[str]:
     return kinds
 
 
-def read_item(row: OutputRow, kind: str, dataset: str, settings: ImportSettings, repairs: Repairs) -> Item:
+def read_item(row: OutputRow, kind: str, dataset: str, settings: ImportSettings, repairs: Repairs) -> OutputItem:
     """Return the doc and the output of a row for one kind; raise a `RowError` if it lacks something."""
     doc: dict[str, Any] = {"id": f"{dataset}/{compose(row.clip)}", "dataset": dataset, "text": row.reference or ""}
     doc["audio"] = {} if row.duration is None else {"duration": row.duration}
@@ -133,14 +133,14 @@ def read_item(row: OutputRow, kind: str, dataset: str, settings: ImportSettings,
     return item
 
 
-def _read_words(row: OutputRow, doc: dict[str, Any], settings: ImportSettings, repairs: Repairs) -> Item:
+def _read_words(row: OutputRow, doc: dict[str, Any], settings: ImportSettings, repairs: Repairs) -> OutputItem:
     reference = _require(row.reference, "reference")
     if reference.replace("_", " ").strip().casefold() == NOT_SCORED:
         raise RowError(MARKED)
     transcript = row.transcript
     if transcript is None:
         raise RowError("no transcript")
-    return Item(doc | settings.words, drop_reasoning(transcript))
+    return OutputItem(doc | settings.words, drop_reasoning(transcript))
 
 
 def _require(text: str | None, name: str) -> str:
@@ -149,16 +149,16 @@ def _require(text: str | None, name: str) -> str:
     return text
 
 
-def _read_letter(row: OutputRow, doc: dict[str, Any], settings: ImportSettings, repairs: Repairs) -> Item:
+def _read_letter(row: OutputRow, doc: dict[str, Any], settings: ImportSettings, repairs: Repairs) -> OutputItem:
     if row.answer is None:
         raise RowError("no answer")
     raw = {"choices": list(row.options), "answer": _require(row.key, "right answer")}
     asked = read_choice(raw, RowSettings(), repairs)
     del asked["accepted"]
-    return Item(doc | _ask(row, doc) | {**asked, "question": row.question or ""}, drop_reasoning(row.answer))
+    return OutputItem(doc | _ask(row, doc) | {**asked, "question": row.question or ""}, drop_reasoning(row.answer))
 
 
-def _read_judged(row: OutputRow, doc: dict[str, Any], settings: ImportSettings, repairs: Repairs) -> Item:
+def _read_judged(row: OutputRow, doc: dict[str, Any], settings: ImportSettings, repairs: Repairs) -> OutputItem:
     if row.score is None or math.isnan(row.score):
         raise RowError("no score")
     highest = settings.highest
@@ -167,7 +167,7 @@ def _read_judged(row: OutputRow, doc: dict[str, Any], settings: ImportSettings, 
             row.where, f"score {row.score:g} is outside 0 to {highest:g}", "give the best one as --highest-score"
         )
     asked = _ask(row, doc) | {"answer": row.key or ""}
-    return Item(doc | asked, drop_reasoning(row.answer or ""), row.score / highest)
+    return OutputItem(doc | asked, drop_reasoning(row.answer or ""), row.score / highest)
 
 
 def _ask(row: OutputRow, doc: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from speechiq.core.files.json_text import content_sha256
 from speechiq.core.files.plain import hash_file, is_file, is_folder, read_plain, write_whole, writing
 from speechiq.core.ids import drop_dataset
 from speechiq.metrics.words.wer import ErrorRate, Errors
-from speechiq.siq_tasks.imports.items import CHOICE, JUDGED, LETTER, WORDS, ImportSettings, Item
+from speechiq.siq_tasks.imports.items import CHOICE, JUDGED, LETTER, WORDS, ImportSettings, OutputItem
 from speechiq.siq_tasks.imports.scorers import Scorer, describe_task, make_scorer
 from speechiq.siq_tasks.imports.survey import Outputs, Survey, digest, read_items, survey
 from speechiq.siq_tasks.loaders.content import digest_doc, join_digests
@@ -74,7 +74,7 @@ class Moments:
 
 
 @dataclass
-class TaskFile:
+class SampleDraft:
     """Write the rows of one task of one system to a draft, and keep of each the digest of its doc.
 
     Attributes:
@@ -98,7 +98,7 @@ class TaskFile:
         """Return the name of the task."""
         return f"{self.outputs.key.dataset}_{self.kind}"
 
-    def add(self, item: Item, where: str) -> None:
+    def add(self, item: OutputItem, where: str) -> None:
         """Score an item and write its row; an item whose reference has no word is left out."""
         if self.outputs.repeated and not self._is_new(item):
             return
@@ -126,7 +126,7 @@ class TaskFile:
             file.write(self.buffer)
         self.buffer.clear()
 
-    def _is_new(self, item: Item) -> bool:
+    def _is_new(self, item: OutputItem) -> bool:
         name = digest(*item.name)
         is_new = name not in self.shared
         self.shared.add(name)
@@ -181,7 +181,7 @@ def import_outputs(settings: ImportSettings, output: Path, *, force: bool) -> Im
     return Imported(list(folders), found.count_clips(), _list_levels(files), left_out, found.warnings)
 
 
-def _list_levels(files: Iterable[TaskFile]) -> list[str]:
+def _list_levels(files: Iterable[SampleDraft]) -> list[str]:
     kinds = {file.kind for file in files}
     return [kind for kind in (WORDS, LETTER, CHOICE, JUDGED) if kind in kinds]
 
@@ -240,17 +240,17 @@ def _kinds_of(found: Survey) -> dict[tuple[str, str], str]:
     return kinds
 
 
-def _score_all(found: Survey, drafts: Path) -> list[TaskFile]:
+def _score_all(found: Survey, drafts: Path) -> list[SampleDraft]:
     """Score all rows, and return the drafts of the tasks of all systems."""
     kinds = _kinds_of(found)
-    files: dict[tuple[str, ...], TaskFile] = {}
+    files: dict[tuple[str, ...], SampleDraft] = {}
     for same in found.group():
         letters = sum((each.majority for each in same), same[0].majority.__class__())
         majority = min(letters, key=lambda letter: (-letters[letter], letter), default="")
         for each in same:
             kind = kinds[each.key.dataset, each.key.kind]
             draft = drafts / f"{len(files)}.draft"
-            files[each.key] = TaskFile(each, kind, make_scorer(kind, majority, found.settings), draft)
+            files[each.key] = SampleDraft(each, kind, make_scorer(kind, majority, found.settings), draft)
     total = sum(len(each.names) for each in found.outputs.values())
     with progress_bar(total=total, verb="scoring", unit="row") as bar:
         for row, key, item in read_items(found.settings):
@@ -261,7 +261,7 @@ def _score_all(found: Survey, drafts: Path) -> list[TaskFile]:
     return list(files.values())
 
 
-def _write_runs(found: Survey, files: list[TaskFile], folders: Mapping[str, Path]) -> None:
+def _write_runs(found: Survey, files: list[SampleDraft], folders: Mapping[str, Path]) -> None:
     """Move the drafts into the folders of their systems, and write the results files."""
     now = datetime.now(UTC)
     stamp = now.strftime("%Y-%m-%dT%H-%M-%S.%f")
@@ -276,7 +276,7 @@ def _write_runs(found: Survey, files: list[TaskFile], folders: Mapping[str, Path
         write_whole(folder / f"results_{stamp}.json", content, OWN_FOLDER)
 
 
-def _describe_run(found: Survey, system: str, files: list[TaskFile], date: float) -> dict[str, Any]:
+def _describe_run(found: Survey, system: str, files: list[SampleDraft], date: float) -> dict[str, Any]:
     """Return the content of a results file."""
     settings = found.settings
     described = {"kind": "imported", "form": settings.form.name, **_describe_files(found, system)}

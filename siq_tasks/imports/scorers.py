@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import speechiq.siq_tasks
 from speechiq.metrics.columns import Columns, columns_of, higher
 from speechiq.metrics.words.units import describe_measure
-from speechiq.siq_tasks.imports.items import CHOICE, JUDGED, LETTER, WORDS, ImportSettings, Item, as_apply
+from speechiq.siq_tasks.imports.items import CHOICE, JUDGED, LETTER, WORDS, ImportSettings, OutputItem, as_apply
 from speechiq.siq_tasks.index import read_task
 
 TEMPLATES = Path(speechiq.siq_tasks.__file__).parent / "templates"
@@ -16,7 +16,7 @@ TEMPLATES = Path(speechiq.siq_tasks.__file__).parent / "templates"
 SUITE = "imported"
 
 
-class Scored(NamedTuple):
+class ScoredOutput(NamedTuple):
     """Hold the parts of a sample row: the doc, the right output, what a filter made of the output, and the columns."""
 
     doc: dict[str, Any]
@@ -36,7 +36,7 @@ class Scorer:
     """
 
     filter: str
-    score: Callable[[Item], Scored]
+    score: Callable[[OutputItem], ScoredOutput]
     columns: Columns
 
 
@@ -49,8 +49,8 @@ def make_scorer(kind: str, majority: str, settings: ImportSettings) -> Scorer:
 def _score_words(majority: str, settings: ImportSettings) -> Scorer:
     from speechiq.metrics.words import wer
 
-    def score(item: Item) -> Scored:
-        return Scored(item.doc, item.doc["text"], item.output, wer.score(item.doc, [item.output]))
+    def score(item: OutputItem) -> ScoredOutput:
+        return ScoredOutput(item.doc, item.doc["text"], item.output, wer.score(item.doc, [item.output]))
 
     _, further = describe_measure(read_template(WORDS) | settings.metadata)
     return Scorer("transcript", score, columns_of(wer.score) + further)
@@ -59,10 +59,10 @@ def _score_words(majority: str, settings: ImportSettings) -> Scorer:
 def _score_apply(majority: str, settings: ImportSettings) -> Scorer:
     from speechiq.metrics import choice
 
-    def score(item: Item) -> Scored:
+    def score(item: OutputItem) -> ScoredOutput:
         doc = as_apply(item.doc)
         voted = choice.count_votes([item.output], doc)
-        return Scored(doc, doc["answer"], voted, choice.score(doc, [voted]))
+        return ScoredOutput(doc, doc["answer"], voted, choice.score(doc, [voted]))
 
     return Scorer("vote", score, columns_of(choice.score))
 
@@ -71,18 +71,18 @@ def _score_choice(majority: str, settings: ImportSettings) -> Scorer:
     from speechiq.metrics.judge.free_answers import KEY_COLUMNS, score_key
     from speechiq.metrics.letters.reading import parse_letter
 
-    def score(item: Item) -> Scored:
+    def score(item: OutputItem) -> ScoredOutput:
         doc = item.doc | {"majority": majority}
         options = doc["options"]
         columns = score_key(parse_letter(item.output, options), doc, len(options))
-        return Scored(doc, doc["answer"], item.output, columns)
+        return ScoredOutput(doc, doc["answer"], item.output, columns)
 
     return Scorer("none", score, KEY_COLUMNS)
 
 
 def _score_judged(majority: str, settings: ImportSettings) -> Scorer:
-    def score(item: Item) -> Scored:
-        return Scored(item.doc, item.doc["answer"], item.output, {"judge": item.score})
+    def score(item: OutputItem) -> ScoredOutput:
+        return ScoredOutput(item.doc, item.doc["answer"], item.output, {"judge": item.score})
 
     return Scorer("none", score, higher("judge"))
 

@@ -22,7 +22,7 @@ from speechiq.metrics.words.units import refuse_unspaced, warn_other_language
 from speechiq.siq_tasks.imports.items import (
     WORDS,
     ImportSettings,
-    Item,
+    OutputItem,
     is_of_apply,
     list_kinds,
     read_item,
@@ -69,7 +69,7 @@ class Outputs:
     majority: Counter[str] = field(default_factory=Counter)
     is_apply: bool = True
 
-    def add(self, item: Item, *, is_shared: bool) -> None:
+    def add(self, item: OutputItem, *, is_shared: bool) -> None:
         """Count an item; `is_shared` says that its transcript stands beside a question, and may do so several times."""
         name = digest(*item.name)
         if is_shared:
@@ -221,7 +221,7 @@ def _refuse_contradictions(found: Survey) -> None:
 
 
 def _refuse_contradiction(found: Survey, key: Key, name: int) -> None:
-    first: tuple[OutputRow, Item] | None = None
+    first: tuple[OutputRow, OutputItem] | None = None
     for row, item in _locate(found, key._replace(system=""), name):
         first = first or (row, item)
         here, there = (describe_content(each.doc) for each in (item, first[1]))
@@ -236,14 +236,14 @@ def _refuse_contradiction(found: Survey, key: Key, name: int) -> None:
             )
 
 
-def _locate(found: Survey, key: Key, name: int) -> Iterator[tuple[OutputRow, Item]]:
+def _locate(found: Survey, key: Key, name: int) -> Iterator[tuple[OutputRow, OutputItem]]:
     """Read all rows again, and yield those with the digest of a name; an empty system is any."""
     for row, other, item in read_items(found.settings):
         if key in (other, other._replace(system="")) and digest(*item.name) == name:
             yield row, item
 
 
-def read_items(settings: ImportSettings) -> Iterator[tuple[OutputRow, Key, Item]]:
+def read_items(settings: ImportSettings) -> Iterator[tuple[OutputRow, Key, OutputItem]]:
     """Yield each row that can be scored, with the key of each of its kinds and the item."""
     for row in read_rows(settings):
         for kind in list_kinds(row):
