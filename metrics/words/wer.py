@@ -328,7 +328,10 @@ def _count_units(reference: str, hypothesis: str, unit: str, kind: str | None, l
     align: Align = jiwer.process_characters if unit == CHARACTER else jiwer.process_words
     if unit == WORD and follows_open_asr(kind):
         align = align_compounds
-    return count_errors(separate(reference, unit, language), separate(hypothesis, unit, language), align)
+    texts = separate(reference, unit, language), separate(hypothesis, unit, language)
+    if texts[0] == texts[1]:
+        return Errors(hits=len(texts[0] if unit == CHARACTER else texts[0].split()))
+    return count_errors(*texts, align)
 
 
 def pool(rates: Iterable[ErrorRate]) -> float:
