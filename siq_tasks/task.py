@@ -23,7 +23,7 @@ from speechiq.siq_tasks.conditions.preset import PRESET, with_preset
 from speechiq.siq_tasks.conditions.spec import CONDITION, LISTEN, STREAM, TIMING, QuestionSettings, RunSettings
 from speechiq.siq_tasks.index import INLINE, join_metadata, resolve_folder
 from speechiq.siq_tasks.languages.prompts import write_prompt
-from speechiq.siq_tasks.loaders.docs import digest_content
+from speechiq.siq_tasks.loaders.content import digest_content
 from speechiq.siq_tasks.settings import expand_sets, find_task_type, for_dataset, keys_of, name_task_type, user_metadata
 
 REMEMBER, APPLY = "remember", "apply"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import read_plain, write_whole
+from speechiq.core.files.plain import read_plain, stream_lines, write_whole
 
 Form = TypeVar("Form")
 MakeObject = Callable[[list[tuple[str, Any]]], dict[str, Any]]
@@ -154,24 +154,26 @@ class Line(NamedTuple):
 def read_objects(path: Path, fix: str) -> Iterator[Line]:
     """Yield the lines of a UTF-8 file, but no empty ones; `fix` says what to do about a line that is not an object."""
     try:
-        lines = read_plain(path).decode("utf-8-sig").split("\n")
+        for number, line in enumerate(stream_lines(path, newline="\n"), 1):
+            if line.strip():
+                yield _read_object(path, number, line, fix)
     except UnicodeDecodeError as error:
         raise SpeechIQError(
             f"{str(path)!r} cannot be read", f"it is not UTF-8 ({error})", "save it in UTF-8"
         ) from error
     except OSError as error:
         raise SpeechIQError(f"{str(path)!r} cannot be read", error.strerror, "correct the path") from error
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        where = f"{str(path)!r} line {number}"
-        try:
-            row = decode_edited(line.encode())
-        except ValueError as error:
-            raise SpeechIQError(f"{where} is not a whole JSON object ({error})", fix=fix) from error
-        if not isinstance(row, dict):
-            raise SpeechIQError(f"{where} is not a whole JSON object (it is {row!r:.80})", fix=fix)
-        yield Line(number, where, row)
+
+
+def _read_object(path: Path, number: int, line: str, fix: str) -> Line:
+    where = f"{str(path)!r} line {number}"
+    try:
+        row = decode_edited(line.encode())
+    except ValueError as error:
+        raise SpeechIQError(f"{where} is not a whole JSON object ({error})", fix=fix) from error
+    if not isinstance(row, dict):
+        raise SpeechIQError(f"{where} is not a whole JSON object (it is {row!r:.80})", fix=fix)
+    return Line(number, where, row)
 
 
 def as_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from io import BufferedReader
+from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 from unicodedata import normalize
@@ -99,6 +99,21 @@ def read_lines(path: str | Path, thing: object, fix: str) -> list[str]:
     except OSError as error:
         raise SpeechIQError(thing, f"cannot be read ({error.strerror})", fix) from error
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def stream_lines(path: str | Path, newline: str | None = None) -> Iterator[str]:
+    """Yield the lines of a plain file in UTF-8 without their ends, however large it is.
+
+    Args:
+        newline: What ends a line; None means each of LF, CR and CR LF.
+
+    Raises:
+        OSError: The file cannot be read.
+        UnicodeDecodeError: It is not UTF-8.
+    """
+    with open_plain(path) as file, TextIOWrapper(file, encoding="utf-8-sig", newline=newline) as text:
+        for line in text:
+            yield line.removesuffix("\n")
 
 
 def hash_file(path: str | Path) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.json_text import Line, read_objects
-from speechiq.core.files.plain import is_file, read_lines
+from speechiq.core.files.plain import is_file, read_lines, stream_lines
 from speechiq.core.ids import compose
 from speechiq.core.suggestions import did_you_mean
 
@@ -37,6 +37,11 @@ def read_rows(file: Path) -> list[Line]:
 
     A `.json` is read like a `.jsonl`, with an object per line, as manifests are.
     """
+    return list(stream_rows(file))
+
+
+def stream_rows(file: Path) -> Iterator[Line]:
+    """Yield the rows of a table as `read_rows` returns them, however many there are."""
     if not is_table(file):
         raise SpeechIQError(file, f"not one of {', '.join(SEPARATORS)}", "convert it to one of them")
     if not is_file(file):
@@ -46,24 +51,26 @@ def read_rows(file: Path) -> list[Line]:
             "correct the path, or make it: tasks by `siq data new`, spoken texts by `siq data speak`",
         )
     separators = SEPARATORS[file.suffix.lower()]
-    rows = [*(_read_separated(file, separators) if separators else read_objects(file, "write an object per line"))]
-    if not rows:
+    count = 0
+    for line in _read_separated(file, separators) if separators else read_objects(file, "write an object per line"):
+        count += 1
+        yield line
+    if not count:
         raise SpeechIQError(file, "has no rows", "write one line per clip")
-    return rows
 
 
 def _read_separated(file: Path, separators: str) -> Iterator[Line]:
     """Yield the rows of a `.csv` or `.tsv`; columns without a name and rows without a value are left out."""
-    lines = read_lines(file, file, "correct the path")
-    if stated := STATED_SEPARATOR.fullmatch(lines[0]):
-        separators, lines[0] = stated[1], ""
-    first = next((line for line in lines if line.strip()), "")
-    unquoted = QUOTED.sub("", first)
-    separator = max(separators, key=unquoted.count)
     header: list[str] = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(_stream_texts(file), 1):
+        if number == 1 and (stated := STATED_SEPARATOR.fullmatch(line)):
+            separators, line = stated[1], ""
+        if not line.strip():
+            continue
+        if not header:
+            separators = max(separators, key=QUOTED.sub("", line).count)
         where = f"{file} line {number}"
-        fields = _read_line(line, separator, where)
+        fields = _read_line(line, separators, where)
         if not any(field.strip() for field in fields):
             continue
         if not header:
@@ -72,10 +79,19 @@ def _read_separated(file: Path, separators: str) -> Iterator[Line]:
             raise SpeechIQError(
                 where,
                 f"has {len(fields)} fields, the header {len(header)}",
-                f"put a field that contains {separator!r} in double quotes",
+                f"put a field that contains {separators!r} in double quotes",
             )
         else:
             yield Line(number, where, {name: field for name, field in zip_longest(header, fields) if name})
+
+
+def _stream_texts(file: Path) -> Iterator[str]:
+    try:
+        yield from stream_lines(file)
+    except UnicodeDecodeError as error:
+        raise SpeechIQError(file, f"not UTF-8 ({error})", "save it in UTF-8") from error
+    except OSError as error:
+        raise SpeechIQError(file, f"cannot be read ({error.strerror})", "correct the path") from error
 
 
 def _read_header(fields: Sequence[str], where: str) -> list[str]:

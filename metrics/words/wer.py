@@ -23,7 +23,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -120,6 +121,8 @@ def _joined(words: Sequence[str], compound: str) -> Iterator[int]:
         yield count
 
 
+#: Normalizes each text of a row once, and a reference once for the systems whose rows follow each other.
+_normalize = lru_cache(maxsize=64)(normalize)
 TIMES = 4
 WORDS = 8
 LONGEST_PHRASE = 50
@@ -140,7 +143,7 @@ def repetition(hypothesis: str, reference: str) -> float:
     >>> repetition("no, no, no, no, no, no, no, no", "no"), repetition("so it goes", "so it goes")
     (1.0, 0.0)
     """
-    words, spoken = (normalize(text, "basic").split() for text in (hypothesis, reference))
+    words, spoken = (_normalize(text, "basic").split() for text in (hypothesis, reference))
     return float(
         any(
             length - len(phrase) * _count_repeats(phrase, spoken) >= max(TIMES * len(phrase), WORDS)
@@ -188,11 +191,16 @@ class Errors:
     insertions: int = 0
 
     def __post_init__(self) -> None:
-        if min(astuple(self)) < 0:
+        if min(self.hits, self.substitutions, self.deletions, self.insertions) < 0:
             raise ValueError(f"counts of errors cannot be negative: {self}")
 
     def __add__(self, other: Errors) -> Errors:
-        return Errors(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+        return Errors(
+            self.hits + other.hits,
+            self.substitutions + other.substitutions,
+            self.deletions + other.deletions,
+            self.insertions + other.insertions,
+        )
 
     @property
     def reference_length(self) -> int:
@@ -320,7 +328,10 @@ def _count_units(reference: str, hypothesis: str, unit: str, kind: str | None, l
     align: Align = jiwer.process_characters if unit == CHARACTER else jiwer.process_words
     if unit == WORD and follows_open_asr(kind):
         align = align_compounds
-    return count_errors(separate(reference, unit, language), separate(hypothesis, unit, language), align)
+    texts = separate(reference, unit, language), separate(hypothesis, unit, language)
+    if texts[0] == texts[1]:
+        return Errors(hits=len(texts[0] if unit == CHARACTER else texts[0].split()))
+    return count_errors(*texts, align)
 
 
 def pool(rates: Iterable[ErrorRate]) -> float:
@@ -363,13 +374,12 @@ def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
     hypothesis = response.text
     kind = doc.get("normalizer", DEFAULT)
     unit, language = doc.get(UNIT, WORD), doc.get(FIELD)
-    texts = normalize(reference, kind), normalize(hypothesis, kind)
+    texts = _normalize(reference, kind), _normalize(hypothesis, kind)
     counts = {name: _count_units(*texts, name, kind, language) for name in {WORD, CHARACTER, unit}}
     possible = [
-        _count_units(texts[0], normalize(text, kind), WORD, kind, language)
-        for text in response.hypotheses or [hypothesis]
-    ]
-    basic = count_errors(normalize(reference, "basic"), normalize(hypothesis, "basic"))
+        _count_units(texts[0], _normalize(text, kind), WORD, kind, language) for text in response.hypotheses
+    ] or [counts[WORD]]
+    basic = count_errors(_normalize(reference, "basic"), _normalize(hypothesis, "basic"))
     if language in UNSPACED:
         counts[WORD] = basic = Errors()
         possible = [Errors()]

@@ -158,6 +158,7 @@ def _row(scoreboard: Scoreboard, row: int, likely: np.ndarray | None) -> dict[st
     cells |= _place(scoreboard, row, likely) if scoreboard.scale else {"mean_rank": scoreboard.places[row]}
     cells |= {
         "control": system.control or None,
+        "imported": ", ".join(system.imported) or None,
         "flags": system.flags,
         "mismatches": scoreboard.list_mismatches(row),
         "categories": {category: dict(_cell(scoreboard, category, row)) for category in scoreboard.pool.raw},

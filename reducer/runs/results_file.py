@@ -18,6 +18,8 @@ from speechiq.reducer.runs.measure import Category, read_category
 from speechiq.siq_tasks.conditions.spec import LISTEN
 from speechiq.siq_tasks.loaders.odd_rows import describe_odd_rows
 
+#: Key of metadata with the form of outputs that another program wrote; see `reducer/imports/`.
+IMPORTED = "imported"
 #: The key of metadata with the change of the audio under which a task ran; see `siq_tasks/conditions/`.
 CONDITION = "condition"
 YEAR_10000 = 253_402_300_800
@@ -98,6 +100,11 @@ class TaskRun(NamedTuple):
     def dataset(self) -> str:
         """Return the name of the task's data set."""
         return printable(str(self.metadata.get("dataset")))
+
+    @property
+    def imported(self) -> str:
+        """Return the form of the outputs that another program wrote; empty for a run of lm-eval."""
+        return printable(str(self.metadata.get(IMPORTED, "")))
 
     @property
     def odd_rows(self) -> str:

@@ -157,6 +157,11 @@ class System:
         """Return `gold`, `silence` or `letter:X` for a control; empty for any other system."""
         return next((control for task in self.tasks if (control := name_control(task.described))), "")
 
+    @property
+    def imported(self) -> list[str]:
+        """Return the forms of the outputs that other programs wrote; empty if the system was run."""
+        return sorted({task.imported for task in self.tasks if task.imported})
+
 
 class Runs(tuple[System, ...]):
     """Hold the systems that were found, sorted by name; `warnings` has a line per choice between runs of a task."""

@@ -194,8 +194,13 @@ def _described_otherwise(tasks: Iterable[TaskRun]) -> Iterator[str]:
 
 
 def _compare_options(older: TaskRun, newer: TaskRun) -> str:
-    """Return the options in which two runs differ; empty if one of them does not describe its system."""
-    return changes(older.described, newer.described) if older.described and newer.described else ""
+    """Return the options in which two runs differ; empty if one of them does not describe its system, or is imported.
+
+    Outputs that other programs wrote are in a file per level, which says nothing about options.
+    """
+    one, other = older.described, newer.described
+    has_options = one and other and not (older.imported and newer.imported)
+    return changes(one, other) if has_options else ""
 
 
 def changes(older: Mapping[str, Any], newer: Mapping[str, Any]) -> str:

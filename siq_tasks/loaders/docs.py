@@ -1,7 +1,5 @@
 """Build the docs of a level from clips and questions: the part that all data sets share."""
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -9,21 +7,17 @@ from datasets import Dataset
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import AudioFile
-from speechiq.core.transforms import read_transforms
 from speechiq.engines.languages import FIELD, read_language
-from speechiq.siq_tasks.conditions.spec import LISTEN
 from speechiq.siq_tasks.languages.prompts import check_options
+from speechiq.siq_tasks.loaders.content import QUESTION_ITEMS
 from speechiq.siq_tasks.loaders.row_choice import CLUSTER, GROUPS
 from speechiq.siq_tasks.settings import read_task_type
 
-QUESTION_ITEMS = ("question_id", "question", "options", "answer")
 #: Fields of a clip that its doc has too, if the data set has them.
 EXTRA_ITEMS = ("entities", CLUSTER)
 #: Items of questions that are in the columns of a data set: further right answers, the right letters or label, that of
 #: most questions, the wording of the instruction, and what a good reply has.
 ROW_ITEMS = ("accepted", "gold", "majority", "instruction", "instruction_id", "checklist", "keywords", "checks")
-#: Items besides the question by which an answer or its interval is computed; part of the digest of docs that have them.
-SCORED_BY = ("accepted", "checklist", "keywords", "checks", "entities", CLUSTER)
 CLIP_ITEMS = ("path", "sha256", "sampling_rate", "duration", "offset")
 
 
@@ -77,31 +71,3 @@ def refuse_taken(fields: Iterable[str], items: Iterable[str] = ("id", "dataset",
     """Raise a `SpeechIQError` if a field of groups has the name of an item of docs."""
     if taken := sorted({*fields} & {*items, *EXTRA_ITEMS, *QUESTION_ITEMS, *ROW_ITEMS}):
         raise SpeechIQError("metadata.group_columns", f"{taken[0]!r} is a field of every doc", "choose another name")
-
-
-def digest_content(docs: Iterable[Mapping[str, Any]]) -> str:
-    """Return the sha256 of the audio, references, questions and answers of docs, independent of order and paths.
-
-    Further right answers, checklists, keywords, entities, the cluster and `listen` count if a doc has them.
-
-    >>> clip = {"id": "a", "audio": {"sha256": "0a", "path": "here"}, "text": "Yes."}
-    >>> digest_content([clip]) == digest_content([clip | {"audio": {"sha256": "0a", "path": "there"}}])
-    True
-    >>> digest_content([clip]) == digest_content([clip | {"text": "No."}])
-    False
-    >>> digest_content([clip]) == digest_content([clip | {"accepted": []}])
-    True
-    >>> digest_content([clip]) == digest_content([clip | {"accepted": ["Sure."]}])
-    False
-    """
-    content = [
-        [
-            *map(doc["audio"].get, ("sha256", "offset")),
-            *map(doc.get, ("id", "text", *QUESTION_ITEMS)),
-            *(transform.key for transform in read_transforms(doc["audio"].get("transforms") or "[]")),
-            *([item, doc[item]] for item in SCORED_BY if doc.get(item)),
-            *([item, doc["audio"][item]] for item in (LISTEN,) if doc["audio"].get(item)),
-        ]
-        for doc in docs
-    ]
-    return hashlib.sha256("\n".join(sorted(map(json.dumps, content))).encode()).hexdigest()

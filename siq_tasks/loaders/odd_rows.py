@@ -15,6 +15,8 @@ from speechiq.core.errors import RowError, SpeechIQError
 
 #: Largest share of the rows that may be left out; one row alone never stops a run.
 MOST_LEFT_OUT = 0.05
+#: What a user can do if too many rows of a data set cannot be scored.
+_ADVICE = "name other columns, correct the rows, or leave rows out with --metadata leave_out=ID"
 #: Reason of rows that their authors marked; they are left out of every table.
 MARKED = "marked as not to be scored"
 SHOWN = 3
@@ -28,10 +30,11 @@ class OddRows:
     Args:
         source: Name of the data set or file, for errors.
         own_fix: What a user can do about an odd row of the table; None for published data.
+        advice: What a user can do if too many rows cannot be scored.
     """
 
-    def __init__(self, source: object, own_fix: str | None = None) -> None:
-        self.source, self.own_fix = source, own_fix
+    def __init__(self, source: object, own_fix: str | None = None, advice: str = _ADVICE) -> None:
+        self.source, self.own_fix, self.advice = source, own_fix, advice
         self.rows = 0
         self.repaired: dict[str, list[str]] = defaultdict(list)
         self.left_out: dict[str, list[str]] = defaultdict(list)
@@ -80,7 +83,7 @@ class OddRows:
                 self.source,
                 f"{count} of {count_of(self.rows, 'row')} cannot be scored, {limit}: {', '.join(named)}; "
                 f"{self._examples[common]}",
-                "name other columns, correct the rows, or leave rows out with --metadata leave_out=ID",
+                self.advice,
             )
 
     def record(self) -> dict[str, Any]:

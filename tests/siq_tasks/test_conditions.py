@@ -16,7 +16,7 @@ from speechiq.core.transforms import read_transforms
 from speechiq.siq_tasks.conditions.apply import with_condition
 from speechiq.siq_tasks.conditions.spec import KINDS, parse_condition
 from speechiq.siq_tasks.loaders import bundled
-from speechiq.siq_tasks.loaders.docs import digest_content
+from speechiq.siq_tasks.loaders.content import digest_content
 from tests.conftest import run
 
 

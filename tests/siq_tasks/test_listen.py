@@ -11,7 +11,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.conditions.apply import check_listen, with_condition, with_listen
 from speechiq.siq_tasks.conditions.spec import MUTED, SWAPPED, TEXT
 from speechiq.siq_tasks.loaders import bundled
-from speechiq.siq_tasks.loaders.docs import digest_content
+from speechiq.siq_tasks.loaders.content import digest_content
 from speechiq.siq_tasks.settings import TASK_TYPES
 from tests.commands import refusal
 

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from speechiq.reducer.runs.results_file import IMPORTED
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.grid import Cell, Grid
@@ -19,7 +20,7 @@ class Identity(NamedTuple):
     """Hold a system as the leaderboard names it; "" for what its run does not record.
 
     Attributes:
-        kind: `Cascade`, `Cascade + GER`, `End to end` or `Control`.
+        kind: `Cascade`, `Cascade + GER`, `End to end`, `Control`, or `Imported` for outputs of another program.
         encoder: The model that processes the audio.
         control: `gold`, `silence` or `letter:X`; "" for a system that processes audio.
     """
@@ -42,6 +43,8 @@ def identify(system: System) -> Identity:
         kind = "Cascade + GER" if asr.get("corrector") else "Cascade"
         kind = "Recognizer" if described.get("kind") == "recognizer" else kind
         return Identity(kind, _text(asr, "model") or _from_file(asr), "")
+    if described.get("kind") == IMPORTED:
+        return Identity("Imported", "", "")
     if described.get("kind"):
         return Identity("End to end", _text(described, "audio_encoder") or _text(described, "model"), "")
     return Identity("", "", "")

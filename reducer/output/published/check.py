@@ -19,7 +19,7 @@ from speechiq.core.files.json_text import refuse_extremes
 from speechiq.reducer.output.published.folder import AGAIN, find_missing, folder_of_system, name_date, read_result
 from speechiq.reducer.output.published.record import ENDING, LARGEST, ResultDraft, draft, unpack_rows
 from speechiq.reducer.output.published.schema import FILE, ROWS, Result, TaskRecord
-from speechiq.reducer.runs.results_file import name_under
+from speechiq.reducer.runs.results_file import IMPORTED, name_under
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.levels import SUITE as SIQ
@@ -239,10 +239,12 @@ def _compare_texts(task: TaskRecord, rows: Sequence[Mapping[str, Any]]) -> None:
 
     The numbers are those of the levels of SIQ; of Understand, the similarities that the embedder returned.
     """
-    from speechiq.siq_tasks.loaders.docs import digest_content
+    from speechiq.siq_tasks.loaders.content import digest_content, digest_doc, join_digests
 
     try:
-        if digest_content([row["doc"] for row in rows]) != task.metadata["content_sha256"]:
+        docs = [row["doc"] for row in rows]
+        digest = join_digests(map(digest_doc, docs)) if IMPORTED in task.metadata else digest_content(docs)
+        if digest != task.metadata["content_sha256"]:
             raise SpeechIQError(f"task {task.task!r}", "its docs have another content_sha256 than recorded", AGAIN)
         scorer = _find_scorer(task)
         for row in rows:

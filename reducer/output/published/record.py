@@ -29,7 +29,7 @@ from speechiq.reducer.output.scoreboard_records import rows_of
 from speechiq.reducer.runs.conditions import FIELDS
 from speechiq.reducer.runs.judged import read_stored
 from speechiq.reducer.runs.measure import KEYS
-from speechiq.reducer.runs.results_file import CONDITION, TaskRun
+from speechiq.reducer.runs.results_file import CONDITION, IMPORTED, TaskRun
 from speechiq.reducer.runs.run_record import read_run_record
 from speechiq.reducer.runs.samples import CLUSTER, FLAGS, FLOOR, read_sample_rows
 from speechiq.reducer.runs.systems import System, read_systems_of
@@ -117,7 +117,7 @@ def _plain(value: Any) -> Any:
 
 SEED = 0
 #: Metadata that are published; others, such as arguments of models, may hold secrets or paths.
-METADATA = {*KEYS, *FIELDS, "level", KEY, "subset", "selection", CONDITION, LISTEN}
+METADATA = {*KEYS, *FIELDS, "level", KEY, "subset", "selection", CONDITION, LISTEN, IMPORTED}
 
 
 class ResultDraft(NamedTuple):
@@ -165,7 +165,7 @@ def _refuse_mixed(system: str, tasks: Sequence[TaskRun]) -> None:
             raise SpeechIQError(
                 f"system {system!r}", f"its tasks ran with {package} {' and '.join(versions)}", "rerun the older ones"
             )
-    if len({str(task.described) for task in tasks}) > 1:
+    if len({str(task.described) for task in tasks if not task.imported}) > 1:
         raise SpeechIQError(f"system {system!r}", "its tasks ran with different options", "rerun all with the same")
 
 

@@ -11,7 +11,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.settings import read_record
 from speechiq.siq_tasks.catalog.new import create
 from speechiq.siq_tasks.loaders.clips import load, prepare
-from speechiq.siq_tasks.loaders.docs import digest_content
+from speechiq.siq_tasks.loaders.content import digest_content
 from speechiq.siq_tasks.loaders.row_choice import ChoiceSettings, choose_longest, ids_sha256
 from tests.commands import refusal, siq
 from tests.siq_tasks.conftest import encode

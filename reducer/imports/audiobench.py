@@ -11,9 +11,9 @@ import msgspec
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import decode
 from speechiq.core.files.plain import open_plain, read_plain
-from speechiq.siq_tasks.imports.folders import accept_folders
-from speechiq.siq_tasks.imports.lines import find_number, find_text
-from speechiq.siq_tasks.imports.rows import Form, OutputRow
+from speechiq.reducer.imports.folders import accept_folders
+from speechiq.reducer.imports.lines import find_number, find_text
+from speechiq.reducer.imports.rows import Form, OutputRow
 
 #: Judges have names such as `gpt4o` and `llama3_70b`.
 JUDGE = r"(?:[a-z]+[\d.]*_\d+b|[^_]+)_judge"

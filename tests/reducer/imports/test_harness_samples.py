@@ -5,7 +5,7 @@ import json
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.imports.harness_samples import LM_EVAL, LMMS_EVAL
+from speechiq.reducer.imports.harness_samples import LM_EVAL, LMMS_EVAL
 
 DATE = "2026-11-27T16-19-18.246316"
 LM_EVAL_NAME = f"samples_spoken_qa_{DATE}.jsonl"

@@ -10,8 +10,8 @@ import numpy as np
 
 from speechiq.core.files.json_text import Line
 from speechiq.core.files.tables import MANIFEST_AUDIO, check_columns
-from speechiq.siq_tasks.imports.folders import accept_folders
-from speechiq.siq_tasks.imports.lines import (
+from speechiq.reducer.imports.folders import accept_folders
+from speechiq.reducer.imports.lines import (
     AUDIO_ENDING,
     find_number,
     find_text,
@@ -19,7 +19,7 @@ from speechiq.siq_tasks.imports.lines import (
     read_first_row,
     read_json_lines,
 )
-from speechiq.siq_tasks.imports.rows import Form, OutputRow
+from speechiq.reducer.imports.rows import Form, OutputRow
 
 REFERENCE, PREDICTION, PARENT, CHUNK = "text", "pred_text", "parent_id", "chunk_index"
 #: Name of a manifest of the leaderboard, in which the model's `/` is written as `-`.

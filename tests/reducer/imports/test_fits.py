@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from speechiq.siq_tasks.imports import audiobench, harness_samples, kaldi, manifests, timed_words, voicebench
+from speechiq.reducer.imports import audiobench, harness_samples, kaldi, manifests, timed_words, voicebench
 
 FORMS = (
     *(manifests.OPENASR, manifests.NEMO, kaldi.FORM, timed_words.CTM, timed_words.STM),

@@ -3,7 +3,7 @@
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.imports.kaldi import FORM
+from speechiq.reducer.imports.kaldi import FORM
 
 REFERENCE = "utt1 good day\nutt2  see you  \n"
 

@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.imports.manifests import NEMO, OPENASR
+from speechiq.reducer.imports.manifests import NEMO, OPENASR
 
 NAME = "MODEL_openai-whisper-tiny_DATASET_hf-audio-esb_ami_test.jsonl"
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.imports.audiobench import FORM
+from speechiq.reducer.imports.audiobench import FORM
 
 ANSWER = {
     "question": "What barks?",

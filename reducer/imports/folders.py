@@ -6,7 +6,7 @@ from pathlib import Path
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import is_file, is_folder, is_of_desktop
-from speechiq.siq_tasks.imports.rows import Form, OutputRow
+from speechiq.reducer.imports.rows import Form, OutputRow
 
 
 def accept_folders(form: Form) -> Form:

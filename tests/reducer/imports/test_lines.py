@@ -3,7 +3,7 @@
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.imports import lines
+from speechiq.reducer.imports import lines
 
 
 def test_blank_lines_are_skipped_and_others_keep_their_numbers(tmp_path):

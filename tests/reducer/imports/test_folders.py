@@ -5,8 +5,8 @@ import json
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.imports.audiobench import FORM as AUDIOBENCH
-from speechiq.siq_tasks.imports.timed_words import CTM
+from speechiq.reducer.imports.audiobench import FORM as AUDIOBENCH
+from speechiq.reducer.imports.timed_words import CTM
 
 
 def test_the_files_of_a_form_in_a_folder_are_read_in_order(tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.imports.timed_words import CTM, STM
+from speechiq.reducer.imports.timed_words import CTM, STM
 
 REFERENCE = """;; LABEL "o" "Overall" "all"
 call A anna 0.0 2.0 <o,f0,female> good day

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.imports.voicebench import FORM
+from speechiq.reducer.imports.voicebench import FORM
 
 
 def make_row(**changes):
