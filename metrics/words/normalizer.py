@@ -135,6 +135,19 @@ _CENTS = re.compile(r"[€£$]0\.(\d{1,2})\b")
 _ONE = re.compile(r"(?<!\S)1(s?)(?!\S)")
 
 
+class BasicRules:
+    """Normalize by the steps of Whisper's basic rules; each character is looked up once."""
+
+    def __init__(self, whisper: Any) -> None:
+        """Take a `BasicTextNormalizer`, whose function for symbols this calls."""
+        self._symbols = _Table(whisper.clean)
+
+    def __call__(self, text: str) -> str:
+        """Return the normalized text."""
+        text = _IN_PARENTHESES.sub("", _IN_BRACKETS.sub("", text.lower()))
+        return unicodedata.normalize("NFKC", text).translate(self._symbols).lower()
+
+
 class EnglishRules:
     """Normalize by the steps of Whisper's English rules, with the repairs of this module.
 
@@ -288,7 +301,7 @@ def _normalizer(kind: str) -> Callable[[str], str]:
         if find_spec("num2words") is None:
             raise SpeechIQError(f"normalizer={kind}", missing("num2words"))
         basic, _, _ = whisper_text_rules()
-        return partial(_write_numbers, basic(), language)
+        return partial(_write_numbers, BasicRules(basic()), language)
     if kind == MULTILINGUAL:
         return _keep_words
     if rules == MULTILINGUAL and language in DOTTED_I:
@@ -301,7 +314,7 @@ def _normalizer(kind: str) -> Callable[[str], str]:
 def _load_whisper(kind: str) -> Callable[[str], str]:
     basic, english, write_symbol = whisper_text_rules()
     if kind == "basic":
-        return basic()
+        return BasicRules(basic())
     whisper = english(json.loads(_BRITISH_TO_AMERICAN.read_bytes()))
     rules = EnglishRules(whisper, write_symbol) if kind == "english" else whisper
     return lambda text: rules(_LONG_NUMBER.sub(r"\g<0> ", text))
