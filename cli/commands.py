@@ -36,7 +36,7 @@ COMMANDS = {
     "demo run": Command("demo:run_demo", "Run five systems on the demo set, print their SIQ and write a report."),
     "import": Command("imports:import_outputs", "Turn outputs that other programs wrote into runs, and score them."),
     "score": Command("score:score", "Score the systems in RUNS, print the ranking, and write files or a page."),
-    "view": Command("view:view", "Open the report of RUNS in a browser."),
+    "view": Command("evaluation.view:view", "Open the report of RUNS in a browser."),
     "compare": Command("score:compare", "Compare two systems, and show the clips that decide."),
     "judge": Command("", "Judge stored answers again, and measure how often a judge is right."),
     "judge run": Command("judge:judge_answers", "Judge the stored answers of RUNS again; no system runs."),

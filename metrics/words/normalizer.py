@@ -118,6 +118,7 @@ def lower_dotted_i(text: str) -> str:
 # Steps of Whisper's rules, in their order.
 _IN_BRACKETS = re.compile(r"[<\[][^>\]]*[>\]]")
 _IN_PARENTHESES = re.compile(r"\(([^)]+?)\)")
+_SPACES = re.compile(r"\s+")
 _SPACE_AND_APOSTROPHE = re.compile(r"\s+'")
 _THOUSANDS = re.compile(r"(\d),(\d)")
 _FULL_STOP = re.compile(r"\.([^0-9]|$)")
@@ -145,7 +146,8 @@ class BasicRules:
     def __call__(self, text: str) -> str:
         """Return the normalized text."""
         text = _IN_PARENTHESES.sub("", _IN_BRACKETS.sub("", text.lower()))
-        return unicodedata.normalize("NFKC", text).translate(self._symbols).lower()
+        text = unicodedata.normalize("NFKC", text).translate(self._symbols).lower()
+        return _SPACES.sub(" ", text)
 
 
 class EnglishRules:
