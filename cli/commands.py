@@ -34,7 +34,7 @@ COMMANDS = {
     "demo": Command("", "Fetch the models of the demo, and run it."),
     "demo fetch": Command("demo:fetch_demo", "Fetch the demo's models (370 MB, once) and convert them."),
     "demo run": Command("demo:run_demo", "Run five systems on the demo set, print their SIQ and write a report."),
-    "import": Command("imports:import_outputs", "Turn outputs that other programs wrote into runs, and score them."),
+    "import": Command("imports:import_runs", "Turn outputs that other programs wrote into runs, and score them."),
     "score": Command("score:score", "Score the systems in RUNS, print the ranking, and write files or a page."),
     "view": Command("evaluation.view:view", "Open the report of RUNS in a browser."),
     "compare": Command("score:compare", "Compare two systems, and show the clips that decide."),

@@ -23,7 +23,7 @@ def _complete_form(incomplete: str) -> list[str]:
     "siq import table whisper.csv canary.csv --output runs --dataset calls --language de",
     "siq import table answers.jsonl --output runs --group-by gender,accent",
 )
-def import_outputs(
+def import_runs(
     form: Annotated[
         str,
         typer.Argument(

@@ -107,7 +107,7 @@ class ImportSettings:
 
 
 def list_kinds(row: OutputRow) -> list[str]:
-    """Return how a row can be scored; a row that lacks something has one kind, and `read_item` says what it lacks."""
+    """Return how a row can be scored; a row that lacks something has one kind, and `make_item` says what it lacks."""
     kinds = [WORDS] if row.reference is not None and row.transcript is not None else []
     if row.options:
         kinds.append(LETTER)
@@ -118,7 +118,7 @@ def list_kinds(row: OutputRow) -> list[str]:
     return kinds
 
 
-def read_item(row: OutputRow, kind: str, dataset: str, settings: ImportSettings, repairs: Repairs) -> OutputItem:
+def make_item(row: OutputRow, kind: str, dataset: str, settings: ImportSettings, repairs: Repairs) -> OutputItem:
     """Return the doc and the output of a row for one kind; raise a `RowError` if it lacks something."""
     doc: dict[str, Any] = {"id": f"{dataset}/{compose(row.clip)}", "dataset": dataset, "text": row.reference or ""}
     doc["audio"] = {} if row.duration is None else {"duration": row.duration}

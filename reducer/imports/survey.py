@@ -25,7 +25,7 @@ from speechiq.reducer.imports.items import (
     OutputItem,
     is_of_apply,
     list_kinds,
-    read_item,
+    make_item,
 )
 from speechiq.reducer.imports.rows import OutputRow
 from speechiq.siq_tasks.loaders.content import describe_content
@@ -122,7 +122,7 @@ def survey(settings: ImportSettings) -> Survey:
     named: set[str] = set()
     groups: set[str] = set()
     references: dict[str, list[str]] = {}
-    for row in read_rows(settings):
+    for row in read_output_rows(settings):
         found.rows += 1
         named.add(row.system)
         groups.update(row.groups)
@@ -148,7 +148,7 @@ def survey(settings: ImportSettings) -> Survey:
     return found
 
 
-def read_rows(settings: ImportSettings) -> Iterator[OutputRow]:
+def read_output_rows(settings: ImportSettings) -> Iterator[OutputRow]:
     """Yield the rows of the files of an import."""
     return settings.form.read(list(settings.paths))
 
@@ -185,7 +185,7 @@ def _count_row(found: Survey, row: OutputRow, references: dict[str, list[str]]) 
         if file := find_file(row, settings.paths):
             found.files.setdefault(key.system, set()).add(file)
         with each.odd.reading(row.where, row.clip) as repairs:
-            item = read_item(row, kind, key.dataset, settings, repairs)
+            item = make_item(row, kind, key.dataset, settings, repairs)
             each.add(item, is_shared=kind == WORDS and len(kinds) > 1)
             sample = references.setdefault(key.dataset, [])
             if kind == WORDS and len(sample) < CHECKED:
@@ -245,11 +245,11 @@ def _locate(found: Survey, key: Key, name: int) -> Iterator[tuple[OutputRow, Out
 
 def read_items(settings: ImportSettings) -> Iterator[tuple[OutputRow, Key, OutputItem]]:
     """Yield each row that can be scored, with the key of each of its kinds and the item."""
-    for row in read_rows(settings):
+    for row in read_output_rows(settings):
         for kind in list_kinds(row):
             key = find_key(row, kind, settings)
             try:
-                item = read_item(row, kind, key.dataset, settings, [])
+                item = make_item(row, kind, key.dataset, settings, [])
             except RowError:
                 continue
             yield row, key, item

@@ -19,7 +19,7 @@ FIX = "rename a column; docs/how-to/outputs_of_others.md lists them"
 SEPARATOR = ";"
 
 
-def fits(path: Path) -> bool:
+def _fits(path: Path) -> bool:
     """Return whether a file is a table with the columns of this form."""
     if not is_table(path):
         return False
@@ -31,7 +31,7 @@ def fits(path: Path) -> bool:
     return True
 
 
-def read(paths: list[Path]) -> Iterator[OutputRow]:
+def _read(paths: list[Path]) -> Iterator[OutputRow]:
     """Yield the rows of tables; columns that this form does not know are groups."""
     for path in paths:
         is_first = True
@@ -126,6 +126,6 @@ def _read_groups(row: Mapping[str, Any]) -> dict[str, str]:
 FORM = Form(
     "table",
     "CSV, TSV or JSONL with id, reference and transcript, or options, answer and gold, or score",
-    fits,
-    read,
+    _fits,
+    _read,
 )
