@@ -307,8 +307,8 @@ def test_files_that_are_no_table_are_refused(tmp_path, name, content, message):
 def test_a_form_is_known_by_its_name_and_its_files(tmp_path, monkeypatch):
     table = write(tmp_path / "mine.csv", WORDS)
     assert FORMS["table"].fits(table) and not FORMS["table"].fits(write(tmp_path / "x.csv", [{"id": 1}]))
-    with pytest.raises(SpeechIQError, match="form 'tabl': unknown; did you mean table"):
-        choose_form("tabl", [table])
+    with pytest.raises(SpeechIQError, match="form 'nemoo': unknown; did you mean nemo"):
+        choose_form("nemoo", [table])
     with pytest.raises(SpeechIQError, match="no such file; correct the path"):
         choose_form("table", [tmp_path / "none.csv"])
     other = FORMS["table"].__class__("other", "", lambda path: False, FORMS["table"].read)
