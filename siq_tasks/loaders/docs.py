@@ -13,17 +13,18 @@ from speechiq.core.transforms import read_transforms
 from speechiq.engines.languages import FIELD, read_language
 from speechiq.siq_tasks.conditions.spec import LISTEN
 from speechiq.siq_tasks.languages.prompts import check_options
+from speechiq.siq_tasks.loaders.entities import CLASSES, ENTITIES
 from speechiq.siq_tasks.loaders.row_choice import CLUSTER, GROUPS
 from speechiq.siq_tasks.settings import read_task_type
 
 QUESTION_ITEMS = ("question_id", "question", "options", "answer")
 #: Fields of a clip that its doc has too, if the data set has them.
-EXTRA_ITEMS = ("entities", CLUSTER)
+EXTRA_ITEMS = (ENTITIES, CLASSES, CLUSTER)
 #: Items of questions that are in the columns of a data set: further right answers, the right letters or label, that of
 #: most questions, the wording of the instruction, and what a good reply has.
 ROW_ITEMS = ("accepted", "gold", "majority", "instruction", "instruction_id", "checklist", "keywords", "checks")
 #: Items besides the question by which an answer or its interval is computed; part of the digest of docs that have them.
-SCORED_BY = ("accepted", "checklist", "keywords", "checks", "entities", CLUSTER)
+SCORED_BY = ("accepted", "checklist", "keywords", "checks", ENTITIES, CLASSES, CLUSTER)
 CLIP_ITEMS = ("path", "sha256", "sampling_rate", "duration", "offset")
 
 
@@ -43,7 +44,7 @@ def build_docs(
     """Return the docs of one task, checked before any model is loaded.
 
     Args:
-        clips: `id`, `text` (reference), maybe `entities`, `groups` and `cluster`, and the items of
+        clips: `id`, `text` (reference), maybe `entities`, `entity_classes`, `groups` and `cluster`, and the items of
             `core.clip.file_clip`, all of them or, in a set without audio, none.
         questions: `id` (of the clip), and items of `QUESTION_ITEMS` and `ROW_ITEMS`. A question of a question file has
             `options` (4 texts) and `answer` (A to D).
@@ -82,7 +83,8 @@ def refuse_taken(fields: Iterable[str], items: Iterable[str] = ("id", "dataset",
 def digest_content(docs: Iterable[Mapping[str, Any]]) -> str:
     """Return the sha256 of the audio, references, questions and answers of docs, independent of order and paths.
 
-    Further right answers, checklists, keywords, entities, the cluster and `listen` count if a doc has them.
+    Further right answers, checklists, keywords, entities and their classes, the cluster and `listen` count if a doc
+    has them.
 
     >>> clip = {"id": "a", "audio": {"sha256": "0a", "path": "here"}, "text": "Yes."}
     >>> digest_content([clip]) == digest_content([clip | {"audio": {"sha256": "0a", "path": "there"}}])
