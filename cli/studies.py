@@ -21,7 +21,7 @@ from speechiq.reducer.scores.ranking import rank
 from speechiq.reducer.scores.suites import read_answers, read_systems
 from speechiq.reducer.studies import correlated
 from speechiq.reducer.studies import unanswerable as unanswerable_sets
-from speechiq.reducer.studies.entities import study_entities
+from speechiq.reducer.studies.groups import study_entities
 from speechiq.reducer.studies.listening import study_listening
 from speechiq.reducer.studies.references import LEVEL, compare_references
 from speechiq.reducer.studies.result import StudyResult
