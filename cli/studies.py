@@ -1,4 +1,4 @@
-"""Define `siq study listen`, `power`, `robustness` and `unanswerable`, and the analyses of `siq paper`."""
+"""Define `siq study listen`, `power`, `robustness`, `entities` and `unanswerable`, and the analyses of `siq paper`."""
 
 from itertools import chain
 from pathlib import Path
@@ -21,6 +21,7 @@ from speechiq.reducer.scores.ranking import rank
 from speechiq.reducer.scores.suites import read_answers, read_systems
 from speechiq.reducer.studies import correlated
 from speechiq.reducer.studies import unanswerable as unanswerable_sets
+from speechiq.reducer.studies.groups import study_entities
 from speechiq.reducer.studies.listening import study_listening
 from speechiq.reducer.studies.references import LEVEL, compare_references
 from speechiq.reducer.studies.result import StudyResult
@@ -100,6 +101,23 @@ def robustness(call: Call) -> StudyResult:
     found, options = call.find()
     say_warnings(found.warnings)
     return study_robustness(found, call.draws, norms=options.norms)
+
+
+@study(
+    "",
+    formats=TABLES,
+    output="File to write: .json, .csv, or the table as .md or .tex.",
+    examples=("siq study entities runs", "siq study entities runs --output entities.csv --output entities.json"),
+)
+def entities(call: Call) -> StudyResult:
+    """Show error rates by class of entity, such as MONEY.
+
+    RUNS transcribe a set with a column entities. Of the words of each class, the share is shown that a system gets
+    wrong (substituted or deleted), with a 95 % interval.
+    """
+    systems = read_systems(call.runs, call.allow_mismatch, levels=choose_levels([], LEVEL))
+    say_warnings(systems.warnings)
+    return study_entities(systems)
 
 
 @examples(

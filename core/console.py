@@ -57,7 +57,7 @@ def count_of(number: int, noun: str) -> str:
     >>> count_of(1, "clip"), count_of(0, "clip"), count_of(2, "entry")
     ('1 clip', '0 clips', '2 entries')
     """
-    plural = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
+    plural = f"{noun[:-1]}ies" if noun.endswith(("ry", "ty")) else f"{noun}s"
     return f"{number} {noun if number == 1 else plural}"
 
 

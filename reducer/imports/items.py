@@ -16,6 +16,7 @@ from speechiq.engines.languages import FIELD, KEY, read_language
 from speechiq.metrics.words.normalizer import read_normalizer
 from speechiq.metrics.words.units import read_unit
 from speechiq.reducer.imports.rows import Form, OutputRow
+from speechiq.siq_tasks.loaders.entities import read_entity_fields
 from speechiq.siq_tasks.loaders.odd_rows import MARKED, Repairs
 from speechiq.siq_tasks.loaders.question_columns import RowSettings, read_choice
 from speechiq.siq_tasks.loaders.row_choice import CLUSTER, NOT_SCORED, UNKNOWN
@@ -140,7 +141,8 @@ def _read_words(row: OutputRow, doc: dict[str, Any], settings: ImportSettings, r
     transcript = row.transcript
     if transcript is None:
         raise RowError("no transcript")
-    return OutputItem(doc | settings.words, drop_reasoning(transcript))
+    entities = read_entity_fields(row.entities) if row.entities else {}
+    return OutputItem(doc | settings.words | entities, drop_reasoning(transcript))
 
 
 def _require(text: str | None, name: str) -> str:

@@ -22,6 +22,7 @@ class OutputRow:
         cluster: What the clip shares with others, such as a call or a speaker.
         groups: Name of a group -> that of the clip, such as `gender` -> `female`.
         duration: Seconds of the clip.
+        entities: Class -> named entities of the reference, such as `MONEY`; the class is empty for those without one.
         category: Name of the set or task, where one file has several.
     """
 
@@ -39,6 +40,7 @@ class OutputRow:
     cluster: str | None = None
     groups: Mapping[str, str] = field(default_factory=dict)
     duration: float | None = None
+    entities: Mapping[str, list[str]] = field(default_factory=dict)
     category: str | None = None
 
 

@@ -5,16 +5,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from speechiq.core.errors import SpeechIQError
+from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.tables import check_columns, is_table, read_name, read_number, read_texts, stream_rows
 from speechiq.metrics.letters.options import ALPHABET
 from speechiq.reducer.imports.rows import Form, OutputRow
+from speechiq.siq_tasks.loaders.entities import ENTITIES, read_entities
 from speechiq.siq_tasks.loaders.question_columns import parse_options
 
 REFERENCE, TRANSCRIPT, OPTIONS, ANSWER, GOLD, SCORE = "reference", "transcript", "options", "answer", "gold", "score"
 #: Columns of which each is wanted if one of them is there.
 PAIRS = ((REFERENCE, TRANSCRIPT), (ANSWER, GOLD))
-KNOWN = {"id", "audio", "question_id", "question", "system", "cluster", "duration", OPTIONS, SCORE, *sum(PAIRS, ())}
+KNOWN = {
+    *("id", "audio", "question_id", "question", "system", "cluster", "duration"),
+    *(OPTIONS, SCORE, ENTITIES, *sum(PAIRS, ())),
+}
 FIX = "rename a column; docs/how-to/outputs_of_others.md lists them"
 SEPARATOR = ";"
 
@@ -81,6 +85,7 @@ def _read_row(row: Mapping[str, Any], where: str) -> OutputRow:
         cluster=_read_text(row, "cluster", where) or None,
         groups=_read_groups(row),
         duration=_read_finite(row.get("duration"), "duration", where),
+        entities=_read_entities(row, where),
     )
 
 
@@ -115,6 +120,13 @@ def _read_options(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
     except SpeechIQError as error:
         raise SpeechIQError(where, error.fault, "write a list, or one text with ; between the options") from error
     return tuple(parts)
+
+
+def _read_entities(row: Mapping[str, Any], where: str) -> dict[str, list[str]]:
+    try:
+        return read_entities(row[ENTITIES]) if row.get(ENTITIES) else {}
+    except RowError as error:
+        raise SpeechIQError(where, error.fault, error.fix) from error
 
 
 def _read_groups(row: Mapping[str, Any]) -> dict[str, str]:

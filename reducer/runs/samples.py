@@ -49,6 +49,8 @@ class Doc(msgspec.Struct):
     dataset: Any = ""
     normalizer: Any = None
     audio: Any = None
+    entities: Any = None
+    entity_classes: Any = None
 
 
 class TextRow(msgspec.Struct):

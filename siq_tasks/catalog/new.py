@@ -13,7 +13,7 @@ from speechiq.core.console import progress_bar
 from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.json_text import as_lines
 from speechiq.core.files.plain import exists, find_on_disk, is_file
-from speechiq.core.files.tables import check_columns, read_clip_texts, read_field, read_id, read_name, read_texts
+from speechiq.core.files.tables import check_columns, read_clip_texts, read_field, read_id, read_name
 from speechiq.core.ids import compose
 from speechiq.core.recordings.audio_file import file_sha256
 from speechiq.core.recordings.inspection import inspect
@@ -22,8 +22,9 @@ from speechiq.metrics.settings import read_record
 from speechiq.metrics.words.normalizer import read_normalizer
 from speechiq.siq_tasks.catalog.folders import complete_folder, refuse_content
 from speechiq.siq_tasks.index import HERE, IN_FOLDER, LEVELS, UNDERSTAND, data_sets, list_names, read_task, write_task
-from speechiq.siq_tasks.loaders.clips import ENTITIES, list_warnings
+from speechiq.siq_tasks.loaders.clips import list_warnings
 from speechiq.siq_tasks.loaders.docs import refuse_taken
+from speechiq.siq_tasks.loaders.entities import ENTITIES, write_entities
 from speechiq.siq_tasks.loaders.odd_rows import OddRows
 from speechiq.siq_tasks.loaders.row_choice import (
     CLUSTER,
@@ -250,7 +251,7 @@ def _read_row(row: Mapping[str, Any], audio: Path | None) -> dict[str, Any]:
     """
     file = {} if audio is None else {"audio": str(_find_file(row, audio))}
     text, key = read_field(row, "text"), read_name(row, "row")
-    entities = {ENTITIES: read_texts(row[ENTITIES], ENTITIES)} if ENTITIES in row else {}
+    entities = {ENTITIES: write_entities(row[ENTITIES])} if ENTITIES in row else {}
     cluster = {CLUSTER: read_id(row, CLUSTER)} if CLUSTER in row else {}
     return {"id": key, "text": text, **file, **entities, **cluster}
 

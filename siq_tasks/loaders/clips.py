@@ -19,7 +19,7 @@ from speechiq.core.console import progress_bar
 from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.folders import cache_dir
 from speechiq.core.files.plain import write_whole
-from speechiq.core.files.tables import is_table, read_field, read_id, read_number, read_texts
+from speechiq.core.files.tables import is_table, read_field, read_id, read_number
 from speechiq.core.ids import check_plain, complete_ids, drop_dataset
 from speechiq.core.recordings.audio_file import ADVICE, CLIPS, AudioFile, save_audio
 from speechiq.core.recordings.inspection import read_length
@@ -29,6 +29,7 @@ from speechiq.metrics.words.normalizer import read_normalizer
 from speechiq.siq_tasks.index import is_published
 from speechiq.siq_tasks.loaders import row_choice
 from speechiq.siq_tasks.loaders.docs import Loaded, build_docs
+from speechiq.siq_tasks.loaders.entities import ENTITIES, read_entity_fields
 from speechiq.siq_tasks.loaders.odd_rows import OddRows, Repairs, describe_odd_rows
 from speechiq.siq_tasks.loaders.question_columns import AnswerSettings, Columns
 from speechiq.siq_tasks.loaders.row_choice import (
@@ -47,7 +48,6 @@ from speechiq.siq_tasks.questions.file import find_questions, join_questions, re
 from speechiq.siq_tasks.settings import read_task_type, takes
 
 log = logging.getLogger(__name__)
-ENTITIES = "entities"
 #: Version of the prepared form of a data set; raise it if data sets must be prepared again, as after stricter checks.
 LAYOUT = 6
 OWN_FIX = "correct the row, or leave it out with --metadata leave_out=ID"
@@ -76,9 +76,10 @@ class Prepared(NamedTuple):
     """Hold the clips of one test, and how they were chosen.
 
     Attributes:
-        clips: `id`, `text`, maybe `entities`, `groups`, `cluster` and `questions`, the items of a clip and its
-            `warnings`, longest first. If the task asks rows: one entry per row, with its id as `question_id` and the
-            values of its columns as `row`; `id` and `cluster` are those of the first row with the same audio.
+        clips: `id`, `text`, maybe `entities`, `entity_classes`, `groups`, `cluster` and `questions`, the items of a
+            clip and its `warnings`, longest first. If the task asks rows: one entry per row, with its id as
+            `question_id` and the values of its columns as `row`; `id` and `cluster` are those of the first row with the
+            same audio.
         record: Additions to the task's metadata: `subset_ids`, `subset_sha256`, `rows`, `repaired` and `left_out`
             (reason -> number of rows), and `dataset_commit` for a data set from the Hub.
         known: Ids of all rows that can be scored, chosen or not.
@@ -353,7 +354,7 @@ def _read_clip(key: str, row: Mapping[str, Any], plan: LoadingPlan, repairs: Rep
             raise SpeechIQError("metadata.text_column", fault, "name the column of transcripts")
         check_reference(clip["text"], plan.normalizer)
     if ENTITIES in row:
-        clip[ENTITIES] = read_texts(row[ENTITIES], ENTITIES)
+        clip |= read_entity_fields(row[ENTITIES])
     if plan.groups:
         clip[row_choice.GROUPS] = row_choice.read_groups(plan.groups, row, repairs)
     if plan.sentences:

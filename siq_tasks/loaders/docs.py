@@ -10,11 +10,12 @@ from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.engines.languages import FIELD, read_language
 from speechiq.siq_tasks.languages.prompts import check_options
 from speechiq.siq_tasks.loaders.content import QUESTION_ITEMS
+from speechiq.siq_tasks.loaders.entities import CLASSES, ENTITIES
 from speechiq.siq_tasks.loaders.row_choice import CLUSTER, GROUPS
 from speechiq.siq_tasks.settings import read_task_type
 
 #: Fields of a clip that its doc has too, if the data set has them.
-EXTRA_ITEMS = ("entities", CLUSTER)
+EXTRA_ITEMS = (ENTITIES, CLASSES, CLUSTER)
 #: Items of questions that are in the columns of a data set: further right answers, the right letters or label, that of
 #: most questions, the wording of the instruction, and what a good reply has.
 ROW_ITEMS = ("accepted", "gold", "majority", "instruction", "instruction_id", "checklist", "keywords", "checks")
@@ -37,7 +38,7 @@ def build_docs(
     """Return the docs of one task, checked before any model is loaded.
 
     Args:
-        clips: `id`, `text` (reference), maybe `entities`, `groups` and `cluster`, and the items of
+        clips: `id`, `text` (reference), maybe `entities`, `entity_classes`, `groups` and `cluster`, and the items of
             `core.clip.file_clip`, all of them or, in a set without audio, none.
         questions: `id` (of the clip), and items of `QUESTION_ITEMS` and `ROW_ITEMS`. A question of a question file has
             `options` (4 texts) and `answer` (A to D).

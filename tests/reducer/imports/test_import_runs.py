@@ -20,6 +20,8 @@ from speechiq.reducer.imports.items import ImportSettings
 from speechiq.reducer.imports.survey import survey
 from speechiq.reducer.runs.results_file import read_results, tasks_of
 from speechiq.reducer.runs.samples import read_sample_table
+from speechiq.reducer.scores.suites import read_systems
+from speechiq.reducer.studies.groups import study_entities
 
 WORDS = [
     {"id": "a", "reference": "So it goes on, and on.", "transcript": "so it goes on and on"},
@@ -27,6 +29,7 @@ WORDS = [
     {"id": "c", "reference": "Good morning to you all.", "transcript": ""},
 ]
 QUESTION = {"id": "a", "question": "What goes?", "A": "it", "B": "he", "C": "she", "D": "they"}
+TAGGED = "MONEY: five dollars; ORG: Acme"
 ANSWERS = [
     {"question_id": "q1", "answer": "The answer is (A).", "gold": "it"},
     {"question_id": "q2", "answer": "B", "gold": "A"},
@@ -315,6 +318,20 @@ def test_a_form_is_known_by_its_name_and_its_files(tmp_path, monkeypatch):
     monkeypatch.setitem(FORMS, "other", other)
     with pytest.raises(SpeechIQError, match=r"mine.csv: not of the form other; write siq import table"):
         choose_form("other", [table])
+
+
+def test_entities_of_a_table_have_error_rates_by_class(tmp_path):
+    rows = [
+        {"id": "1", "reference": "Acme paid five dollars", "transcript": "acne paid $5", "entities": TAGGED},
+        {"id": "2", "reference": "Acme paid five dollars", "transcript": "Acme paid", "entities": TAGGED},
+    ]
+    take(tmp_path, write(tmp_path / "tagged.csv", rows))
+    found = study_entities(read_systems([tmp_path / "runs"]))
+    shares = {row["class"]: row["wrong"].value for row in found.grids[0].rows}
+    assert shares == {"MONEY": 0.5, "ORG": 0.5, "all entities": 0.5}
+    rows[0]["entities"] = "MONEY: five dollars; Acme"
+    with pytest.raises(SpeechIQError, match="line 2: the entity 'Acme' has no class, and others have one"):
+        take(tmp_path, write(tmp_path / "mixed.csv", rows))
 
 
 def test_no_text_is_kept(tmp_path):
