@@ -27,7 +27,7 @@ from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.core.files.tables import is_table
 from speechiq.reducer.output.publish import command_line, list_outputs, publish
 from speechiq.reducer.runs.human_scores import StoredJudge, read_human_scores, read_judge_settings
-from speechiq.reducer.runs.judged import JudgedRow, find_judged, read_judged
+from speechiq.reducer.runs.judged import JudgedRow, find_judged, find_transcripts, read_judged
 from speechiq.reducer.runs.ratings import read_ratings
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
@@ -40,7 +40,7 @@ from speechiq.reducer.studies.judge_check import (
     compare_tables,
 )
 from speechiq.reducer.studies.judge_check import check_judge as compare
-from speechiq.reducer.studies.rejudging import choose_targets, plan_judging, rejudge, write_run
+from speechiq.reducer.studies.rejudging import choose_targets, judges_meaning, plan_judging, rejudge, write_run
 from speechiq.reducer.studies.result import StudyResult
 
 FORMATS = ("json", "csv")
@@ -51,6 +51,7 @@ FORMATS = ("json", "csv")
     "siq judge run runs --judge hf:Qwen/Qwen2.5-7B-Instruct --judge-option draws=3 --output runs-qwen",
     "siq judge run runs --judge hf:demo:SmolLM2-135M-Instruct --judge-option by=likelihood",
     "siq judge run runs --judge openai:judge --judge-option base_url=http://localhost:8000/v1",
+    "siq judge run runs --judge openai:gpt-4o --judge-option rubric=meaning",
 )
 def judge_answers(
     runs: Runs,
@@ -64,10 +65,12 @@ def judge_answers(
 ) -> None:
     """Judge the stored answers of RUNS again; no system runs.
 
+    With the rubric meaning, the transcripts of RUNS are judged: whether an error changes what was said.
     New results are written beside the old ones.
     """
     given = read_judge_options(judge_option) | {"judge": judge}
-    tasks, warnings = find_judged(runs, allow_mismatch)
+    find = find_transcripts if judges_meaning(given) else find_judged
+    tasks, warnings = find(runs, allow_mismatch)
     say_warnings(warnings)
     with stop_in_one_line("the same command continues from the response cache"):
         plans = plan_judging(tasks, given)

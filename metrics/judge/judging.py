@@ -216,6 +216,7 @@ class Case(NamedTuple):
         accepted: Further right answers, for `judge=exact_match`.
         name: Name in errors.
         keywords: What a good answer contains, for `judge=exact_match` without an accepted answer; see `count_keywords`.
+        is_equal: Whether it is known to equal its reference: it is not sent to the judge, and has the highest score.
     """
 
     question: str
@@ -225,6 +226,7 @@ class Case(NamedTuple):
     accepted: tuple[str, ...] = ()
     name: str = ""
     keywords: tuple[str, ...] = ()
+    is_equal: bool = False
 
 
 class Judgment(NamedTuple):
@@ -284,6 +286,9 @@ def judge_cases(cases: Sequence[Case], judging: Judging) -> list[Judgment]:
     lowest = float(judging.rubric.scale[0])
     rule = Judgment((lowest,) * judging.draws, ("",) * judging.draws, ("",) * judging.draws)
     found = {i: rule for i, case in enumerate(cases) if not case.answer.strip()}
+    # One score, which makes no pair: that a model agrees with itself is not known here.
+    same = Judgment((float(judging.rubric.scale[1]),), ("",), ("",))
+    found |= {i: same for i, case in enumerate(cases) if case.is_equal}
     rest = [i for i in range(len(cases)) if i not in found]
     if judging.judge == EXACT_MATCH:
         return [found.get(i) or _match(case, judging) for i, case in enumerate(cases)]

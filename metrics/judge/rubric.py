@@ -97,7 +97,7 @@ def shipped_rubrics() -> list[str]:
     """Return the names of the rubrics of speechiq, sorted.
 
     >>> shipped_rubrics()
-    ['grade_0_5', 'letter', 'pairwise', 'points_1_10', 'points_1_5', 'right_wrong', 'same_task']
+    ['grade_0_5', 'letter', 'meaning', 'pairwise', 'points_1_10', 'points_1_5', 'right_wrong', 'same_task']
     """
     return sorted(file.stem for file in HERE.glob("*.yaml"))
 

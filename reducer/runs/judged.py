@@ -27,6 +27,8 @@ JUDGE_KEYS = (
     "judge_identity",
 )
 EXACT_MATCH = "exact_match"
+#: What a judge of transcripts answers, for the pages that show questions.
+QUESTION = "Does the transcript mean what was said?"
 FIX_JUDGE = "judge the stored answers again with one judge (`siq judge run RUNS --judge ENGINE:MODEL`)"
 NEEDS = "an object doc with the texts id and question, and the fields that metadata.item of its task names"
 FIX = "give the folder of a run with a judged task, such as one of `lm_eval --tasks audiobench_demo`"
@@ -129,6 +131,8 @@ class _JudgeColumns(msgspec.Struct):
     doc: dict[str, Any]
     filtered_resps: Any = None
     judge: float | None = None
+    meaning: float | None = None
+    transcript_error: float | None = None
     unjudged: float | None = None
     refusal: float | None = None
     empty_answer: float | None = None
@@ -165,6 +169,25 @@ def find_judged(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list
     return judged, warnings
 
 
+def find_transcripts(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
+    """Find the tasks of every system that transcribe (those with a WER), with warnings; as `find_tasks`."""
+    runs = list(runs)
+    tasks, warnings = find_tasks(runs, allow_missing)
+    transcribed = [task for task in tasks if is_transcribed(task)]
+    if not transcribed:
+        names = ", ".join(sorted({task.task for task in tasks}))
+        raise SpeechIQError(
+            f"no transcripts in {', '.join(repr(str(run)) for run in runs)}, only {names:.300}",
+            fix="give the folder of a run with a task that is scored by WER, such as siq_demo_remember",
+        )
+    return transcribed, warnings
+
+
+def is_transcribed(task: TaskRun) -> bool:
+    """Return whether the answers of a task are transcripts with a WER."""
+    return "wer" in task.category.measure.columns
+
+
 def read_judgments(task: TaskRun) -> dict[Item, Judged]:
     """Return item -> what a judge made of its answer, for the rows of a task that a judge scored."""
     judged: dict[Item, Judged] = {}
@@ -176,10 +199,12 @@ def read_judgments(task: TaskRun) -> dict[Item, Judged]:
             continue
         item = tuple(str(row.doc.get(field, "")) for field in task.category.item)
         match, f1 = _number(row.exact_match), _number(row.f1)
+        if row.transcript_error is not None:
+            match = 1.0 - row.transcript_error
         judged[item] = Judged(
             answer=stored.answer,
             scores=tuple(map(_number, stored.scores)),
-            judge=_number(row.judge),
+            judge=_number(row.judge if row.meaning is None else row.meaning),
             rule=1.0 if match >= 1 else f1,
             match=match,
             words=_number(row.answer_words),
@@ -201,6 +226,28 @@ def read_judged(task: TaskRun) -> tuple[list[dict[str, Any]], list[JudgedRow]]:
     if not judged:
         raise SpeechIQError(f"{str(task.samples)!r} has no judged answer in {count_of(len(rows), 'row')}", fix=FIX)
     return [row for _, row in rows], judged
+
+
+def read_transcripts(task: TaskRun) -> tuple[list[dict[str, Any]], list[JudgedRow]]:
+    """Return all rows of a task as lm-eval wrote them, and those with a transcript, judged or not, as `read_judged`.
+
+    A row that was not judged gets the question and the answer of its doc that judged rows have.
+    """
+    rows = list(read_sample_rows(task.samples, dict[str, Any], "an object doc with the texts id and text"))
+    transcribed = []
+    for number, row in rows:
+        where = locate_line(task.samples, number)
+        doc = row.get("doc")
+        if not isinstance(doc, dict) or not isinstance(doc.get("text"), str):
+            raise SpeechIQError(f"{where} needs an object doc with the texts id and text", fix="rerun this task")
+        stored = read_stored(row.get("filtered_resps"))
+        if stored is None:
+            stored = Stored(str(first_of(row.get("filtered_resps"))), [], [])
+            coverage = row.get("audio_coverage")
+            row["filtered_resps"] = [{"answer": stored.answer, "scores": [], "texts": [], "coverage": coverage}]
+            row["doc"] = {"question": QUESTION, "answer": doc["text"]} | doc
+        transcribed.append(_judged_row(task, where, row, stored))
+    return [row for _, row in rows], transcribed
 
 
 def read_stored(filtered: Any) -> Stored | None:

@@ -43,10 +43,13 @@ _STEP = re.compile(r"\w+")
 
 
 class Alternative(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Hold another column that can score a category, in the direction and range of the usual one; see `Measure`."""
+    """Hold another column that can score a category; what it leaves out is as for the usual one. See `Measure`."""
 
     unit: str
     chance: float | None = None
+    direction: Literal["higher", "lower"] | None = None
+    range: tuple[float, float] | None = None
+    undefined: Literal["counted"] | None = None
 
 
 class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -139,10 +142,40 @@ class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         >>> wer = Measure("wer", "lower", "WER %", alternatives={"cer": Alternative("CER %")})
         >>> wer.by("cer").unit, wer.by("cer").columns
         ('CER %', ['cer', 'wer'])
+        >>> kept = Measure("wer", "lower", "WER %", alternatives={"kept": Alternative("kept %", direction="higher")})
+        >>> kept.by("kept").direction, kept.by("kept").by("wer").direction
+        ('higher', 'lower')
         """
+        if column == self.column:
+            return self
         others = {self.column: Alternative(self.unit, self.chance)} | self.alternatives
         used = others.pop(column)
-        return msgspec.structs.replace(self, column=column, unit=used.unit, chance=used.chance, alternatives=others)
+        if used.direction or used.range or used.undefined:
+            others = {name: self._complete(other) for name, other in others.items()}
+        return msgspec.structs.replace(
+            self,
+            column=column,
+            unit=used.unit,
+            chance=used.chance,
+            direction=used.direction or self.direction,
+            range=used.range or self.range,
+            undefined=used.undefined or self.undefined,
+            alternatives=others,
+        )
+
+    def _complete(self, other: Alternative) -> Alternative:
+        """Return a column with what it has from the usual one, for when another column becomes the usual one."""
+        return Alternative(
+            other.unit,
+            other.chance,
+            other.direction or self.direction,
+            other.range or self.range,
+            other.undefined or self.undefined,
+        )
+
+    def sign_of(self, column: str) -> float:
+        """Return the sign of one of its columns; see `sign`."""
+        return self.by(column).sign if column in self.alternatives else self.sign
 
 
 class Category(msgspec.Struct, frozen=True, rename={"name": "category"}):

@@ -185,7 +185,7 @@ def _signs(category: Category, directions: Any) -> dict[str, float]:
     """Return the direction of each column: as the task's measure says, and as lm-eval recorded it for all others."""
     recorded = directions.items() if isinstance(directions, dict) else ()
     signs = {column: 1.0 if higher else -1.0 for column, higher in recorded if isinstance(higher, bool)}
-    return signs | dict.fromkeys(category.measure.columns, category.measure.sign)
+    return signs | {column: category.measure.sign_of(column) for column in category.measure.columns}
 
 
 def _names(results: Results) -> tuple[Any, ...]:

@@ -181,7 +181,7 @@ def read_systems_of(tasks: Iterable[TaskRun], levels: Mapping[str, Category]) ->
     A category with its usual column is read in the unit of its tasks, such as characters for a language without spaces.
     """
     tasks = list(tasks)
-    levels = {level: _in_unit_of(tasks, category) for level, category in levels.items()}
+    levels = {level: add_judge(tasks, _in_unit_of(tasks, category)) for level, category in levels.items()}
     systems: dict[str, list[TaskRun]] = {}
     for task in tasks:
         of_system = systems.setdefault(task.system, [])
@@ -197,6 +197,15 @@ def _in_unit_of(tasks: Iterable[TaskRun], category: Category) -> Category:
     """Return a category with the measure that its tasks recorded, unless another column of it was chosen."""
     recorded = next((task.category.measure for task in tasks if task.level == category.name), category.measure)
     return category if category.usual else msgspec.structs.replace(category, measure=recorded)
+
+
+def add_judge(tasks: Iterable[TaskRun], category: Category) -> Category:
+    """Return a category with the judge and the further columns of its tasks, if a judge read all their answers."""
+    recorded = [task.category for task in tasks if task.level == category.name]
+    if category.judged or not recorded or not all(of.judged for of in recorded):
+        return category
+    first = recorded[0]
+    return msgspec.structs.replace(category, settings=first.settings, extra_columns=first.extra_columns)
 
 
 def _read_system(

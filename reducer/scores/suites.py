@@ -13,7 +13,7 @@ from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.languages import KEY
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.systems import Runs, System, read_systems_of
+from speechiq.reducer.runs.systems import Runs, System, add_judge, read_systems_of
 from speechiq.reducer.runs.table import Item
 from speechiq.reducer.runs.tasks import categories_of, find_all, find_tasks, group, part_listening, warn_of_variants
 from speechiq.reducer.runs.texts import Answers, read_votes
@@ -134,7 +134,8 @@ def _describe(suite: str, tasks: Sequence[TaskRun], norms: Norms | None) -> Mapp
     # The levels are those of the templates; only fields that all tasks have can group their items.
     common = set(tasks[0].category.group_by).intersection(*(task.category.group_by for task in tasks))
     groups = [field for field in tasks[0].category.group_by if field in common]
-    return {level: replace(category, suite=suite, group_by=tuple(groups)) for level, category in LEVELS.items()}
+    levels = {level: replace(category, suite=suite, group_by=tuple(groups)) for level, category in LEVELS.items()}
+    return {level: add_judge(tasks, category) for level, category in levels.items()}
 
 
 def refuse_unknown_field(found: Found, field: str | None) -> None:

@@ -78,14 +78,16 @@ def _coefficient(
 def correlate_ranks(scoreboard: Scoreboard, ranks: Mapping[str, Mapping[str, float]]) -> StudyResult:
     """Return a row per metric: its correlation with the first column of ranks (paper, Table 3).
 
-    Metrics are SIQ if there is one, each level with its column, and the other columns of ranks. Systems without a rank
+    Metrics are SIQ if there is one, each level with its column, further columns such as `meaning`, and the other
+    columns of ranks. Systems without a rank
     are left out.
     """
     first, *others = ranks
     systems = [name for name in scoreboard.pool.systems if name in ranks[first]]
     places = [scoreboard.pool.systems.index(name) for name in systems]
     levels = {f"{level} {category.column}": scoreboard.means[level] for level, category in scoreboard.levels.items()}
-    scored = ({"SIQ": scoreboard.siq} if scoreboard.has_siq else {}) | levels
+    further = {column: scoreboard.means[column] for column in scoreboard.further.levels}
+    scored = ({"SIQ": scoreboard.siq} if scoreboard.has_siq else {}) | levels | further
     metrics = {name: scores[places].tolist() for name, scores in scored.items()}
     for name in others:
         metrics[name] = [-ranks[name][system] for system in systems]

@@ -22,7 +22,15 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import as_lines, content_sha256, decode
 from speechiq.core.files.plain import check_output_folder, exists, is_file, read_plain, write_whole
 from speechiq.metrics.columns import SPREAD, mean, spread
-from speechiq.reducer.runs.judged import JudgedRow, read_item, read_judged
+from speechiq.reducer.runs.judged import (
+    EXACT_MATCH,
+    JUDGE_KEYS,
+    JudgedRow,
+    is_transcribed,
+    read_item,
+    read_judged,
+    read_transcripts,
+)
 from speechiq.reducer.runs.results_file import TaskRun, samples_of
 
 if TYPE_CHECKING:
@@ -67,16 +75,36 @@ def plan_judging(tasks: Sequence[TaskRun], options: Mapping[str, Any]) -> list[J
     """Return the new judge of each judged task by keys of metadata (`judge`, `judge_*`), after checking all of them."""
     from speechiq.metrics.judge.settings import read_judging
 
-    rubrics = {str(task.metadata["judge_rubric"]) for task in tasks}
+    if options.get("judge") == EXACT_MATCH and any(map(is_transcribed, tasks)):
+        raise SpeechIQError(
+            f"judge={EXACT_MATCH}",
+            "a rule cannot judge whether a transcript with errors keeps the meaning",
+            "name a model, such as --judge openai:MODEL",
+        )
+    rubrics = {_rubric_of(task) for task in tasks}
     judges = {rubric: read_judging({"judge_rubric": rubric} | dict(options), rubric) for rubric in sorted(rubrics)}
-    return [JudgingPlan(task, judges[str(task.metadata["judge_rubric"])]) for task in tasks]
+    return [JudgingPlan(task, judges[_rubric_of(task)]) for task in tasks]
+
+
+def judges_meaning(options: Mapping[str, Any]) -> bool:
+    """Return whether keys of metadata name a rubric for transcripts: one with the name `meaning`."""
+    from speechiq.metrics.judge.meaning import MEANING
+    from speechiq.metrics.judge.rubric import read_rubric
+
+    named = options.get("judge_rubric")
+    return named is not None and read_rubric(str(named)).name == MEANING
+
+
+def _rubric_of(task: TaskRun) -> str:
+    """Return the rubric that a task recorded; that of transcripts for one without a judge."""
+    return str(task.metadata.get("judge_rubric", "meaning"))
 
 
 def rejudge(plans: Sequence[JudgingPlan]) -> list[Rejudged]:
     """Judge the answers of some tasks again; all answers with the same rubric at once."""
     from speechiq.metrics.judge.judging import judge_cases
 
-    rows = [read_judged(plan.task) for plan in plans]
+    rows = [_read_rows(plan.task) for plan in plans]
     by_judge: dict[str, list[int]] = {}
     for number, plan in enumerate(plans):
         by_judge.setdefault(content_sha256(plan.judging.record()), []).append(number)
@@ -95,11 +123,18 @@ def rejudge(plans: Sequence[JudgingPlan]) -> list[Rejudged]:
     return [rejudged[number] for number in range(len(plans))]
 
 
+def _read_rows(task: TaskRun) -> tuple[list[dict[str, Any]], list[JudgedRow]]:
+    return read_transcripts(task) if is_transcribed(task) else read_judged(task)
+
+
 def _scorer(plan: JudgingPlan) -> Any:
     """Return the module that judges the answers of a task, by its type."""
     from speechiq.metrics import reply
     from speechiq.metrics.judge import free_answers as judge
+    from speechiq.metrics.judge import meaning
 
+    if is_transcribed(plan.task):
+        return meaning
     return reply if plan.task.metadata.get("task_type") == "reply" else judge
 
 
@@ -110,7 +145,7 @@ def _cases(plan: JudgingPlan, answer: JudgedRow) -> list[Case]:
 def _update(
     plan: JudgingPlan, rows: list[dict[str, Any]], judged: Sequence[JudgedRow], judgments: Iterator[Judgment]
 ) -> Rejudged:
-    """Put new judgments into the rows of a task; columns that a row did not have are not added."""
+    """Put new judgments into the rows of a task; columns that a row did not have are added to transcripts alone."""
     from speechiq.metrics.columns import SPREAD, worded
 
     scorer = _scorer(plan)
@@ -127,7 +162,7 @@ def _update(
         unjudged += columns["unjudged"] > 0
         row["filtered_resps"] = [str(item)]
         kept = scores.setdefault(str(row.get("filter")), {})
-        for name in columns.keys() & row.keys():
+        for name in columns if is_transcribed(plan.task) else columns.keys() & row.keys():
             row[name] = columns[name]
             kept.setdefault(name, []).append(columns[name])
     return Rejudged(plan, rows, scores, len(judged), unjudged)
@@ -248,7 +283,20 @@ def _new_results(target: Target, tasks: Sequence[Rejudged]) -> dict[str, Any]:
 def _describe_judge(metadata: Mapping[str, Any], plan: JudgingPlan) -> dict[str, Any]:
     """Return the metadata of a task with the new judge instead of the old one and its options."""
     others = {key: value for key, value in metadata.items() if key not in ("judge", "judging") and key[:6] != "judge_"}
-    return others | plan.judging.record()
+    described = others | plan.judging.record()
+    return _describe_meaning(described) if is_transcribed(plan.task) else described
+
+
+def _describe_meaning(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata of a task with the columns that a judge of its transcripts adds."""
+    from speechiq.metrics.judge.meaning import ALTERNATIVES, EXTRA_COLUMNS
+
+    measure = dict(metadata["measure"])
+    measure["alternatives"] = measure.get("alternatives", {}) | ALTERNATIVES
+    added = {column["column"] for column in EXTRA_COLUMNS}
+    others = [column for column in metadata.get("extra_columns", ()) if column["column"] not in added]
+    settings = dict.fromkeys([*metadata.get("settings", ()), *JUDGE_KEYS])
+    return {**metadata, "measure": measure, "extra_columns": [*others, *EXTRA_COLUMNS], "settings": [*settings]}
 
 
 def _rescore(entry: Mapping[str, Any], task: Rejudged) -> dict[str, Any]:
@@ -256,7 +304,7 @@ def _rescore(entry: Mapping[str, Any], task: Rejudged) -> dict[str, Any]:
     new = dict(entry)
     for kind, columns in task.scores.items():
         for column, values in columns.items():
-            if f"{column},{kind}" in entry:
+            if f"{column},{kind}" in entry or is_transcribed(task.plan.task):
                 new[f"{column},{kind}"] = spread(values) if column == SPREAD else mean(values)
             # lm-eval has no standard error for aggregations that it does not know.
             if entry.get(f"{column}_stderr,{kind}", NOT_AVAILABLE) != NOT_AVAILABLE:

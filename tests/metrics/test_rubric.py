@@ -12,6 +12,7 @@ FROZEN = {
     ("letter", 1): "0bc9a71c2e199fe9",
     ("pairwise", 1): "5ac4fe228887829d",
     ("points_1_10", 1): "c8da6f73c2a0a18c",
+    ("meaning", 1): "59ea76d5ddac4831",
     ("points_1_5", 1): "5f510442a87896b9",
     ("right_wrong", 1): "1a41af4944579e7d",
     ("same_task", 1): "6259e298dd6b038e",
@@ -30,7 +31,8 @@ def test_a_rubric_of_speechiq_asks_for_its_verdict_in_the_last_line(name):
     rubric = read_rubric(name)
     assert rubric.name == name and rubric.version >= 1
     assert rubric.prompt.rstrip().splitlines()[-1] in ("Score: N", "Better: equal")
-    assert len(rubric.labels) == {"grade_0_5": 6, "right_wrong": 2, "points_1_5": 5, "points_1_10": 10}.get(name, 3)
+    labels = {"grade_0_5": 6, "meaning": 4, "right_wrong": 2, "points_1_5": 5, "points_1_10": 10}
+    assert len(rubric.labels) == labels.get(name, 3)
 
 
 def test_a_file_of_a_user_is_read_and_its_content_is_its_identity(tmp_path):

@@ -10,6 +10,7 @@ from lm_eval.tasks._yaml_loader import load_yaml
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.columns import columns_of
+from speechiq.metrics.judge import meaning
 from speechiq.reducer import LEVELS, read_systems
 from speechiq.reducer.runs.measure import Category, Measure, read_category
 from speechiq.reducer.runs.systems import read_systems_of
@@ -89,7 +90,9 @@ def test_levels_are_what_their_templates_declare():
         template = load_yaml(TEMPLATES / f"_{level}.yaml")
         columns = {column.name: column.higher_is_better for column in columns_of(template["process_results"])}
         assert {"siq", level} == {of.suite, of.name} and of.column == next(iter(columns))
-        assert {columns[column] for column in of.measure.columns} == {of.measure.direction == "higher"}
+        # A judge of transcripts adds this column to stored rows.
+        columns |= {column.name: column.higher_is_better for column in columns_of(meaning.score)}
+        assert all(columns[column] == (of.measure.sign_of(column) > 0) for column in of.measure.columns)
 
 
 def toy_run(folder: Path, metadata: dict, **options: object) -> Path:
