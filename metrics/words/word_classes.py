@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
-from itertools import chain
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import jiwer
@@ -87,13 +87,12 @@ def count_entities(reference: str, hypothesis: str, entities: Sequence[str]) -> 
 
 def _find_spoken(words: Sequence[str], written: list[str], entities: Sequence[str]) -> list[list[tuple[int, int]]]:
     """Return the places of each entity in a reference; in the `written` words, spell it as the reference does."""
-    places = []
-    for entity in entities:
-        spoken = find_phrase(words, entity)
+    places: dict[str, list[tuple[int, int]]] = {}
+    for entity in dict.fromkeys(entities):
+        spoken = places[entity] = find_phrase(words, entity)
         for start, end in reversed(find_phrase(written, entity) if spoken else []):
             written[start:end] = words[slice(*spoken[0])]
-        places.append(spoken)
-    return places
+    return [places[entity] for entity in entities]
 
 
 def _mark(places: Iterable[Iterable[tuple[int, int]]], size: int) -> list[bool]:
@@ -166,14 +165,17 @@ def find_phrase(words: Sequence[str], phrase: str) -> list[tuple[int, int]]:
     [(3, 9)]
     """
     wanted = _join(phrase.split())
+    if not wanted:
+        return []
+    text = _join(words)
+    numbers = {offset: number for number, offset in enumerate(accumulate(map(len, words), initial=0))}
     found: list[tuple[int, int]] = []
-    for start in range(len(words)):
-        end, size = start, 0
-        while size < len(wanted) and end < len(words):
-            size += len(words[end])
-            end += 1
-        if size == len(wanted) > 0 and _join(words[start:end]) == wanted:
-            found.append((start, end))
+    start = text.find(wanted)
+    while start >= 0:
+        end = start + len(wanted)
+        if start in numbers and end in numbers:
+            found.append((numbers[start], numbers[end]))
+        start = text.find(wanted, start + 1)
     return found
 
 
