@@ -30,6 +30,10 @@ def count_cores() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
+#: In a process of `over_cores`: what it calls for each item.
+_shared: list[Callable[[Any], Any]] = []
+
+
 def over_cores(work: Callable[[Item], Result], items: Sequence[Item], *, worth_it: bool) -> Iterator[Result]:
     """Yield what a function returns for each item, in their order, by a process per core that is forked from this one.
 
@@ -42,8 +46,13 @@ def over_cores(work: Callable[[Item], Result], items: Sequence[Item], *, worth_i
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    with ProcessPoolExecutor(cores, mp_context=get_context("fork")) as pool:
-        yield from pool.map(work, items, chunksize=max(1, min(64, len(items) // (4 * cores))))
+    context = get_context("fork")
+    with ProcessPoolExecutor(cores, mp_context=context, initializer=_shared.append, initargs=(work,)) as pool:
+        yield from pool.map(_call_shared, items, chunksize=max(1, min(64, len(items) // (4 * cores))))
+
+
+def _call_shared(item: Any) -> Any:
+    return _shared[-1](item)
 
 
 def is_out_of_memory(error: BaseException) -> bool:

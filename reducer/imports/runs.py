@@ -8,14 +8,16 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
+from speechiq.core.batches import over_cores
 from speechiq.core.console import count_of, progress_bar
 from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.json_text import content_sha256
@@ -23,13 +25,15 @@ from speechiq.core.files.plain import hash_file, is_file, is_folder, read_plain,
 from speechiq.core.ids import drop_dataset
 from speechiq.metrics.words.wer import ErrorRate, Errors
 from speechiq.reducer.imports.items import CHOICE, JUDGED, LETTER, WORDS, ImportSettings, OutputItem
-from speechiq.reducer.imports.scorers import Scorer, describe_task, make_scorer
-from speechiq.reducer.imports.survey import Outputs, Survey, digest, read_items, survey
+from speechiq.reducer.imports.scorers import ScoredOutput, Scorer, describe_task, make_scorer
+from speechiq.reducer.imports.survey import Key, Outputs, Survey, digest, read_items, survey
 from speechiq.siq_tasks.loaders.content import digest_doc, join_digests
 
 #: Bytes of rows that are kept until they are written.
 BUFFER = 2**20
 DIGEST = 32
+#: Rows that are in memory at the same time.
+CHUNK = 2000
 OWN_FOLDER = "name a folder of your own with --output"
 #: Signs that no name of a folder has everywhere, as lm-eval replaces them.
 _NOT_IN_NAMES = re.compile(r"[\"<>:/|\\?*\[\]\s]+")
@@ -98,11 +102,9 @@ class SampleDraft:
         """Return the name of the task."""
         return f"{self.outputs.key.dataset}_{self.kind}"
 
-    def add(self, item: OutputItem, where: str) -> None:
-        """Score an item and write its row; an item whose reference has no word is left out."""
-        if self.outputs.repeated and not self._is_new(item):
-            return
-        doc, target, filtered, columns = self.scorer.score(item)
+    def add(self, item: OutputItem, where: str, scored: ScoredOutput) -> None:
+        """Write the row of an item; one whose reference has no word is left out."""
+        doc, target, filtered, columns = scored
         if self.kind == WORDS and math.isnan(columns["cer"]):
             with self.outputs.odd.reading(where, drop_dataset(doc["id"])):
                 raise RowError("no word to score", f"{doc['text']!r:.80} has no word to score")
@@ -126,7 +128,10 @@ class SampleDraft:
             file.write(self.buffer)
         self.buffer.clear()
 
-    def _is_new(self, item: OutputItem) -> bool:
+    def is_new(self, item: OutputItem) -> bool:
+        """Return False for a transcript that stood beside an earlier question."""
+        if not self.outputs.repeated:
+            return True
         name = digest(*item.name)
         is_new = name not in self.shared
         self.shared.add(name)
@@ -243,7 +248,7 @@ def _kinds_of(found: Survey) -> dict[tuple[str, str], str]:
 def _score_all(found: Survey, drafts: Path) -> list[SampleDraft]:
     """Score all rows, and return the drafts of the tasks of all systems."""
     kinds = _kinds_of(found)
-    files: dict[tuple[str, ...], SampleDraft] = {}
+    files: dict[Key, SampleDraft] = {}
     for same in found.group():
         letters = sum((each.majority for each in same), same[0].majority.__class__())
         majority = min(letters, key=lambda letter: (-letters[letter], letter), default="")
@@ -253,12 +258,25 @@ def _score_all(found: Survey, drafts: Path) -> list[SampleDraft]:
             files[each.key] = SampleDraft(each, kind, make_scorer(kind, majority, found.settings), draft)
     total = sum(len(each.names) for each in found.outputs.values())
     with progress_bar(total=total, verb="scoring", unit="row") as bar:
-        for row, key, item in read_items(found.settings):
-            files[key].add(item, row.where)
-            bar.update()
+        rows = read_items(found.settings)
+        while chunk := list(islice(rows, CHUNK)):
+            new = [(row.where, key, item) for row, key, item in chunk if files[key].is_new(item)]
+            for (where, key, item), scored in zip(new, _score(new, files), strict=True):
+                files[key].add(item, where, scored)
+            bar.update(len(chunk))
     for file in files.values():
         file.flush()
     return list(files.values())
+
+
+def _score(rows: Sequence[tuple[str, Key, OutputItem]], files: Mapping[Key, SampleDraft]) -> Iterator[ScoredOutput]:
+    """Yield the scores of items, by all cores if there are many."""
+
+    def work(row: tuple[str, Key, OutputItem]) -> ScoredOutput:
+        _, key, item = row
+        return files[key].scorer.score(item)
+
+    return over_cores(work, rows, worth_it=2 * len(rows) >= CHUNK)
 
 
 def _write_runs(found: Survey, files: list[SampleDraft], folders: Mapping[str, Path]) -> None:
