@@ -33,6 +33,10 @@ FLOOR = "floor"
 READINGS = READ_BY_MODEL, READER_AGREES = "read_by_model", "reader_agrees"
 #: Optional field of a doc: what its clip shares with other clips, such as a call or a speaker.
 CLUSTER = "cluster"
+#: Column that a judge of transcripts adds, and what to do about rows without it or another column.
+MEANING = "meaning"
+FIX_MEANING = "judge the transcripts: siq judge run RUNS --judge ENGINE:MODEL --judge-option rubric=meaning"
+RERUN = "rerun this task"
 #: Value of a column in a row without it, while a file is read.
 _ABSENT = -math.inf
 
@@ -124,10 +128,10 @@ def read_sample_rows(path: Path, form: type[Form], needs: str) -> Iterator[tuple
         yield number, row
 
 
-def refuse_line(path: Path, number: int, needs: str, error: Exception) -> SpeechIQError:
+def refuse_line(path: Path, number: int, needs: str, error: Exception, fix: str = RERUN) -> SpeechIQError:
     """Return the error for a line that `decode` refused."""
     if isinstance(error, msgspec.ValidationError):
-        return SpeechIQError(f"{locate_line(path, number)} needs {needs} ({error})", fix="rerun this task")
+        return SpeechIQError(f"{locate_line(path, number)} needs {needs} ({error})", fix=fix)
     return SpeechIQError(
         f"{locate_line(path, number)} is not a whole JSON object (the file may be cut off)", error, "rerun this task"
     )
@@ -195,7 +199,8 @@ def read_sample_table(
         try:
             doc, *row = msgspec.structs.astuple(decode(line, decoder))
         except ValueError as error:
-            raise refuse_line(path, number, _needs(category, by), error) from error
+            fix = FIX_MEANING if measure.column == MEANING else RERUN
+            raise refuse_line(path, number, _needs(category, by), error, fix) from error
         fields = tuple(map(str, msgspec.structs.astuple(doc)))
         item = fields[:size]
         item = known.setdefault(item, item)

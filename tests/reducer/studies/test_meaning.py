@@ -205,3 +205,8 @@ def test_meaning_is_lost_below_two_points(points, lost):
 def test_the_rubric_asks_for_the_form_that_is_read():
     rubric = read_rubric("meaning")
     assert rubric.scale == (0, 3) and read_reply("A detail.\nScore: 2", rubric).score == 2
+
+
+def test_the_column_of_a_judge_that_was_not_asked_is_refused_with_its_command(transcribed):
+    refused = refusal("score", transcribed, "--metrics", "remember=meaning")
+    assert "siq judge run RUNS --judge ENGINE:MODEL --judge-option rubric=meaning" in refused
