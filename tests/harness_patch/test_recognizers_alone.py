@@ -62,7 +62,7 @@ def test_transcription_of_audiobench_runs():
 
 def test_semantic_distances_run(tiny_cascade):
     model = HFAudio(pretrained="gold", device="cpu", store="off")
-    about = {"assistant": tiny_cascade.llm}
+    about = {"assistant": tiny_cascade.llm, "encoder": "off"}
     found = runs.evaluate(model, ["siq_demo_distance"], samples={"siq_demo_distance": [0, 1]}, metadata=about)
     assert len(found["samples"]["siq_demo_distance"]) == 2
 
