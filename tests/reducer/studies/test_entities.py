@@ -22,7 +22,7 @@ HEARD = {
     "one": [
         "acme paid $2 million on May 5th", "call initech at nine thirty", "that was all", "acme and ABC met at 2 p.m.",
     ],
-    "two": ["acne paid ten dollars on May", "call in tech labs at 9:15", "that is all", "acme and ABD met"],
+    "two": ["acne paid ten dollars on May", "call in tech labs at 9:15", "that is all", "acme and ABX met"],
 }  # fmt: skip
 
 
