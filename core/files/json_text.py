@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import read_plain, stream_lines, write_whole
+from speechiq.core.files.plain import LARGEST, read_plain, stream_lines, write_whole
 
 Form = TypeVar("Form")
 MakeObject = Callable[[list[tuple[str, Any]]], dict[str, Any]]
@@ -151,10 +151,13 @@ class Line(NamedTuple):
     row: dict[str, Any]
 
 
-def read_objects(path: Path, fix: str) -> Iterator[Line]:
-    """Yield the lines of a UTF-8 file, but no empty ones; `fix` says what to do about a line that is not an object."""
+def read_objects(path: Path, fix: str, largest: int | None = LARGEST) -> Iterator[Line]:
+    """Yield the lines of a UTF-8 file, but no empty ones; `fix` says what to do about a line that is not an object.
+
+    The file has at most `largest` bytes, any number if it is None.
+    """
     try:
-        for number, line in enumerate(stream_lines(path, newline="\n"), 1):
+        for number, line in enumerate(stream_lines(path, "\n", largest), 1):
             if line.strip():
                 yield _read_object(path, number, line, fix)
     except UnicodeDecodeError as error:

@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from typing import BinaryIO, TypeVar
@@ -85,8 +85,7 @@ def open_plain(path: str | Path) -> BufferedReader:
 def read_plain(path: str | Path, largest: int = LARGEST) -> bytes:
     """Return the content of a plain file of at most `largest` bytes; for anything else raise `OSError`."""
     with open_plain(path) as file:
-        if os.fstat(file.fileno()).st_size > largest:
-            raise OSError(errno.EFBIG, f"it is larger than {largest} bytes")
+        _refuse_larger(file, largest)
         return file.read()
 
 
@@ -101,19 +100,28 @@ def read_lines(path: str | Path, thing: object, fix: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def stream_lines(path: str | Path, newline: str | None = None) -> Iterator[str]:
-    """Yield the lines of a plain file in UTF-8 without their ends, however large it is.
+def stream_lines(path: str | Path, newline: str | None = None, largest: int | None = LARGEST) -> Iterator[str]:
+    """Yield the lines of a plain file in UTF-8 without their ends, each of at most `LARGEST` characters.
 
     Args:
         newline: What ends a line; None means each of LF, CR and CR LF.
+        largest: Bytes of the largest file; None reads a file of any size, for callers that keep no line.
 
     Raises:
-        OSError: The file cannot be read.
+        OSError: The file cannot be read, or it or a line is too large.
         UnicodeDecodeError: It is not UTF-8.
     """
     with open_plain(path) as file, TextIOWrapper(file, encoding="utf-8-sig", newline=newline) as text:
-        for line in text:
+        _refuse_larger(file, largest)
+        for line in iter(partial(text.readline, LARGEST + 1), ""):
+            if len(line) > LARGEST:
+                raise OSError(errno.EFBIG, f"a line is longer than {LARGEST} characters")
             yield line.removesuffix("\n")
+
+
+def _refuse_larger(file: BinaryIO, largest: int | None) -> None:
+    if largest is not None and os.fstat(file.fileno()).st_size > largest:
+        raise OSError(errno.EFBIG, f"it is larger than {largest} bytes")
 
 
 def hash_file(path: str | Path) -> str:

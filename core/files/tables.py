@@ -10,7 +10,7 @@ from typing import Any
 
 from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.json_text import Line, read_objects
-from speechiq.core.files.plain import is_file, read_lines, stream_lines
+from speechiq.core.files.plain import LARGEST, is_file, read_lines, stream_lines
 from speechiq.core.ids import compose
 from speechiq.core.suggestions import did_you_mean
 
@@ -37,11 +37,11 @@ def read_rows(file: Path) -> list[Line]:
 
     A `.json` is read like a `.jsonl`, with an object per line, as manifests are.
     """
-    return list(stream_rows(file))
+    return list(stream_rows(file, LARGEST))
 
 
-def stream_rows(file: Path) -> Iterator[Line]:
-    """Yield the rows of a table as `read_rows` returns them, however many there are."""
+def stream_rows(file: Path, largest: int | None = None) -> Iterator[Line]:
+    """Yield the rows of a table as `read_rows` returns them; it may have `largest` bytes, by default any number."""
     if not is_table(file):
         raise SpeechIQError(file, f"not one of {', '.join(SEPARATORS)}", "convert it to one of them")
     if not is_file(file):
@@ -52,17 +52,18 @@ def stream_rows(file: Path) -> Iterator[Line]:
         )
     separators = SEPARATORS[file.suffix.lower()]
     count = 0
-    for line in _read_separated(file, separators) if separators else read_objects(file, "write an object per line"):
+    fix = "write an object per line"
+    for line in _read_separated(file, separators, largest) if separators else read_objects(file, fix, largest):
         count += 1
         yield line
     if not count:
         raise SpeechIQError(file, "has no rows", "write one line per clip")
 
 
-def _read_separated(file: Path, separators: str) -> Iterator[Line]:
+def _read_separated(file: Path, separators: str, largest: int | None) -> Iterator[Line]:
     """Yield the rows of a `.csv` or `.tsv`; columns without a name and rows without a value are left out."""
     header: list[str] = []
-    for number, line in enumerate(_stream_texts(file), 1):
+    for number, line in enumerate(_stream_texts(file, largest), 1):
         if number == 1 and (stated := STATED_SEPARATOR.fullmatch(line)):
             separators, line = stated[1], ""
         if not line.strip():
@@ -85,9 +86,9 @@ def _read_separated(file: Path, separators: str) -> Iterator[Line]:
             yield Line(number, where, {name: field for name, field in zip_longest(header, fields) if name})
 
 
-def _stream_texts(file: Path) -> Iterator[str]:
+def _stream_texts(file: Path, largest: int | None) -> Iterator[str]:
     try:
-        yield from stream_lines(file)
+        yield from stream_lines(file, largest=largest)
     except UnicodeDecodeError as error:
         raise SpeechIQError(file, f"not UTF-8 ({error})", "save it in UTF-8") from error
     except OSError as error:

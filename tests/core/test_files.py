@@ -7,7 +7,18 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import plain as files
-from speechiq.core.files.plain import append_plain, expand, is_file, is_folder, open_plain, read_plain, write_whole
+from speechiq.core.files.plain import (
+    LARGEST,
+    append_plain,
+    expand,
+    is_file,
+    is_folder,
+    open_plain,
+    read_plain,
+    stream_lines,
+    write_whole,
+)
+from speechiq.core.files.tables import read_rows, stream_rows
 from tests.conftest import full_disk
 
 
@@ -25,6 +36,18 @@ def test_only_a_plain_file_is_read_and_no_more_than_allowed(tmp_path):
     assert read_plain(tmp_path / "file", 5) == b"12345"
     with pytest.raises(OSError, match="it is larger than 4 bytes"):
         read_plain(tmp_path / "file", 4)
+    with pytest.raises(OSError, match="it is larger than 4 bytes"):
+        next(stream_lines(tmp_path / "file", largest=4))
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl"])
+def test_a_table_that_is_kept_in_memory_is_not_too_large(tmp_path, name):
+    file = tmp_path / name
+    file.write_text("id\na\n" if name.endswith("csv") else '{"id": "a"}\n')
+    assert [line.row for line in stream_rows(file)] == [{"id": "a"}]
+    os.truncate(file, LARGEST + 1)
+    with pytest.raises(SpeechIQError, match=f"cannot be read.*it is larger than {LARGEST} bytes"):
+        read_rows(file)
 
 
 @pytest.mark.parametrize("name", ["~nobody-of-this-name/x", "x" * 300, "/x" * 3000, "a\0b", "a\ud800b"])
