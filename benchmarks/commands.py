@@ -28,7 +28,7 @@ SIQ = (sys.executable, "-m", "speechiq.cli.main")
 
 
 class Size(NamedTuple):
-    """How many systems ran on how many clips."""
+    """Hold how many systems ran on how many clips."""
 
     systems: int
     clips: int

@@ -28,6 +28,7 @@ from speechiq.siq_tasks.questions.file import find_question_file, questions_fold
 
 #: The folder of the suite.
 HERE = Path(__file__).parent
+TEMPLATES = HERE / "templates"
 #: Maximum bytes of a task file, and maximum depth of includes.
 LARGEST, DEEPEST = 1 << 20, 16
 #: Keys of a template that lm-eval does not know; they become metadata of every task that includes it.

@@ -12,9 +12,18 @@ from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.response import Response
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.scores.levels import LEVELS, TEMPLATES
-from speechiq.siq_tasks.index import read_task
+from speechiq.reducer.scores.levels import LEVELS
+from speechiq.siq_tasks.index import TEMPLATES, read_task
 from speechiq.siq_tasks.loaders.audio import AudioItems
+
+
+def write_each(folder: Path, files: Mapping[str, str]) -> list[Path]:
+    """Write the text of each file, and return their paths in order."""
+    paths = [folder / name for name in files]
+    for path, content in zip(paths, files.values(), strict=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    return paths
 
 
 def named(name: str, seconds: float = 1.0) -> Clip:

@@ -61,7 +61,7 @@ class Record(msgspec.Struct):
         return [run for run in self.runs if run.settings == wanted]
 
     def sources(self, runs: Sequence[EvaluationRun], folder: Path) -> list[Path]:
-        """Return what to score for some of the runs: the folder for all of them, else their results files."""
+        """Return the paths to score for some of the runs: the folder for all of them, else their results files."""
         if len(runs) == len(self.runs):
             return [folder]
         return [folder / file for run in runs for file in run.results]

@@ -57,25 +57,17 @@ def build_system(
         if options:
             raise SpeechIQError(next(iter(options)), "no such model argument", f"{spec} has none, leave it out")
         return ConstantLetter(stages[0].model)
+
+    def set_up(stage: Stage) -> Setup:
+        return Setup(engine=stage.engine, prefix=stage.prefix, device=device, batch_size=batch_size, language=language)
+
     if (recognizer := _find_recognizer(stages, options)) is not None:
-        setup = Setup(
-            engine=recognizer.engine,
-            prefix=recognizer.prefix,
-            device=device,
-            batch_size=batch_size,
-            language=language,
-        )
-        return _build_recognizer(spec, recognizer, options, setup, references)
+        return _build_recognizer(spec, recognizer, options, set_up(recognizer), references)
     answer = f"{stages[-1].prefix}answer"
     answering = way_of_answering(options.pop(answer, "generate"), answer)
     voice = take_voice(options, stages, device, batch_size)
     _refuse_unknown(options, stages)
-    setups = {
-        stage.role: Setup(
-            engine=stage.engine, prefix=stage.prefix, device=device, batch_size=batch_size, language=language
-        )
-        for stage in stages
-    }
+    setups = {stage.role: set_up(stage) for stage in stages}
     given = {stage.role: stage.pick(options) for stage in stages}
     correction = CorrectionOptions()
     if "ger" in given:

@@ -16,8 +16,6 @@ from speechiq.metrics.judge.free_answers import JudgedItem, item_of
 from speechiq.metrics.judge.judging import Case, Judgment
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
 
-#: Name of the rubric, and of each rubric of a user that judges transcripts.
-MEANING = "meaning"
 #: Below this share of the scale, which is grade 2 of 0 to 3, an error changes what an assistant would do.
 KEPT = 2 / 3
 #: Most words of a sentence that are shown on each side of a difference.
@@ -57,7 +55,7 @@ def is_equal(doc: Mapping[str, Any], transcript: str) -> bool:
 
 
 def stored_cases(doc: Mapping[str, Any], item: Mapping[str, Any]) -> list[Case]:
-    """Return what is judged about a stored transcript."""
+    """Return the case of a stored transcript for a judge; an equal or an empty one is judged without a model."""
     transcript = str(item["answer"])
     name = str(doc.get("id", ""))
     if is_equal(doc, transcript):
@@ -122,7 +120,7 @@ def show_differences(reference: str, transcript: str, kind: str | None = DEFAULT
 
 
 def _keys(words: Sequence[str], kind: str | None) -> str:
-    """Return what words are compared by, one key for each word."""
+    """Return the normalized form of words, by which they are compared, without blanks inside it."""
     return " ".join(normalize(word, kind).replace(" ", "") or word for word in words)
 
 

@@ -33,6 +33,8 @@ from speechiq.metrics.rules.refusal import is_refusal
 
 HERE = Path(__file__).with_name("rubrics")
 SUFFIXES = (".yaml", ".yml")
+#: Name of the rubric for transcripts, and of each such rubric of a user, and the column that its judge adds.
+MEANING = "meaning"
 #: Bytes of the largest rubric file.
 LARGEST = 2**16
 #: Kind -> placeholders that its prompt must have, and those that it may have.

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -250,7 +251,7 @@ def _score_all(found: Survey, drafts: Path) -> list[SampleDraft]:
     kinds = _kinds_of(found)
     files: dict[Key, SampleDraft] = {}
     for same in found.group():
-        letters = sum((each.majority for each in same), same[0].majority.__class__())
+        letters: Counter[str] = sum((each.majority for each in same), Counter())
         majority = min(letters, key=lambda letter: (-letters[letter], letter), default="")
         for each in same:
             kind = kinds[each.key.dataset, each.key.kind]

@@ -2,16 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import speechiq.siq_tasks
 from speechiq.metrics.columns import Columns, columns_of, higher
 from speechiq.metrics.words.units import describe_measure
 from speechiq.reducer.imports.items import CHOICE, JUDGED, LETTER, WORDS, ImportSettings, OutputItem, as_apply
-from speechiq.siq_tasks.index import read_task
+from speechiq.siq_tasks.index import TEMPLATES, read_task
 
-TEMPLATES = Path(speechiq.siq_tasks.__file__).parent / "templates"
 #: Name of the suite of outputs that are no level of SIQ.
 SUITE = "imported"
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from speechiq.reducer.runs.table import Item
 #: The question of an answer, and its id or, without one, its text.
 Key = tuple[str, Item]
 Scale = tuple[float, float]
+#: What names an answer: a `Key`, or an id.
+AnswerName = TypeVar("AnswerName")
 
 QUESTION, ANSWER, ID, JUDGE, PERSON, SCORE, SCALE = "question", "answer", "id", "judge", "person", "score", "scale"
 COLUMNS = QUESTION, ANSWER, JUDGE
@@ -220,7 +223,7 @@ def read_judge(file: Path) -> Ratings:
     return ratings
 
 
-def average(people: Mapping[str, Mapping[Key, float]]) -> dict[Key, float]:
+def average(people: Mapping[str, Mapping[AnswerName, float]]) -> dict[AnswerName, float]:
     """Return the mean of people's scores of each answer.
 
     >>> average({"ana": {("Q", ("a",)): 1.0}, "ben": {("Q", ("a",)): 2.0}})
@@ -243,9 +246,9 @@ def find_majority(people: Mapping[str, Mapping[Key, float]]) -> dict[Key, float]
     return majority
 
 
-def gather(people: Mapping[str, Mapping[Key, float]]) -> dict[Key, list[float]]:
+def gather(people: Mapping[str, Mapping[AnswerName, float]]) -> dict[AnswerName, list[float]]:
     """Return answer -> the scores of all people who scored it."""
-    by_answer: dict[Key, list[float]] = {}
+    by_answer: dict[AnswerName, list[float]] = {}
     for scores in people.values():
         for key, score in scores.items():
             by_answer.setdefault(key, []).append(score)

@@ -17,6 +17,7 @@ from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import decode, refuse_extremes
 from speechiq.core.files.plain import open_plain
+from speechiq.metrics.judge.rubric import MEANING
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.table import GROUP, Item, Table, as_column
@@ -33,8 +34,7 @@ FLOOR = "floor"
 READINGS = READ_BY_MODEL, READER_AGREES = "read_by_model", "reader_agrees"
 #: Optional field of a doc: what its clip shares with other clips, such as a call or a speaker.
 CLUSTER = "cluster"
-#: Column that a judge of transcripts adds, and what to do about rows without it or another column.
-MEANING = "meaning"
+#: What to do about rows without the column of a judge of transcripts, or another column.
 FIX_MEANING = "judge the transcripts: siq judge run RUNS --judge ENGINE:MODEL --judge-option rubric=meaning"
 RERUN = "rerun this task"
 #: Value of a column in a row without it, while a file is read.

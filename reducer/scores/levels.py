@@ -1,17 +1,14 @@
 """Read the three levels of SIQ from their task templates, also for runs that recorded only the level."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 
-import speechiq.siq_tasks
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.measure import Category, read_category
-from speechiq.siq_tasks.index import read_task
+from speechiq.siq_tasks.index import TEMPLATES, read_task
 
 SUITE = "siq"
-TEMPLATES = Path(speechiq.siq_tasks.__file__).parent / "templates"
 #: The levels in the paper's order.
 NAMES = ("remember", "understand", "apply")
 

@@ -79,8 +79,7 @@ def correlate_ranks(scoreboard: Scoreboard, ranks: Mapping[str, Mapping[str, flo
     """Return a row per metric: its correlation with the first column of ranks (paper, Table 3).
 
     Metrics are SIQ if there is one, each level with its column, further columns such as `meaning`, and the other
-    columns of ranks. Systems without a rank
-    are left out.
+    columns of ranks. Systems without a rank are left out.
     """
     first, *others = ranks
     systems = [name for name in scoreboard.pool.systems if name in ranks[first]]

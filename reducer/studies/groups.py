@@ -246,7 +246,7 @@ def study_entities(systems: Iterable[System]) -> StudyResult:
 
 
 def _count_entities(system: System) -> CountsOfClips:
-    """Return what the references of a system's scored clips have of each class, and of all classes."""
+    """Count the entities and words of each class, and of all, in the references of a system's scored clips."""
     scored = {item[0] for item in system.items.get(TRANSCRIBED, ())}
     counts: CountsOfClips = {}
     for task in system.tasks_at(TRANSCRIBED):

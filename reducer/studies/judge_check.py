@@ -73,11 +73,7 @@ def check_judge(
     rubrics: dict[str, list[JudgedRow]] = {}
     for answer in answers:
         rubrics.setdefault(settings.rubric_of(answer.task).sha256, []).append(answer)
-    by_answer: dict[str, list[float]] = {}
-    for scores_of_person in scores.values():
-        for id, score in scores_of_person.items():
-            by_answer.setdefault(id, []).append(score)
-    means = {id: sum(values) / len(values) for id, values in by_answer.items()}
+    means = average(scores)
     counts = {key: _count_scored(rows, means) for key, rows in rubrics.items()}
     if max(counts.values()) < FEWEST:
         raise SpeechIQError(
@@ -291,7 +287,7 @@ def _refuse_few(ratings: Ratings) -> None:
 
 
 def choose_unit(answers: Iterable[Key]) -> Callable[[Key], str]:
-    """Return what names the unit of an answer that draws take whole: its question, or itself if all have the same."""
+    """Return a function that names the unit of an answer for draws: its question, or itself if all have the same."""
     if len({question for question, _ in answers}) > 1:
         return lambda key: key[0]
     return lambda key: key[1][0]

@@ -22,6 +22,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import as_lines, content_sha256, decode
 from speechiq.core.files.plain import check_output_folder, exists, is_file, read_plain, write_whole
 from speechiq.metrics.columns import SPREAD, mean, spread
+from speechiq.metrics.judge.rubric import MEANING, read_rubric
 from speechiq.reducer.runs.judged import (
     EXACT_MATCH,
     JUDGE_KEYS,
@@ -88,16 +89,13 @@ def plan_judging(tasks: Sequence[TaskRun], options: Mapping[str, Any]) -> list[J
 
 def judges_meaning(options: Mapping[str, Any]) -> bool:
     """Return whether keys of metadata name a rubric for transcripts: one with the name `meaning`."""
-    from speechiq.metrics.judge.meaning import MEANING
-    from speechiq.metrics.judge.rubric import read_rubric
-
     named = options.get("judge_rubric")
     return named is not None and read_rubric(str(named)).name == MEANING
 
 
 def _rubric_of(task: TaskRun) -> str:
     """Return the rubric that a task recorded; that of transcripts for one without a judge."""
-    return str(task.metadata.get("judge_rubric", "meaning"))
+    return str(task.metadata.get("judge_rubric", MEANING))
 
 
 def rejudge(plans: Sequence[JudgingPlan]) -> list[Rejudged]:

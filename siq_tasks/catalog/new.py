@@ -21,7 +21,17 @@ from speechiq.engines.languages import KEY, read_language
 from speechiq.metrics.settings import read_record
 from speechiq.metrics.words.normalizer import read_normalizer
 from speechiq.siq_tasks.catalog.folders import complete_folder, refuse_content
-from speechiq.siq_tasks.index import HERE, IN_FOLDER, LEVELS, UNDERSTAND, data_sets, list_names, read_task, write_task
+from speechiq.siq_tasks.index import (
+    HERE,
+    IN_FOLDER,
+    LEVELS,
+    TEMPLATES,
+    UNDERSTAND,
+    data_sets,
+    list_names,
+    read_task,
+    write_task,
+)
 from speechiq.siq_tasks.loaders.clips import list_warnings
 from speechiq.siq_tasks.loaders.docs import refuse_taken
 from speechiq.siq_tasks.loaders.entities import ENTITIES, write_entities
@@ -147,7 +157,7 @@ def _list_new_tasks(
     own = dict.fromkeys(LEVELS, questions) | {UNDERSTAND: questions | {"embedder": embedder}}
     tasks = {}
     for level in LEVELS:
-        task = read_task(HERE / "templates" / f"_{level}.yaml")
+        task = read_task(TEMPLATES / f"_{level}.yaml")
         about = {"metadata": {**task["metadata"], **shared, **own[level]}}
         tasks[f"siq_{name}_{level}"] = {"task": f"siq_{name}_{level}", "tag": f"siq_{name}"} | task | about
     if assistant is not None:

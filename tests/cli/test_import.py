@@ -20,7 +20,7 @@ OPTIONS = '"it","he","she","they"'
 
 @pytest.fixture
 def tables(tmp_path, monkeypatch):
-    """Two tables of two systems: transcripts, and answers to a question per clip."""
+    """Return two tables of two systems: transcripts, and answers to a question per clip."""
     monkeypatch.chdir(tmp_path)
     words, answers = ["id,system,gender,reference,transcript"], ["id,system,question,A,B,C,D,answer,gold"]
     for number, (clip, reference, *transcripts) in enumerate(ROWS):
@@ -35,7 +35,7 @@ def tables(tmp_path, monkeypatch):
 
 @pytest.fixture
 def runs(tables):
-    """The runs of both tables."""
+    """Return the runs of both tables."""
     siq("import", "table", "words.csv", "-o", "runs", "--dataset", "calls", "--group-by", "gender")
     siq("import", "table", "answers.csv", "-o", "runs", "--dataset", "calls")
     return tables / "runs"

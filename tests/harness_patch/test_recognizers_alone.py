@@ -17,7 +17,7 @@ REMEMBER, APPLY = "siq_demo_remember", "siq_demo_apply"
 
 @pytest.fixture
 def transcripts(tmp_path):
-    """A file with a transcript of each clip of the demo, each with a wrong word."""
+    """Return a file with a transcript of each clip of the demo, each with a wrong word."""
     file = tmp_path / "a.jsonl"
     rows = [{"id": clip["id"], "text": f"wrong {clip['text']}"} for clip in list_clips("demo")]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))

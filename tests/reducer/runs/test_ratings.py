@@ -36,7 +36,7 @@ def draw_scores(count: int = 40) -> np.ndarray:
 
 
 def wide_rows(scores: np.ndarray) -> str:
-    """A row per answer; a score that is not a number is an empty field."""
+    """Return a row per answer; a score that is not a number is an empty field."""
     lines = []
     for number, given in enumerate(scores.T):
         fields = ["" if np.isnan(score) else f"{score:g}" for score in given]

@@ -37,7 +37,7 @@ WRITTEN = {
 
 @pytest.fixture(autouse=True)
 def store(tmp_path, monkeypatch, endpoint_key):
-    """A response cache of its own."""
+    """Use a response cache of its own."""
     monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
 
 
@@ -51,7 +51,7 @@ def grade(prompt: str, _number: int = 0) -> str:
 
 @pytest.fixture
 def transcribed(tmp_path: Path) -> Path:
-    """Two systems, each with four transcripts."""
+    """Return the runs of two systems, each with four transcripts."""
     metadata = read_task(TEMPLATE)["metadata"] | {"dataset": "toy", "normalizer": "english", "version": 1}
     for system, texts in WRITTEN.items():
         rows = []
