@@ -4,17 +4,9 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.imports.kaldi import FORM
+from tests.records import write_each
 
 REFERENCE = "utt1 good day\nutt2  see you  \n"
-
-
-def write(folder, files):
-    """Write each file, and return their paths in order."""
-    paths = [folder / name for name in files]
-    for path, content in zip(paths, files.values(), strict=True):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
-    return paths
 
 
 def read(*paths):
@@ -22,7 +14,7 @@ def read(*paths):
 
 
 def test_a_pair_of_files(tmp_path):
-    reference, hypothesis = write(tmp_path, {"ref": REFERENCE, "hyp_whisper-v3.5": "utt2 see\n\nutt1\tGood day\n"})
+    reference, hypothesis = write_each(tmp_path, {"ref": REFERENCE, "hyp_whisper-v3.5": "utt2 see\n\nutt1\tGood day\n"})
     rows = [*FORM.read([hypothesis, reference])]
     assert [row.where for row in rows] == [f"{hypothesis} line 1", f"{hypothesis} line 3"]
     assert read(hypothesis, reference) == [
@@ -43,25 +35,25 @@ def test_a_pair_of_files(tmp_path):
     ],
 )
 def test_a_folder_has_references_and_a_file_per_system(tmp_path, names, systems):
-    write(tmp_path / "data", dict.fromkeys(names, REFERENCE))
+    write_each(tmp_path / "data", dict.fromkeys(names, REFERENCE))
     assert FORM.fits(tmp_path / "data")
     rows = read(tmp_path / "data")
     assert [*dict.fromkeys(row[0] for row in rows)] == systems and len(rows) == 2 * len(systems)
 
 
 def test_files_with_other_names_are_read_with_the_first_as_reference(tmp_path):
-    paths = write(tmp_path, {"dev.txt": REFERENCE, "canary.txt": "utt1 good", "a/text": "utt1 day"})
+    paths = write_each(tmp_path, {"dev.txt": REFERENCE, "canary.txt": "utt1 good", "a/text": "utt1 day"})
     assert read(*paths[:2])[0] == ("canary", "utt1", "good day", "good")
     assert read(paths[0], paths[1], paths[2])[0][0] == "dev"
 
 
 def test_each_folder_has_references_of_its_own(tmp_path):
-    write(tmp_path, {"a/ref": "utt1 good", "a/hyp_x": "utt1 god", "b/ref": "utt2 day", "b/hyp_x": "utt2 day"})
+    write_each(tmp_path, {"a/ref": "utt1 good", "a/hyp_x": "utt1 god", "b/ref": "utt2 day", "b/hyp_x": "utt2 day"})
     assert read(tmp_path / "a", tmp_path / "b") == [("x", "utt1", "good", "god"), ("x", "utt2", "day", "day")]
 
 
 def test_ids_without_a_partner_are_yielded_with_what_they_have(tmp_path):
-    paths = write(tmp_path, {"ref": REFERENCE, "hyp_a": "utt3 hello\nutt2\n"})
+    paths = write_each(tmp_path, {"ref": REFERENCE, "hyp_a": "utt3 hello\nutt2\n"})
     rows = [*FORM.read(paths)]
     assert read(*paths) == [("a", "utt3", None, "hello"), ("a", "utt2", "see you", ""), ("a", "utt1", "good day", None)]
     assert rows[-1].where == f"{paths[1]} at {paths[0]} line 1"
@@ -88,11 +80,11 @@ def test_ids_without_a_partner_are_yielded_with_what_they_have(tmp_path):
 )
 def test_files_that_are_no_pair_are_refused(tmp_path, files, message):
     with pytest.raises(SpeechIQError, match=message):
-        read(*write(tmp_path, files))
+        read(*write_each(tmp_path, files))
 
 
 def test_a_folder_without_references_is_refused(tmp_path):
-    write(tmp_path, {"a/hyp": REFERENCE, "a/ref": REFERENCE})
+    write_each(tmp_path, {"a/hyp": REFERENCE, "a/ref": REFERENCE})
     assert not FORM.fits(tmp_path)
     with pytest.raises(SpeechIQError, match="no pair of references and hypotheses"):
         read(tmp_path)
@@ -112,5 +104,5 @@ def test_a_folder_without_references_is_refused(tmp_path):
     ],
 )
 def test_a_file_fits_by_its_name_and_first_line(tmp_path, name, content, fits):
-    (path,) = write(tmp_path, {name: content})
+    (path,) = write_each(tmp_path, {name: content})
     assert FORM.fits(path) is fits

@@ -4,6 +4,7 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.imports.timed_words import CTM, STM
+from tests.records import write_each
 
 REFERENCE = """;; LABEL "o" "Overall" "all"
 call A anna 0.0 2.0 <o,f0,female> good day
@@ -24,16 +25,8 @@ call 2 9 1 um
 """
 
 
-def write(folder, files):
-    paths = [folder / name for name in files]
-    for path, content in zip(paths, files.values(), strict=True):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
-    return paths
-
-
 def test_words_go_to_the_segment_that_has_their_middle(tmp_path, capsys):
-    reference, words = write(tmp_path, {"dev.stm": REFERENCE, "whisper.ctm": WORDS})
+    reference, words = write_each(tmp_path, {"dev.stm": REFERENCE, "whisper.ctm": WORDS})
     rows = [*CTM.read([words, reference])]
     assert [(row.clip, row.reference, row.transcript) for row in rows] == [
         ("call-A-0-2", "good day", "good day"),
@@ -51,7 +44,7 @@ def test_words_go_to_the_segment_that_has_their_middle(tmp_path, capsys):
 
 
 def test_a_system_that_wrote_nothing_about_a_segment_has_an_empty_transcript(tmp_path):
-    paths = write(tmp_path, {"a.stm": "call 1 x 0 1 one\ncall 1 x 1 2 two\n", "b.ctm": "call 1 0.2 0.2 one\n"})
+    paths = write_each(tmp_path, {"a.stm": "call 1 x 0 1 one\ncall 1 x 1 2 two\n", "b.ctm": "call 1 0.2 0.2 one\n"})
     assert [row.transcript for row in CTM.read(paths)] == ["one", ""]
 
 
@@ -61,30 +54,30 @@ def test_a_system_that_wrote_nothing_about_a_segment_has_an_empty_transcript(tmp
 )
 def test_where_segments_overlap_the_one_that_begins_last_gets_the_word(tmp_path, begin, duration, found):
     segments = "f 1 x 0 10 a\nf 1 y 4.5 7 c\nf 1 z 2 5 b\n"
-    paths = write(tmp_path, {"r.stm": segments, "s.ctm": f"f 1 {begin} {duration} w\n"})
+    paths = write_each(tmp_path, {"r.stm": segments, "s.ctm": f"f 1 {begin} {duration} w\n"})
     assert [row.reference for row in CTM.read(paths) if row.transcript] == [found]
 
 
 def test_words_are_ordered_by_time(tmp_path):
-    paths = write(tmp_path, {"r.stm": "f 1 x 0 9 a b c", "s.ctm": "f 1 3 1 c\nf 1 1 1 a\nf 1 2 1 b"})
+    paths = write_each(tmp_path, {"r.stm": "f 1 x 0 9 a b c", "s.ctm": "f 1 3 1 c\nf 1 1 1 a\nf 1 2 1 b"})
     assert [row.transcript for row in CTM.read(paths)] == ["a b c"]
 
 
 def test_several_systems_and_references(tmp_path):
     files = {"a.stm": "a 1 x 0 9 one", "b.stm": "b 1 x 0 9 two", "x/dev.ctm": "a 1 0 1 one", "y/dev.ctm": "b 1 0 1 two"}
-    rows = [*CTM.read(write(tmp_path, files))]
+    rows = [*CTM.read(write_each(tmp_path, files))]
     assert [(row.system, row.transcript) for row in rows] == [("x", "one"), ("x", None), ("y", None), ("y", "two")]
 
 
 def test_hypotheses_may_be_segments_too(tmp_path):
     segments = "call 1 s1 0.2 1.5 Good day.\ncall 1 s2 2.5 5 <o> See you\ncall 1 s2 5 5.2 soon\n"
-    system, reference = write(tmp_path, {"canary.stm": segments, "ref.stm": REFERENCE})
+    system, reference = write_each(tmp_path, {"canary.stm": segments, "ref.stm": REFERENCE})
     rows = [*STM.read([system, reference])]
     assert [(row.system, row.transcript) for row in rows][:2] == [("canary", "Good day."), ("canary", "See you soon")]
 
 
 def test_without_a_file_named_ref_the_first_has_the_references(tmp_path):
-    first, second = write(tmp_path, {"b.stm": "f 1 x 0 9 one", "a.stm": "f 1 x 0 9 two"})
+    first, second = write_each(tmp_path, {"b.stm": "f 1 x 0 9 one", "a.stm": "f 1 x 0 9 two"})
     (row,) = STM.read([first, second])
     assert (row.system, row.reference, row.transcript) == ("a", "one", "two")
 
@@ -117,7 +110,7 @@ def test_without_a_file_named_ref_the_first_has_the_references(tmp_path):
 )
 def test_files_that_are_no_pair_are_refused(tmp_path, files, message):
     with pytest.raises(SpeechIQError, match=message):
-        [*CTM.read(write(tmp_path, files))]
+        [*CTM.read(write_each(tmp_path, files))]
 
 
 @pytest.mark.parametrize(
@@ -133,5 +126,5 @@ def test_files_that_are_no_pair_are_refused(tmp_path, files, message):
     ],
 )
 def test_a_file_fits_by_its_ending_and_first_line(tmp_path, name, content, forms):
-    (path,) = write(tmp_path, {name: content})
+    (path,) = write_each(tmp_path, {name: content})
     assert [form.name for form in (CTM, STM) if form.fits(path)] == forms
