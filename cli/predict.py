@@ -24,9 +24,9 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.reducer.output.publish import list_outputs
 from speechiq.reducer.studies.agreement import compare_each_pair
-from speechiq.reducer.studies.labels import Label, label_judged, read_exchanges, refuse_alike, write_labels
-from speechiq.reducer.studies.prediction import as_result, gather_runs, predict_failure, read_sources
-from speechiq.reducer.studies.prediction_data import BY, Tables, label_answers, leave_out_items, read_tables
+from speechiq.reducer.studies.prediction.data import BY, Tables, label_answers, leave_out_items, read_tables
+from speechiq.reducer.studies.prediction.labels import Label, label_judged, read_exchanges, refuse_alike, write_labels
+from speechiq.reducer.studies.prediction.study import as_result, gather_runs, predict_failure, read_sources
 from speechiq.reducer.studies.result import StudyResult
 
 #: The rubric of the judge, unless another one is named.

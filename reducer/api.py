@@ -19,8 +19,8 @@ from speechiq.reducer.scores.suites import read_systems as read_siq_systems
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.compare import SelectedRuns, choose_system, compare_pair, pair_up
 from speechiq.reducer.studies.comparison import Comparison
-from speechiq.reducer.studies.prediction import Prediction, gather_runs, predict_failure, read_sources
-from speechiq.reducer.studies.prediction_data import read_tables
+from speechiq.reducer.studies.prediction.data import read_tables
+from speechiq.reducer.studies.prediction.study import Prediction, gather_runs, predict_failure, read_sources
 from speechiq.reducer.studies.unanswerable import ConfirmedSet
 
 Place = str | PathLike[str]

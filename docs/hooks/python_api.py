@@ -42,7 +42,7 @@ TOPICS = {
         {
             "speechiq.reducer": sorted(set(reducer.__all__) - set(speechiq.__all__)),
             "speechiq.reducer.scores.norms": ["Norms", "build_norms", "freeze_norms", "read_norms", "write_norms"],
-            "speechiq.reducer.studies.prediction": ["Prediction"],
+            "speechiq.reducer.studies.prediction.study": ["Prediction"],
             "speechiq.reducer.studies.agreement": ["measure_position_bias", "PositionBias"],
             "speechiq.reducer.output.terminal": ["print_grid"],
             "speechiq.reducer.output.harness": ["write_harness"],

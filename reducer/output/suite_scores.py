@@ -15,7 +15,7 @@ from speechiq.reducer.stats.grid import Grid
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.agreement import add_reliability
 from speechiq.reducer.studies.groups import GroupScores, score_groups
-from speechiq.reducer.studies.predictors import add_predictive
+from speechiq.reducer.studies.prediction.predictors import add_predictive
 
 
 class SuiteScores(NamedTuple):

@@ -17,7 +17,7 @@ from speechiq.reducer.output.page.clips import find_sounds
 from speechiq.reducer.output.page.page import Section, render
 from speechiq.reducer.runs.human_scores import StoredJudge
 from speechiq.reducer.runs.judged import JudgedRow
-from speechiq.reducer.studies.labels import Exchange
+from speechiq.reducer.studies.prediction.labels import Exchange
 from speechiq.reducer.studies.unanswerable import VERDICTS
 
 SCRIPTS = ("base", "address", "theme", "downloads", "review")

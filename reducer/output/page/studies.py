@@ -17,7 +17,7 @@ from speechiq.reducer.output.suite_scores import SuiteScores
 from speechiq.reducer.scores.suites import Found, ScoringOptions
 from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.reducer.studies.listening import study_listening
-from speechiq.reducer.studies.prediction import NAMES, Prediction
+from speechiq.reducer.studies.prediction.study import NAMES, Prediction
 from speechiq.reducer.studies.result import StudyResult
 from speechiq.reducer.studies.robustness import CLEAN, Curve, Robustness, group_curves, list_strengths
 

@@ -8,7 +8,7 @@ from sklearn.metrics import roc_auc_score
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.ranking import rank
-from speechiq.reducer.studies.predictors import compare_weights
+from speechiq.reducer.studies.prediction.predictors import compare_weights
 
 CLIPS = 40
 

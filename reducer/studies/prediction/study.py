@@ -28,8 +28,7 @@ from speechiq.reducer.stats.grid import (
     name_units,
 )
 from speechiq.reducer.studies.agreement import agreement_grid
-from speechiq.reducer.studies.labels import read_labels, refuse_alike
-from speechiq.reducer.studies.prediction_data import (
+from speechiq.reducer.studies.prediction.data import (
     Labels,
     Metric,
     Tables,
@@ -38,7 +37,8 @@ from speechiq.reducer.studies.prediction_data import (
     label_answers,
     leave_out_items,
 )
-from speechiq.reducer.studies.predictors import (
+from speechiq.reducer.studies.prediction.labels import read_labels, refuse_alike
+from speechiq.reducer.studies.prediction.predictors import (
     CAUGHT,
     Predictor,
     Quality,

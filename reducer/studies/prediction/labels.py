@@ -25,7 +25,7 @@ from speechiq.reducer.stats.bootstrap import NO_CLUSTERS
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import caution_of_estimates
 from speechiq.reducer.studies.agreement import measure_position_bias
-from speechiq.reducer.studies.prediction_data import Key, Labels, Tables, answers, find_gold
+from speechiq.reducer.studies.prediction.data import Key, Labels, Tables, answers, find_gold
 
 if TYPE_CHECKING:
     from speechiq.metrics.judge.judging import PairJudgment
