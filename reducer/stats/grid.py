@@ -117,7 +117,7 @@ class Grid(NamedTuple):
 
         A per cent sign stays with its word.
         """
-        parts = (line for part in self._parts(column) for line in (part.heading or "").split("\n"))
+        parts = (line for part in self.parts(column) for line in (part.heading or "").split("\n"))
         if not column.form:
             return [line for line in parts if line]
         held = (line.replace(" %", "\N{NO-BREAK SPACE}%") for line in parts)
@@ -126,7 +126,7 @@ class Grid(NamedTuple):
 
     def lines(self, row: Mapping[str, Cell], column: Column) -> list[str]:
         """Return the lines of a row's cell in a shown column."""
-        return [line for part in self._parts(column) if part.name in row for line in part.lines(row[part.name]) if line]
+        return [line for part in self.parts(column) if part.name in row for line in part.lines(row[part.name]) if line]
 
     def sort_key(self, row: Mapping[str, Cell], column: Column) -> float | str | None:
         """Return the number of a cell, unrounded in its unit; empty for an unknown one, None for a text."""
@@ -138,7 +138,8 @@ class Grid(NamedTuple):
             return ""
         return (number if column.factor == 1 else number * column.factor) + 0
 
-    def _parts(self, column: Column) -> list[Column]:
+    def parts(self, column: Column) -> list[Column]:
+        """Return a shown column and those that continue its cells."""
         return [column, *(below for below in self.columns if below.below == column.name)]
 
     def records(self) -> list[dict[str, Any]]:

@@ -1,13 +1,10 @@
-"""Tables as Markdown and LaTeX: what a renderer makes of them is what was put in."""
+"""Tables as Markdown: what a renderer makes of them is what was put in."""
 
 from __future__ import annotations
 
-import re
-
-import pytest
 from markdown_it import MarkdownIt
 
-from speechiq.reducer.output.markup import as_latex, as_markdown, escape_latex, escape_markdown
+from speechiq.reducer.output.markup import as_markdown, escape_markdown
 from speechiq.reducer.stats.grid import Column, Grid
 
 HOSTILE = [
@@ -47,36 +44,6 @@ def test_markdown_aligns_and_makes_no_links():
     text = as_markdown(table_of(HOSTILE))
     assert text.splitlines()[1] == "| :--- | ---: |"
     assert "http://" not in text and "www." not in text and "me@" not in text
-
-
-NAMES = ("backslash", "asciitilde", "asciicircum", "less", "greater", "bar", "asciigrave")
-GLYPH = dict(zip(NAMES, r"\~^<>|`", strict=True))
-COMMAND = re.compile(rf"\\text({'|'.join(NAMES)})\{{\}}|\{{\\char34\}}")
-
-
-def set_latex(text: str) -> str:
-    """What LaTeX sets: the commands that may occur, then escaped characters; braces group."""
-    marked = COMMAND.sub(lambda found: f"\0{ord(GLYPH.get(found[1], chr(34)))};", text.replace("$-$", "-"))
-    assert not re.search(r"\\[a-zA-Z]", marked), "no other command is left"
-    marked = re.sub(r"\\([&%$#_{}])", lambda found: f"\0{ord(found[1])};", marked)
-    assert not re.search(r'[\\&%$#_~^<>|"`]', marked), "no active character is left"
-    assert not re.search(r"--|^[*\[]", marked), "no ligature, and nothing that the end of a row would take"
-    return re.sub(r"\0(\d+);", lambda found: chr(int(found[1])), re.sub(r"[{}]", "", marked))
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_latex_sets_the_same_text(name):
-    assert set_latex(escape_latex(name)) == name
-
-
-def test_latex_is_a_booktabs_table():
-    lines = [line.strip() for line in as_latex(table_of(HOSTILE)).splitlines()]
-    rows = lines[lines.index("\\midrule") + 1 : lines.index("\\bottomrule")]
-    cells = [re.split(r"(?<!\\)&", row.removesuffix(" \\\\")) for row in rows]
-    assert [set_latex(name.strip()) for name, _ in cells] == HOSTILE
-    assert lines[lines.index("\\toprule") + 1] == r"\shortstack[l]{System \\ name} & SIQ \\"
-    assert "\\caption{Speech IQ. 100 \\% of a\\_b \\textbar{} \\textless{}b\\textgreater{}}" in lines
-    assert "\\begin{tabular}{lr}" in lines
 
 
 def test_every_punctuation_mark_survives_markdown():

@@ -7,7 +7,7 @@ import math
 
 from rich.console import Console
 
-from speechiq.reducer.output import markup
+from speechiq.reducer.output import latex, markup
 from speechiq.reducer.output.publish import as_text
 from speechiq.reducer.output.terminal import print_grid
 from speechiq.reducer.stats.estimate import Estimate
@@ -76,8 +76,8 @@ def test_stages_that_all_systems_share_stand_above_the_table_once():
 def test_markdown_and_latex_escape_cells():
     text = markup.as_markdown(GRID)
     assert r"\[red\]a\[/\]\|b" in text and "12.50<br>10.0 to 25.0<br>+0.50" in text
-    text = markup.as_latex(GRID)
-    assert r"{\textbar{}" not in text and r"\shortstack[r]{Remember \\ WER \% \\ Z}" in text
+    text = latex.as_latex(GRID)
+    assert r"{\textbar{}" not in text and r"{WER \%} & 95 \% interval & {Z}" in text
 
 
 def test_files_have_every_digit_and_every_column():
