@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, NamedTuple, TypeVar
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin
 
 import typer
 from rich.markup import escape
@@ -91,6 +92,8 @@ PANELS = {
     "Machine": ("doctor", "store"),
 }
 PANEL_OF = {command: panel for panel, commands in PANELS.items() for command in commands}
+#: Type of an option without a metavar -> what its help writes for the value.
+VALUES = {Path: "PATH", int: "N", float: "NUMBER"}
 #: Settings of commands; options that `siq run` does not know are those of lm_eval.
 SETTINGS: dict[str, dict[str, Any]] = {
     "main:run_harness": {
@@ -126,11 +129,11 @@ def stop_in_one_line(advice: str = "") -> Iterator[None]:
 
 
 class PlainCommand(TyperCommand):
-    """Show a help without a column of types."""
+    """Show a help that names the value of each option."""
 
     def get_params(self, ctx: Any) -> Any:
         """Return the parameters."""
-        return _without_types(super().get_params(ctx))
+        return _with_values(super().get_params(ctx))
 
 
 class Group(TyperGroup):
@@ -145,7 +148,7 @@ class Group(TyperGroup):
 
     def get_params(self, ctx: Any) -> Any:
         """Return the parameters."""
-        return _without_types(super().get_params(ctx))
+        return _with_values(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Return the words after the command; without any, print the help, which is what was asked for."""
@@ -191,9 +194,21 @@ class _Commands(Mapping[str, Any]):
         return len(self.entries)
 
 
-def _without_types(parameters: Any) -> Any:
-    """Return parameters whose help shows no types and ranges; the texts state them where they are needed."""
+def _with_values(parameters: Any) -> Any:
+    """Return parameters whose help names the value of each option, such as PATH, and no types and ranges else."""
     for parameter in parameters:
-        parameter.display_type_rich = lambda ctx: None
+        word = _name_value(parameter)
+        parameter.display_type_rich = lambda ctx, word=word: word
         parameter._get_number_range_help_str = lambda: None  # noqa: SLF001 (typer has no switch for it)
     return parameters
+
+
+def _name_value(parameter: Any) -> str | None:
+    """Return the word for the value of an option, its `metavar` if it has one; None for a flag and an argument."""
+    if parameter.param_type_name != "option" or parameter.is_flag:
+        return None
+    if parameter.metavar:
+        return str(parameter.metavar)
+    annotation = parameter.type_descriptor.annotation
+    (kind,) = get_args(annotation) if get_origin(annotation) is list else (annotation,)
+    return VALUES.get(kind, "TEXT")
