@@ -138,6 +138,30 @@ def against_wer(
     return figure
 
 
+def against_size(
+    sizes: Sequence[float], scores: Sequence[float], labels: Sequence[str], title: str, lower: bool = False
+) -> go.Figure:
+    """Return each system's score against its parameters in billions, with a line along those that none beats at less.
+
+    Args:
+        lower: Whether a lower score is better.
+    """
+    x, y = np.array(sizes, float), np.array(scores, float)
+    front_x, front_y = list[float](), list[float]()
+    for place in np.lexsort((y if lower else -y, x)):
+        if not front_y or (y[place] < front_y[-1] if lower else y[place] > front_y[-1]):
+            front_x.append(float(x[place]))
+            front_y.append(float(y[place]))
+    line = {"color": MUTED, "width": 1, "shape": "hv"}
+    front = go.Scatter(x=front_x, y=front_y, mode="lines", line=line, hoverinfo="skip")
+    hover = [f"{label}\n{size:g} billion: {score:.2f}" for label, size, score in zip(labels, x, y, strict=True)]
+    figure = go.Figure([front, _systems(x, y, labels, [False] * len(x), hover)])
+    figure.update_layout(template=STYLE, height=360)
+    figure.update_xaxes(title_text="Parameters, billion", type="log", dtick="D2", range=_padded(np.log10(x)))
+    figure.update_yaxes(title_text=escape(title), range=_padded(y))
+    return figure
+
+
 def clips_against_wer() -> go.Figure:
     """Return the chart of word error rate against similarity for clips, without points; the page adds them."""
     points = go.Scatter(

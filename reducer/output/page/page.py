@@ -44,6 +44,11 @@ THREE_LINES = 350
 MINUS = "\N{MINUS SIGN}"
 #: Scripts of a page without SIQ, which has no browser of clips and no questions to review.
 FEW_SCRIPTS = ("base", "address", "theme", "downloads", "tables", "judged", "charts", "print", "start")
+#: The bell curve of the scale, as the icon of a page.
+ICON = (
+    "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'>"
+    "<path d='M1 13C5 13 5 3 8 3s3 10 7 10z' fill='#0b6664'/></svg>"
+)
 #: Pixels of a chart of a study.
 HEIGHT = 420
 #: Bytes of JSON from which a part ends: a browser unpacks it in some ten milliseconds.
@@ -128,6 +133,8 @@ def render(
         title=title,
         heading=heading or title,
         lead=lead,
+        description=lead or heading or title,
+        icon=f"data:image/svg+xml,{quote(ICON)}",
         bodies=bodies,
         data={name: content if isinstance(content, Markup) else pack_data(content) for name, content in shown.items()},
         made=made,

@@ -308,7 +308,11 @@ def _pack_category(board: Board, name: str, number: str, packed: dict[str, Marku
     ]
     items = sorted({item for each in scores for item in each})
     values = [[*map(_round, map(each.get, items))] for each in scores]
-    packed[f"rows-{number}"] = pack_data({"items": [", ".join(item) for item in items], "values": values})
+    clusters: dict[str, str] = {}
+    for entry in board.newest:
+        clusters |= entry.systems[board.suite].clusters
+    rows = {"items": [", ".join(item) for item in items], "values": values}
+    packed[f"rows-{number}"] = pack_data(rows | {"clusters": [clusters.get(item[0], item[0]) for item in items]})
     parts, starts = pack_parts(f"texts-{number}", _list_texts(board, name, items))
     packed |= parts
     factor = 100 if record.unit.endswith("%") else 1

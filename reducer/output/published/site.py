@@ -1,7 +1,8 @@
 """Build the pages of a site from a folder of results, and write them."""
 
+import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +15,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import content_sha256, shorten
 from speechiq.core.files.plain import OWN_FILE, is_folder, is_of_desktop, refuse_to_overwrite, write_whole
 from speechiq.reducer.output.page import figures
+from speechiq.reducer.output.page.identity import short_names
 from speechiq.reducer.output.page.page import Section, breakable, render, share_files
 from speechiq.reducer.output.page.tables import flatten_settings, task_table
 from speechiq.reducer.output.published.boards import (
@@ -101,14 +103,48 @@ def _draw_history(board: Board, name: str) -> Any:
     """Return the chart of the first score by date, oldest lowest; None without two dates with that score."""
     column = board.list_columns()[0]
     cells = {entry.date: board.list_scores(entry).get(column.name) for entry in reversed(board.results[name])}
-    known = {date: cell.map(column.factor) for date, cell in cells.items() if isinstance(cell, Estimate)}
+    return _draw_cells(column, cells)
+
+
+def _draw_board(board: Board) -> dict[str, Any]:
+    """Return name -> chart of the first score of a board: of its best systems, and against size if sizes are known."""
+    column = board.list_columns()[0]
+    entries = board.newest[:MOST_DRAWN]
+    labeled = dict(zip(short_names([entry.name for entry in entries]), entries, strict=True))
+    cells = {label: board.list_scores(entry).get(column.name) for label, entry in reversed(labeled.items())}
+    controls = [label for label, entry in labeled.items() if entry.result.control]
+    return {"scores": _draw_cells(column, cells, controls), "sizes": _draw_sizes(board, column)}
+
+
+def _draw_cells(column: Column, cells: Mapping[str, Cell], controls: Collection[str] = ()) -> Any:
+    """Return the chart of a score with a row for each cell, the first one lowest; None without two that are known."""
+    known = {name: cell.map(column.factor) for name, cell in cells.items() if isinstance(cell, Estimate)}
     if len(known) < 2:
         return None
     values, ends = [cell.value for cell in known.values()], [cell.ends for cell in known.values()]
-    heading = ", ".join((column.heading or "").splitlines())
-    return figures.draw_scores([*known], values, ends, [False] * len(known), heading)
+    hollow = [name in controls for name in known]
+    return figures.draw_scores([figures.escape(name) for name in known], values, ends, hollow, _name_axis(column))
 
 
+def _draw_sizes(board: Board, column: Column) -> Any:
+    """Return the chart of a score against declared sizes; None without three systems of which both are known."""
+    known: dict[str, tuple[float, float]] = {}
+    for entry in board.newest:
+        cell, size = board.list_scores(entry).get(column.name), entry.result.declaration.parameters
+        if isinstance(cell, Estimate) and size and not entry.result.control and not math.isnan(cell.value):
+            known[entry.name] = (size, column.factor * cell.value)
+    if len({size for size, _ in known.values()}) < FEWEST_SIZES:
+        return None
+    sizes, scores = zip(*known.values(), strict=True)
+    return figures.against_size(sizes, scores, short_names([*known]), _name_axis(column, ends=False), column.lower)
+
+
+def _name_axis(column: Column, *, ends: bool = True) -> str:
+    return ", ".join(line for line in (column.heading or "").splitlines() if ends or line != INTERVAL)
+
+
+#: Most systems in the chart of a leaderboard, and fewest sizes in the chart against size.
+MOST_DRAWN, FEWEST_SIZES = 30, 3
 SCRIPTS = ("base", "address", "theme", "downloads", "tables", "charts", "site", "print", "start")
 #: Folder of what pages share: style, scripts and data.
 SHARED = "shared"
@@ -133,7 +169,9 @@ def build_site(root: Path) -> dict[str, str]:
     results = [msgspec.to_builtins(entry.result) for entry in entries]
     digest = shorten(content_sha256([version("speechiq"), *results]))
     pages = {name: describe_system(name, boards) for name in sorted({entry.name for entry in entries})}
-    files = share_files(digest, pack_boards(boards), SCRIPTS, plots=any(page["charts"] for page in pages.values()))
+    index = _describe_boards(boards, entries)
+    plots = any(page["charts"] for page in (index, *pages.values()))
+    files = share_files(digest, pack_boards(boards), SCRIPTS, plots=plots)
     draw = partial(_draw_page, digest)
     return {
         **{f"{SHARED}/{name}": content for name, content in files.items()},
@@ -145,7 +183,7 @@ def build_site(root: Path) -> dict[str, str]:
         "clips.html": draw("clips.html", "Clips"),
         "about.html": draw("about.html", "Submit, norms and versions", **_describe_norms(registry, entries)),
         # The index is written last: a site that has it is complete.
-        INDEX: draw(INDEX, "Speech IQ results", **_describe_boards(boards, entries)),
+        INDEX: draw(INDEX, "Speech IQ results", **index),
     }
 
 
@@ -190,7 +228,14 @@ def _draw_page(digest: str, page: str, title: str, heading: str = "", *, root: s
 def _describe_boards(boards: Sequence[Board], entries: Sequence[BoardEntry]) -> dict[str, Any]:
     systems = count_of(len({entry.name for entry in entries}), "system")
     newest = max(entry.result.date for entry in entries)[:10]
+    charts = {
+        f"board-{number}-{name}": chart
+        for number, board in enumerate(boards, 1)
+        for name, chart in _draw_board(board).items()
+        if chart is not None
+    }
     return {
+        "charts": charts,
         "lead": f"{systems}, the newest of {newest}. Every score was computed again from the published rows.",
         "boards": boards,
         "languages": board_languages(boards),

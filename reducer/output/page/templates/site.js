@@ -49,23 +49,86 @@ async function showPair([title, nameA, nameB]) {
   $("compare-tools").hidden = false;
   const [left, right] = [a, b].map((system) => board.systems.indexOf(system));
   const pairs = await Promise.all(board.categories.map(async (category) => pairOf(category, await loadRows(category), left, right)));
-  const siq = a.siq || b.siq ? [pairRow("Speech IQ", a.siq, b.siq)] : [];
-  $("compare-table").tBodies[0].replaceChildren(...siq, ...pairs.map(({ category, a, b, counts }) => pairRow(`${category.title}, ${category.unit}`, a, b, counts)));
+  const siq = a.siq || b.siq ? [pairRow("Speech IQ", a.siq, b.siq, a.siq && b.siq && { value: a.siq[0] - b.siq[0] })] : [];
+  $("compare-table").tBodies[0].replaceChildren(...siq, ...pairs.map(({ category, a, b, difference, counts }) => pairRow(`${category.title}, ${category.unit}`, a, b, difference, counts)));
   $("compare-items").replaceChildren(...pairs.filter(({ items }) => items.length).map((pair) => differentItems(board, pair)));
 }
 
+/** Fewest clusters for an interval, and for which all flips of signs are tried; flips that are drawn otherwise. */
+const [FEWEST, EXACT, FLIPS] = [5, 12, 4000];
+
+/** The quantile .975 of Student's t, by the expansion 26.7.5 of Abramowitz and Stegun; to .003 from 4 degrees on. */
+function quantileOfT(degrees) {
+  const z = 1.959964;
+  const terms = [
+    (z ** 3 + z) / 4,
+    (5 * z ** 5 + 16 * z ** 3 + 3 * z) / 96,
+    (3 * z ** 7 + 19 * z ** 5 + 17 * z ** 3 - 15 * z) / 384,
+  ];
+  return terms.reduce((sum, term, i) => sum + term / degrees ** (i + 1), z);
+}
+
+/** Random numbers from 0 to 1, the same in every browser (mulberry32). */
+function seededRandom(seed) {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** How often a sum of signed numbers is at least as far from 0 if each sign is a coin's: all signs of few, else drawn ones. */
+function shareOfFlips(sums) {
+  const random = seededRandom(0);
+  const exact = sums.length <= EXACT;
+  const tries = exact ? 2 ** sums.length : FLIPS;
+  const far = Math.abs(sums.reduce((total, sum) => total + sum, 0)) * (1 - 1e-9);
+  let farther = 0;
+  for (let flip = 0; flip < tries; flip++) {
+    const total = sums.reduce((sum, one, i) => sum + ((exact ? (flip >> i) & 1 : random() < 0.5) ? one : -one), 0);
+    if (Math.abs(total) >= far) farther++;
+  }
+  return exact ? farther / tries : (farther + 1) / (tries + 1);
+}
+
+/** The mean of A - B over items, its 95 % interval and its p over clusters of clips; no interval of few clusters. */
+function differenceOf(both) {
+  const clusters = new Map();
+  for (const { a, b, cluster } of both) {
+    const one = clusters.get(cluster) ?? { sum: 0, count: 0 };
+    clusters.set(cluster, { sum: one.sum + a - b, count: one.count + 1 });
+  }
+  const parts = [...clusters.values()];
+  const value = parts.reduce((total, { sum }) => total + sum, 0) / both.length;
+  if (parts.length < FEWEST) return { value };
+  const squares = parts.reduce((total, { sum, count }) => total + (sum - value * count) ** 2, 0);
+  const half = (quantileOfT(parts.length - 1) * Math.sqrt((squares * parts.length) / (parts.length - 1))) / both.length;
+  return { value, low: value - half, high: value + half, p: shareOfFlips(parts.map(({ sum }) => sum)) };
+}
+
 /** Two systems in a category: their scores, who is better on how many items, and the items with the largest differences. */
-function pairOf(category, { items, values }, left, right) {
-  const both = items.map((item, i) => ({ item, a: values[left][i], b: values[right][i] })).filter(({ a, b }) => a !== null && b !== null);
+function pairOf(category, { items, values, clusters }, left, right) {
+  const both = items.map((item, i) => ({ item, cluster: clusters[i], a: values[left][i], b: values[right][i] })).filter(({ a, b }) => a !== null && b !== null);
   for (const one of both) one.gain = category.lower ? one.b - one.a : one.a - one.b;
   const counts = [1, -1, 0].map((side) => both.filter(({ gain }) => Math.sign(gain) === side).length);
   const different = both.filter(({ gain }) => gain).sort((one, other) => Math.abs(other.gain) - Math.abs(one.gain));
-  return { category, a: category.scores[left], b: category.scores[right], counts, items: different.slice(0, DIFFERENT) };
+  const difference = both.length ? differenceOf(both) : null;
+  return { category, a: category.scores[left], b: category.scores[right], difference, counts, items: different.slice(0, DIFFERENT) };
 }
 
-function pairRow(head, a, b, counts = ["", "", ""]) {
-  const difference = a && b ? signed(a[0] - b[0]) : NONE;
-  return h("tr", {}, h("th", { scope: "row" }, head), scoreCell(a), scoreCell(b), numberCell(difference), ...counts.map((count) => numberCell(String(count))));
+function pairRow(head, a, b, difference, counts = ["", "", ""]) {
+  return h("tr", {}, h("th", { scope: "row" }, head), scoreCell(a), scoreCell(b), differenceCell(difference), ...counts.map((count) => numberCell(String(count))));
+}
+
+/** A difference over its interval and p. */
+function differenceCell(difference) {
+  if (!difference) return numberCell(NONE);
+  const { value, low, high, p } = difference;
+  if (low === undefined) return numberCell(signed(value));
+  const shown = p < 0.001 ? "p < 0.001" : `p = ${fixed(p, 3)}`;
+  return numberCell(signed(value), h("small", {}, `${withMinus(low)} to ${withMinus(high)}`), h("small", {}, shown));
 }
 
 const itemLink = (board, category, item) => h("a", { href: `clips.html#clips/${pathOf(board.title, category.name)}?item=${encodeURIComponent(item)}` }, name(item));

@@ -7,12 +7,15 @@ import json
 import shutil
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from itertools import product
 from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from scipy import stats
 
 from speechiq.reducer.output.published.check import restore
 from speechiq.reducer.output.published.folder import folder_of_system, read_result, write_results
@@ -135,6 +138,13 @@ def test_a_system_has_its_declaration_and_history(visit):
     assert here.tab.locator("#compare-a").input_value() == HOSTILE
 
 
+def read_rates(results: Path, name: str) -> list[float]:
+    """The word error rate of each clip in per cent, from the published rows."""
+    place = next(results.glob(f"{folder_of_system(name)}/*"))
+    rows = gzip.decompress(next(place.glob("rows/siq_demo_remember.*")).read_bytes())
+    return [100 * json.loads(line)["wer"] for line in rows.splitlines()]
+
+
 def test_two_systems_are_compared_by_keyboard(visit, results):
     here = visit("compare.html")
     here.tab.locator("#compare-b").focus()
@@ -146,7 +156,15 @@ def test_two_systems_are_compared_by_keyboard(visit, results):
     scores = [read_result(next(results.glob(f"{folder_of_system(name)}/*"))).suites["siq"] for name in (BASE, gold)]
     wer = [100 * suite.categories["remember"].score.value for suite in scores]
     cells = remember.locator("td").all_inner_texts()
-    assert cells[0].startswith(f"{wer[0]:.2f}") and cells[2] == f"+{wer[0] - wer[1]:.2f}"
+    assert cells[0].startswith(f"{wer[0]:.2f}") and cells[2].startswith(f"+{wer[0] - wer[1]:.2f}")
+    # All transcripts of gold have no error, so a rate is the difference.
+    rates = read_rates(results, BASE)
+    low, high = stats.t.interval(0.95, len(rates) - 1, np.mean(rates), stats.sem(rates))
+    flips = np.array([*product((-1, 1), repeat=len(rates))])
+    p = np.mean(np.abs(flips @ rates) >= sum(rates) * (1 - 1e-9))
+    _, interval, shown_p = cells[2].split("\n")
+    assert interval.replace("\N{MINUS SIGN}", "-") == f"{low:.2f} to {high:.2f}"
+    assert shown_p == "p < 0.001" or float(shown_p.removeprefix("p = ")) == pytest.approx(p, abs=0.01)
     assert sum(map(int, cells[3:])) == 14 and cells[3] == "0"
     here.tab.get_by_role("button", name="Swap A and B").press("Enter")
     here.tab.wait_for_function("() => document.querySelector('#compare-a').value.startsWith('gold')")
