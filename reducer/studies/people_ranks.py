@@ -163,7 +163,7 @@ def _read_line(line: Line, cards: Mapping[str, ClipCards]) -> _RankedLine:
         raise SpeechIQError(f"{line.where} has no ranks of `siq paper rank` ({error})", fix=FIX_RANKS) from error
     if row.id not in cards:
         near = did_you_mean(row.id, cards)
-        raise SpeechIQError(line.where, f"no clip of these runs is {row.id!r:.80}", f"{near}{FIX_RUNS}")
+        raise SpeechIQError(line.where, f"no clip that all systems transcribed is {row.id!r:.80}", f"{near}{FIX_RUNS}")
     if any(card not in cards[row.id].texts for card in row.ranks):
         raise SpeechIQError(line.where, f"clip {row.id!r:.80} has a text that no system in these runs wrote", FIX_RUNS)
     without = [card for card, place in row.ranks.items() if place is None]

@@ -206,7 +206,7 @@ def broken(name: str, cards, folder: Path) -> list[Path]:
         ("two files", "'ana' also has the file"),
         ("table too", "people.csv: not a file of `siq paper rank`; give files of the page, or one table of ranks"),
         ("other page", "has other transcripts than in the file of 'ben'; give files of one page"),
-        ("clip", "no clip of these runs is 'set/tow'; did you mean set/two?"),
+        ("clip", "no clip that all systems transcribed is 'set/tow'; did you mean set/two?"),
         ("text", "has a text that no system in these runs wrote; give the runs that the page was made from"),
         ("rank", "1 of 5 transcripts without a rank"),
         ("number", "9 is no rank from 1 to 5"),
