@@ -73,6 +73,7 @@ COMMANDS = {
     "data croissant": Command("data:croissant", "Describe a question file in Croissant, for data set search."),
     "paper": Command("", "Reproduce analyses of the SpeechIQ paper."),
     "paper questions": Command("data:join_questions", "Join released questions to the clips of a data set."),
+    "paper rank": Command("studies:write_ranking", "Write a page on which people rank the transcripts of systems."),
     "paper correlate": Command("studies:correlate_with_people", "Correlate SIQ and metrics with ranks by people."),
     "paper references": Command("studies:references", "Compare error rates on original and cleaned references."),
     "doctor": Command("doctor:doctor", "Examine this machine; exit code 1 if nothing can run."),

@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from speechiq.cli.commands import examples
-from speechiq.cli.options import AllowMismatch, Force, Runs, choose_file, output_option, say_warnings, split_names
+from speechiq.cli.options import AllowMismatch, Force, Runs, Seed, choose_file, output_option, say_warnings, split_names
 from speechiq.cli.scoring import TABLES, Call, study
-from speechiq.core.console import say
+from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.reducer.output.publish import list_outputs, publish
 from speechiq.reducer.runs.tasks import warn_of_variants
 from speechiq.reducer.runs.texts import Answers
@@ -19,7 +20,7 @@ from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.levels import choose_levels
 from speechiq.reducer.scores.ranking import rank
 from speechiq.reducer.scores.suites import read_answers, read_systems
-from speechiq.reducer.studies import correlated
+from speechiq.reducer.studies import correlated, people_ranks
 from speechiq.reducer.studies import unanswerable as unanswerable_sets
 from speechiq.reducer.studies.groups import study_entities
 from speechiq.reducer.studies.listening import study_listening
@@ -183,36 +184,84 @@ def _read(runs: list[Path], allow_mismatch: bool) -> Answers:
     return answers
 
 
+@examples(
+    "siq paper rank runs --output rank.html",
+    "siq paper rank runs --clips 20 --seed 1 --output rank.html",
+)
+def write_ranking(
+    runs: Runs,
+    output: Annotated[list[Path] | None, output_option("Page to write, .html.")] = None,
+    clips: Annotated[int, typer.Option(min=1, help="Set the number of clips, chosen at random.")] = 9,
+    seed: Seed = 0,
+    allow_mismatch: AllowMismatch = False,
+    force: Force = False,
+) -> None:
+    """Write a page on which people rank the transcripts of systems.
+
+    The page works offline and names no system; equal transcripts are one card. Clips are chosen at random among those
+    on which transcripts differ. Each person saves a file for `siq paper correlate RUNS --ranks FILE`.
+    """
+    from speechiq.reducer.output.page.rank_page import render_ranking
+
+    page = choose_file(output, (".html", ".htm"), force, "the page is one file", "name one, such as rank.html")
+    systems = read_systems(runs, allow_mismatch)
+    say_warnings(systems.warnings)
+    cards = people_ranks.read_cards(systems)
+    chosen = people_ranks.choose_clips(cards, clips, seed)
+    write_whole(page, render_ranking(chosen).encode(errors="replace"), OWN_FILE)
+    texts = sum(len(clip.texts) for clip in chosen)
+    say(
+        f"wrote {page}: {count_of(texts, 'transcript')} of {count_of(len(chosen[0].cards), 'system')} on "
+        f"{count_of(len(chosen), 'clip')} of {len(cards)}; open it in a browser"
+    )
+
+
 @study(
-    "metrics weights",
+    "metrics weights bootstrap",
     formats=("json", "csv"),
     output="File to write: the coefficients as .json or .csv.",
     examples=(
         "siq paper correlate runs --ranks people.csv",
+        "siq paper correlate runs --ranks ranks-ana.jsonl --ranks ranks-ben.jsonl",
         "siq paper correlate runs --ranks people.csv --weights inverse-variance --output correlation.json",
     ),
 )
 def correlate_with_people(
     call: Call,
     ranks: Annotated[
-        Path,
+        list[Path],
         typer.Option(
-            help="Table (.csv, .tsv or .jsonl) with the column system and columns of ranks, 1 for the best; the first "
-            "is correlated with SIQ, with each level and with the other columns."
+            help="File that a person saved from the page of `siq paper rank`; give it once per person. Or one table "
+            "(.csv, .tsv or .jsonl) with the column system and columns of ranks, 1 for the best; the first is "
+            "correlated with SIQ, with each level and with the other columns."
         ),
     ],
 ) -> StudyResult:
     """Correlate SIQ and metrics with ranks by people.
 
-    Each plain metric of the systems in RUNS is correlated as well (Table 3 of the paper).
+    Each plain metric of the systems in RUNS is correlated as well, BLEU and chrF too (Table 3 of the paper). Of files
+    of the page, the ranks are averaged and the agreement of people is shown.
     """
-    siq.check_rule(call.weights or siq.DEFAULT_RULE)
+    rule = call.weights or siq.DEFAULT_RULE
+    siq.check_rule(rule)
+    of_page = [people_ranks.is_saved_page(file) for file in ranks]
+    if not all(of_page) and len(ranks) > 1:
+        table = ranks[of_page.index(False)]
+        raise SpeechIQError(
+            f"--ranks {table}", "not a file of `siq paper rank`", "give files of the page, or one table of ranks"
+        )
     systems = read_systems(call.runs, call.allow_mismatch, levels=choose_levels(split_names(call.metrics), None))
     say_warnings(systems.warnings)
-    columns = correlated.read_ranks(ranks, [system.name for system in systems])
-    scoreboard = rank(systems, rule=call.weights or siq.DEFAULT_RULE, allow_mismatch=call.allow_mismatch)
+    if all(of_page):
+        cards = people_ranks.read_cards(systems)
+        given = people_ranks.read_people(ranks, cards)
+    else:
+        columns = correlated.read_ranks(ranks[0], [system.name for system in systems])
+    scoreboard = rank(systems, rule=rule, allow_mismatch=call.allow_mismatch)
     say_warnings([scoreboard.remarks.no_siq] if scoreboard.remarks.no_siq else [])
-    return correlated.correlate_ranks(scoreboard, columns)
+    if all(of_page):
+        return people_ranks.correlate_people(scoreboard, given, cards, rule=rule, draws=call.draws)
+    return correlated.correlate_ranks(correlated.list_scores(scoreboard), columns)
 
 
 @study(

@@ -203,6 +203,30 @@ def read_transcripts(tasks: Iterable[TaskRun], clips: Collection[str]) -> dict[s
     return texts
 
 
+class ClipTranscript(NamedTuple):
+    """Hold what a system wrote of a clip, the reference, the rules that normalize both, and the audio of the doc."""
+
+    text: str
+    reference: str
+    rules: str
+    audio: Any
+
+    @property
+    def normalized(self) -> tuple[str, str]:
+        """Return text and reference as error rates compare them."""
+        return normalize(self.text, self.rules), normalize(self.reference, self.rules)
+
+
+def read_clip_transcripts(tasks: Iterable[TaskRun]) -> dict[str, ClipTranscript]:
+    """Return clip -> what one system wrote, over tasks that transcribe."""
+    found = {}
+    for task in tasks:
+        for row in read_text_rows(task.samples):
+            rules = str(row.doc.normalizer or DEFAULT)
+            found[str(row.doc.id)] = ClipTranscript(_text(row), str(row.doc.text), rules, row.doc.audio)
+    return found
+
+
 def differing(one: str, other: str) -> tuple[list[tuple[str, bool]], list[tuple[str, bool]]]:
     """Return the words of two texts in order, each with whether it differs from the other text.
 

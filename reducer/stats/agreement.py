@@ -1,7 +1,7 @@
-"""Measure how far scores of the same answers agree: weighted kappa, Krippendorff's alpha, Spearman, and shares.
+"""Measure how far scores of the same answers agree: weighted kappa, Krippendorff's alpha, Spearman, shares, and W.
 
-Every statistic takes how often each item counts, shape (draws, items), and returns a value for each draw: a row of ones
-is the statistic itself, rows of a bootstrap give its interval (`compare_raters`).
+Every statistic but Kendall's W takes how often each item counts, shape (draws, items), and returns a value for each
+draw: a row of ones is the statistic itself, rows of a bootstrap give its interval (`compare_raters`).
 
 Where a person scored some of the answers of a judge, the judge's mean score is corrected by the prediction-powered
 estimate (Angelopoulos and others, Science 2023): the judge's mean over all answers plus the mean of (person - judge)
@@ -145,6 +145,57 @@ def spearman(a: np.ndarray, b: np.ndarray, counts: np.ndarray) -> np.ndarray:
     ranks = [_ranks(values, counts) - (total + 1) / 2 for values in (a, b)]
     covariance = (counts * ranks[0] * ranks[1]).sum(axis=1)
     return _divide(covariance, np.sqrt(np.prod([(counts * values**2).sum(axis=1) for values in ranks], axis=0)))
+
+
+class Concordance(NamedTuple):
+    """Hold Kendall's W, from 0 (no common order) to 1 (the same order), and its p-value for orders at random."""
+
+    w: float
+    p: float
+
+
+#: Random orders from which the p-value of Kendall's W is computed.
+ORDERS = 9_999
+
+
+def concordance(ratings: np.ndarray, seed: int = 0) -> Concordance:
+    """Return Kendall's W of people who ranked the same items, corrected for ties (Kendall and Gibbons, 1990).
+
+    With m people, n items, S the sum of squared deviations of the items' rank sums from their mean, and t the size of
+    each group of ties of a person, W = 12 S / (m² (n³ - n) - m sum(t³ - t)). The p-value is the share of random orders
+    of each person's ranks with a W as large, which also holds for few people and items, where the chi-square
+    distribution of m (n - 1) W does not. Both are undefined for one person, one item, and people who only have ties.
+
+    Args:
+        ratings: Shape (people, items), smaller is better; any ranks, of which only the order and the ties count.
+
+    >>> round(concordance(np.array([[1, 2, 3], [1, 2, 3], [1, 3, 2]])).w, 3)
+    0.778
+    """
+    from scipy.stats import permutation_test, rankdata
+
+    people, items = ratings.shape
+    ranks = rankdata(ratings, axis=1)
+    # The sum of squared deviations of a person's ranks is (n³ - n - sum(t³ - t)) / 12.
+    most = people * float(((ranks - (items + 1) / 2) ** 2).sum())
+    if people < 2 or most < ROUNDING:
+        return Concordance(math.nan, math.nan)
+
+    def share(*rows: np.ndarray, axis: int) -> np.ndarray:
+        sums = sum(rows) - people * (items + 1) / 2
+        return np.asarray((sums**2).sum(axis=axis) / most)
+
+    test = permutation_test(
+        tuple(ranks),
+        share,
+        permutation_type="pairings",
+        alternative="greater",
+        n_resamples=ORDERS,
+        vectorized=True,
+        batch=1_000,
+        rng=seed,
+    )
+    return Concordance(float(test.statistic), float(test.pvalue))
 
 
 def mean_difference(a: np.ndarray, b: np.ndarray, counts: np.ndarray) -> np.ndarray:

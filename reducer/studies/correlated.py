@@ -1,4 +1,4 @@
-"""Correlate SIQ and the plain metrics with the ranks that people, or other metrics, give to the systems.
+"""Correlate SIQ and plain metrics with the ranks that people, or other metrics, give to the systems.
 
 The coefficients are Pearson, Spearman and Kendall, with 95 % intervals and p-values.
 """
@@ -14,6 +14,8 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.tables import check_columns, read_field, read_number, read_table
 from speechiq.core.suggestions import did_you_mean
+from speechiq.reducer.runs.systems import System
+from speechiq.reducer.runs.texts import read_clip_transcripts
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.estimate import CONFIDENCE, UNDEFINED, Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
@@ -23,7 +25,8 @@ from speechiq.reducer.studies.result import StudyResult
 FEWEST = 5
 SYSTEM = "system"
 FEWEST_SYSTEMS = 3
-
+#: The level whose responses are transcripts.
+WRITTEN = "remember"
 
 COEFFICIENTS = ("pearson", "spearman", "kendall")
 
@@ -75,35 +78,72 @@ def _coefficient(
     return Coefficient(Estimate(value, math.tanh(middle - half), math.tanh(middle + half), n, n), p)
 
 
-def correlate_ranks(scoreboard: Scoreboard, ranks: Mapping[str, Mapping[str, float]]) -> StudyResult:
+class SystemScores(NamedTuple):
+    """Hold a score of each system, of which more is better, and the number of clips that it was computed on."""
+
+    scores: Mapping[str, float]
+    clips: int | None = None
+
+
+def list_scores(scoreboard: Scoreboard) -> dict[str, SystemScores]:
+    """Return metric -> its scores: SIQ if there is one, levels with their columns, further columns, BLEU and chrF."""
+    systems, pool = scoreboard.pool.systems, scoreboard.pool
+    found = {}
+    if scoreboard.has_siq:
+        clips = set().union(*pool.clips.values())
+        found["SIQ"] = SystemScores(dict(zip(systems, scoreboard.siq.tolist(), strict=True)), len(clips))
+    for column, category in scoreboard.columns.items():
+        name = f"{column} {category.column}" if column in scoreboard.levels else column
+        scored = scoreboard.further.pool if column in scoreboard.further.levels else pool
+        means = dict(zip(systems, scoreboard.means[column].tolist(), strict=True))
+        found[name] = SystemScores(means, len(scored.clips[column]))
+    return found | score_texts(scoreboard.systems, pool.clips.get(WRITTEN, ()))
+
+
+def score_texts(systems: Sequence[System], clips: Sequence[str]) -> dict[str, SystemScores]:
+    """Return BLEU and chrF of the transcripts of some clips: sacrebleu's scores of the corpus, from 0 to 100.
+
+    Texts are normalized as for the error rate, so that capitals and punctuation do not count.
+    """
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+
+    scores: dict[str, dict[str, float]] = {}
+    for system in systems if clips else ():
+        written = read_clip_transcripts(system.tasks_at(WRITTEN))
+        texts, references = zip(*(written[clip].normalized for clip in clips), strict=True)
+        for name, metric in (("BLEU", BLEU()), ("chrF", CHRF())):
+            scores.setdefault(name, {})[system.name] = metric.corpus_score(texts, [references]).score
+    return {name: SystemScores(of_systems, len(clips)) for name, of_systems in scores.items()}
+
+
+def correlate_ranks(
+    metrics: Mapping[str, SystemScores], ranks: Mapping[str, Mapping[str, float]], notes: Sequence[str] = ()
+) -> StudyResult:
     """Return a row per metric: its correlation with the first column of ranks (paper, Table 3).
 
-    Metrics are SIQ if there is one, each level with its column, further columns such as `meaning`, and the other
-    columns of ranks. Systems without a rank are left out.
+    The other columns of ranks are metrics as well. Systems without a rank or a score are left out.
     """
     first, *others = ranks
-    systems = [name for name in scoreboard.pool.systems if name in ranks[first]]
-    places = [scoreboard.pool.systems.index(name) for name in systems]
-    levels = {f"{level} {category.column}": scoreboard.means[level] for level, category in scoreboard.levels.items()}
-    further = {column: scoreboard.means[column] for column in scoreboard.further.levels}
-    scored = ({"SIQ": scoreboard.siq} if scoreboard.has_siq else {}) | levels | further
-    metrics = {name: scores[places].tolist() for name, scores in scored.items()}
+    systems = [name for name in ranks[first] if all(name in scored.scores for scored in metrics.values())]
+    compared = dict(metrics)
     for name in others:
-        metrics[name] = [-ranks[name][system] for system in systems]
+        label = f"{name} (given)" if name in metrics else name
+        compared[label] = SystemScores({system: -rank for system, rank in ranks[name].items()})
     truth = [-ranks[first][name] for name in systems]
     records = []
-    for metric, scores in metrics.items():
-        cells: dict[str, Cell] = {"metric": metric, "systems": len(systems)}
-        for name, coefficient in correlate(truth, scores).items():
+    for metric, scored in compared.items():
+        cells: dict[str, Cell] = {"metric": metric, "systems": len(systems), "clips": scored.clips}
+        for name, coefficient in correlate(truth, [scored.scores[system] for system in systems]).items():
             cells |= {name: coefficient.estimate, f"{name}_p": coefficient.p}
         records.append(cells)
-    grid = _as_grid(records, first, len(ranks[first]))
+    grid = _as_grid(records, first, len(systems), notes)
     return StudyResult("speechiq-correlation", [grid], {"ranks": first, "correlations": records})
 
 
-def _as_grid(records: Sequence[Mapping[str, Cell]], ranks: str, systems: int) -> Grid:
+def _as_grid(records: Sequence[Mapping[str, Cell]], ranks: str, systems: int, notes: Sequence[str]) -> Grid:
     """Return a grid with one row per metric: each coefficient with the ranks over its 95 % interval and its p-value."""
-    columns = [Column("metric", "Metric"), Column("systems")]
+    columns = [Column("metric", "Metric"), Column("systems"), Column("clips", "Clips", "d")]
     for name in COEFFICIENTS:
         columns.append(Column(name, f"{name.title()}\n{INTERVAL}", ".3f", ends=".2f"))
         columns.append(Column(f"{name}_p", "p", ".2g", below=name))
@@ -111,6 +151,7 @@ def _as_grid(records: Sequence[Mapping[str, Cell]], ranks: str, systems: int) ->
         f"{systems} systems; more is better in every metric, error rates are taken negative",
         "intervals cover the choice of systems, not that of clips",
         *([f"no intervals below {FEWEST} systems"] if systems < FEWEST else []),
+        *notes,
     ]
     return Grid(f"Correlation with {ranks}", columns, records, notes)
 
@@ -139,14 +180,19 @@ def read_ranks(file: Path, systems: Sequence[str]) -> dict[str, dict[str, float]
             raise SpeechIQError(where, f"duplicate system {name!r}", "delete one of the rows")
         for column in columns:
             ranks[column][name] = _read_rank(row, column, where)
-    if len(rows) < FEWEST_SYSTEMS:
-        raise SpeechIQError(
-            file, f"ranks of {count_of(len(rows), 'system')}", f"a correlation needs at least {FEWEST_SYSTEMS}"
-        )
     for column, places in ranks.items():
-        if len(set(places.values())) == 1:
-            raise SpeechIQError(file, f"all systems have the same {column!r}", "a correlation needs different ranks")
+        refuse_few(places, column, file)
     return ranks
+
+
+def refuse_few(ranks: Mapping[str, float], column: str, file: object) -> None:
+    """Raise a `SpeechIQError` if ranks are of too few systems, or all equal."""
+    if len(ranks) < FEWEST_SYSTEMS:
+        raise SpeechIQError(
+            file, f"ranks of {count_of(len(ranks), 'system')}", f"a correlation needs at least {FEWEST_SYSTEMS}"
+        )
+    if len(set(ranks.values())) == 1:
+        raise SpeechIQError(file, f"all systems have the same {column!r}", "a correlation needs different ranks")
 
 
 def _read_rank(row: Mapping[str, Any], column: str, where: str) -> float:

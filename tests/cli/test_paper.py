@@ -28,6 +28,7 @@ def table(folder, text):
     return file
 
 
+METRICS = ["SIQ", "remember wer", "understand similarity", "apply acc", "BLEU", "chrF"]
 GIVEN = "system,people,bleu\ngood,1,2\nfair,2,1\npoor,3,3\nbad,4,4\nworst,5,5\n"
 
 
@@ -40,9 +41,18 @@ def test_siq_levels_and_other_ranks_are_correlated_with_people(runs, tmp_path):
     assert found["bleu"]["spearman"]["value"] == pytest.approx(0.9)
     assert found["bleu"]["spearman"]["low"] < 0.9 < found["bleu"]["spearman"]["high"]
     rows = list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines()))
-    assert len(rows) == len(found) == 5
-    assert [float(row["pearson_p"]) for row in rows] == [row["pearson_p"] for row in found.values()]
+    assert list(found) == [*METRICS, "bleu"] and len(rows) == len(found)
+    assert [row["clips"] for row in found.values()] == [4, 4, 4, 4, 4, 4, None]
+    assert [float(row["pearson_p"] or "nan") for row in rows] == pytest.approx(
+        [float(row["pearson_p"] or "nan") for row in found.values()], nan_ok=True
+    )
     assert "Correlation with people" in done.output and "5 systems" in done.output
+
+
+def test_a_column_with_the_name_of_a_metric_is_beside_it(runs, tmp_path):
+    given = table(tmp_path, GIVEN.replace("bleu", "BLEU"))
+    _, content = print_and_write("paper", "correlate", runs, "--ranks", given)
+    assert [row["metric"] for row in content["correlations"]] == [*METRICS, "BLEU (given)"]
 
 
 @pytest.mark.parametrize(

@@ -197,3 +197,38 @@ def test_clusters_that_all_agree_have_the_interval_of_a_share():
         found = correct(np.full(20, grade), np.full(20, grade), clips, (0, 5), calls)
         equal = estimate_share(np.full(20, grade / 5), np.ones(20), clips, calls)
         assert found[:3] == pytest.approx(equal.map(5.0)[:3]) and (found.clips, found.clusters) == (20, 5)
+
+
+@pytest.mark.parametrize(
+    ("orders", "w"),
+    [
+        # S = 14 of rank sums 3, 7, 8; 12 S / (9 * 24).
+        ([[1, 2, 3], [1, 2, 3], [1, 3, 2]], 168 / 216),
+        # S = 16.5 of rank sums 2, 4.5, 6, 7.5, a tie of two in each; 12 S / (4 * 60 - 2 * 12).
+        ([[1, 2, 2, 4], [1, 2, 3, 3]], 198 / 216),
+        ([[1, 2, 2, 4]] * 3, 1.0),
+        ([[1, 2], [2, 1]], 0.0),
+    ],
+)
+def test_w_is_that_of_a_computation_by_hand(orders, w):
+    assert agreement.concordance(np.array(orders)).w == pytest.approx(w)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_w_and_its_p_value_are_those_of_friedmans_test_in_a_large_table(seed):
+    random = np.random.default_rng(seed)
+    orders = np.round(random.normal(size=(20, 10)) + np.linspace(0, 0.6, 10), 1)
+    expected = stats.friedmanchisquare(*orders.T)
+    found = agreement.concordance(orders)
+    assert found.w == pytest.approx(expected.statistic / (20 * 9))
+    assert found.p == pytest.approx(expected.pvalue, abs=0.02)
+
+
+def test_the_p_value_of_few_people_is_exact():
+    # 7 of the 36 pairs of orders beside a first one have a W of at least 0.778.
+    assert agreement.concordance(np.array([[1, 2, 3], [1, 2, 3], [1, 3, 2]])).p == pytest.approx(7 / 36)
+
+
+@pytest.mark.parametrize("orders", [[[1, 2, 3]], [[1], [1]], [[1, 1, 1], [2, 2, 2]]])
+def test_w_is_undefined_without_two_orders(orders):
+    assert all(map(math.isnan, agreement.concordance(np.array(orders))))
