@@ -9,7 +9,7 @@ from speechiq.harness_patch import foreign_code, plugins
 from speechiq.harness_patch.plan import Plan
 from speechiq.harness_patch.systems.answering import TRANSCRIBE
 from speechiq.harness_patch.work import open_evaluation
-from speechiq.siq_tasks.questions.exam import Exam, Asked, build_exam
+from speechiq.siq_tasks.questions.exam import Asked, Exam, build_exam
 
 
 def open_exam(plan: Plan) -> Exam:

@@ -122,7 +122,7 @@ def check_replaceable(record: Record, path: Path, force: bool) -> None:
 
 
 def hash_inputs(system: str, plan: Plan) -> dict[str, str]:
-    """Return path -> sha256 of files of transcripts and of people, question files, and the texts of `--include-path`."""
+    """Return path -> sha256 of files of transcripts, people and questions, and of the texts of `--include-path`."""
     files = dict.fromkeys([*_transcripts(system), *_questions(plan.tasks), *_texts(plan.include_path)])
     return {str(file): hash_file(file) for file in files if is_file(file)}
 

@@ -32,7 +32,8 @@ class Stage(NamedTuple):
     """Describe one stage of a system, with its engine and the model for it; the model may be empty.
 
     Its role is `asr`, `ger` (the corrector), `llm`, `audio` (end to end), or that of a system without stages, `control`
-    or `people`. The engine of a text stage may also be a model type of lm-eval. A recognizer alone is one stage of the role `asr`.
+    or `people`. The engine of a text stage may also be a model type of lm-eval. A recognizer alone is one stage of the
+    role `asr`.
     """
 
     role: str
