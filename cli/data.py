@@ -12,6 +12,7 @@ import typer
 from speechiq.cli.commands import examples, stop_in_one_line
 from speechiq.cli.options import (
     EXPERT,
+    AllowCode,
     Force,
     Metadata,
     Seed,
@@ -374,6 +375,7 @@ def write_exam(
     include_path: Annotated[
         Path | None, typer.Option(help="Folder with further tasks, such as one of `siq data new`.")
     ] = None,
+    allow_code: AllowCode = False,
     force: Force = False,
 ) -> None:
     """Write a page on which people take the test, offline.
@@ -390,7 +392,15 @@ def write_exam(
     page = choose_file([output], endings, force, "the exam is a page", "name one such as exam.html")
     names = split_names(tasks)
     folder = None if include_path is None else str(include_path)
-    plan = Plan((), tuple(names), str(page.parent), limit=limit, metadata=tuple(metadata or ()), include_path=folder)
+    plan = Plan(
+        systems=(),
+        tasks=tuple(names),
+        output=str(page.parent),
+        limit=limit,
+        metadata=tuple(metadata or ()),
+        include_path=folder,
+        allow_code=allow_code,
+    )
     check_plan(plan, None, False)
     command = shlex.join(eval_command(plan.change(systems=("people:NAME.jsonl",), output="runs/people")))
     with stop_in_one_line():

@@ -5,17 +5,21 @@ from typing import Any
 
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.harness_patch import foreign_code, plugins
-from speechiq.harness_patch.plan import Plan
+from speechiq.harness_patch import _lm_eval, foreign_code, plugins
+from speechiq.harness_patch.plan import Plan, has_task_files
 from speechiq.harness_patch.systems.answering import TRANSCRIBE
 from speechiq.harness_patch.work import open_evaluation
 from speechiq.siq_tasks.questions.exam import Asked, Exam, build_exam
 
 
 def open_exam(plan: Plan) -> Exam:
-    """Return the exam of the tasks of a plan, with the clips that `siq eval` takes with the same tasks and limit."""
+    """Return the exam of the tasks of a plan, with the clips that `siq eval` takes with the same tasks and limit.
+
+    From then on this process refuses the code of task folders, unless the plan allows it.
+    """
     plugins.install()
-    foreign_code.refuse_if_asked()
+    if has_task_files(plan) and not plan.allow_code:
+        _lm_eval.guard_code(foreign_code)
     asked: list[Asked] = []
     with open_evaluation(plan.change(systems=())) as (evaluation, _):
         for name, task in evaluation.tasks.items():

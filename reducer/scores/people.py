@@ -46,11 +46,10 @@ def _find_ends(mean: ScoreMatrix, scoreboard: Scoreboard) -> tuple[dict[str, flo
     bars = scoreboard.bars
     if bars is None:
         return dict.fromkeys(names, np.nan), dict.fromkeys(names, np.nan)
-    settings = {"draws": bars.draws, "seed": bars.seed}
     if scoreboard.has_siq:
-        drawn = resample(mean, scale=scoreboard.scale, **settings)
+        drawn = resample(mean, scale=scoreboard.scale, draws=bars.draws, seed=bars.seed)
         ends = {**drawn.intervals, SIQ: drawn.siq}
     else:
-        ends = resample_raw(mean, **settings).intervals
+        ends = resample_raw(mean, draws=bars.draws, seed=bars.seed).intervals
     lows = {name: float(end.low[0]) for name, end in ends.items()}
     return lows, {name: float(end.high[0]) for name, end in ends.items()}

@@ -20,6 +20,7 @@ from speechiq.siq_tasks.loaders.bundled import DEMO
 from speechiq.siq_tasks.questions.exam import digest_clip, digest_question
 from tests import runs
 from tests.commands import refusal, succeed
+from tests.conftest import run
 from tests.records import named
 
 REMEMBER, APPLY = "siq_demo_remember", "siq_demo_apply"
@@ -143,10 +144,15 @@ def test_siq_data_exam_writes_a_page_and_refuses_what_people_cannot_take(tmp_pat
     assert "no such task" in refusal("data", "exam", "siq_dmo", "-o", tmp_path / "other.html")
     error = refusal("data", "exam", "audiobench_demo_judged", "-o", tmp_path / "other.html")
     assert "task audiobench_demo_judged: asks for answers in words" in error
-    texts = tmp_path / "texts.csv"
-    texts.write_text("id,text\none,So it goes.\ntwo,It goes on.\n")
-    succeed("data", "new", "texts", "--text", texts, "-o", tmp_path / "texts")
-    arguments = ("siq_texts_remember", "--include-path", tmp_path / "texts", "-o", tmp_path / "other.html")
-    assert (
-        "task siq_texts_remember: clip texts/" in (error := refusal("data", "exam", *arguments)) and "no audio" in error
-    )
+
+
+@pytest.mark.slow
+def test_siq_data_exam_of_a_folder_runs_no_code_and_needs_sound(tmp_path):
+    tmp_path.joinpath("texts.csv").write_text("id,text\none,So it goes.\ntwo,It goes on.\n")
+    folder = tmp_path / "texts"
+    succeed("data", "new", "texts", "--text", tmp_path / "texts.csv", "-o", folder)
+    arguments = ("siq_texts_remember", "--include-path", str(folder), "-o", str(tmp_path / "exam.html"))
+    assert "clip texts/" in (error := run("siq", "data", "exam", *arguments).stderr) and "has no audio" in error
+    with (folder / "siq_texts_remember.yaml").open("a") as task:
+        task.write("process_docs: !function os.getcwd\n")
+    assert "os.getcwd is code that does not come with speechiq" in run("siq", "data", "exam", *arguments).stderr
