@@ -70,6 +70,7 @@ COMMANDS = {
     "data speak": Command("data:speak", "Speak texts and write a data set of them."),
     "data questions": Command("data:write_by_models", "Write three questions per clip from its reference."),
     "data check": Command("data:check_data", "Check a question file, or whether the sources of data sets exist."),
+    "data exam": Command("data:write_exam", "Write a page on which people take the test, offline."),
     "data croissant": Command("data:croissant", "Describe a question file in Croissant, for data set search."),
     "paper": Command("", "Reproduce analyses of the SpeechIQ paper."),
     "paper questions": Command("data:join_questions", "Join released questions to the clips of a data set."),

@@ -58,6 +58,7 @@ SPECS = {
     "transcripts:FILE": "the same for tasks that want transcripts, as does any recognizer alone",
     "gold+LLM": "ceiling: the references are the transcripts",
     "silence+LLM": "floor: every transcript is empty",
+    "people:FILE": "what a person saved from the page of `siq data exam`; a folder has a system per file",
     "letter:B": "control that gives one letter to every question and transcribes nothing",
 }
 SET_COLUMNS = ("Set", "Measures", "Clips", "Languages", "Needs")

@@ -29,7 +29,7 @@ from speechiq.reducer.output import side_by_side
 from speechiq.reducer.output.harness import write_harness
 from speechiq.reducer.output.publish import HARNESS, command_line, list_outputs, publish
 from speechiq.reducer.output.scoreboard_records import join_contents
-from speechiq.reducer.output.side_tables import language_grids, latency_grid, read_latencies, speed_grid
+from speechiq.reducer.output.side_tables import language_grids, latency_grid, people_grid, read_latencies, speed_grid
 from speechiq.reducer.output.suite_scores import SuiteScores, score_suite
 from speechiq.reducer.runs.run_record import read_cut_replies, read_speeds
 from speechiq.reducer.runs.systems import System
@@ -136,6 +136,10 @@ def score(
     grids += by_language
     if by_language:
         content["languages"] = {grid.title: grid.records() for grid in by_language}
+    for suite, each in scored.items():
+        if means := people_grid(each.scoreboard):
+            grids.append(means)
+            content.setdefault("people", {})[suite] = means.records()
     tasks = found.all_tasks
     cut = read_cut_replies(tasks)
     if cut:

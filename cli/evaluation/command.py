@@ -43,6 +43,7 @@ from speechiq.core.console import say, show
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import Plan, lm_eval_command
+from speechiq.harness_patch.systems.spec import list_people
 from speechiq.siq_tasks.conditions.preset import PRESET
 
 #: What the line of a shard says that SIGTERM ended.
@@ -150,6 +151,7 @@ def evaluate(
     Each SYSTEM runs on the tasks; runs, scores and report are in the output folder. A system that is finished in the
     folder is not run again, and a stopped command goes on where it was.
     """
+    systems = list_people(systems)
     plan = Plan(
         systems=tuple(systems),
         tasks=tuple(name for given in tasks for name in given.split(",") if name),

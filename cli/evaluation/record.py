@@ -18,6 +18,7 @@ from speechiq.harness_patch.systems.spec import parse
 from speechiq.reducer.runs.results_file import CONDITION
 from speechiq.siq_tasks.conditions.spec import LISTEN
 from speechiq.siq_tasks.index import TaskInfo, list_tasks
+from speechiq.siq_tasks.questions.exam import PEOPLE
 from speechiq.siq_tasks.questions.file import find_question_file
 
 NAME, SHARDS = "eval.json", "shards"
@@ -32,8 +33,8 @@ FIX = "choose another folder with --output"
 class EvaluationRun(msgspec.Struct, frozen=True):
     """Hold a finished run: its system, by `name` in results and as the user wrote it, and what its scores depend on.
 
-    `results` are its results files, below the folder of the evaluation; `inputs` is path -> sha256 of the transcript
-    and question files that it read.
+    `results` are its results files, below the folder of the evaluation; `inputs` is path -> sha256 of the files
+    of transcripts, people and questions that it read.
     """
 
     name: str
@@ -121,7 +122,7 @@ def check_replaceable(record: Record, path: Path, force: bool) -> None:
 
 
 def hash_inputs(system: str, plan: Plan) -> dict[str, str]:
-    """Return path -> sha256 of transcript files, question files, and the texts of `--include-path`."""
+    """Return path -> sha256 of files of transcripts, people and questions, and of the texts of `--include-path`."""
     files = dict.fromkeys([*_transcripts(system), *_questions(plan.tasks), *_texts(plan.include_path)])
     return {str(file): hash_file(file) for file in files if is_file(file)}
 
@@ -131,7 +132,7 @@ def _transcripts(system: str) -> Iterator[Path]:
         stages = parse(system.partition(",")[0])
     except SpeechIQError:  # an alias such as `demo`, which reads no file
         return
-    yield from (expand(stage.model) for stage in stages if stage.engine == "transcripts")
+    yield from (expand(stage.model) for stage in stages if stage.engine in ("transcripts", PEOPLE))
 
 
 def _questions(names: tuple[str, ...]) -> Iterator[Path]:

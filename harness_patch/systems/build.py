@@ -15,8 +15,10 @@ from speechiq.engines.options import list_names, read_options
 from speechiq.engines.registry import build_engine, choose_engine
 from speechiq.harness_patch.systems.answering import Likelihood, way_of_answering
 from speechiq.harness_patch.systems.cascade import NBEST, Cascade, CorrectedRecognizer, CorrectionOptions, Instructed
-from speechiq.harness_patch.systems.spec import ALIASES, DEFAULT_ENGINE, Stage, parse
+from speechiq.harness_patch.systems.people import People
+from speechiq.harness_patch.systems.spec import ALIASES, DEFAULT_ENGINE, WITHOUT_STAGES, Stage, parse
 from speechiq.harness_patch.systems.system import ConstantLetter, Recognizer, SpeechSystem, take_voice
+from speechiq.siq_tasks.questions.exam import PEOPLE
 
 
 def system_name(spec: str, voice: Any = None) -> str:
@@ -53,10 +55,10 @@ def build_system(
     spec, implied = ALIASES.get(spec, (spec, {}))
     options = {**implied, **options}
     stages = parse(spec)
-    if stages[0].role == "control":
+    if stages[0].engine in WITHOUT_STAGES:
         if options:
             raise SpeechIQError(next(iter(options)), "no such model argument", f"{spec} has none, leave it out")
-        return ConstantLetter(stages[0].model)
+        return (People if stages[0].engine == PEOPLE else ConstantLetter)(stages[0].model)
 
     def set_up(stage: Stage) -> Setup:
         return Setup(engine=stage.engine, prefix=stage.prefix, device=device, batch_size=batch_size, language=language)

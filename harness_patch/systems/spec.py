@@ -1,16 +1,17 @@
 """Parse system specs, `pretrained=`: stages joined by `+`, each `[engine:]model` (see docs/architecture.md)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from speechiq.core.checkpoints.names import DEMO, ON_DISK, resolve
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import expand, is_file
+from speechiq.core.files.plain import expand, is_file, is_folder
 from speechiq.core.files.tables import is_table
 from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.registry import list_backends
 from speechiq.harness_patch._lm_eval import list_model_types
+from speechiq.siq_tasks.questions.exam import ENDING, PEOPLE
 
 REFERENCE = "openai/whisper-large-v2+Qwen/Qwen2-7B-Instruct"
 DEMO_SYSTEM = "demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct"
@@ -20,7 +21,9 @@ DEFAULT_ENGINE = "hf"
 #: Number of stages -> their roles; role -> kind of its engine.
 ROLES = {1: ("audio",), 2: ("asr", "llm"), 3: ("asr", "ger", "llm")}
 KINDS = {"audio": "audio", "asr": "asr", "ger": "text", "llm": "text"}
+#: Begins of systems without stages: a constant letter, and the answers of a person.
 LETTER = "letter"
+WITHOUT_STAGES = {LETTER: "control", PEOPLE: PEOPLE}
 #: Parts of names of models that only transcribe behind an endpoint, which does not say what its models do.
 TRANSCRIBERS = ("whisper", "transcribe")
 
@@ -28,8 +31,9 @@ TRANSCRIBERS = ("whisper", "transcribe")
 class Stage(NamedTuple):
     """Describe one stage of a system, with its engine and the model for it; the model may be empty.
 
-    Its role is `asr`, `ger` (the corrector), `llm`, `audio` (end to end), or `control` (a system without stages). The
-    engine of a text stage may also be a model type of lm-eval. A recognizer alone is one stage of the role `asr`.
+    Its role is `asr`, `ger` (the corrector), `llm`, `audio` (end to end), or that of a system without stages, `control`
+    or `people`. The engine of a text stage may also be a model type of lm-eval. A recognizer alone is one stage of the
+    role `asr`.
     """
 
     role: str
@@ -68,8 +72,9 @@ Stage(role='llm', engine='hf', model='Qwen/Qwen2-7B-Instruct')]
     >>> parse("transcripts:mine.jsonl")
     [Stage(role='asr', engine='transcripts', model='mine.jsonl')]
     """
-    if spec.partition(":")[0] == LETTER:
-        return [Stage("control", LETTER, spec.removeprefix(LETTER).removeprefix(":"))]
+    name, _, model = spec.partition(":")
+    if name in WITHOUT_STAGES:
+        return [Stage(WITHOUT_STAGES[name], name, model)]
     parts = spec.split("+")
     if len(parts) not in ROLES or not all(parts):
         raise SpeechIQError(
@@ -78,6 +83,21 @@ Stage(role='llm', engine='hf', model='Qwen/Qwen2-7B-Instruct')]
             f"give one audio model or recognizer, ASR+LLM such as {DEMO_SYSTEM}, or ASR+GER+LLM",
         )
     return [_parse_stage(role, part, spec) for role, part in zip(ROLES[len(parts)], parts, strict=True)]
+
+
+def list_people(systems: Sequence[str]) -> list[str]:
+    """Return systems with each file of a folder of people, `people:FOLDER`, as a system of its own."""
+    found: list[str] = []
+    for system in systems:
+        name, _, place = system.partition(":")
+        if name != PEOPLE or not is_folder(expand(place)):
+            found.append(system)
+            continue
+        files = sorted(expand(place).glob(f"*{ENDING}"))
+        if not files:
+            raise SpeechIQError(system, f"the folder has no {ENDING} file", "put the files of people into it")
+        found += [f"{PEOPLE}:{file}" for file in files]
+    return found
 
 
 def check_stages(spec: str) -> None:

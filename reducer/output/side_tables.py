@@ -1,4 +1,4 @@
-"""Show the tables beside a scoreboard: scores by language, times of answers, speed, and the reliability of a judge."""
+"""Show the tables beside a scoreboard: languages, times of answers, speed, people, and the reliability of a judge."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.run_record import MeasuredSpeed
 from speechiq.reducer.runs.samples import join_clusters, read_sample_table
 from speechiq.reducer.scores.languages import LanguageScores, compare_languages
+from speechiq.reducer.scores.people import SIQ, average_people, find_people
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import Statistic, describe_samples, resample
@@ -50,6 +51,33 @@ def language_grids(languages: Mapping[str, Mapping[str, str]], scored: Mapping[s
         caution = next(filter(None, cautions), None)
         grids += [_language_grid(scores, caution) for scores in compare_languages(boards)]
     return grids
+
+
+#: Fewest people of whom a mean is shown.
+FEWEST_PEOPLE = 2
+
+
+def people_grid(scoreboard: Scoreboard) -> Grid | None:
+    """Return the grid of the mean of the people among the systems; None for fewer than two."""
+    count = len(find_people(scoreboard))
+    if count < FEWEST_PEOPLE:
+        return None
+    means: dict[str, Cell] = {**average_people(scoreboard)}
+    with_bars = scoreboard.bars is not None
+    columns = [Column("system", SYSTEM)]
+    for level, category in scoreboard.levels.items():
+        columns.append(
+            score_column(level, title(level), category.unit, category.measure.direction, with_bars=with_bars)
+        )
+    if SIQ in means:
+        heading = f"SIQ\n{INTERVAL}" if with_bars else "SIQ"
+        columns.append(Column(SIQ, heading, ".2f", ".1f", style="bold", kind="siq"))
+    notes = [
+        "intervals: other clips, the same people and the same scale",
+        "a person answers a question once, and a system several times, of which the majority counts",
+    ]
+    row = {"system": f"people (mean of {count})"} | means
+    return Grid("Mean of people", columns, [row], notes if with_bars else notes[1:])
 
 
 def _siq_grid(boards: Mapping[str, Scoreboard]) -> Grid:

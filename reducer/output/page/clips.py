@@ -224,7 +224,7 @@ def find_source(clip: Any) -> str:
         if not file.is_file():
             return ""
         if clip.get("transforms"):
-            return _encode(clip) if file.is_relative_to(package.resolve()) else ""
+            return encode(file_clip(clip).samples) if file.is_relative_to(package.resolve()) else ""
         if file.is_relative_to(package.resolve()):
             return f"data:{MEDIA_TYPES[file.suffix.lower()]};base64,{base64.b64encode(file.read_bytes()).decode()}"
     except (OSError, ValueError):
@@ -237,13 +237,13 @@ def find_sounds(clips: Mapping[str, Any]) -> dict[str, str]:
     return {clip: source for clip, audio in clips.items() if (source := find_source(audio))}
 
 
-def _encode(clip: Mapping[str, Any]) -> str:
-    """Return a clip under a condition, which is in no file, as Ogg Vorbis for an audio player."""
+def encode(samples: np.ndarray, form: str = "OGG", subtype: str = "VORBIS") -> str:
+    """Return sound for an audio player, by default as Ogg Vorbis: float32, shape (samples,), `SAMPLING_RATE`."""
     import soundfile
 
     encoded = io.BytesIO()
-    soundfile.write(encoded, np.clip(file_clip(clip).samples, -1, 1), SAMPLING_RATE, format="OGG", subtype="VORBIS")
-    return f"data:audio/ogg;base64,{base64.b64encode(encoded.getvalue()).decode()}"
+    soundfile.write(encoded, np.clip(samples, -1, 1), SAMPLING_RATE, format=form, subtype=subtype)
+    return f"data:{MEDIA_TYPES[f'.{form.lower()}']};base64,{base64.b64encode(encoded.getvalue()).decode()}"
 
 
 def _fragment(clip: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from speechiq.reducer.runs.results_file import IMPORTED
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.grid import Cell, Grid
+from speechiq.siq_tasks.questions.exam import PEOPLE
 
 LONGEST_LABEL = 34
 #: Key of a row's control (`gold`, `silence`, ...), by which pages put the row into a body of its own.
@@ -20,7 +21,8 @@ class Identity(NamedTuple):
     """Hold a system as the leaderboard names it; "" for what its run does not record.
 
     Attributes:
-        kind: `Cascade`, `Cascade + GER`, `End to end`, `Control`, or `Imported` for outputs of another program.
+        kind: `Cascade`, `Cascade + GER`, `End to end`, `Control`, `Person`, or `Imported` for outputs of another
+            program.
         encoder: The model that processes the audio.
         control: `gold`, `silence` or `letter:X`; "" for a system that processes audio.
     """
@@ -45,6 +47,8 @@ def identify(system: System) -> Identity:
         return Identity(kind, _text(asr, "model") or _from_file(asr), "")
     if described.get("kind") == IMPORTED:
         return Identity("Imported", "", "")
+    if described.get("kind") == PEOPLE:
+        return Identity("Person", "", "")
     if described.get("kind"):
         return Identity("End to end", _text(described, "audio_encoder") or _text(described, "model"), "")
     return Identity("", "", "")
