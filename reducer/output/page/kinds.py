@@ -1,0 +1,117 @@
+"""Draw the raw scores of all systems by level and data set, colored by the kind of the system (paper, Figures 3-5)."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from speechiq.engines.kinds import CASCADE, CONTROL, CORRECTED, END_TO_END, RECOGNIZER
+from speechiq.reducer.output.page.figures import INK, MUTED, PAPER, ROW, STYLE, escape
+from speechiq.reducer.output.page.page import Section
+from speechiq.reducer.output.page.study import Study
+from speechiq.reducer.output.scoreboard_table import list_kinds
+from speechiq.reducer.scores.remarks import title
+from speechiq.reducer.scores.scoreboard import Scoreboard
+from speechiq.reducer.stats.estimate import Estimate
+
+ALL_CLIPS, UNKNOWN = "All clips", "not recorded"
+#: Colors that differ for people with any color vision, in both themes (Okabe and Ito).
+COLORS = {
+    CASCADE: "#0072b2",
+    CORRECTED: "#56b4e9",
+    END_TO_END: "#d55e00",
+    RECOGNIZER: "#009e73",
+    CONTROL: "#7a7a7a",
+    UNKNOWN: "#b58900",
+}
+INTRO = (
+    "The raw scores of each level, before any scale, with their 95 % intervals. Systems are in the order of the "
+    "leaderboard; the color is the kind of the system."
+)
+
+
+class Bar(NamedTuple):
+    """Hold the score of a system on a data set, as people read it."""
+
+    label: str
+    kind: str
+    score: Estimate
+
+
+def kind_sections(study: Study) -> list[Section]:
+    """Return the section with a chart per level; none if all systems that get audio are of one kind."""
+    if len(list_kinds(study.scoreboard)) < 2:
+        return []
+    boards = dict(study.sets) or {ALL_CLIPS: study.scoreboard}
+    drawn, captions = {}, {}
+    for level in study.levels:
+        unit = study.scoreboard.levels[level].unit
+        bars = {name: _list_bars(study, board, level) for name, board in boards.items()}
+        drawn[f"kinds-{level}"] = draw_bars(bars, unit)
+        captions[f"kinds-{level}"] = f"{title(level)}: {unit}"
+    return [Section("kinds", "Kinds of systems", figures=drawn, charts=captions, intro=INTRO)]
+
+
+def _list_bars(study: Study, board: Scoreboard, level: str) -> list[Bar]:
+    """Return the scores of a level on one data set, in the order of all clips."""
+    labels = dict(zip(study.names, study.labels, strict=True))
+    factor = float(study.scoreboard.levels[level].measure.show_score(1.0))
+    bars = []
+    for row in study.scoreboard.order:
+        system = study.scoreboard.systems[row]
+        score = board.estimate(level, board.pool.systems.index(system.name)).map(factor)
+        bars.append(Bar(labels[system.name], system.kind or UNKNOWN, score))
+    return bars
+
+
+def draw_bars(sets: Mapping[str, Sequence[Bar]], unit: str) -> go.Figure:
+    """Return a row of bars per data set, a bar per system with its name in it; systems are equal in all sets."""
+    figure = make_subplots(len(sets), 1, subplot_titles=[*map(escape, sets)], shared_xaxes=True)
+    named: set[str] = set()
+    for row, bars in enumerate(sets.values(), 1):
+        for kind in COLORS:
+            if own := [bar for bar in bars if bar.kind == kind]:
+                figure.add_trace(_trace(own, kind, is_named=kind not in named), row=row, col=1)
+                named.add(kind)
+        order = [escape(bar.label) for bar in bars]
+        figure.update_yaxes(categoryorder="array", categoryarray=order, autorange="reversed", row=row, col=1)
+    count = sum(len(bars) + 1 for bars in sets.values())
+    figure.update_layout(template=STYLE, height=110 + ROW * count, barmode="overlay", showlegend=True, margin_t=70)
+    place = {"orientation": "h", "x": 0, "y": 0.995, "yanchor": "top", "yref": "container"}
+    figure.update_layout(legend={**place, "font": {"color": INK}, "itemclick": False})
+    figure.update_annotations(font={"color": INK, "size": 13}, x=0, xanchor="left")
+    figure.update_xaxes(rangemode="tozero")
+    figure.update_xaxes(title_text=escape(unit), row=len(sets), col=1)
+    figure.update_yaxes(type="category", showticklabels=False, showgrid=False)
+    return figure
+
+
+def _length(width: float) -> float:
+    """Return the part of an interval on one side; 0 without one."""
+    return 0.0 if math.isnan(width) else round(width, 4)
+
+
+def _trace(bars: Sequence[Bar], kind: str, *, is_named: bool) -> go.Bar:
+    values, labels = [round(bar.score.value, 4) for bar in bars], [escape(bar.label) for bar in bars]
+    above = [_length(bar.score.high - bar.score.value) for bar in bars]
+    below = [_length(bar.score.value - bar.score.low) for bar in bars]
+    error = {"type": "data", "symmetric": False, "array": above, "arrayminus": below}
+    error |= {"color": MUTED, "thickness": 1.25, "width": 0}
+    return go.Bar(
+        x=values,
+        y=labels,
+        orientation="h",
+        name=kind.capitalize(),
+        legendgroup=kind,
+        showlegend=is_named,
+        marker={"color": COLORS[kind]},
+        error_x=error,
+        text=labels,
+        textposition="auto",
+        insidetextanchor="start",
+        insidetextfont={"color": PAPER},
+        outsidetextfont={"color": INK},
+        hovertemplate="%{y}: %{x:.2f}<extra></extra>",
+    )
