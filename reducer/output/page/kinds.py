@@ -8,14 +8,16 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from speechiq.engines.kinds import CASCADE, CONTROL, CORRECTED, END_TO_END, RECOGNIZER
-from speechiq.reducer.output.page.figures import INK, MUTED, PAPER, ROW, STYLE, escape
-from speechiq.reducer.output.page.page import Section
+from speechiq.reducer.output.page.figures import INK, MARGIN, STYLE, escape
+from speechiq.reducer.output.page.page import HEIGHT, Section
 from speechiq.reducer.output.page.study import Study
 from speechiq.reducer.output.scoreboard_table import list_kinds
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.estimate import Estimate
 
+#: Height of a bar with its name, and the part of it that is the bar.
+ROW, WIDTH = 44, 0.4
 ALL_CLIPS, UNKNOWN = "All clips", "not recorded"
 #: Colors that differ for people with any color vision, in both themes (Okabe and Ito).
 COLORS = {
@@ -67,51 +69,50 @@ def _list_bars(study: Study, board: Scoreboard, level: str) -> list[Bar]:
 
 
 def draw_bars(sets: Mapping[str, Sequence[Bar]], unit: str) -> go.Figure:
-    """Return a row of bars per data set, a bar per system with its name in it; systems are equal in all sets."""
+    """Return bars for each data set, one per system below its name; the systems are the same in all sets."""
     figure = make_subplots(len(sets), 1, subplot_titles=[*map(escape, sets)], shared_xaxes=True)
+    figure.update_annotations(font={"color": INK, "size": 13, "weight": 600}, x=0, xanchor="left")
     named: set[str] = set()
     for row, bars in enumerate(sets.values(), 1):
         for kind in COLORS:
-            if own := [bar for bar in bars if bar.kind == kind]:
+            if own := {place: bar for place, bar in enumerate(bars) if bar.kind == kind}:
                 figure.add_trace(_trace(own, kind, is_named=kind not in named), row=row, col=1)
                 named.add(kind)
-        order = [escape(bar.label) for bar in bars]
-        figure.update_yaxes(categoryorder="array", categoryarray=order, autorange="reversed", row=row, col=1)
-    count = sum(len(bars) + 1 for bars in sets.values())
-    figure.update_layout(template=STYLE, height=110 + ROW * count, barmode="overlay", showlegend=True, margin_t=70)
-    place = {"orientation": "h", "x": 0, "y": 0.995, "yanchor": "top", "yref": "container"}
-    figure.update_layout(legend={**place, "font": {"color": INK}, "itemclick": False})
-    figure.update_annotations(font={"color": INK, "size": 13}, x=0, xanchor="left")
+        for place, bar in enumerate(bars):
+            name = {"text": escape(bar.label), "xref": "x domain", "x": 0, "xanchor": "left", "y": place, "yshift": 15}
+            figure.add_annotation(**name, showarrow=False, font={"color": INK, "size": 12}, row=row, col=1)
+        figure.update_yaxes(range=[len(bars) - 0.6, -0.9], row=row, col=1)
+    rows = sum(len(bars) + 1 for bars in sets.values())
+    figure.update_layout(template=STYLE, height=max(HEIGHT, MARGIN + ROW * rows), barmode="overlay", margin_t=80)
+    place = {"orientation": "h", "x": 0, "y": 1, "yanchor": "top", "yref": "container"}
+    figure.update_layout(showlegend=True, legend={**place, "font": {"color": INK}, "itemclick": False})
     figure.update_xaxes(rangemode="tozero")
     figure.update_xaxes(title_text=escape(unit), row=len(sets), col=1)
-    figure.update_yaxes(type="category", showticklabels=False, showgrid=False)
+    figure.update_yaxes(showticklabels=False, showgrid=False)
     return figure
 
 
-def _length(width: float) -> float:
-    """Return the part of an interval on one side; 0 without one."""
-    return 0.0 if math.isnan(width) else round(width, 4)
-
-
-def _trace(bars: Sequence[Bar], kind: str, *, is_named: bool) -> go.Bar:
-    values, labels = [round(bar.score.value, 4) for bar in bars], [escape(bar.label) for bar in bars]
-    above = [_length(bar.score.high - bar.score.value) for bar in bars]
-    below = [_length(bar.score.value - bar.score.low) for bar in bars]
+def _trace(bars: Mapping[int, Bar], kind: str, *, is_named: bool) -> go.Bar:
+    """Return the bars of a kind at their places, from the top."""
+    scores = [bar.score for bar in bars.values()]
+    above = [_length(score.high - score.value) for score in scores]
+    below = [_length(score.value - score.low) for score in scores]
     error = {"type": "data", "symmetric": False, "array": above, "arrayminus": below}
-    error |= {"color": MUTED, "thickness": 1.25, "width": 0}
     return go.Bar(
-        x=values,
-        y=labels,
+        x=[round(score.value, 4) for score in scores],
+        y=[*bars],
+        width=WIDTH,
         orientation="h",
         name=kind.capitalize(),
         legendgroup=kind,
         showlegend=is_named,
         marker={"color": COLORS[kind]},
-        error_x=error,
-        text=labels,
-        textposition="auto",
-        insidetextanchor="start",
-        insidetextfont={"color": PAPER},
-        outsidetextfont={"color": INK},
-        hovertemplate="%{y}: %{x:.2f}<extra></extra>",
+        error_x=error | {"color": INK, "thickness": 1.25, "width": 0},
+        customdata=[escape(bar.label) for bar in bars.values()],
+        hovertemplate="%{customdata}: %{x:.2f}<extra></extra>",
     )
+
+
+def _length(width: float) -> float:
+    """Return the part of an interval on one side; 0 without one."""
+    return 0.0 if math.isnan(width) else round(width, 4)

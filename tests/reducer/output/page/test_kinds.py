@@ -80,7 +80,7 @@ def test_the_report_has_a_chart_of_each_level_colored_by_kind(two_kinds, tmp_pat
     study = gather_report([two_kinds], bootstrap=60)
     (section,) = kind_sections(study)
     assert [*section.figures] == ["kinds-remember", "kinds-understand", "kinds-apply"]
-    bars = {name: trace for trace in section.figures["kinds-apply"].data for name in trace.y}
+    bars = {name: trace for trace in section.figures["kinds-apply"].data for name in trace.customdata}
     assert {name: trace.name for name, trace in bars.items()} == {
         "e": "End to end",
         "c": "Cascade",
@@ -89,7 +89,7 @@ def test_the_report_has_a_chart_of_each_level_colored_by_kind(two_kinds, tmp_pat
     }
     assert bars["e"].marker.color != bars["c"].marker.color
     for row, name in enumerate(study.names):
-        shown = bars[name].x[[*bars[name].y].index(name)]
+        shown = bars[name].x[[*bars[name].customdata].index(name)]
         assert shown == pytest.approx(100 * study.scoreboard.means["apply"][row], abs=1e-3)
     siq("score", two_kinds, "--bootstrap", 60, "-o", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
