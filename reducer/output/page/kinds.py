@@ -79,13 +79,14 @@ def draw_bars(sets: Mapping[str, Sequence[Bar]], unit: str) -> go.Figure:
                 figure.add_trace(_trace(own, kind, is_named=kind not in named), row=row, col=1)
                 named.add(kind)
         for place, bar in enumerate(bars):
-            name = {"text": escape(bar.label), "xref": "x domain", "x": 0, "xanchor": "left", "y": place, "yshift": 15}
+            top = {"y": place - WIDTH / 2, "yanchor": "bottom"}
+            name = {"text": escape(bar.label), "xref": "x domain", "x": 0, "xanchor": "left", **top}
             figure.add_annotation(**name, showarrow=False, font={"color": INK, "size": 12}, row=row, col=1)
         figure.update_yaxes(range=[len(bars) - 0.6, -0.9], row=row, col=1)
     rows = sum(len(bars) + 1 for bars in sets.values())
     figure.update_layout(template=STYLE, height=max(HEIGHT, MARGIN + ROW * rows), barmode="overlay", margin_t=80)
-    place = {"orientation": "h", "x": 0, "y": 1, "yanchor": "top", "yref": "container"}
-    figure.update_layout(showlegend=True, legend={**place, "font": {"color": INK}, "itemclick": False})
+    legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "top", "yref": "container", "itemclick": False}
+    figure.update_layout(showlegend=True, legend=legend, legend_font_color=INK)
     figure.update_xaxes(rangemode="tozero")
     figure.update_xaxes(title_text=escape(unit), row=len(sets), col=1)
     figure.update_yaxes(showticklabels=False, showgrid=False)
