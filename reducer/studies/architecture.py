@@ -253,14 +253,20 @@ def _describe_odds(members: Mapping[str, System]) -> Iterator[str]:
     """Yield why a difference may say something else: other transcripts, ways of answering or language models."""
     if ALONE in members and OWN in members:
         yield from _compare_transcripts(members[ALONE], members[OWN])
-    ways = {system.name: dict(system.described.get("answering") or {}) for system in members.values()}
+    ways = {system.name: _part(system, "answering") for system in members.values()}
     shown = ", ".join(f"{name} {way.get('way', 'not recorded')}" for name, way in ways.items())
     if len({str(way) for way in ways.values()}) > 1:
         yield f"not answered in one way ({shown}): give all the same answer="
     readers = [system for name, system in members.items() if name != ALONE]
     for system in readers[1:]:
-        if changed := changes(readers[0].described.get("llm") or {}, system.described.get("llm") or {}):
+        if changed := changes(_part(readers[0], "llm"), _part(system, "llm")):
             yield f"the language model of {system.name} has other options than that of {readers[0].name}: {changed}"
+
+
+def _part(system: System, name: str) -> Mapping[str, Any]:
+    """Return a part of what the run of a system recorded, such as its language model; empty without it."""
+    part = system.described.get(name)
+    return part if isinstance(part, Mapping) else {}
 
 
 def _compare_transcripts(alone: System, cascade: System) -> Iterator[str]:
@@ -284,8 +290,8 @@ def _list_missing(
     """Yield a line for each of the four systems that no run has, with the command that runs it."""
     ran = {stages: system for systems in known for stages, system in systems.items()}
     tasks = ",".join(sorted({task.task for task in found.all_tasks}))
-    ways = [ran[stages].described.get("answering") for stages in base.members.values() if stages in ran]
-    way = next((str(way["way"]) for way in ways if isinstance(way, Mapping) and "way" in way), "generate")
+    ways = [_part(ran[stages], "answering") for stages in base.members.values() if stages in ran]
+    way = next((str(way["way"]) for way in ways if "way" in way), "generate")
     place = str(runs[0]) if runs else "runs"
     for name, stages in base.members.items():
         if stages in ran:
