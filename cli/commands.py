@@ -47,6 +47,9 @@ COMMANDS = {
     "study power": Command("studies:power", "Plan how many clips show a difference between two systems."),
     "study robustness": Command("studies:robustness", "Show how scores change with a condition."),
     "study listen": Command("studies:listen", "Show whether systems answer from the audio."),
+    "study architecture": Command(
+        "studies:architecture", "Show whether a cascade or an end-to-end model is better, and why."
+    ),
     "study entities": Command("studies:entities", "Show error rates by class of entity, such as MONEY."),
     "study predict": Command("predict:predict_failures", "Measure how well each metric predicts failed tasks."),
     "study labels": Command("predict:labels", "Label each answer in RUNS as a success or a failure."),

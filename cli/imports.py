@@ -53,6 +53,12 @@ def import_runs(
         str | None,
         typer.Option(help="Groups of clips to keep for siq score --group-by, with commas between them."),
     ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            help="Kind of the system: cascade, 'cascade with correction', 'end to end' or recognizer; unknown without."
+        ),
+    ] = None,
     highest_score: Annotated[
         float | None, typer.Option(help="Best score of the judge, by which scores are divided; the lowest is 0.")
     ] = None,
@@ -75,6 +81,7 @@ def import_runs(
         tuple(split_names(group_by)),
         highest_score,
         normalizer,
+        kind,
     )
     check_output_folder(output, OWN_FOLDER)
     written = import_outputs(settings, output, force=force)

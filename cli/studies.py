@@ -1,4 +1,4 @@
-"""Define `siq study listen`, `power`, `robustness`, `entities` and `unanswerable`, and the analyses of `siq paper`."""
+"""Define most commands of `siq study`, such as `siq study listen`, and the analyses of `siq paper`."""
 
 from itertools import chain
 from pathlib import Path
@@ -22,6 +22,7 @@ from speechiq.reducer.scores.ranking import rank
 from speechiq.reducer.scores.suites import read_answers, read_systems
 from speechiq.reducer.studies import correlated, people_ranks
 from speechiq.reducer.studies import unanswerable as unanswerable_sets
+from speechiq.reducer.studies.architecture import study_architecture
 from speechiq.reducer.studies.groups import study_entities
 from speechiq.reducer.studies.listening import study_listening
 from speechiq.reducer.studies.references import LEVEL, compare_references
@@ -46,6 +47,54 @@ def listen(call: Call) -> StudyResult:
     left_out = warn_of_variants([*chain.from_iterable(found.variants.values())])
     say_warnings(line for line in found.warnings if line not in left_out)
     return study_listening(found, call.draws)
+
+
+@study(
+    "levels metrics explain bootstrap",
+    formats=TABLES,
+    output="File to write: .json, .csv, or the tables as .md or .tex.",
+    examples=(
+        "siq study architecture runs --base Qwen/Qwen2-Audio-7B-Instruct=Qwen/Qwen2-7B-Instruct",
+        "siq study architecture runs --output pairs.json",
+    ),
+)
+def architecture(
+    call: Call,
+    base: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="AUDIO_MODEL=LLM",
+            help="Compare an audio model with cascades of the language model that it was trained from, named as in "
+            "systems. Give it once per audio model.",
+        ),
+    ] = None,
+    recognizer: Annotated[
+        str | None, typer.Option(help="Recognizer of the cascade, if several ran with the language model.")
+    ] = None,
+) -> StudyResult:
+    """Show whether a cascade or an end-to-end model is better, and why.
+
+    RUNS have the audio model alone, and its base language model with the audio model, a recognizer and `gold` before
+    it; `siq eval --architecture` runs these four. Recognizers are compared with language models for all cascades.
+    """
+    bases = [read_base(pair) for pair in base or ()]
+    if recognizer and not bases:
+        raise SpeechIQError(f"--recognizer {recognizer}", "there is no --base", "add --base AUDIO_MODEL=LLM")
+    found, _ = call.find()
+    say_warnings(found.warnings)
+    return study_architecture(found, bases, recognizer, call.runs, call.draws)
+
+
+def read_base(pair: str) -> tuple[str, str]:
+    """Return an audio model and its base language model.
+
+    >>> read_base("org/audio=org/text")
+    ('org/audio', 'org/text')
+    """
+    audio_model, _, model = pair.partition("=")
+    if not audio_model or not model or "=" in model:
+        raise SpeechIQError(f"--base {pair}", "not two models", "write AUDIO_MODEL=LLM")
+    return audio_model, model
 
 
 @study(

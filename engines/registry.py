@@ -89,6 +89,7 @@ BACKENDS = (
     Backend("asr", "silence", f"{ASR}.controls:Silence", ""),
     Backend("asr", "transcripts", f"{ASR}.controls:TranscriptFile", "FILE"),
     Backend("asr", "openai", f"{ASR}.openai:OpenAIASR", "whisper-1", OPENAI, "endpoints"),
+    Backend("asr", "openai-chat", f"{AUDIO}.openai:AudioEndpoint", "gpt-4o-audio-preview", OPENAI, "endpoints"),
     Backend(
         "asr",
         "faster-whisper",

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from speechiq.cli.commands import examples, stop_in_one_line
+from speechiq.cli.evaluation.architecture import Quartet
 from speechiq.cli.evaluation.checks import (
     check_cached,
     check_form,
@@ -56,19 +57,28 @@ GOES_ON = "the same command goes on with what is in {} and in the response cache
     "siq eval demo --tasks siq_demo --norms demo -o runs/one",
     "siq eval openai/whisper-large-v3+Qwen/Qwen2-7B-Instruct,asr_dtype=bfloat16 --tasks siq_all -o runs/all --dry-run",
     "siq eval demo --tasks siq_demo -o runs/one --shard 2/4",
+    "siq eval --architecture Qwen/Qwen2-Audio-7B-Instruct Qwen/Qwen2-7B-Instruct openai/whisper-large-v2 -o runs/four",
 )
 def evaluate(
+    output: Annotated[Path, output_option("Folder for runs, scores, report and logs.")],
     systems: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
-            metavar="SYSTEM...",
+            metavar="[SYSTEM...]",
             help="Systems as in pretrained=, each with its options after commas: SPEC,OPTION=VALUE. "
             "`siq list systems` lists engines, options and models.",
             autocompletion=complete_system,
             show_default=False,
         ),
-    ],
-    output: Annotated[Path, output_option("Folder for runs, scores, report and logs.")],
+    ] = None,
+    architecture: Annotated[
+        tuple[str, str, str] | None,
+        typer.Option(
+            metavar="AUDIO_MODEL LLM RECOGNIZER",
+            help="Also run the four systems that siq study architecture compares: the audio model alone, and LLM with "
+            "the audio model, the recognizer and gold before it; each with its options after commas, without a prefix.",
+        ),
+    ] = None,
     tasks: Annotated[
         list[str],
         typer.Option(
@@ -151,9 +161,14 @@ def evaluate(
     Each SYSTEM runs on the tasks; runs, scores and report are in the output folder. A system that is finished in the
     folder is not run again, and a stopped command goes on where it was.
     """
-    systems = list_people(systems)
+    quartet = architecture and Quartet.of(*architecture)
+    given = [*dict.fromkeys([*list_people(systems or ()), *(quartet.systems if quartet else ())])]
+    if not given:
+        raise SpeechIQError(
+            "SYSTEM", "none is named", "name systems, or give --architecture AUDIO_MODEL LLM RECOGNIZER"
+        )
     plan = Plan(
-        systems=tuple(systems),
+        systems=tuple(given),
         tasks=tuple(name for given in tasks for name in given.split(",") if name),
         output=str(output),
         batch_size=batch_size,
@@ -171,7 +186,7 @@ def evaluate(
     is_shard = plan.shard is not None
     if is_shard and require_cached:
         raise SpeechIQError("--require-cached", "a shard computes", "leave one of the two out")
-    check_form(systems)
+    check_form(given)
     check_plan(plan, norms_file, allow_mismatch)
     norms = choose_norms(norms_file, None)
     record, options = read_evaluation(output), describe_shards(plan)
@@ -186,7 +201,7 @@ def evaluate(
             plan = plan.change(samples=work.samples)
             refuse_norms(work, norms_file, norms, allow_mismatch)
             if dry_run:
-                runs = () if is_shard else systems
+                runs = () if is_shard else given
                 return show(*describe_work(work), *(shlex.join(lm_eval_command(system, plan)) for system in runs))
             if is_shard:
                 record_shards(options, output, force=force)
@@ -195,6 +210,8 @@ def evaluate(
         run_plan(names, plan, record, work.systems if work is not None else [], force)
         if not is_shard:
             publish_scores(plan, record, norms_file, allow_mismatch, explain)
+            if quartet:
+                say(f"next: {shlex.join(quartet.study_command(plan.output))}")
 
 
 @contextmanager

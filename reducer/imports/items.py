@@ -12,6 +12,8 @@ from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.plain import is_folder
 from speechiq.core.ids import check_plain, compose
 from speechiq.core.response import drop_reasoning
+from speechiq.core.suggestions import did_you_mean
+from speechiq.engines.kinds import CONTROL, KINDS
 from speechiq.engines.languages import FIELD, KEY, read_language
 from speechiq.metrics.words.normalizer import read_normalizer
 from speechiq.metrics.words.units import read_unit
@@ -23,6 +25,8 @@ from speechiq.siq_tasks.loaders.row_choice import CLUSTER, NOT_SCORED, UNKNOWN
 
 #: How a row is scored: by its words, by a letter of four or of any number of options, or by a judge elsewhere.
 WORDS, LETTER, CHOICE, JUDGED = "remember", "apply", "choice", "judged"
+#: Kinds that a user can declare.
+DECLARABLE = tuple(kind for kind in KINDS if kind != CONTROL)
 _ODD_SIGNS = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -48,6 +52,7 @@ class ImportSettings:
         system: Name of the system; None means that of the rows or of the file.
         group_by: Names of the groups that are kept.
         highest_score: Best score of the judge; None means that of the form.
+        kind: Kind of the system, one of `KINDS` but `control`; None if it is not known.
     """
 
     form: Form
@@ -58,6 +63,7 @@ class ImportSettings:
     group_by: tuple[str, ...] = ()
     highest_score: float | None = None
     normalizer: str | None = None
+    kind: str | None = None
     words: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,6 +73,9 @@ class ImportSettings:
             check_plain(self.dataset, "--dataset")
         if self.highest_score is not None and not 0 < self.highest_score < math.inf:
             raise SpeechIQError(f"--highest-score {self.highest_score:g}", "not above 0", "give the best score")
+        if self.kind is not None and self.kind not in DECLARABLE:
+            fix = f"{did_you_mean(self.kind, DECLARABLE)}choose from {', '.join(map(repr, DECLARABLE))}"
+            raise SpeechIQError(f"--kind {self.kind!r}", "not a kind of system", fix)
         words = read_unit(self.metadata) | read_normalizer(self.metadata)
         if language := read_language(self.metadata):
             words[FIELD] = language

@@ -24,6 +24,7 @@ from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.json_text import content_sha256
 from speechiq.core.files.plain import hash_file, is_file, is_folder, read_plain, write_whole, writing
 from speechiq.core.ids import drop_dataset
+from speechiq.engines.kinds import DECLARED
 from speechiq.metrics.words.wer import ErrorRate, Errors
 from speechiq.reducer.imports.items import CHOICE, JUDGED, LETTER, WORDS, ImportSettings, OutputItem
 from speechiq.reducer.imports.scorers import ScoredOutput, Scorer, describe_task, make_scorer
@@ -299,6 +300,8 @@ def _describe_run(found: Survey, system: str, files: list[SampleDraft], date: fl
     """Return the content of a results file."""
     settings = found.settings
     described = {"kind": "imported", "form": settings.form.name, **_describe_files(found, system)}
+    if settings.kind is not None:
+        described[DECLARED] = settings.kind
     configs = {file.name: {"task": file.name, "metadata": file.describe(settings)} for file in files}
     counts = {file.name: {"original": file.count, "effective": file.count} for file in files}
     directions = {file.name: {column.name: column.higher_is_better for column in file.scorer.columns} for file in files}

@@ -157,6 +157,7 @@ def _row(scoreboard: Scoreboard, row: int, likely: np.ndarray | None) -> dict[st
     cells: dict[str, Any] = {"system": system.name}
     cells |= _place(scoreboard, row, likely) if scoreboard.scale else {"mean_rank": scoreboard.places[row]}
     cells |= {
+        "kind": system.kind or None,
         "control": system.control or None,
         "imported": ", ".join(system.imported) or None,
         "flags": system.flags,

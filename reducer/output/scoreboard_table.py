@@ -28,6 +28,8 @@ FLAGS = {
     "wrong_language": ("Wrong language", "transcripts in another language"),
 }
 SYSTEM = "System"
+#: The column of the kinds of systems, which is shown if they differ.
+KIND = Column("kind", "Kind", kind="type")
 TITLE = "Speech IQ"
 TITLE_WITHOUT = "Levels, without Speech IQ"
 CONSTANT = "the most frequent answer of each data set alone scores"
@@ -110,6 +112,8 @@ def _list_columns(scoreboard: Scoreboard) -> Iterator[Column]:
     elif scoreboard.has_siq:
         yield Column("rank", "Rank", ".0f", kind="rank", lower=True)
     yield Column("system", SYSTEM, kind="setup")
+    if len(list_kinds(scoreboard)) > 1:
+        yield KIND
     with_bars = scoreboard.bars is not None
     for name, category in scoreboard.columns.items():
         measure = category.measure
@@ -127,6 +131,12 @@ def _list_columns(scoreboard: Scoreboard) -> Iterator[Column]:
         yield Column(flag, f"{name}\n%", ".1f", factor=100.0, kind="flag", meaning=f"share of {meaning}")
 
 
+def list_kinds(scoreboard: Scoreboard) -> list[str]:
+    """Return the known kinds of the systems that get audio, each once."""
+    kinds = (system.kind for system in scoreboard.systems if not system.control)
+    return list(dict.fromkeys(filter(None, kinds)))
+
+
 def mark_name(scoreboard: Scoreboard, row: int) -> str:
     """Return the name of the system of a row, marked if it was not asked the same as others."""
     name = scoreboard.pool.systems[row]
@@ -140,7 +150,12 @@ def _row(scoreboard: Scoreboard, row: int, record: Mapping[str, Any]) -> dict[st
     if system.control:
         name += f"\n{CONTROL}{system.control}"
     rank = record["rank" if scoreboard.scale else "mean_rank"]
-    cells: dict[str, Cell] = {"rank": "" if system.control else rank, "system": name, **record["flags"]}
+    cells: dict[str, Cell] = {
+        "rank": "" if system.control else rank,
+        "system": name,
+        "kind": system.kind.capitalize() or None,
+        **record["flags"],
+    }
     for column, cell in {**record["categories"], **record["further"]}.items():
         # Beside SIQ, which has an interval of its own, categories have none.
         cells[column] = read_estimate(cell["score"], None if scoreboard.has_siq else cell["interval"])

@@ -18,12 +18,13 @@ import msgspec
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.engines.kinds import CONTROL
 from speechiq.reducer.runs.judged import Judged, read_judgments
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.samples import FLAGS, join_clusters, read_sample_table, show_item
 from speechiq.reducer.runs.table import EMPTY, Item, Table, as_column, enumerate_values, join_tables
-from speechiq.reducer.runs.tasks import name_control
+from speechiq.reducer.runs.tasks import name_control, name_kind
 
 #: A clip of which a system received a smaller share than this counts as incomplete.
 COMPLETE = 1 - 1e-3
@@ -156,6 +157,16 @@ class System:
     def control(self) -> str:
         """Return `gold`, `silence` or `letter:X` for a control; empty for any other system."""
         return next((control for task in self.tasks if (control := name_control(task.described))), "")
+
+    @property
+    def described(self) -> Mapping[str, Any]:
+        """Return the description of the system in its newest run; empty without one."""
+        return max(self.tasks, key=lambda task: task.date).described if self.tasks else {}
+
+    @property
+    def kind(self) -> str:
+        """Return the kind of the system, one of `KINDS`; empty if its run does not tell."""
+        return CONTROL if self.control else name_kind(self.described)
 
     @property
     def imported(self) -> list[str]:

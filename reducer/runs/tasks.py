@@ -9,8 +9,10 @@ import msgspec
 
 from speechiq.core.console import count_of, printable
 from speechiq.core.errors import SpeechIQError
+from speechiq.engines.kinds import CASCADE, CONTROL, CORRECTED, DECLARED, END_TO_END, KINDS, PERSON, RECOGNIZER
 from speechiq.reducer.runs.measure import Category, differences
 from speechiq.reducer.runs.results_file import (
+    IMPORTED,
     Results,
     TaskRun,
     is_samples,
@@ -23,6 +25,7 @@ from speechiq.reducer.runs.results_file import (
 )
 from speechiq.reducer.runs.samples import may_hold_scores
 from speechiq.siq_tasks.conditions.spec import LISTEN
+from speechiq.siq_tasks.questions.exam import PEOPLE
 
 #: Number of options that a warning names, and characters of the longest value in it.
 EXAMPLES, LONGEST = 3, 60
@@ -108,6 +111,29 @@ def name_control(described: Mapping[str, Any]) -> str:
     """
     stages = (stage for stage in (described, *described.values()) if isinstance(stage, Mapping))
     return next((printable(str(stage["control"])) for stage in stages if "control" in stage), "")
+
+
+def name_kind(described: Mapping[str, Any]) -> str:
+    """Return the kind of a system, one of `KINDS`, by what its run recorded; empty if that does not tell.
+
+    A system of another program has the kind that was declared when its outputs were imported.
+
+    >>> name_kind({"kind": "cascade", "asr": {"model": "whisper"}}), name_kind({"kind": "end to end"}), name_kind({})
+    ('cascade', 'end to end', '')
+    """
+    if name_control(described):
+        return CONTROL
+    recorded, asr = described.get("kind"), described.get("asr")
+    if recorded == IMPORTED:
+        declared = described.get(DECLARED)
+        return declared if declared in KINDS else ""
+    if recorded == PEOPLE:
+        return PERSON
+    if not isinstance(asr, Mapping):
+        return END_TO_END if recorded else ""
+    if recorded == RECOGNIZER:
+        return RECOGNIZER
+    return CORRECTED if asr.get("corrector") else CASCADE
 
 
 def _undescribed(

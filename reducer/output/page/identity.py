@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from speechiq.engines.kinds import PERSON
 from speechiq.reducer.runs.results_file import IMPORTED
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.grid import Cell, Grid
-from speechiq.siq_tasks.questions.exam import PEOPLE
 
 LONGEST_LABEL = 34
 #: Key of a row's control (`gold`, `silence`, ...), by which pages put the row into a body of its own.
@@ -21,8 +21,7 @@ class Identity(NamedTuple):
     """Hold a system as the leaderboard names it; "" for what its run does not record.
 
     Attributes:
-        kind: `Cascade`, `Cascade + GER`, `End to end`, `Control`, `Person`, or `Imported` for outputs of another
-            program.
+        kind: The kind of the system (`System.kind`), or `Imported` for outputs of another program without one.
         encoder: The model that processes the audio.
         control: `gold`, `silence` or `letter:X`; "" for a system that processes audio.
     """
@@ -38,20 +37,16 @@ def identify(system: System) -> Identity:
     >>> identify(System("unknown"))
     Identity(kind='', encoder='', control='')
     """
-    described = max(system.tasks, key=lambda task: task.date).described if system.tasks else {}
+    described, kind = system.described, system.kind.capitalize()
     if system.control:
-        return Identity("Control", ENCODERS_OF_CONTROLS.get(system.control, "none"), system.control)
+        return Identity(kind, ENCODERS_OF_CONTROLS.get(system.control, "none"), system.control)
     if asr := _part(described, "asr"):
-        kind = "Cascade + GER" if asr.get("corrector") else "Cascade"
-        kind = "Recognizer" if described.get("kind") == "recognizer" else kind
         return Identity(kind, _text(asr, "model") or _from_file(asr), "")
     if described.get("kind") == IMPORTED:
-        return Identity("Imported", "", "")
-    if described.get("kind") == PEOPLE:
-        return Identity("Person", "", "")
-    if described.get("kind"):
-        return Identity("End to end", _text(described, "audio_encoder") or _text(described, "model"), "")
-    return Identity("", "", "")
+        return Identity(kind or "Imported", "", "")
+    if system.kind == PERSON:
+        return Identity(kind, "", "")
+    return Identity(kind, _text(described, "audio_encoder") or _text(described, "model"), "")
 
 
 def _without_owner(stage: str) -> str:

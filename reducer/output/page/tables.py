@@ -14,7 +14,7 @@ from speechiq.reducer.output.page.identity import Identity, mark_control, set_ap
 from speechiq.reducer.output.page.page import link_to
 from speechiq.reducer.output.page.study import Study, ranks_by_rule, weights_by_rule
 from speechiq.reducer.output.scoreboard_records import read_estimate, rows_of
-from speechiq.reducer.output.scoreboard_table import FLAGS, SYSTEM, as_grid
+from speechiq.reducer.output.scoreboard_table import FLAGS, KIND, SYSTEM, as_grid
 from speechiq.reducer.runs.conditions import read_conditions
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.run_record import RunRecord, read_run_record
@@ -38,9 +38,10 @@ def leaderboard_table(study: Study, rows: Sequence[Row]) -> Grid:
     grid = set_apart(as_grid(study.scoreboard), study.scoreboard)
     numbers = ("siq", *study.levels)
     order = ["rank", "system", *numbers, "kind", "encoder"]
+    of_scores = [column for column in grid.columns if column != KIND]
     columns = [
-        *(column._replace(form=".1f") if column.name in numbers else column for column in grid.columns),
-        Column("kind", "Model type", kind="type"),
+        *(column._replace(form=".1f") if column.name in numbers else column for column in of_scores),
+        KIND,
         Column("encoder", "Audio encoder", kind="encoder"),
         Column("ranks", "", below="rank"),
     ]

@@ -15,7 +15,7 @@ DESCRIBED = {
     "cascade": ({"kind": "cascade", "asr": {"model": "w"}, "llm": {}}, ("Cascade", "w", "")),
     "with a corrector": (
         {"kind": "cascade", "asr": {"model": "w", "corrector": {"model": "g"}}},
-        ("Cascade + GER", "w", ""),
+        ("Cascade with correction", "w", ""),
     ),
     "transcripts": ({"kind": "cascade", "asr": {"transcripts": "g.jsonl"}}, ("Cascade", "transcripts of g.jsonl", "")),
     "end to end": ({"kind": "end to end", "model": "q", "audio_encoder": "e"}, ("End to end", "e", "")),
