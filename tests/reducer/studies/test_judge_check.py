@@ -118,6 +118,42 @@ def test_a_person_scores_with_the_keyboard_pauses_and_saves(page, judged_runs, c
     assert "Corrected" in siq("judge", "check", judged_runs, "--scores", saved, "--bootstrap", 100)
 
 
+@pytest.fixture
+def spoken_page(tmp_path) -> Path:
+    """A page of ten replies, of which the first has its sound on this machine, and the second elsewhere."""
+    results = write_judged(tmp_path / "spoken", "speaker", [float(i % 6) for i in range(10)])
+    (samples,) = results.parent.glob("samples_*.jsonl")
+    rows = [json.loads(line) for line in samples.read_text().splitlines()]
+    for row, path in zip(rows, ("wildspeech/demo/clips/leap.ogg", "clips/ab/none.flac"), strict=False):
+        item = json.loads(row["filtered_resps"][0])
+        audio = {"path": path, "sha256": "0a", "duration": 2.0}
+        row["filtered_resps"] = [json.dumps(item | {"written": "", "audio": audio})]
+    samples.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    succeed("judge", "check", results, "-o", tmp_path / "spoken.html")
+    return tmp_path / "spoken.html"
+
+
+def test_a_page_holds_the_sound_of_an_answer_that_was_spoken(spoken_page, page):
+    text, plain = spoken_page.read_text(encoding="utf-8"), page.read_text(encoding="utf-8")
+    assert "A the spoken answer" in text and "A the spoken answer" not in plain
+
+
+def test_a_person_hears_the_spoken_answer(spoken_page, chromium):
+    here = Visit(chromium, spoken_page)
+    tab = here.tab
+    tab.locator("#review .card").wait_for()
+    heard = 0
+    for _ in range(10):
+        heard += tab.locator(".spoken audio").count()
+        assert tab.locator("#review audio").count() == 1 + tab.locator(".spoken audio").count()
+        if tab.locator(".spoken audio").count():
+            assert tab.locator(".spoken audio").get_attribute("src").startswith("data:audio/ogg")
+            tab.keyboard.press("a")
+            tab.wait_for_function("!document.querySelector('.spoken audio').paused")
+        tab.keyboard.press("ArrowRight")
+    assert heard == 1 and here.errors == []
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_everyone_can_read_the_page(page, chromium, theme):
     here = Visit(chromium, page, color_scheme=theme, bypass_csp=True)
