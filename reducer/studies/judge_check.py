@@ -107,26 +107,37 @@ def compare_settings(
     if len(shared) < FEWEST:
         fault = f"{count_of(len(shared), 'answer')} with a score of every judge and of a person"
         raise SpeechIQError(fault, fix=f"give runs of the same answers, {FEWEST} or more of them scored")
-    first = {answer.id: answer for answers in judges.values() for answer in answers}
-    clips = [first[key].item[0] for key in shared]
-    clusters = _name_clusters(list(first.values()))
+    answers = [answer for of_judge in judges.values() for answer in of_judge]
+    clip_of = {answer.id: answer.item[0] for answer in answers}
     person = np.array([means[key] for key in shared])
-    given = [np.array([of_judge[key] for key in shared]) for of_judge in points.values()]
-
-    def gains(counts: np.ndarray) -> np.ndarray:
-        found = [pearson(judge, person, counts) for judge in given]
-        return np.column_stack(found) - found[0][:, None]
-
-    gained = resample(gains, clips, clusters, draws=draws).estimates
-    rows: list[dict[str, Any]] = []
-    for name, judge, gain in zip(judges, given, gained, strict=True):
-        numbers = compare_raters(judge, person, clips, clusters, draws=draws)._asdict()
-        rows.append({"judge": name, "scored": len(shared), **numbers, "gain": None if judge is given[0] else gain})
+    given = {name: np.array([of_judge[key] for key in shared]) for name, of_judge in points.items()}
+    rows = _compare_on_shared(given, person, [clip_of[key] for key in shared], _name_clusters(answers), draws)
     columns = [Column("judge", "Judge"), Column("scored", "Scored", "d"), Column("gain", f"Gain\n{INTERVAL}", "+.2f")]
     notes = ["Gain: Pearson minus that of the first row, on the same answers", BIAS]
     grid = agreement_grid("Judges against people", rows, ("pearson", "spearman", "kappa", "bias"), notes, columns)
-    tasks = list({(row.task.results, row.task.task): row.task for rows in judges.values() for row in rows}.values())
+    tasks = list({(answer.task.results, answer.task.task): answer.task for answer in answers}.values())
     return StudyResult(SCHEMA, [grid], {"judges": rows, "persons": list(scores)}, rows, tasks=tasks)
+
+
+def _compare_on_shared(
+    given: Mapping[str, np.ndarray],
+    person: np.ndarray,
+    clips: Sequence[str],
+    clusters: Mapping[str, str],
+    draws: int,
+) -> list[dict[str, Any]]:
+    """Return a record per judge of its agreement with a person on answers to some clips, one entry each."""
+
+    def gains(counts: np.ndarray) -> np.ndarray:
+        found = np.column_stack([pearson(judge, person, counts) for judge in given.values()])
+        return np.subtract(found, found[:, :1])
+
+    rows: list[dict[str, Any]] = []
+    gained = resample(gains, clips, clusters, draws=draws).estimates
+    for (name, judge), gain in zip(given.items(), gained, strict=True):
+        numbers = compare_raters(judge, person, clips, clusters, draws=draws)._asdict()
+        rows.append({"judge": name, "scored": len(person), **numbers, "gain": gain if rows else None})
+    return rows
 
 
 def _points_by_id(answers: Sequence[JudgedRow]) -> dict[str, float]:
