@@ -129,8 +129,9 @@ def _compare_on_shared(
     """Return a record per judge of its agreement with a person on answers to some clips, one entry each."""
 
     def gains(counts: np.ndarray) -> np.ndarray:
-        found = np.column_stack([pearson(judge, person, counts) for judge in given.values()])
-        return np.subtract(found, found[:, :1])
+        found: np.ndarray = np.column_stack([pearson(judge, person, counts) for judge in given.values()])
+        differences: np.ndarray = found - found[:, :1]
+        return differences
 
     rows: list[dict[str, Any]] = []
     gained = resample(gains, clips, clusters, draws=draws).estimates
