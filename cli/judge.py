@@ -26,9 +26,16 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.core.files.tables import is_table
 from speechiq.reducer.output.publish import command_line, list_outputs, publish
-from speechiq.reducer.runs.human_scores import StoredJudge, read_human_scores, read_judge_settings
+from speechiq.reducer.runs.human_scores import (
+    StoredJudge,
+    digest_settings,
+    name_settings,
+    read_human_scores,
+    read_judge_settings,
+)
 from speechiq.reducer.runs.judged import JudgedRow, find_judged, find_transcripts, read_judged
 from speechiq.reducer.runs.ratings import read_ratings
+from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.suites import ScoringOptions
@@ -37,6 +44,7 @@ from speechiq.reducer.studies.judge_check import (
     FEWEST,
     choose_answers,
     compare_ratings,
+    compare_settings,
     compare_tables,
 )
 from speechiq.reducer.studies.judge_check import check_judge as compare
@@ -93,6 +101,7 @@ def judge_answers(
     "siq judge check runs -n 30 --output check.html",
     "siq judge check runs --scores human_scores.jsonl",
     "siq judge check runs --scores ana.jsonl --scores ben.jsonl --output check.json",
+    "siq judge check runs runs-without-checklists --scores human_scores.jsonl",
     "siq judge check ratings.csv",
     "siq judge check ratings.csv --persons ana,ben,cem --output check.json",
 )
@@ -120,7 +129,8 @@ def compare_judge(
 ) -> None:
     """Compare the judge of RUNS with human scores.
 
-    Write a page to score answers on, or read the scores (--scores). In the place of RUNS, a table (.csv, .tsv, .jsonl)
+    Write a page to score answers on, or read the scores (--scores). Several RUNS with the same answers, judged in
+    several ways, are compared with the scores. In the place of RUNS, a table (.csv, .tsv, .jsonl)
     with the columns question, answer, judge and person (their scores) is enough.
     """
     if _is_table_of_user(runs[0]):
@@ -136,6 +146,8 @@ def compare_judge(
     else:
         numbers = "numbers (.json, .csv) are written with --scores FILE, the file that is saved from the page"
         page = choose_file(output, (".html", ".htm"), force, "name one page, such as check.html", numbers)
+    if scores and len(judges := _read_judges(runs, allow_mismatch)) > 1:
+        return publish(_compare_judges(judges, scores, bootstrap), outputs, runs)
     tasks, warnings = find_judged(runs, allow_mismatch)
     say_warnings(warnings)
     settings = read_judge_settings(tasks)
@@ -144,6 +156,30 @@ def compare_judge(
         return _write_page(answers, settings, count, page)
     by_person = read_human_scores(scores or [], {answer.id: answer for answer in answers}, settings, allow_mismatch)
     publish(compare(answers, by_person, settings, draws=bootstrap), outputs, runs)
+
+
+def _read_judges(runs: list[Path], allow_mismatch: bool) -> dict[str, list[JudgedRow]]:
+    """Return judge in words -> its answers, for runs of several judges; each of `runs` is read by itself."""
+    by_settings: dict[str, list[TaskRun]] = {}
+    for run in runs if len(runs) > 1 else []:
+        for task in find_judged([run], allow_mismatch)[0]:
+            by_settings.setdefault(digest_settings(task), []).append(task)
+    judges: dict[str, list[JudgedRow]] = {}
+    for digest, tasks in by_settings.items():
+        name = name_settings(tasks[0])
+        name = f"{name} ({digest})" if name in judges else name
+        judges[name] = [row for task in tasks for row in read_judged(task)[1]]
+    return judges
+
+
+def _compare_judges(judges: dict[str, list[JudgedRow]], scores: list[Path], draws: int) -> StudyResult:
+    """Compare judges of the same answers by what persons gave the answers of the first one."""
+    first = next(iter(judges.values()))
+    settings = read_judge_settings(
+        list({(answer.task.results, answer.task.task): answer.task for answer in first}.values())
+    )
+    by_person = read_human_scores(scores, {answer.id: answer for answer in first}, settings, allow_mismatch=True)
+    return compare_settings(judges, by_person, draws=draws)
 
 
 def _is_table_of_user(path: Path) -> bool:

@@ -148,9 +148,14 @@ class Engine(Protocol):
 
 
 class ASREngine(Engine, Protocol):
-    """Define a speech recognizer."""
+    """Define a speech recognizer.
+
+    Attributes:
+        is_random: whether its texts are sampled, and differ with its option `seed`.
+    """
 
     kind: ClassVar[Kind] = "asr"
+    is_random: bool = False
 
     @abstractmethod
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:

@@ -27,6 +27,11 @@ UNIT, FORM = "unit", "form"
 
 #: A whole number above 0, such as a count of beams or of tokens.
 Count = Annotated[int, Meta(ge=1)]
+#: How random the texts of a recognizer are, and by which random numbers.
+Temperature = Annotated[
+    float, Meta(ge=0, le=1, description="Temperature at which the text is sampled; 0 takes the most likely one.")
+]
+Seed = Annotated[int, Meta(ge=0, le=2**31 - 1, description="Seed of a text that is sampled.")]
 #: The length of a chunk of audio, in seconds.
 ChunkSeconds = Annotated[float, Meta(ge=1, le=DAY_S, extra={UNIT: "seconds"})]
 
@@ -47,6 +52,14 @@ class OpenOptions(Options, frozen=True, kw_only=True):
 
 
 Record = TypeVar("Record", bound=Options)
+
+
+def refuse_unused_seed(temperature: float, seed: int, prefix: str) -> None:
+    """Refuse a seed of a text that is not sampled."""
+    if seed and not temperature:
+        raise SpeechIQError(
+            f"{prefix}seed={seed}", "nothing is sampled", f"give {prefix}temperature too, or leave it out"
+        )
 
 
 class OptionInfo(NamedTuple):

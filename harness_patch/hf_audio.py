@@ -39,7 +39,7 @@ from speechiq.harness_patch.systems.answering import TRANSCRIBE, Likelihood
 from speechiq.harness_patch.systems.build import build_system, system_name
 from speechiq.harness_patch.systems.spec import REFERENCE
 from speechiq.harness_patch.systems.system import SPEAKS, SpeechSystem
-from speechiq.metrics.reply import find_audible, transcribe_replies
+from speechiq.metrics.reply_asr import find_audible, transcribe_replies
 
 log = logging.getLogger(__name__)
 
@@ -186,8 +186,8 @@ class HFAudio(SpeechModel, LM):
             rank=self.rank,
             ranks=self.world_size,
         )
-        for reply, transcript in zip(replies, transcripts, strict=True):
-            reply.keep(transcript)
+        for reply, texts in zip(replies, transcripts, strict=True):
+            reply.keep(texts)
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """Return the log-likelihood of each continuation after its context and clip, and if it is the greedy one."""

@@ -1,9 +1,11 @@
 """Score spoken replies: what was spoken, what was written, how clear and how natural it sounds.
 
-`Reply` and `score` are what tasks of lm-eval name. The reply of a system that speaks is transcribed by a recognizer of
-the user's choice, once per reply, and judged by its transcript (WildSpeech-Bench, section 4); what the system wrote is
-judged as well, which measures the cost of speaking. A system that only writes is judged on its text, and marked
-(`spoken` is 0).
+`Reply` and `score` are what tasks of lm-eval name. The reply of a system that speaks is transcribed (`reply_asr.py`),
+and judged by its transcript (WildSpeech-Bench, section 2.2); what the system wrote is judged as well, which measures
+the cost of speaking. A system that only writes is judged on its text, and marked (`spoken` is 0).
+
+The benchmark's replies are in English: by `language_rule=lowest` one in another language gets the lowest points, as in
+its authors' program, whatever the judge gave.
 
 A network predicts how people rate the speech: a mean opinion score from 1 (bad) to 5 (excellent) for how it sounds, not
 for its words. Models that cannot work are refused before any system runs; they are loaded only for new replies. What
@@ -11,11 +13,10 @@ they say is cached on disk, by the content of the clip.
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from lm_eval.api.filter import Filter
@@ -23,7 +24,7 @@ from msgspec import Meta
 
 from speechiq.core.batches import OnResult
 from speechiq.core.cache.stage_cache import cached
-from speechiq.core.checkpoints.names import DEMO, resolve
+from speechiq.core.checkpoints.names import resolve
 from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
@@ -31,16 +32,21 @@ from speechiq.core.files.plain import expand, hash_file, is_file
 from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.response import Response, response_of
 from speechiq.core.suggestions import did_you_mean
-from speechiq.core.usage import counted_as, measured, usage
-from speechiq.engines.asr.controls import Gold
-from speechiq.engines.cached import CachedEngine
-from speechiq.engines.options import OpenOptions, Options
-from speechiq.engines.registry import list_backends
+from speechiq.core.usage import measured, usage
+from speechiq.engines.options import Options, only_given
 from speechiq.metrics.columns import higher, lower, mean, returns
 from speechiq.metrics.judge.free_answers import JudgedItem, as_stored, case_of, score_judgment
 from speechiq.metrics.judge.judging import Case, Judgment, judge_cases
 from speechiq.metrics.judge.settings import judging_of, read_judging
-from speechiq.metrics.models import open_cache, open_engine
+from speechiq.metrics.models import open_cache
+from speechiq.metrics.reply_asr import (
+    PREFIX,
+    RECOGNIZER,
+    ReplyAsrOptions,
+    find_audible,
+    read_reply_asr,
+    transcribe_replies,
+)
 from speechiq.metrics.rules.exact_match import count_keywords
 from speechiq.metrics.settings import Subject, Text, read_record
 from speechiq.metrics.words.normalizer import normalize
@@ -52,14 +58,16 @@ DEFAULT_RATER, OFF = "distillmos", "off"
 #: What can be written, for errors.
 KNOWN = "distillmos, utmos:FILE, off"
 DISTILLMOS = "demo:distillmos"
+#: Item of a reply that was transcribed several times; the first transcript is its answer.
+TRANSCRIPTS = "transcripts"
 #: Length (s) below which nothing can be rated.
 SHORTEST_S = 0.1
 UTMOS_FILE = "utmos22_strong_step7459_v1.pt"
 UTMOS_PAGE = "https://github.com/tarepan/SpeechMOS/releases/tag/v1.0.0"
-RECOGNIZER, PREFIX = "reply_asr", "reply_asr_"
-#: The paper's recognizer (section 4).
+#: The paper's recognizer (section 2.2).
 DEFAULT_ASR = "openai/whisper-large-v3"
 RUBRIC = "points_1_10"
+LANGUAGE_RULE, LOWEST = "language_rule", "lowest"
 
 
 class ReplySettings(Options, frozen=True, kw_only=True):
@@ -79,88 +87,35 @@ class ReplySettings(Options, frozen=True, kw_only=True):
             "([UTMOS](../how-to/spoken_replies.md#utmos))."
         ),
     ] = DEFAULT_RATER
+    language_rule: Annotated[
+        Literal["lowest", "off"],
+        Meta(
+            description="Points of a reply that is certainly not in English: the lowest, or with off what the judge "
+            "gave."
+        ),
+    ] = "off"
 
 
 #: What the metadata of tasks with spoken replies set, in addition to their judge.
-REPLIES = (Subject(ReplySettings), Subject(OpenOptions, PREFIX))
+REPLIES = (Subject(ReplySettings), Subject(ReplyAsrOptions, PREFIX))
 
 
 def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that docs and results of spoken replies record; the `read_settings` of the type `reply`.
 
-    The metadata are those of `read_judging`, `reply_asr`, `reply_asr_*` and `speech_quality` (see `read_rater`).
+    The metadata are those of `read_judging`, of `ReplySettings`, and `reply_asr_*`. What they leave out and `off` are
+    not recorded.
     """
     settings = read_record(ReplySettings, metadata)
     recognizer, quality = settings.reply_asr, settings.speech_quality
     rater = read_rater(quality)
-    options = read_reply_asr(recognizer, metadata)
-    reply = {RECOGNIZER: recognizer, QUALITY: quality} | ({"options": options} if options else {})
+    asr = read_reply_asr(recognizer, metadata)
+    rounds = asr.rounds if asr.rounds > 1 else None
+    reply = {RECOGNIZER: recognizer, QUALITY: quality, **only_given(options=asr.others, rounds=rounds)}
     recorded = {RECOGNIZER: recognizer, **({QUALITY: rater.name, SHA256: rater.sha256} if rater else {QUALITY: OFF})}
-    return read_judging(metadata, RUBRIC).record() | recorded | {"reply": reply}
-
-
-class SpokenReply(NamedTuple):
-    """Hold a reply with sound, in a form that can be sent between processes, and the recognizer that transcribes it."""
-
-    clip: Clip
-    recognizer: str
-    options: Mapping[str, Any]
-
-    def open(self) -> CachedEngine:
-        """Return the recognizer; see `open_reply_asr`."""
-        return open_reply_asr(self.recognizer, self.options)
-
-    def keep(self, transcript: str) -> None:
-        """Add a transcript that another process made to the response cache of this process, unless it is there."""
-        self.open().keep("transcribe", self.clip, result=Response(transcript))
-
-
-def read_reply_asr(name: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options `reply_asr_*` of a recognizer, `[ENGINE:]MODEL`, in metadata, after checking both."""
-    options = {key.removeprefix(PREFIX): value for key, value in metadata.items() if key.startswith(PREFIX)}
-    open_reply_asr(name, options)
-    return options
-
-
-def open_reply_asr(name: str, options: Mapping[str, Any]) -> CachedEngine:
-    """Return a recognizer whose model is not yet loaded, the same object for the same settings."""
-    known = list_backends("asr")
-    engine, colon, model = name.partition(":")
-    if not colon or name.startswith(DEMO):
-        engine, model = "hf", name
-    if engine not in known:
-        raise SpeechIQError(
-            f"{RECOGNIZER}={name}", f"no recognizer engine {engine!r}", f"known are {', '.join(sorted(known))}"
-        )
-    opened = open_engine("asr", engine, model, options, prefix=PREFIX, stage="reply transcript")
-    if isinstance(opened.engine, Gold):
-        raise SpeechIQError(f"{RECOGNIZER}={name}", "does not listen to audio", "name a recognizer")
-    return opened
-
-
-def find_audible(docs: Sequence[Mapping[str, Any]], responses: Sequence[Response]) -> dict[int, SpokenReply]:
-    """Return place -> spoken reply of the responses with sound, of docs whose `reply` names a recognizer.
-
-    Digital silence is left out: it has no words, and recognizers may make some up.
-    """
-    return {
-        place: SpokenReply(clip, doc["reply"][RECOGNIZER], doc["reply"].get("options") or {})
-        for place, (doc, response) in enumerate(zip(docs, responses, strict=True))
-        if "reply" in doc and (clip := response.audio) is not None and clip.samples.any()
-    }
-
-
-def transcribe_replies(replies: Sequence[SpokenReply]) -> list[str]:
-    """Return the transcript of each reply; a recognizer is loaded once, and only for new replies."""
-    places: dict[CachedEngine, list[int]] = defaultdict(list)
-    for place, reply in enumerate(replies):
-        places[reply.open()].append(place)
-    texts: dict[int, str] = {}
-    for engine, own in places.items():
-        with counted_as("transcribing replies"):
-            responses = engine.transcribe([replies[place].clip for place in own])
-        texts |= {place: response.text for place, response in zip(own, responses, strict=True)}
-    return [texts[place] for place in range(len(replies))]
+    rules = {LANGUAGE_RULE: LOWEST} if settings.language_rule == LOWEST else {}
+    rules |= only_given(reply_asr_rounds=rounds)
+    return read_judging(metadata, RUBRIC).record() | recorded | rules | {"reply": reply}
 
 
 class Network(Protocol):
@@ -281,44 +236,59 @@ class Reply(Filter):
         spoken = [place for place, response in enumerate(responses) if response.audio is not None]
         clips = [clip for place in spoken if (clip := responses[place].audio)]
         audible = find_audible(docs, responses)
-        found = transcribe_replies(list(audible.values()))
-        transcripts = dict.fromkeys(spoken, "") | dict(zip(audible, found, strict=True))
+        heard: dict[int, list[str]] = {place: [""] for place in spoken}
+        for place, texts in zip(audible, transcribe_replies(list(audible.values())), strict=True):
+            heard[place] = audible[place].choose(texts)
         quality = dict(zip(spoken, speech_quality(clips, rater), strict=True)) if rater else {}
         cases = [case_of(doc, response.text) for doc, response in zip(docs, responses, strict=True)]
-        cases += [case_of(docs[place], transcripts[place]) for place in spoken]
+        cases += [case_of(docs[place], text) for place in spoken for text in heard[place]]
         judgments = judge_cases(cases, judging)
-        written, of_speech = judgments[: len(responses)], dict(zip(spoken, judgments[len(responses) :], strict=True))
+        written, rest = judgments[: len(responses)], iter(judgments[len(responses) :])
+        of_speech = {place: _join([next(rest) for _ in heard[place]]) for place in spoken}
         return [
-            _item(response, transcripts.get(place), of_speech.get(place), written[place], quality.get(place))
+            _item(response, heard.get(place), of_speech.get(place), written[place], quality.get(place))
             for place, response in enumerate(responses)
         ]
 
 
+def _join(judgments: Sequence[Judgment]) -> Judgment:
+    """Return the draws of several transcripts of one reply as those of one answer."""
+    scores, texts, reasons = (sum(parts, ()) for parts in zip(*judgments, strict=True))
+    return Judgment(scores, texts, reasons)
+
+
 def _item(
-    response: Response, transcript: str | None, of_speech: Judgment | None, written: Judgment, quality: float | None
+    response: Response,
+    heard: Sequence[str] | None,
+    of_speech: Judgment | None,
+    written: Judgment,
+    quality: float | None,
 ) -> JudgedItem:
     judged = of_speech or written
+    several = {TRANSCRIPTS: list(heard)} if heard and len(heard) > 1 else {}
     return JudgedItem(
-        answer=response.text if transcript is None else transcript,
+        answer=heard[0] if heard else response.text,
         written=response.text,
         audio=None if response.audio is None else _describe(response.audio),
         **as_stored(judged),
         **as_stored(written, "_written"),
         speech_quality=None if quality is None or math.isnan(quality) else quality,
         coverage=response.coverage,
+        **several,
     )
 
 
 def stored_cases(doc: Mapping[str, Any], item: Mapping[str, Any]) -> list[Case]:
-    """Return the texts of a stored item of `Reply` to judge again: of the speech, then of the writing."""
-    return [case_of(doc, str(item["answer"])), case_of(doc, str(item["written"]))]
+    """Return the texts of a stored item of `Reply` to judge again: each transcript, then what was written."""
+    heard = item.get(TRANSCRIPTS) or [item["answer"]]
+    return [case_of(doc, str(text)) for text in (*heard, item["written"])]
 
 
 def renew(item: Mapping[str, Any], judgments: Sequence[Judgment]) -> JudgedItem:
     """Return a stored item of `Reply` with the judgments of its cases in `stored_cases`; audio and texts stay."""
-    of_speech, written = judgments
+    *of_speech, written = judgments
     coverage = {"coverage": math.nan if item["coverage"] is None else item["coverage"]}
-    return JudgedItem(dict(item) | as_stored(of_speech) | as_stored(written, "_written") | coverage)
+    return JudgedItem(dict(item) | as_stored(_join(of_speech)) | as_stored(written, "_written") | coverage)
 
 
 def _describe(clip: Clip) -> dict[str, Any]:
@@ -344,9 +314,10 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
 
     Its columns are `judge_points` (what was spoken, on the rubric's scale; what was written, if nothing was spoken),
     `judge` (the same as a share of the scale), `text_score` (what was written), `speech_gap` (spoken - written; NaN if
-    nothing was spoken), `judge_agreement`, `unjudged`, `speech_text_wer` (word error rate of the transcript against the
-    written text; NaN without both), `speech_quality` (opinion score 1 to 5; NaN for silence), `response_seconds` (NaN
-    if nothing was spoken), `words`, `spoken`, `silent` (spoken, but without a word), `not_english`, `refusal`,
+    nothing was spoken), `judge_agreement` (of the judge, whatever the language), `unjudged`, `speech_text_wer` (word
+    error rate of the transcript against the written text; NaN without both), `speech_quality` (opinion score 1 to 5;
+    NaN for silence), `response_seconds` (NaN if nothing was spoken), `words`, `spoken`, `silent` (spoken, but without a
+    word), `not_english`, `refusal`,
     `empty_answer`, `keyword_share` (share of `keywords` of the doc), `audio_coverage`.
 
     >>> item = {"answer": "the red car", "written": "The red car.", "audio": {"duration": 1.5}, "scores": [7.0],
@@ -359,7 +330,11 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
     answer, written = str(item["answer"]), str(item["written"])
     audio, quality = item["audio"], item["speech_quality"]
     judged, is_spoken = score_judgment(doc, item), audio is not None
+    if _breaks_rule(doc, answer):
+        judged |= {"judge_points": float(doc["judging"]["scale"][0]), "judge": 0.0, "unjudged": 0.0}
     points_written = mean(value for value in item["scores_written"] if value is not None)
+    if _breaks_rule(doc, written):
+        points_written = float(doc["judging"]["scale"][0])
     return {
         **judged,
         "text_score": points_written,
@@ -374,6 +349,10 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
         "keyword_share": count_keywords(answer, tuple(doc.get("keywords") or ())),
         "audio_coverage": float(item["coverage"]),
     }
+
+
+def _breaks_rule(doc: Mapping[str, Any], text: str) -> bool:
+    return doc.get(LANGUAGE_RULE) == LOWEST and not is_english(text)
 
 
 def is_english(text: str) -> bool:

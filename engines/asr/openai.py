@@ -13,7 +13,7 @@ from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.remote import AudioEndpointOptions, RemoteModel
 from speechiq.engines.base import ASREngine, Setup
 from speechiq.engines.languages import ENGLISH, FOLLOWS
-from speechiq.engines.options import only_given
+from speechiq.engines.options import Seed, Temperature, only_given, refuse_unused_seed
 
 PATH = "/audio/transcriptions"
 
@@ -25,6 +25,8 @@ class TranscriptionOptions(AudioEndpointOptions, frozen=True, kw_only=True):
     prompt: Annotated[
         str | None, Meta(description="Words that the recognizer should expect; the model decides how it uses them.")
     ] = None
+    temperature: Temperature = 0
+    seed: Seed = 0
 
 
 class OpenAIASR(ASREngine):
@@ -32,14 +34,18 @@ class OpenAIASR(ASREngine):
 
     The most audio per file depends on the endpoint: OpenAI takes 25 MB, about 25 minutes. Some servers of Whisper
     process only the first 30 s of a file without a warning: use `max_audio_s=30` there. Without it the coverage is NaN.
+    A seed, which some servers use, is sent unless it is 0; without it every call samples anew.
     """
 
     record = TranscriptionOptions
 
     def __init__(self, model: str, options: TranscriptionOptions, setup: Setup) -> None:
         self.remote = RemoteModel(model, options, setup.prefix, options.max_audio_s)
+        refuse_unused_seed(options.temperature, options.seed, setup.prefix)
+        self.is_random = options.temperature > 0
         language = setup.choose_language(options.language) or ENGLISH
-        self.settings = {"language": language, "temperature": 0, **only_given(prompt=options.prompt)}
+        given = only_given(prompt=options.prompt, seed=options.seed)
+        self.settings = {"language": language, "temperature": options.temperature, **given}
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         """Transcribe each clip; see `ASREngine.transcribe`."""

@@ -9,7 +9,9 @@ from transformers import AutoModelForSpeechSeq2Seq, BatchFeature, PreTrainedConf
 
 from speechiq.core.checkpoints.names import find_recognizer
 from speechiq.core.clip import SAMPLING_RATE
+from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.checkpoint import Loading
+from speechiq.engines._shared.sampling import seeded
 from speechiq.engines._transformers import whisper_language_codes
 from speechiq.engines.asr.checkpoint import CheckpointASR
 from speechiq.engines.asr.nbest import (
@@ -23,7 +25,7 @@ from speechiq.engines.asr.nbest import (
 )
 from speechiq.engines.base import Setup
 from speechiq.engines.languages import ENGLISH, FOLLOWS, list_alike, refuse_language
-from speechiq.engines.options import only_given
+from speechiq.engines.options import Seed, Temperature, only_given, refuse_unused_seed
 
 
 class WhisperOptions(Loading, frozen=True, kw_only=True):
@@ -34,6 +36,8 @@ class WhisperOptions(Loading, frozen=True, kw_only=True):
     ] = None
     num_beams: Beams = None
     nbest: NBest = None
+    temperature: Temperature = 0
+    seed: Seed = 0
 
 
 class WhisperASR(CheckpointASR):
@@ -43,6 +47,8 @@ class WhisperASR(CheckpointASR):
     sentence. A clip shorter than the model's window (30 s) is padded with silence before its spectrogram is computed,
     as transformers does; OpenAI's program pads the spectrogram, so that single words may differ. A longer clip is
     decoded window by window, each from the last timestamp of the window before it, so that nothing is cut off.
+
+    With a temperature each clip is decoded alone, so that its text depends on the clip and the seed, not on the batch.
     """
 
     record = WhisperOptions
@@ -52,6 +58,11 @@ class WhisperASR(CheckpointASR):
         self.num_beams, self.nbest = count_beams(options.num_beams, options.nbest), options.nbest
         self.model_class = WhisperWithBeams if self.nbest else AutoModelForSpeechSeq2Seq
         super().__init__(model, options, setup)
+        refuse_unused_seed(options.temperature, options.seed, setup.prefix)
+        if options.temperature and (options.nbest or self.num_beams > 1):
+            given = f"{setup.prefix}temperature={options.temperature}"
+            raise SpeechIQError(given, "a beam search does not sample", "leave num_beams and nbest out")
+        self.temperature, self.seed, self.is_random = options.temperature, options.seed, options.temperature > 0
         self.language = setup.choose_language(options.language) or ENGLISH
         self.settings = self._choose_settings()
 
@@ -63,7 +74,8 @@ class WhisperASR(CheckpointASR):
     def _choose_settings(self) -> dict[str, Any]:
         defaults = self.checkpoint.generation_config
         languages = ["en"]
-        settings: dict[str, Any] = {"do_sample": False, "num_beams": self.num_beams}
+        settings: dict[str, Any] = {"do_sample": self.is_random, "num_beams": self.num_beams}
+        settings |= only_given(temperature=self.temperature)
         if getattr(defaults, "no_timestamps_token_id", None) is not None:
             settings["return_timestamps"] = True
         is_multilingual = getattr(defaults, "is_multilingual", False)
@@ -83,6 +95,16 @@ class WhisperASR(CheckpointASR):
 
     def decode(self, model: PreTrainedModel, audio: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
         """Return the transcripts of each array, best first; see `CheckpointASR.decode`."""
+        if self.is_random:
+            return [self._sample(model, samples) for samples in audio]
+        return self._decode_by_length(model, audio)
+
+    def _sample(self, model: PreTrainedModel, samples: np.ndarray) -> tuple[str, ...]:
+        with seeded(self.seed, model.device):
+            (texts,) = self._decode_by_length(model, [samples])
+        return texts
+
+    def _decode_by_length(self, model: PreTrainedModel, audio: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
         window = self.processor.feature_extractor.chunk_length * SAMPLING_RATE
         texts: dict[int, tuple[str, ...]] = {}
         for padding, fits in (("max_length", lambda n: n <= window), ("longest", lambda n: n > window)):
@@ -112,4 +134,9 @@ class WhisperASR(CheckpointASR):
 
     def describe(self) -> dict[str, Any]:
         """Return the checkpoint and how it decodes; see `Engine.describe`."""
-        return super().describe() | {"language": self.language} | self.settings | only_given(nbest=self.nbest)
+        return (
+            super().describe()
+            | {"language": self.language}
+            | self.settings
+            | only_given(nbest=self.nbest, seed=self.seed)
+        )

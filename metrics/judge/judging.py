@@ -339,6 +339,8 @@ def _combine(forth: Sequence[Draw], back: Sequence[Draw]) -> PairJudgment:
 
 def _ask(case: Case | PairCase, judging: Judging) -> JudgeQuestion:
     shown = {name: getattr(case, name) for name in SHOWN if name in case._fields}
+    if "checklist" in shown and not judging.shows_checklist:
+        shown["checklist"] = ""
     return JudgeQuestion(judging.rubric.fill(shown), list(shown.values()), case.name)
 
 

@@ -78,6 +78,9 @@ class JudgeOptions(OpenOptions, frozen=True, kw_only=True):
     top_p: Annotated[Share | None, Meta(description="Probability mass to sample from.")] = None
     top_k: Annotated[Count | None, Meta(description="Number of tokens to sample from.")] = None
     max_gen_toks: Annotated[Count, Meta(description="Most tokens of a reply.")] = REPLY
+    checklist: Annotated[
+        Literal["on", "off"], Meta(description="Whether the judge is shown the checklist of each question.")
+    ] = "on"
 
 
 class ReaderOptions(OpenOptions, frozen=True, kw_only=True):
@@ -91,6 +94,8 @@ ROLES: dict[str, type[OpenOptions]] = {JUDGE: JudgeOptions, READER: ReaderOption
 #: Options that change how replies are sampled.
 SAMPLING = ("temperature", "top_p", "top_k")
 GENERATION = (*SAMPLING, "max_gen_toks")
+#: The option by which the prompt has no checklist.
+CHECKLIST = "checklist"
 #: What the metadata of judged tasks set; `judge_*` and `reader_*` are also the options of the model's engine.
 JUDGED = (Subject(JudgeSettings), Subject(JudgeOptions, PREFIX))
 READ = (Subject(ReaderSettings), Subject(ReaderOptions, f"{READER}_"))
@@ -105,6 +110,7 @@ class Judging(Struct, frozen=True, kw_only=True):
 
     Attributes:
         settings: Generation settings; empty if no reply is generated.
+        shows_checklist: Whether the prompt has the checklist of a question.
         engine_options: Options of the engine, by their names without `judge_`, as they were given.
         generation: Options about the replies (`temperature`, ...), as they were given.
         identity: Digest of everything that judgments depend on in addition to the rubric, the draws and the seed.
@@ -117,6 +123,7 @@ class Judging(Struct, frozen=True, kw_only=True):
     draws: int
     seed: int
     by: str
+    shows_checklist: bool = True
     settings: dict[str, Any] = {}
     engine_options: dict[str, Any] = {}
     generation: dict[str, Any] = {}
@@ -126,7 +133,7 @@ class Judging(Struct, frozen=True, kw_only=True):
     def record(self) -> dict[str, Any]:
         """Return what docs and results record: one field per setting, and `judging` with the scale and the options."""
         scale = {"scale": list(self.rubric.scale)}
-        options = self.engine_options | self.generation
+        options = self.engine_options | self.generation | ({} if self.shows_checklist else {CHECKLIST: "off"})
         return {
             "judge": self.judge,
             "judge_rubric": self.rubric_name,
@@ -165,12 +172,16 @@ def read_judging(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5")
     if judge == EXACT_MATCH:
         _check_match(rubric, options)
         return msgspec.structs.replace(judging, identity=f"exact_match {exact_match.VERSION}")
+    if options.checklist == "off" and not rubric.has(CHECKLIST):
+        raise SpeechIQError("judge_checklist=off", f"the rubric {options.rubric} shows none", "leave it out")
     engine = open_judge(judge, options.others)
     settings = _check_likelihood(judge, engine, options) if options.by == LIKELIHOOD else _settle(engine, options)
     effective = engine.effective(settings) if settings else LIKELIHOOD
-    identity = {"engine": engine.identity(), "settings": effective}
+    hidden = {} if options.checklist == "on" else {CHECKLIST: "off"}
+    identity = {"engine": engine.identity(), "settings": effective, **hidden}
     return msgspec.structs.replace(
         judging,
+        shows_checklist=not hidden,
         settings=settings,
         engine_options=options.others,
         generation=_list_given(options, GENERATION),
@@ -216,7 +227,7 @@ def _check_match(rubric: Rubric, options: JudgeOptions) -> None:
     model = "name a model, such as judge=openai:MODEL"
     if rubric.kind != "score":
         raise SpeechIQError("judge=exact_match", "cannot compare two answers", model)
-    given = _list_given(options, ("draws", "by", *GENERATION)) | options.others
+    given = _list_given(options, ("draws", "by", *GENERATION, CHECKLIST)) | options.others
     _refuse(given, f"judge=exact_match is a rule, which has no such option; leave it out, or {model}")
 
 

@@ -14,7 +14,7 @@ from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import content_sha256, read_objects, shorten
 from speechiq.metrics.judge.rubric import Rubric, read_rubric
-from speechiq.reducer.runs.judged import JudgedRow
+from speechiq.reducer.runs.judged import JudgedRow, name_judge
 from speechiq.reducer.runs.results_file import TaskRun
 
 #: Keys of metadata on which a judge's scores depend, in addition to those of the rubric.
@@ -51,6 +51,17 @@ def read_judge_settings(tasks: Sequence[TaskRun]) -> StoredJudge:
                 )
     rubrics = {(task.results, task.task): _read_rubric(task) for task in tasks}
     return StoredJudge(printable(str(first.metadata["judge"])), shorten(content_sha256(settings)), tasks, rubrics)
+
+
+def digest_settings(task: TaskRun) -> str:
+    """Return a short digest of the settings of a task's judge, and of the number of transcripts that it is given."""
+    return shorten(content_sha256([task.metadata.get(key) for key in (*JUDGE_SETTINGS, "reply_asr_rounds")]))
+
+
+def name_settings(task: TaskRun) -> str:
+    """Return the judge of a task in words, with the number of transcripts of each spoken reply if it is not 1."""
+    rounds = task.metadata.get("reply_asr_rounds")
+    return name_judge(task.metadata) + (f", {rounds} transcripts of a reply" if rounds else "")
 
 
 def _read_rubric(task: TaskRun) -> Rubric:

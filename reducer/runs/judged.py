@@ -47,7 +47,9 @@ def name_judge(metadata: Mapping[str, Any]) -> str:
         return f"{EXACT_MATCH}: no model" if judge else "judge not recorded"
     draws = metadata.get("judge_draws", 1)
     by = "by likelihood" if metadata.get("judge_by") == "likelihood" else count_of(draws, "judgment")
-    return printable(f"judged by {judge}, rubric {_name_rubric(metadata)}, {by}")
+    options = (metadata.get("judging") or {}).get("options") or {}
+    hidden = ", without checklists" if options.get("checklist") == "off" else ""
+    return printable(f"judged by {judge}, rubric {_name_rubric(metadata)}, {by}{hidden}")
 
 
 def _name_rubric(metadata: Mapping[str, Any]) -> str:

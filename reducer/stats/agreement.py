@@ -1,4 +1,4 @@
-"""Measure how far scores of the same answers agree: weighted kappa, Krippendorff's alpha, Spearman, shares, and W.
+"""Measure how far scores of the same answers agree: weighted kappa, Krippendorff's alpha, correlations, shares, and W.
 
 Every statistic but Kendall's W takes how often each item counts, shape (draws, items), and returns a value for each
 draw: a row of ones is the statistic itself, rows of a bootstrap give its interval (`compare_raters`).
@@ -34,6 +34,7 @@ class Agreement(NamedTuple):
     kappa: Estimate
     alpha: Estimate
     spearman: Estimate
+    pearson: Estimate
     bias: Estimate
 
 
@@ -66,6 +67,7 @@ def compare_raters(
                 weighted_kappa(a, b, counts),
                 krippendorff(ratings, counts, ordinal=ordinal),
                 spearman(a, b, counts),
+                pearson(a, b, counts),
                 mean_difference(a, b, counts),
             ]
         )
@@ -142,9 +144,23 @@ def spearman(a: np.ndarray, b: np.ndarray, counts: np.ndarray) -> np.ndarray:
     [0.8]
     """
     total = counts.sum(axis=1, keepdims=True)
-    ranks = [_ranks(values, counts) - (total + 1) / 2 for values in (a, b)]
-    covariance = (counts * ranks[0] * ranks[1]).sum(axis=1)
-    return _divide(covariance, np.sqrt(np.prod([(counts * values**2).sum(axis=1) for values in ranks], axis=0)))
+    return _correlate([_ranks(values, counts) - (total + 1) / 2 for values in (a, b)], counts)
+
+
+def pearson(a: np.ndarray, b: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return the linear correlation of two columns; NaN if all values of one are equal.
+
+    >>> pearson(np.array([1.0, 2, 3, 4]), np.array([1.0, 2, 4, 9]), np.ones((1, 4))).round(3).tolist()
+    [0.943]
+    """
+    means = [mean_difference(values, np.zeros(len(values)), counts)[:, None] for values in (a, b)]
+    return _correlate([a - means[0], b - means[1]], counts)
+
+
+def _correlate(centered: Sequence[np.ndarray], counts: np.ndarray) -> np.ndarray:
+    """Return the correlation of two columns of deviations from their means, shape (draws, items)."""
+    covariance = (counts * centered[0] * centered[1]).sum(axis=1)
+    return _divide(covariance, np.sqrt(np.prod([(counts * values**2).sum(axis=1) for values in centered], axis=0)))
 
 
 class Concordance(NamedTuple):

@@ -43,6 +43,7 @@ STATISTICS = {
         Column("kappa", f"Kappa\n{INTERVAL}", ".2f"),
         Column("alpha", f"Alpha\n{INTERVAL}", ".2f"),
         Column("spearman", f"Spearman\n{INTERVAL}", ".2f"),
+        Column("pearson", f"Pearson\n{INTERVAL}", ".2f"),
         Column("bias", f"Bias\n{INTERVAL}", "+.2f"),
     )
 }
@@ -53,7 +54,7 @@ MEANINGS = (
     "scores in percent of the rubric's scale; answers that one of the judges left unjudged are left out",
     "Bias: mean of A - B, above 0 if A is more generous",
     "Kappa: Cohen's, quadratic weights; Alpha: Krippendorff's; 1 full agreement, 0 that of chance",
-    "Spearman: rank correlation; Equal: answers with equal scores",
+    "Spearman: rank correlation; Pearson: linear correlation; Equal: answers with equal scores",
     "two judges can agree and both be wrong: `siq judge check` compares a judge with people",
 )
 
@@ -219,7 +220,7 @@ def _inter_judge_grid(agreements: Sequence[Mapping[str, Any]], draws: int) -> Gr
     units = name_units(row["bias"] for row in agreements)
     bars = [describe_samples(draws, 0, units)] if draws else []
     rows = [{**row, "title": title(row["category"]), "bias": row["bias"].map(100.0)} for row in agreements]
-    statistics = ("bias", "kappa", "alpha", "spearman", "equal")
+    statistics = ("bias", "kappa", "alpha", "spearman", "pearson", "equal")
     return agreement_grid("Inter-judge agreement", rows, statistics, [*notes, *MEANINGS, *bars], names)
 
 

@@ -18,7 +18,7 @@ from speechiq.metrics.judge.rubric import Rubric
 from speechiq.reducer.runs.human_scores import HumanScores, StoredJudge
 from speechiq.reducer.runs.judged import JudgedRow
 from speechiq.reducer.runs.ratings import JUDGE, Key, Ratings, average, find_majority, gather, read_judge
-from speechiq.reducer.stats.agreement import compare_raters, correct, krippendorff, share_equal
+from speechiq.reducer.stats.agreement import compare_raters, correct, krippendorff, pearson, share_equal
 from speechiq.reducer.stats.bootstrap import resample
 from speechiq.reducer.stats.grid import ENOUGH_CLUSTERS, INTERVAL, Column, Grid, Important
 from speechiq.reducer.studies.agreement import RATERS, agreement_grid, compare_each_pair
@@ -30,6 +30,7 @@ FEWEST = 10
 MOST_GRADES = 11
 EVERY = ""
 SCHEMA = "speechiq-judge-check"
+BIAS = "bias: mean of judge minus person, on the scale of the rubric"
 SHARES = "scores are shares of their scales, which differ"
 MEAN, MAJORITY = "mean of people", "majority of people"
 
@@ -90,6 +91,59 @@ def check_judge(
         [{"rubric": of_rubric.rubric.name} | group for of_rubric in checked for group in of_rubric.groups],
         tasks=settings.tasks,
     )
+
+
+def compare_settings(
+    judges: Mapping[str, Sequence[JudgedRow]], scores: HumanScores, *, draws: int = 1000
+) -> StudyResult:
+    """Compare several judges of the same answers with persons (WildSpeech-Bench, Figure 4), a row per judge.
+
+    All rows are about the answers that every judge and a person scored, and all intervals come from the same draws of
+    clips. `gain` is the Pearson correlation minus that of the first judge.
+    """
+    means = average(scores)
+    points = {name: _points_by_id(answers) for name, answers in judges.items()}
+    shared = sorted(set(means).intersection(*points.values()))
+    if len(shared) < FEWEST:
+        fault = f"{count_of(len(shared), 'answer')} with a score of every judge and of a person"
+        raise SpeechIQError(fault, fix=f"give runs of the same answers, {FEWEST} or more of them scored")
+    answers = [answer for of_judge in judges.values() for answer in of_judge]
+    clip_of = {answer.id: answer.item[0] for answer in answers}
+    person = np.array([means[key] for key in shared])
+    given = {name: np.array([of_judge[key] for key in shared]) for name, of_judge in points.items()}
+    rows = _compare_on_shared(given, person, [clip_of[key] for key in shared], _name_clusters(answers), draws)
+    columns = [Column("judge", "Judge"), Column("scored", "Scored", "d"), Column("gain", f"Gain\n{INTERVAL}", "+.2f")]
+    notes = ["Gain: Pearson minus that of the first row, on the same answers", BIAS]
+    grid = agreement_grid("Judges against people", rows, ("pearson", "spearman", "kappa", "bias"), notes, columns)
+    tasks = list({(answer.task.results, answer.task.task): answer.task for answer in answers}.values())
+    return StudyResult(SCHEMA, [grid], {"judges": rows, "persons": list(scores)}, rows, tasks=tasks)
+
+
+def _compare_on_shared(
+    given: Mapping[str, np.ndarray],
+    person: np.ndarray,
+    clips: Sequence[str],
+    clusters: Mapping[str, str],
+    draws: int,
+) -> list[dict[str, Any]]:
+    """Return a record per judge of its agreement with a person on answers to some clips, one entry each."""
+
+    def gains(counts: np.ndarray) -> np.ndarray:
+        found: np.ndarray = np.column_stack([pearson(judge, person, counts) for judge in given.values()])
+        differences: np.ndarray = found - found[:, :1]
+        return differences
+
+    rows: list[dict[str, Any]] = []
+    gained = resample(gains, clips, clusters, draws=draws).estimates
+    for (name, judge), gain in zip(given.items(), gained, strict=True):
+        numbers = compare_raters(judge, person, clips, clusters, draws=draws)._asdict()
+        rows.append({"judge": name, "scored": len(person), **numbers, "gain": gain if rows else None})
+    return rows
+
+
+def _points_by_id(answers: Sequence[JudgedRow]) -> dict[str, float]:
+    """Return the id of each judged answer -> its points."""
+    return {answer.id: answer.stored.points for answer in answers if not math.isnan(answer.stored.points)}
 
 
 def _count_scored(answers: Sequence[JudgedRow], means: Mapping[str, float]) -> int:
@@ -180,8 +234,8 @@ def _check_grids(checked: CheckedRubric, settings: StoredJudge) -> Iterator[Grid
     yield agreement_grid(
         f"Judge {settings.name} against people, rubric {rubric.name} ({low} to {high})",
         rows,
-        ("kappa", "spearman", "bias"),
-        ["bias: mean of judge minus person, on the scale of the rubric", *_check_notes(checked)],
+        ("kappa", "spearman", "pearson", "bias"),
+        [BIAS, *_check_notes(checked)],
         [*names, Column("scored", "Scored", "d")],
     )
     scale = 1 / (high - low), -low / (high - low)
@@ -261,7 +315,7 @@ def compare_ratings(ratings: Ratings, draws: int) -> StudyResult:
         raise SpeechIQError("judge and people", f"no two of them scored the same {FEWEST} answers", "score more")
     people = measure_people(ratings.people, unit_of, grades, draws)
     notes = ["bias: mean of A minus B", *_describe(ratings, combined, differ, draws)]
-    statistics = ("equal", "kappa", "spearman", "bias")
+    statistics = ("equal", "kappa", "spearman", "pearson", "bias")
     grids = [agreement_grid("Agreement of judge and people", [*combined, *records], statistics, notes)]
     content: dict[str, Any] = {"raters": records, "combined": combined, "people": people, "has_grades": grades}
     if people:
@@ -412,5 +466,5 @@ def _judges_grid(record: Mapping[str, Any], notes: Sequence[str]) -> Grid:
     kind = "ordinal" if record["ordinal"] else "interval"
     first = ["Bias: mean of A - B, above 0 if A is more generous", f"Alpha: Krippendorff's for the {kind} scale"]
     names = [*RATERS, Column("mean_a", "Mean A", ".2f"), Column("mean_b", "Mean B", ".2f")]
-    statistics = ("bias", "kappa", "alpha", "spearman", "equal")
+    statistics = ("bias", "kappa", "alpha", "spearman", "pearson", "equal")
     return agreement_grid("Inter-judge agreement", [record], statistics, [*first, *notes], names)

@@ -9,7 +9,10 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import usage
 from speechiq.harness_patch.hf_audio import HFAudio
 from tests import runs
+from tests.commands import as_json
 from tests.engines import tiny
+from tests.engines.speech.tiny_voice import make_voice
+from tests.siq_tasks.questions.server import serving
 
 pytestmark = pytest.mark.slow
 
@@ -70,6 +73,28 @@ def test_questions_of_every_kind_are_asked_and_scored(tiny_cascade, speech_rater
     rows, recorded = evaluate(model, [task], listen=variant)
     assert recorded["listen"] == variant and recorded["measure"]["column"] in rows[0]
     assert all(row["doc"]["audio"]["listen"] == variant for row in rows)
+
+
+def test_a_system_that_speaks_is_compared_with_itself_on_the_written_query(
+    tiny_cascade, endpoint_key, tmp_path, monkeypatch
+):
+    """What it said to the query is transcribed as one of two keywords, what it said to the text as both."""
+    monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
+    voice, written, store = make_voice(tmp_path / "voice"), tmp_path / "runs", str(tmp_path / "store")
+    for variant, said in ((None, "moon"), ("text", "moon gravity")):
+        model = HFAudio(pretrained=tiny_cascade.spec, speaks=f"hf:{voice}", device="cpu", store=store)
+        with serving(lambda *_, said=said: said) as server:
+            about = {"reply_asr": "openai:scribe", "reply_asr_base_url": server.url, "speech_quality": "off"}
+            about |= {"listen": variant} if variant else {}
+            chosen = {"siq_demo_reply_ii": [1, 2]}
+            folder = written / (variant or "audio")
+            runs.evaluate(model, chosen, output=folder, metadata=about, samples=chosen, gen_kwargs="max_gen_toks=8")
+    (row,) = as_json("study", "listen", written, "--bootstrap", 0)["systems"]
+    assert row["system"].endswith(f"speaks hf:{voice}") and row["category"] == "ii"
+    assert row["audio"]["value"] < row["text"]["value"]
+    assert row["speech_gap"]["value"] == pytest.approx(row["text"]["value"] - row["audio"]["value"])
+    (wrote,) = as_json("study", "listen", written, "--bootstrap", 0, "--metrics", "ii=text_score")["systems"]
+    assert wrote["unit"] == "text points 1-10" and wrote["text"]["value"] >= 1
 
 
 @pytest.fixture(scope="module")

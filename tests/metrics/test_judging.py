@@ -15,7 +15,7 @@ from speechiq.metrics.columns import mean
 from speechiq.metrics.judge import judging as judge_draws
 from speechiq.metrics.judge.free_answers import Judge, judge, score
 from speechiq.metrics.judge.judging import Case, PairCase, judge_cases, judge_pairs
-from speechiq.metrics.judge.settings import read_judging, read_settings
+from speechiq.metrics.judge.settings import judging_of, read_judging, read_settings
 from tests.siq_tasks.questions.server import completion, serving
 
 pytestmark = pytest.mark.usefixtures("endpoint_key")
@@ -79,6 +79,19 @@ def test_another_rubric_reference_or_checklist_is_another_judgment(store):
         scores([case], server, rubric="points_1_10")
         scores([case], server, max_gen_toks=64)
         assert len(server.requests) == 6
+
+
+def test_without_the_checklist_the_prompt_is_that_of_a_question_that_has_none(store):
+    case = Case("Why?", "It is 4.", checklist="Names the moon.")
+    asked = []
+    with serving(lambda prompt, _: asked.append(prompt) or "Score: 4") as server:
+        shown, hidden = (read_judging(settings(server, checklist=value), "points_1_10") for value in ("on", "off"))
+        judge_cases([case], shown)
+        judge_cases([case, case._replace(checklist="")], hidden)
+    assert ["Names the moon." in prompt for prompt in asked] == [True, False]
+    assert shown.identity != hidden.identity and hidden.record()["judging"]["options"]["checklist"] == "off"
+    assert "checklist" not in shown.record()["judging"]["options"] and shown.rubric == hidden.rubric
+    assert judging_of(hidden.record()) == hidden
 
 
 def test_a_judge_with_faults_gives_the_scores_of_a_faultless_one(store):
@@ -203,6 +216,12 @@ def test_pairs_are_judged_in_both_orders(store):
         ({"judge_rubric": "grade_0_50"}, "judge_rubric=grade_0_50: unknown; did you mean grade_0_5"),
         ({"judge_rubric": "pairwise"}, "judge_rubric=pairwise: a pairwise rubric, but one of kind score is needed"),
         ({"judge_temperature": 0.5}, "judge_temperature=0.5: judge=exact_match is a rule, which has no such option"),
+        ({"judge_checklist": "no"}, "judge_checklist=no: unknown; give off or on"),
+        ({"judge_checklist": "off"}, "judge_checklist=off: judge=exact_match is a rule, which has no such option"),
+        (
+            {"judge_checklist": "off", "judge": "openai:m"},
+            "judge_checklist=off: the rubric grade_0_5 shows none; leave it out",
+        ),
         ({"judge_drows": 2}, "judge_drows: no such option of a judge; did you mean judge_draws"),
         ({"judge_temperature": -1, "judge": "openai:m"}, "judge_temperature=-1: not a number from 0 to 10"),
         ({"judge_max_gen_toks": 0, "judge": "openai:m"}, "judge_max_gen_toks=0: not a whole number of 1 or more"),

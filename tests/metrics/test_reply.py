@@ -16,11 +16,13 @@ from speechiq.engines._shared.speech import as_speech
 from speechiq.harness_patch.jobs import CarryingText
 from speechiq.metrics import reply
 from speechiq.metrics.judge.judging import Judgment
-from speechiq.metrics.reply import find_audible, open_reply_asr, rate, read_settings, transcribe_replies
+from speechiq.metrics.reply import rate, read_settings
+from speechiq.metrics.reply_asr import find_audible, open_reply_asr, transcribe_replies
 from speechiq.reducer.runs.judged import read_item, read_stored
 from speechiq.siq_tasks.loaders import bundled
 
 ASR = "pocketsphinx:en-us"
+GERMAN = "Der Zug fährt um acht Uhr ab, bitte sehr."
 
 
 @pytest.fixture(scope="module")
@@ -93,10 +95,40 @@ def test_a_stored_reply_is_judged_again_by_its_texts():
 def test_another_language_and_a_long_reply_are_flagged():
     item = {"written": "", "audio": None, "scores": [None], "texts": [""], "scores_written": [None]}
     item |= {"texts_written": [""], "speech_quality": None, "coverage": 1.0}
-    said = ("Der Zug fährt um acht Uhr ab, bitte sehr.", "word " * 2000)
+    said = (GERMAN, "word " * 2000)
     german, long = (reply.score(docs(1)[0], [item | {"answer": answer}]) for answer in said)
     assert german["not_english"] == 1 and german["unjudged"] == 1 and math.isnan(german["judge"])
     assert long["words"] == 2000 and long["not_english"] == 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "said", "wrote", "points"),
+    [
+        ("lowest", GERMAN, "The train leaves at eight.", (1.0, 8.0, -7.0)),
+        ("lowest", "The train leaves at eight.", GERMAN, (6.0, 1.0, 5.0)),
+        ("lowest", "Ja.", "Ja.", (6.0, 8.0, -2.0)),
+        ("off", GERMAN, GERMAN, (6.0, 8.0, -2.0)),
+        (None, GERMAN, GERMAN, (6.0, 8.0, -2.0)),
+    ],
+)
+def test_another_language_gets_the_lowest_points_by_the_rule_alone(rule, said, wrote, points):
+    item = {"answer": said, "written": wrote, "audio": {"duration": 2.0}, "scores": [6.0], "texts": ["6"]}
+    item |= {"scores_written": [8.0], "texts_written": ["8"], "speech_quality": None, "coverage": 1.0}
+    settings = read_settings({"reply_asr": ASR, "speech_quality": "off", "language_rule": rule})
+    assert settings.get("language_rule") == ("lowest" if rule == "lowest" else None)
+    doc = docs(1)[0] | settings
+    row = reply.score(doc, [item])
+    assert (row["judge_points"], row["text_score"], row["speech_gap"]) == points
+    unread = reply.score(doc, [item | {"scores": [None]}])
+    assert unread["unjudged"] == (points[0] != 1)
+    assert row["judge"] == pytest.approx((points[0] - 1) / 9)
+
+
+def test_a_rule_is_recorded_and_holds_for_replies_that_are_judged_again():
+    asked = docs(1)[0] | {"language_rule": "lowest"}
+    item = {"answer": GERMAN, "written": GERMAN, "audio": None, "speech_quality": None, "coverage": 1.0}
+    again = reply.renew(item, [Judgment((9.0,), ("9",)), Judgment((9.0,), ("9",))])
+    assert reply.score(asked, [again])["judge_points"] == 1.0 and again["scores"] == [9.0]
 
 
 def test_without_keywords_there_is_no_match_and_no_score_by_rule():
@@ -120,9 +152,9 @@ def test_a_transcript_of_another_process_is_kept_once_and_silence_is_never_trans
     given = [Response("", clean[0]), Response("", silent), Response(""), Response("", clean[0])]
     replies = find_audible([*docs(3), {}], given)
     assert list(replies) == [0]
-    replies[0].keep("leap years")
-    assert transcribe_replies(list(replies.values())) == ["leap years"] and usage["asr_clips"] == before
-    replies[0].keep("something else")
+    replies[0].keep(["leap years"])
+    assert transcribe_replies(list(replies.values())) == [["leap years"]] and usage["asr_clips"] == before
+    replies[0].keep(["something else"])
     (file,) = tmp_path.rglob("*.jsonl")
     assert len(file.read_text().splitlines()) == 1
 

@@ -16,7 +16,7 @@ from speechiq.metrics.letters.options import LETTERS
 from speechiq.reducer.output.page.clips import find_sounds
 from speechiq.reducer.output.page.page import Section, render
 from speechiq.reducer.runs.human_scores import StoredJudge
-from speechiq.reducer.runs.judged import JudgedRow
+from speechiq.reducer.runs.judged import JudgedRow, read_item
 from speechiq.reducer.studies.prediction.labels import Exchange
 from speechiq.reducer.studies.unanswerable import VERDICTS
 
@@ -53,6 +53,7 @@ class Item(msgspec.Struct, frozen=True):
         row: Its row in the file, to which the page adds the fields of the choice; has `note` if a note is wanted.
         revealed: Texts that are shown after the judgment.
         clip: Id of its clip; empty without one.
+        spoken: Name of the sound of the answer; empty if it was only written, or its sound is not on this machine.
         scope: What a kept judgment depends on in addition to the texts and choices above.
     """
 
@@ -63,6 +64,7 @@ class Item(msgspec.Struct, frozen=True):
     facts: tuple[str, ...] = ()
     revealed: tuple[ReviewText, ...] = ()
     clip: str = ""
+    spoken: str = ""
     scope: str = ""
 
     @property
@@ -100,8 +102,12 @@ class Review(msgspec.Struct, frozen=True):
 def render_answers(answers: Sequence[JudgedRow], settings: StoredJudge, made: Mapping[str, str]) -> str:
     """Return the page on which a person scores judged answers without seeing the judge's scores first."""
     systems = len({answer.task.system for answer in answers})
+    replies = find_sounds(
+        {_name_reply(answer): read_item(answer.row["filtered_resps"]).get("audio") for answer in answers}
+    )
+    items = [_ask_grade(answer, settings, replies) for answer in answers]
     return _render(
-        Review("human_scores.jsonl", [_ask_grade(answer, settings) for answer in answers], "person", final=True),
+        Review("human_scores.jsonl", items, "person", final=True),
         title="Check of a judge",
         lead=f"{count_of(len(answers), 'answer')} of {count_of(systems, 'system')}, in random order. Score each answer "
         "yourself; the judge's score and the name of the system appear after that.",
@@ -109,7 +115,7 @@ def render_answers(answers: Sequence[JudgedRow], settings: StoredJudge, made: Ma
         "then. At the end save the file for",
         command="siq judge check RUNS --scores human_scores.jsonl",
         made=made,
-        sounds=find_sounds({answer.item[0]: answer.doc.audio for answer in answers}),
+        sounds=find_sounds({answer.item[0]: answer.doc.audio for answer in answers}) | replies,
     )
 
 
@@ -152,7 +158,11 @@ def review_questions(candidates: Sequence[Mapping[str, Any]]) -> Review:
     return Review("review.jsonl", [_ask_verdict(row) for row in candidates], complete=True)
 
 
-def _ask_grade(answer: JudgedRow, settings: StoredJudge) -> Item:
+def _name_reply(answer: JudgedRow) -> str:
+    return f"reply {answer.id}"
+
+
+def _ask_grade(answer: JudgedRow, settings: StoredJudge, replies: Mapping[str, str]) -> Item:
     rubric = settings.rubric_of(answer.task)
     checklist = answer.doc.checklist
     asked = {
@@ -173,6 +183,7 @@ def _ask_grade(answer: JudgedRow, settings: StoredJudge) -> Item:
             ReviewText("What the judge wrote", "\n\n".join(answer.stored.texts), folded=True),
         ),
         clip=answer.item[0],
+        spoken=_name_reply(answer) if _name_reply(answer) in replies else "",
         scope=f"{answer.id} {settings.sha256}",
     )
 

@@ -44,6 +44,7 @@ class _Row(msgspec.Struct):
     doc: dict[str, Any]
     filtered_resps: Any = ""
     speech_text_wer: Any = None
+    not_english: Any = None
 
 
 class Responses:
@@ -118,6 +119,8 @@ def _show_reply(row: _Row, text: str, label: str) -> Markup:
         lines.append(f"{seconds:.1f} s of speech")
     if not math.isnan(errors := number(row.speech_text_wer)):
         lines.append(f"WER of the transcript against the written text {100 * errors:.1f} %")
+    if number(row.not_english) > 0 and row.doc.get("language_rule"):
+        lines.append("not in English: the lowest points")
     if isinstance(quality, int | float):
         lines.append(f"speech quality {quality:.2f}")
     if scores and audio:

@@ -9,6 +9,7 @@ from speechiq.engines.asr.whisper import WhisperASR
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.siq_tasks.demo.fetch import MODELS, download
 from tests.engines.opener import open_engine
+from tests.records import texts
 
 
 @pytest.fixture(scope="module")
@@ -63,3 +64,29 @@ def test_a_language_that_the_checkpoint_does_not_know_is_refused_before_it_is_lo
     with pytest.raises(SpeechIQError, match="asr_language=klingon: unknown to demo:whisper-base; it knows af, am"):
         open_engine(WhisperASR, "demo:whisper-base", batch_size=1, language="klingon")
     assert open_engine(WhisperASR, "demo:whisper-base", batch_size=1, language="German").language == "German"
+
+
+def test_a_sampled_text_depends_on_the_clip_and_the_seed_and_not_on_the_batch(demo_models, demo_clips):
+    clips = [clip.part(0.0, 3.0) for clip in demo_clips[:2]]
+    first, second, cold = (
+        open_engine(WhisperASR, "demo:whisper-tiny.en", batch_size=2, temperature=temperature, seed=seed)
+        for temperature, seed in ((1.0, 0), (1.0, 1), (0, 0))
+    )
+    assert first.is_random and not cold.is_random
+    assert first.identity() != second.identity() and "temperature" not in cold.describe()
+    together = texts(first.transcribe(clips))
+    assert texts(first.transcribe(clips[1:])) == together[1:]
+    assert together != texts(second.transcribe(clips))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"temperature": 0.4, "num_beams": 2}, "asr_temperature=0.4: a beam search does not sample; leave num_beams"),
+        ({"temperature": 0.4, "nbest": 2}, "asr_temperature=0.4: a beam search does not sample; leave num_beams"),
+        ({"seed": 4}, "asr_seed=4: nothing is sampled; give asr_temperature too, or leave it out"),
+    ],
+)
+def test_sampling_that_cannot_be_is_refused(demo_models, options, message):
+    with pytest.raises(SpeechIQError, match=message):
+        open_engine(WhisperASR, "demo:whisper-tiny.en", prefix="asr_", **options)

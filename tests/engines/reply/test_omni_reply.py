@@ -142,6 +142,31 @@ def test_a_rerun_of_a_system_speaks_nothing_and_writes_no_other_level_aloud(talk
 
 
 @needs_torchvision
+def test_a_model_answers_a_written_query_aloud(talking):
+    from transformers import AutoProcessor, Qwen2_5OmniForConditionalGeneration
+
+    system = build_system(talking, {"speaks": "own", "speaks_settings": SPEECH}, device="cpu", batch_size=1, seed=0)
+    (heard,) = queries(1)
+    question = Question(heard, SHORT, purpose=REPLY, transcript="Why do we have leap years?")
+    system.check([question], 1)
+    before = usage["encoded_clips"]
+    ((reply,),) = system.answer([question], 1)
+    assert usage["encoded_clips"] == before and np.abs(reply.audio.samples).max() > 0.01
+    model = Qwen2_5OmniForConditionalGeneration.from_pretrained(talking).eval()
+    processor = AutoProcessor.from_pretrained(talking)
+    inputs = processor.apply_chat_template(
+        [
+            {"role": "system", "content": [{"type": "text", "text": system.describe()["speaks"]["system"]}]},
+            {"role": "user", "content": [{"type": "text", "text": question.transcript}]},
+        ],
+        add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt",
+    )  # fmt: skip
+    ids = model.generate(**inputs, generation_mode="text", thinker_max_new_tokens=8, thinker_do_sample=False)
+    (text,) = processor.batch_decode(ids[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+    assert reply.text == text.strip() and reply.text
+
+
+@needs_torchvision
 def test_a_checkpoint_without_the_part_that_speaks_is_refused(tmp_path, demo_models):
     folder = tiny.make("qwen2_5_omni", tmp_path)
     with pytest.raises(SpeechIQError, match=r"a qwen2_5_omni checkpoint is not a model that speaks .*speaks=ENGINE"):

@@ -9,7 +9,7 @@ import krippendorff as reference
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.stats import spearmanr
+from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import cohen_kappa_score
 
 from speechiq.reducer.stats import agreement
@@ -52,6 +52,12 @@ def test_spearman_is_that_of_scipy(seed):
     assert agreement.spearman(one, other, ONCE)[0] == pytest.approx(spearmanr(one, other).statistic)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_pearson_is_that_of_scipy(seed):
+    one, other = ratings(seed, raters=2, missing=0).T
+    assert agreement.pearson(one, other, ONCE)[0] == pytest.approx(pearsonr(one, other).statistic)
+
+
 def test_counts_are_repeated_items():
     counts = np.random.default_rng(0).multinomial(60, np.full(60, 1 / 60), size=4)
     repeated = [np.repeat(np.arange(60), of) for of in counts]
@@ -59,7 +65,8 @@ def test_counts_are_repeated_items():
     for ordinal in (True, False):
         expected = [agreement.krippendorff(given[rows], ONCE, ordinal=ordinal)[0] for rows in repeated]
         assert agreement.krippendorff(given, counts.astype(float), ordinal=ordinal) == pytest.approx(expected)
-    for statistic in (agreement.spearman, agreement.weighted_kappa, agreement.mean_difference):
+    statistics = (agreement.spearman, agreement.pearson, agreement.weighted_kappa, agreement.mean_difference)
+    for statistic in statistics:
         expected = [statistic(one[rows], other[rows], ONCE)[0] for rows in repeated]
         assert statistic(one, other, counts.astype(float)) == pytest.approx(expected)
     expected = [agreement.share_equal(given[rows], ONCE)[0] for rows in repeated]
@@ -70,7 +77,8 @@ def test_what_is_not_defined_is_nan():
     same, one_draw = np.full((60, 3), 4.0), ratings(0, raters=1, missing=0)
     assert np.isnan(agreement.krippendorff(same, ONCE, ordinal=True)[0])
     assert np.isnan(agreement.weighted_kappa(same[:, 0], same[:, 1], ONCE)[0])
-    assert np.isnan(agreement.spearman(same[:, 0], one_draw[:, 0], ONCE)[0])
+    for correlate in (agreement.spearman, agreement.pearson):
+        assert np.isnan(correlate(same[:, 0], one_draw[:, 0], ONCE)[0])
     assert np.isnan(agreement.krippendorff(one_draw, ONCE, ordinal=True)[0])
     assert np.isnan(agreement.share_equal(one_draw, ONCE)[0]) and agreement.share_equal(same, ONCE)[0] == 1.0
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import cohen_kappa_score
 
 from speechiq.reducer.runs.human_scores import read_judge_settings
@@ -117,6 +118,43 @@ def test_a_person_scores_with_the_keyboard_pauses_and_saves(page, judged_runs, c
     assert "Corrected" in siq("judge", "check", judged_runs, "--scores", saved, "--bootstrap", 100)
 
 
+@pytest.fixture
+def spoken_page(tmp_path) -> Path:
+    """A page of ten replies, of which the first has its sound on this machine, and the second elsewhere."""
+    results = write_judged(tmp_path / "spoken", "speaker", [float(i % 6) for i in range(10)])
+    (samples,) = results.parent.glob("samples_*.jsonl")
+    rows = [json.loads(line) for line in samples.read_text().splitlines()]
+    for row, path in zip(rows, ("wildspeech/demo/clips/leap.ogg", "clips/ab/none.flac"), strict=False):
+        item = json.loads(row["filtered_resps"][0])
+        audio = {"path": path, "sha256": "0a", "duration": 2.0}
+        row["filtered_resps"] = [json.dumps(item | {"written": "", "audio": audio})]
+    samples.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    succeed("judge", "check", results, "-o", tmp_path / "spoken.html")
+    return tmp_path / "spoken.html"
+
+
+def test_a_page_holds_the_sound_of_an_answer_that_was_spoken(spoken_page, page):
+    text, plain = spoken_page.read_text(encoding="utf-8"), page.read_text(encoding="utf-8")
+    assert "A the spoken answer" in text and "A the spoken answer" not in plain
+
+
+def test_a_person_hears_the_spoken_answer(spoken_page, chromium):
+    here = Visit(chromium, spoken_page)
+    tab = here.tab
+    tab.locator("#review .card").wait_for()
+    heard = 0
+    for _ in range(10):
+        heard += tab.locator(".spoken audio").count()
+        assert tab.locator("#review audio").count() == 1 + tab.locator(".spoken audio").count()
+        if tab.locator(".spoken audio").count():
+            assert tab.locator(".spoken audio").get_attribute("src").startswith("data:audio/ogg")
+            tab.evaluate("document.querySelector('.spoken audio').play = () => { window.played = true; }")
+            tab.keyboard.press("a")
+            assert tab.evaluate("window.played")
+        tab.keyboard.press("ArrowRight")
+    assert heard == 1 and here.errors == []
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_everyone_can_read_the_page(page, chromium, theme):
     here = Visit(chromium, page, color_scheme=theme, bypass_csp=True)
@@ -165,6 +203,7 @@ def test_numbers_are_those_of_their_definitions(judged_runs, tmp_path):
         cohen_kappa_score(judge, person, weights="quadratic", labels=range(6))
     )
     assert every["bias"]["value"] == pytest.approx((judge - person).mean())
+    assert every["pearson"]["value"] == pytest.approx(pearsonr(judge, person).statistic)
     assert (
         every["bias"]["low"] < every["bias"]["value"] < every["bias"]["high"]
         and every["kappa"]["low"] < every["kappa"]["value"]
@@ -205,6 +244,36 @@ def test_scores_of_the_same_answers_hold_for_another_judge_if_that_is_asked_for(
     refused = refusal("judge", "check", other, "--scores", scores)
     assert "'openai:another'" in refused and "--allow-mismatch" in refused
     succeed("judge", "check", other, "--scores", scores, "--allow-mismatch")
+
+
+def test_two_judges_of_the_same_answers_are_compared_on_what_people_scored(tmp_path):
+    random = np.random.default_rng(3)
+    truth = random.integers(1, 5, 40)
+    close, far = truth + random.integers(-1, 2, 40), random.integers(0, 6, 40)
+    hidden = {"judging": {"scale": [0, 5], "options": {"checklist": "off"}}, "judge_identity": "4567"}
+    runs = write_judged(tmp_path / "with", "good", [*close.astype(float), 3.0])
+    without = write_judged(tmp_path / "without", "good", [*far.astype(float), np.nan], **hidden)
+    scores = write_scores(
+        tmp_path / "ana.jsonl", runs.parent, lambda of: int(truth[int(of.item[0].split("/")[1]) % 40])
+    )
+    done = succeed("judge", "check", runs, without, "--scores", scores, "-o", tmp_path / "check.json")
+    first, second = json.loads((tmp_path / "check.json").read_text())["judges"]
+    assert second["judge"] == f"{first['judge']}, without checklists" and first["scored"] == second["scored"] == 40
+    for row, judge in ((first, close), (second, far)):
+        assert row["pearson"]["value"] == pytest.approx(pearsonr(judge, truth).statistic)
+        assert row["spearman"]["value"] == pytest.approx(spearmanr(judge, truth).statistic)
+    gain = second["gain"]
+    assert gain["value"] == pytest.approx(second["pearson"]["value"] - first["pearson"]["value"])
+    assert gain["low"] < gain["value"] < gain["high"] < 0 and first["gain"] is None
+    assert "Judges against people" in done.stdout and "Pearson" in done.stdout
+
+
+def test_two_judges_of_other_answers_are_not_compared(tmp_path):
+    runs = write_judged(tmp_path / "one", "good", [1.0, 2.0] * 10)
+    others = write_judged(tmp_path / "two", "bad", [1.0, 2.0] * 10, judge="openai:another")
+    scores = write_scores(tmp_path / "ana.jsonl", runs.parent, strict)
+    refused = refusal("judge", "check", runs, others, "--scores", scores)
+    assert refused.startswith("0 answers with a score of every judge and of a person; give runs of the same answers")
 
 
 @pytest.mark.parametrize(

@@ -109,9 +109,9 @@ function paginate(nav, page, pages, go) {
   if (pressed >= 0) [nav.children[pressed], nav.children[2 - pressed]].find((button) => !button.disabled)?.focus({ preventScroll: true });
 }
 
-function player(id) {
+function player(id, label = `Clip ${id}`) {
   const source = Object.hasOwn(sounds, id) ? sounds[id] : "";
-  return source ? h("audio", { controls: true, preload: "none", src: source, "aria-label": `Clip ${id}` }) : null;
+  return source ? h("audio", { controls: true, preload: "none", src: source, "aria-label": label }) : null;
 }
 
 const sounds = JSON.parse(await unpack("sounds"));

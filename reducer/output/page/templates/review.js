@@ -74,7 +74,8 @@ function card(item) {
   const judged = isJudged(item);
   const clip = $("clips") ? h("a", { href: addressOf(item.clip) }, name(item.clip)) : null;
   const facts = [`${items.indexOf(item) + 1} of ${items.length}`, ...item.facts].map((fact) => h("span", {}, fact));
-  const asked = h("div", {}, h("div", { className: "head" }, clip, ...facts), player(item.clip), h("h3", {}, item.title), ...item.passages.map(passage));
+  const spoken = item.spoken ? h("div", { className: "spoken" }, h("h4", {}, "The answer as it was spoken"), player(item.spoken, "Spoken answer")) : null;
+  const asked = h("div", {}, h("div", { className: "head" }, clip, ...facts), player(item.clip), h("h3", {}, item.title), ...item.passages.map(passage), spoken);
   const entered = ({ target: { value } }) => judge(item, { note: value });
   const judging = h("div", { className: "judge" },
     h("fieldset", {}, h("legend", {}, "Judgment"), ...choicesOf(item)),
@@ -91,7 +92,7 @@ function showItems() {
   countJudged();
 }
 
-/** Digits choose (0 is 10 on a scale from 1 to 10), Enter goes on, arrows turn pages, P plays the clip. */
+/** Digits choose (0 is 10 on a scale from 1 to 10), Enter goes on, arrows turn pages, P plays the clip, A the answer. */
 function press(event) {
   const { target, key } = event;
   if (event.ctrlKey || event.metaKey || event.altKey || target.matches("textarea, audio, #review-person")) return;
@@ -100,8 +101,8 @@ function press(event) {
   if (key === "Enter" && !target.matches("button, a, summary")) confirm(item);
   else if (target.matches("input[type=number]")) return;
   else if (key === "ArrowLeft" || key === "ArrowRight") go(place + (key === "ArrowLeft" ? -1 : 1));
-  else if (key.toLowerCase() === "p") {
-    const audio = $("review-items").querySelector("audio");
+  else if (/^[pa]$/i.test(key)) {
+    const audio = $("review-items").querySelector(key.toLowerCase() === "a" ? ".spoken audio" : "audio");
     if (audio) audio.paused ? audio.play() : audio.pause();
   } else if (/^[0-9]$/.test(key)) {
     if (!judgments.get(item).confirmed && item.choices.some((choice) => choice.label === label)) {

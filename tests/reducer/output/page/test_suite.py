@@ -76,6 +76,8 @@ def reply_row(query, audio):
     row = judged_row(query["id"], query["id"], [7.0], filtered_resps=[json.dumps(said)])
     doc = {"question": query["text"], "text": query["text"], "answer": "", "checklist": query["checklist"]}
     doc |= {"audio": {"path": query["path"], "sha256": query["sha256"], "duration": query["duration"]}}
+    doc |= {} if audio else {"language_rule": "lowest"}
+    row |= {"not_english": 1.0}
     return row | {"doc": row["doc"] | doc | {"reply": {"reply_asr": "x"}}, "speech_text_wer": 0.5 if audio else None}
 
 
@@ -110,6 +112,7 @@ def test_question_and_reply_play_beside_transcript_written_text_checklist_and_sc
     assert all(each in speaks for each in words), speaks
     assert "written: 8.00 points" in speaks and "not on this machine" not in speaks
     assert "Written: Two hours." in lost and "its audio is not on this machine" in lost
+    assert "not in English: the lowest points" in writes and "not in English" not in speaks
     assert "written only" in writes and "Transcript" not in writes and "Written:" not in writes
     assert by_system["lost"].locator("audio").count() == by_system["writes"].locator("audio").count() == 0
 
