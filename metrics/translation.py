@@ -27,7 +27,8 @@ from speechiq.metrics.columns import SPREAD, higher, lower, mean, returns, sprea
 from speechiq.metrics.settings import Text, read_record
 
 if TYPE_CHECKING:
-    from sacrebleu.metrics import BLEU, CHRF
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
 
 #: Key of metadata with the language into which speech is translated, and the tokenizer of BLEU.
 TARGET, TOKENIZER = "target_language", "bleu_tokenizer"
@@ -104,7 +105,7 @@ def fill_instruction(text: str, metadata: Mapping[str, Any]) -> str:
 @cache
 def open_bleu(tokenizer: str) -> BLEU:
     """Return BLEU with a tokenizer of sacrebleu; refuse one whose packages or model are missing."""
-    from sacrebleu.metrics import BLEU
+    from sacrebleu.metrics.bleu import BLEU
 
     try:
         return BLEU(tokenize=tokenizer, smooth_method=SMOOTHING)
@@ -126,7 +127,7 @@ def open_bleu(tokenizer: str) -> BLEU:
 
 @cache
 def _open_chrf() -> CHRF:
-    from sacrebleu.metrics import CHRF
+    from sacrebleu.metrics.chrf import CHRF
 
     return CHRF()
 
@@ -164,7 +165,8 @@ def sum_counts(rows: Sequence[Sequence[float]] | np.ndarray, times: np.ndarray |
     lengths = counts[:, len(ORDERS)]
     grams = [np.maximum(lengths - n + 1, 0) for n in ORDERS]
     parts = np.column_stack([counts[:, : len(ORDERS)], *grams, counts[:, len(ORDERS) :]])
-    return (np.ones((1, len(parts))) if times is None else times) @ parts
+    weights = np.ones((1, len(parts))) if times is None else times
+    return np.asarray(weights @ parts)
 
 
 def bleu_of_counts(sums: np.ndarray, single: bool = False) -> float:
@@ -174,7 +176,7 @@ def bleu_of_counts(sums: np.ndarray, single: bool = False) -> float:
         sums: Shape (10,).
         single: Whether it is of a single sentence, which may have no n-grams of the highest orders.
     """
-    from sacrebleu.metrics import BLEU
+    from sacrebleu.metrics.bleu import BLEU
 
     matches, grams, (answers, references) = np.split(sums, [len(ORDERS), 2 * len(ORDERS)])
     if not references:

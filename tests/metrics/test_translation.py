@@ -119,7 +119,7 @@ def test_a_tokenizer_whose_package_is_missing_is_refused_with_the_fix(target, to
 
 
 def test_a_model_of_a_tokenizer_that_cannot_be_fetched_is_refused(monkeypatch):
-    from sacrebleu import metrics
+    from sacrebleu.metrics import bleu
 
     from speechiq.metrics.translation import open_bleu
 
@@ -127,7 +127,7 @@ def test_a_model_of_a_tokenizer_that_cannot_be_fetched_is_refused(monkeypatch):
         raise OSError("no\nnetwork")
 
     open_bleu.cache_clear()
-    monkeypatch.setattr(metrics, "BLEU", fail)
+    monkeypatch.setattr(bleu, "BLEU", fail)
     with pytest.raises(SpeechIQError, match=r"flores101: its model cannot be fetched \(no network\); .*=13a"):
         open_bleu("flores101")
     open_bleu.cache_clear()
