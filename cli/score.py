@@ -31,6 +31,7 @@ from speechiq.reducer.output.publish import HARNESS, command_line, list_outputs,
 from speechiq.reducer.output.scoreboard_records import join_contents
 from speechiq.reducer.output.side_tables import language_grids, latency_grid, people_grid, read_latencies, speed_grid
 from speechiq.reducer.output.suite_scores import SuiteScores, score_suite
+from speechiq.reducer.output.translation_table import translation_grids
 from speechiq.reducer.runs.run_record import read_cut_replies, read_speeds
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores import suites
@@ -150,6 +151,9 @@ def score(
         speeds = read_speeds(tasks)
         grids.append(speed_grid(speeds))
         content["speeds"] = speeds
+    for grid in translation_grids(tasks, options.draws):
+        grids.append(grid)
+        content["translations"] = grid.records()
     if latencies := read_latencies(tasks):
         grids.append(latency_grid(latencies, options.draws))
         content["latencies"] = grids[-1].records()

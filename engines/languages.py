@@ -60,15 +60,16 @@ _SIMILAR = 0.7
 _CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
 
 
-def read_language(metadata: Mapping[str, Any]) -> str | None:
+def read_language(metadata: Mapping[str, Any], key: str = KEY) -> str | None:
     """Return the code of the language of a data set without its region or script; None if it names none.
 
-    Codes of two letters are of ISO 639-1; those of three letters are for languages without one.
+    `key` is the key of metadata that has it. Codes of two letters are of ISO 639-1; those of three letters are for
+    languages without one.
 
     >>> read_language({"language": "zh-Hant"}), read_language({"language": "Deutsch"}), read_language({})
     ('zh', 'de', None)
     """
-    if (code := metadata.get(KEY)) in (None, AUTO):
+    if (code := metadata.get(key)) in (None, AUTO):
         return None
     text = str(code)
     base = text.partition("-")[0]
@@ -80,7 +81,16 @@ def read_language(metadata: Mapping[str, Any]) -> str | None:
     fix = f"did you mean {near}?" if near else "write one such as de"
     if code is False:
         fix = "write 'no' in quotes, which YAML reads as false without them"
-    raise SpeechIQError(f"metadata.{KEY}", f"{text!r:.80} is not the code of a language", fix)
+    raise SpeechIQError(f"metadata.{key}", f"{text!r:.80} is not the code of a language", fix)
+
+
+def name_language(code: str) -> str | None:
+    """Return the English name of a language; None for one that has no name here.
+
+    >>> name_language("zh"), name_language("ta"), name_language("bo"), name_language("dz")
+    ('Chinese', 'Tamil', 'Tibetan', None)
+    """
+    return next((name.title() for name, known in whisper_language_codes().items() if known == code), None)
 
 
 def _is_code(base: str) -> bool:

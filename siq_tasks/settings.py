@@ -14,7 +14,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import expand, read_plain
 from speechiq.core.files.yaml_text import load_yaml
 from speechiq.core.suggestions import find_nearest
-from speechiq.metrics import reply
+from speechiq.metrics import reply, translation
 from speechiq.metrics.distance.semantic import DistanceSettings, read_distance
 from speechiq.metrics.judge import reader
 from speechiq.metrics.judge.settings import JUDGED, READ, read_judging, read_settings
@@ -60,6 +60,11 @@ def _read_apply(metadata: Mapping[str, Any]) -> Settings:
     return read_prompt_language(metadata) | reader.read_settings(metadata)
 
 
+def _read_transcript(metadata: Mapping[str, Any]) -> Settings:
+    """Return the settings of an error rate: the unit in which errors are counted, and the normalizer."""
+    return read_unit(metadata) | read_normalizer(metadata)
+
+
 def _read_labels(metadata: Mapping[str, Any]) -> Settings:
     """Return the settings of a judge and a reader beside the label, and the labels with their words."""
     labels = read_record(LabelSettings, metadata).labels
@@ -99,6 +104,7 @@ class TaskType(NamedTuple):
 
 
 _NORMALIZER = Subject(NormalizerSettings)
+_TRANSCRIPT = (_NORMALIZER, Subject(UnitSettings))
 _WORDING = Subject(WordingSettings)
 _ASKED = (*JUDGED, _WORDING)
 _LETTER = (*_ASKED, *READ)
@@ -108,7 +114,7 @@ _QUESTION = frozenset({"question_column"})
 _CHOICE = _ANSWER | {"question_column", "choices_column"}
 _CHECKS = _QUESTION | {"checks_column", "check_options_column"}
 TASK_TYPES: dict[str, TaskType] = {
-    "remember": TaskType((_NORMALIZER, Subject(UnitSettings)), lambda about: read_unit(about) | read_normalizer(about)),
+    "remember": TaskType(_TRANSCRIPT, _read_transcript),
     "understand": TaskType((Subject(EmbedderSettings),), describe_embedding),
     "apply": TaskType((Subject(PromptSettings), *READ), _read_apply, has_questions=True),
     "distance": TaskType(_DISTANCE, read_distance, check=check_entities),
@@ -122,7 +128,13 @@ TASK_TYPES: dict[str, TaskType] = {
     "choose": TaskType(READ, reader.read_settings, has_questions=True),
     "answer": TaskType(JUDGED, read_settings, has_questions=True),
     "caption": TaskType(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
-    "transcribe": TaskType((_WORDING, _NORMALIZER), read_normalizer, read_row=read_nothing),
+    "transcribe": TaskType((_WORDING, *_TRANSCRIPT), _read_transcript, read_row=read_nothing),
+    "translate": TaskType(
+        (_WORDING, Subject(translation.TranslationSettings)),
+        translation.read_settings,
+        columns=_ANSWER,
+        read_row=read_open,
+    ),
     "reply": TaskType(
         (*JUDGED, *reply.REPLIES), reply.read_settings, has_questions=True, columns=_QUESTION, read_row=read_query
     ),

@@ -27,6 +27,8 @@ from speechiq.siq_tasks.loaders.content import digest_content
 from speechiq.siq_tasks.settings import expand_sets, find_task_type, for_dataset, keys_of, name_task_type, user_metadata
 
 REMEMBER, APPLY = "remember", "apply"
+#: Task types whose measure is an error rate, in the unit of their language.
+TRANSCRIPTS = (REMEMBER, "transcribe")
 #: The configuration of a task, as lm-eval takes it.
 Task = dict[str, Any]
 #: The filters of a task that lists none, as in lm-eval.
@@ -181,8 +183,8 @@ def _list_metrics(task: Task) -> Task:
 
 
 def _choose_unit(task: Task) -> Task:
-    """Put the measure of the level Remember into the unit of the task's language (`metrics/words/units.py`)."""
-    if name_task_type(task["metadata"]) != REMEMBER:
+    """Put an error rate into the unit of the task's language (`metrics/words/units.py`)."""
+    if name_task_type(task["metadata"]) not in TRANSCRIPTS:
         return task
     measure, columns = describe_measure(task["metadata"])
     return _add_columns(task | {"metadata": task["metadata"] | measure}, columns)

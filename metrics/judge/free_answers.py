@@ -167,6 +167,7 @@ def case_of(doc: Mapping[str, Any], answer: str) -> Case:
         tuple(doc.get("accepted") or ()),
         str(doc.get("id", "")),
         tuple(doc.get("keywords") or ()),
+        grades=tuple(doc.get("grades") or ()),
     )
 
 

@@ -217,6 +217,7 @@ class Case(NamedTuple):
         name: Name in errors.
         keywords: What a good answer contains, for `judge=exact_match` without an accepted answer; see `count_keywords`.
         is_equal: Whether it is known to equal its reference: it is not sent to the judge, and has the highest score.
+        grades: What each score of the scale means for this answer, the lowest first; empty for those of the rubric.
     """
 
     question: str
@@ -227,6 +228,7 @@ class Case(NamedTuple):
     name: str = ""
     keywords: tuple[str, ...] = ()
     is_equal: bool = False
+    grades: tuple[str, ...] = ()
 
 
 class Judgment(NamedTuple):
@@ -302,7 +304,17 @@ def judge_cases(cases: Sequence[Case], judging: Judging) -> list[Judgment]:
 
 
 def check_cases(cases: Iterable[Case], judging: Judging) -> None:
-    """Refuse cases without the reference that the rubric shows."""
+    """Refuse cases without the reference that the rubric shows, or with other grades than its scale has."""
+    cases = list(cases)
+    if judging.judge != EXACT_MATCH and judging.rubric.has("grades"):
+        for case in cases:
+            if case.grades and len(case.grades) != len(judging.rubric.labels):
+                raise SpeechIQError(
+                    case.name,
+                    f"has {len(case.grades)} descriptions of scores, and the rubric {judging.rubric_name} "
+                    f"{len(judging.rubric.labels)} scores",
+                    "correct the column, or leave metadata.grades_column out",
+                )
     if judging.judge != EXACT_MATCH and judging.rubric.has("reference"):
         for number, case in enumerate(cases):
             if not case.reference.strip():
@@ -341,6 +353,8 @@ def _ask(case: Case | PairCase, judging: Judging) -> JudgeQuestion:
     shown = {name: getattr(case, name) for name in SHOWN if name in case._fields}
     if "checklist" in shown and not judging.shows_checklist:
         shown["checklist"] = ""
+    if isinstance(case, Case) and case.grades and judging.rubric.has("grades"):
+        shown["grades"] = judging.rubric.list_grades(case.grades)
     return JudgeQuestion(judging.rubric.fill(shown), list(shown.values()), case.name)
 
 

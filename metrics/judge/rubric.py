@@ -14,7 +14,7 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -85,9 +85,20 @@ class Rubric(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return placeholder in _PLACEHOLDER.findall(self.prompt)
 
     def fill(self, values: Mapping[str, str]) -> str:
-        """Return the prompt with a value in the place of each placeholder; braces in values stay as they are."""
-        listed = {**values, "grades": "\n".join(f"{grade}: {meaning}" for grade, meaning in self.grades.items())}
+        """Return the prompt with a value in the place of each placeholder; braces in values stay as they are.
+
+        Values may have `grades`, from `list_grades`, in the place of those of the rubric.
+        """
+        listed = {"grades": _list_lines(self.grades), **values}
         return _PLACEHOLDER.sub(lambda found: listed[found[1]].strip() or "(none)", self.prompt)
+
+    def list_grades(self, meanings: Sequence[str]) -> str:
+        """Return the grades of one case as the prompt lists them: what each score means, the lowest first.
+
+        >>> read_rubric("right_wrong").list_grades(["another city", "Lima"]).splitlines()
+        ['0: another city', '1: Lima']
+        """
+        return _list_lines(dict(zip(self.labels.values(), meanings, strict=True)))
 
     def as_share(self, score: float) -> float:
         """Return a score as a share of the scale, 0 for the lowest and 1 for the highest."""
@@ -95,11 +106,15 @@ class Rubric(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return (score - lowest) / (highest - lowest)
 
 
+def _list_lines(grades: Mapping[int, str]) -> str:
+    return "\n".join(f"{grade}: {meaning}" for grade, meaning in grades.items())
+
+
 def shipped_rubrics() -> list[str]:
     """Return the names of the rubrics of speechiq, sorted.
 
-    >>> shipped_rubrics()
-    ['grade_0_5', 'letter', 'meaning', 'pairwise', 'points_1_10', 'points_1_5', 'right_wrong', 'same_task']
+    >>> shipped_rubrics()[:5]
+    ['grade_0_5', 'letter', 'meaning', 'pairwise', 'points_1_10']
     """
     return sorted(file.stem for file in HERE.glob("*.yaml"))
 

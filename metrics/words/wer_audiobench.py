@@ -16,10 +16,11 @@ from typing import Any
 import jiwer
 
 from speechiq.core.response import response_of
+from speechiq.engines.languages import FIELD, UNSPACED
 from speechiq.metrics.columns import SPREAD, lower, returns, spread
 from speechiq.metrics.words import wer as ours
 from speechiq.metrics.words.normalizer import normalize
-from speechiq.metrics.words.wer import ErrorRate, count_errors, pair_texts, pool
+from speechiq.metrics.words.wer import ErrorRate, Errors, count_errors, pair_texts, pool
 
 EMPTY = "empty"
 _SMALL = (
@@ -70,9 +71,12 @@ def normalize_audiobench(text: str) -> str:
 def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
     """Return the columns of `wer.score` and `wer_audiobench`, which can be pooled; for transcripts of AudioBench.
 
+    `wer_audiobench` is NaN for a language without spaces between words.
+
     >>> rates = score({"text": "Um, so it goes"}, ["so it goes ah"])
     >>> rates["wer"], rates["wer_audiobench"]
     (0.3333333333333333, 0.0)
     """
-    rate = _rate(doc["text"], response_of(results[0]).text)
+    has_words = doc.get(FIELD) not in UNSPACED
+    rate = _rate(doc["text"], response_of(results[0]).text) if has_words else ErrorRate(Errors())
     return ours.score(doc, results) | {"wer_audiobench": rate}

@@ -12,7 +12,7 @@ from speechiq.siq_tasks.loaders.row_choice import CLUSTER
 
 QUESTION_ITEMS = ("question_id", "question", "options", "answer")
 #: Items besides the question by which an answer or its interval is computed; part of the digest of docs that have them.
-SCORED_BY = ("accepted", "checklist", "keywords", "checks", ENTITIES, CLASSES, CLUSTER)
+SCORED_BY = ("accepted", "checklist", "keywords", "checks", "grades", ENTITIES, CLASSES, CLUSTER)
 
 
 def describe_content(doc: Mapping[str, Any]) -> str:
@@ -30,8 +30,8 @@ def describe_content(doc: Mapping[str, Any]) -> str:
 def digest_content(docs: Iterable[Mapping[str, Any]]) -> str:
     """Return the sha256 of the audio, references, questions and answers of docs, independent of order and paths.
 
-    Further right answers, checklists, keywords, entities and their classes, the cluster and `listen` count if a doc
-    has them.
+    Further right answers, checklists, keywords, meanings of scores, entities and their classes, the cluster and
+    `listen` count if a doc has them.
 
     >>> clip = {"id": "a", "audio": {"sha256": "0a", "path": "here"}, "text": "Yes."}
     >>> digest_content([clip]) == digest_content([clip | {"audio": {"sha256": "0a", "path": "there"}}])

@@ -17,8 +17,10 @@ from speechiq.siq_tasks.settings import read_task_type
 #: Fields of a clip that its doc has too, if the data set has them.
 EXTRA_ITEMS = (ENTITIES, CLASSES, CLUSTER)
 #: Items of questions that are in the columns of a data set: further right answers, the right letters or label, that of
-#: most questions, the wording of the instruction, and what a good reply has.
-ROW_ITEMS = ("accepted", "gold", "majority", "instruction", "instruction_id", "checklist", "keywords", "checks")
+#: most questions, the wording of the instruction, what a good reply has, and what each score of a judge means.
+ROW_ITEMS = (
+    "accepted", "gold", "majority", "instruction", "instruction_id", "checklist", "keywords", "checks", "grades",
+)  # fmt: skip
 CLIP_ITEMS = ("path", "sha256", "sampling_rate", "duration", "offset")
 
 

@@ -102,6 +102,13 @@ class Columns(Options, frozen=True, kw_only=True):
         None
     )
     checklist_column: Annotated[Text | None, Meta(description="Column of what a good reply has.")] = None
+    grades_column: Annotated[
+        str | list[str] | None,
+        Meta(
+            description="Column of what each score of the judge's scale means for the row, the lowest first: a list or "
+            "its JSON text; in a YAML also a list of columns with one description each."
+        ),
+    ] = None
     checks_column: Annotated[
         Text | None, Meta(description="Column of the names of a reply's checks, for tasks such as IFEval.")
     ] = None
@@ -144,7 +151,7 @@ def read_nothing(raw: Mapping[str, Any], settings: RowSettings, repairs: Repairs
 
 
 def read_open(raw: Mapping[str, Any], settings: RowSettings, repairs: Repairs) -> dict[str, Any]:
-    """Return `question`, `answer` and `accepted` of a row with a free answer.
+    """Return `question`, `answer` and `accepted` of a row with a free answer, and `grades` if it has them.
 
     `raw` has the values by role, from `Columns.pick`. What a rule repairs is added to `repairs`.
 
@@ -154,7 +161,23 @@ def read_open(raw: Mapping[str, Any], settings: RowSettings, repairs: Repairs) -
     question = _read_text(raw["question"], "question") if "question" in raw else ""
     answers = _read_texts(raw.get("answer"), "answer", repairs, settings.answer_after or "")
     accepted = _read_texts(raw["accepted"], "accepted answer", repairs) if raw.get("accepted") else []
-    return {"question": question, "answer": answers[0], "accepted": [*answers[1:], *accepted]}
+    row: dict[str, Any] = {"question": question, "answer": answers[0], "accepted": [*answers[1:], *accepted]}
+    return row | ({"grades": _read_grades(raw["grades"])} if raw.get("grades") else {})
+
+
+def _read_grades(value: Any) -> list[str]:
+    """Return what each score means; they are a list of texts or its JSON text.
+
+    >>> _read_grades('["wrong", "right"]')
+    ['wrong', 'right']
+    """
+    try:
+        given = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        given = None
+    if not isinstance(given, list | tuple) or not all(isinstance(text, str) and text.strip() for text in given):
+        raise RowError("descriptions of scores that cannot be read", f"{value!r:.200} is not a list of texts")
+    return [" ".join(text.split()) for text in given]
 
 
 def read_query(raw: Mapping[str, Any], settings: RowSettings, repairs: Repairs) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import PACKAGE
 from speechiq.metrics.columns import OWN
 from speechiq.metrics.settings import read_record
+from speechiq.metrics.translation import fill_instruction
 from speechiq.siq_tasks.loaders.odd_rows import Repairs
 from speechiq.siq_tasks.loaders.question_columns import ALL, BY_DIGEST, Columns, RowSettings, WordingSettings
 from speechiq.siq_tasks.settings import RowReader, find_task_type, name_task_type
@@ -135,7 +136,7 @@ def read_row_questions(metadata: Mapping[str, Any]) -> RowQuestions | None:
 def _read_wordings(metadata: Mapping[str, Any]) -> tuple[Sequence[str], str | int]:
     """Return the wordings in the file that `instructions` names, and which of them `instruction` chooses."""
     name, chosen = metadata.get("instructions"), read_record(WordingSettings, metadata).instruction
-    texts = _read_file(name) if isinstance(name, str) else ()
+    texts = [fill_instruction(text, metadata) for text in _read_file(name)] if isinstance(name, str) else []
     if isinstance(chosen, int) and texts and chosen >= len(texts):
         numbers = f"0 to {len(texts) - 1} ({name})"
         raise SpeechIQError(f"instruction={chosen}", "unknown", f"give {numbers}, {BY_DIGEST} or {ALL}")

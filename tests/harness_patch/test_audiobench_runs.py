@@ -25,6 +25,7 @@ ROWS = {
     "slue_sqa5": {"instruction": ["Who?", "What?", "Where?"], "answer": ["B", "work", "there"]},
     "iemocap_gender": {"answer": ["The speaker is a male.", "a female speaker", "a male"]},
     "audiocaps_caption": {"answer": ["A man speaks."] * 3},
+    "covost2_en_id": {"answer": ["Seorang pria.", "A", "Terima kasih."]},
     "librispeech_clean": {"answer": ["and so my fellow americans", "the patient", "thank you"]},
 }
 TASKS = [f"audiobench_{name}" for name in ROWS]
@@ -69,6 +70,9 @@ def test_the_family_has_a_table_with_floors_and_judges(runs, tmp_path):
     assert scores["letter:A"]["gr"]["score"] == 0.0 and 0 < scores["letter:A"]["ac"]["score"] < 1
     assert scores["letter:A"]["asr"]["score"] == 1.0
     assert set(board["by_dataset"]) == set(ROWS)
+    bleu = {row["system"]: row["bleu"] for row in json.loads(file.read_text())["translations"]}
+    assert len(bleu) == 3 and all(0 <= value < 0.1 for value in bleu.values())
+    assert "Translation: BLEU" in printed
 
 
 def test_the_report_and_a_comparison_need_no_code_of_the_family(runs, tmp_path):

@@ -330,3 +330,30 @@ def test_failures_in_a_row_end_only_a_run_without_replies_in_between(store, monk
         judged = scores(CASES, server, num_concurrent=1)
         assert [math.isnan(each[0]) for each in judged] == [False, True] * 10
         assert all("seed" in asked for asked in server.requests if "Answer 18" in str(asked))
+
+
+RUBRIC = {"rubric": "reference_1_5"}
+
+
+def test_the_absolute_rubric_shows_five_described_scores_and_its_reply_is_read(store):
+    own = tuple(f"kind {n} of answer" for n in range(1, 6))
+    cases = [Case("Who?", "Bo", "Ann", name="a"), Case("Who?", "Bo", "Ann", name="b", grades=own)]
+
+    def reply(prompt, _number):
+        return "Feedback: another person. [RESULT] 2" if "kind 2" in prompt else "Wrong.\nScore: 1"
+
+    with serving(reply) as server:
+        assert scores(cases, server, **RUBRIC) == [(1.0,), (2.0,)]
+        prompts = [str(request) for request in server.requests if "<answer>" in str(request)]
+        assert len(prompts) == 2, "other meanings of the scores are another question"
+        assert sum("3: right in part" in prompt for prompt in prompts) == 1
+        assert sum("3: kind 3 of answer" in prompt for prompt in prompts) == 1
+        assert scores(cases, server, **RUBRIC) == [(1.0,), (2.0,)]
+        assert len([request for request in server.requests if "<answer>" in str(request)]) == 2
+
+
+def test_a_case_with_fewer_meanings_than_scores_is_refused(store):
+    with serving(grade) as server, pytest.raises(SpeechIQError, match="a: has 2 descriptions of scores, and the rub"):
+        scores([Case("Who?", "Bo", "Ann", name="a", grades=("bad", "good"))], server, **RUBRIC)
+    with serving(grade) as server:
+        assert scores([Case("Who?", "", "Ann", name="a")], server, **RUBRIC) == [(1.0,)]

@@ -14,6 +14,7 @@ FROZEN = {
     ("points_1_10", 1): "c8da6f73c2a0a18c",
     ("meaning", 1): "59ea76d5ddac4831",
     ("points_1_5", 1): "5f510442a87896b9",
+    ("reference_1_5", 1): "a4866543e5268d7e",
     ("right_wrong", 1): "1a41af4944579e7d",
     ("same_task", 1): "6259e298dd6b038e",
 }
@@ -31,7 +32,7 @@ def test_a_rubric_of_speechiq_asks_for_its_verdict_in_the_last_line(name):
     rubric = read_rubric(name)
     assert rubric.name == name and rubric.version >= 1
     assert rubric.prompt.rstrip().splitlines()[-1] in ("Score: N", "Better: equal")
-    labels = {"grade_0_5": 6, "meaning": 4, "right_wrong": 2, "points_1_5": 5, "points_1_10": 10}
+    labels = {"grade_0_5": 6, "meaning": 4, "right_wrong": 2, "points_1_5": 5, "reference_1_5": 5, "points_1_10": 10}
     assert len(rubric.labels) == labels.get(name, 3)
 
 
@@ -50,6 +51,14 @@ def test_values_are_shown_as_they_are():
     rubric = read_rubric("grade_0_5")
     shown = rubric.fill({"question": "{answer}", "reference": "{x}", "answer": " {reference} ", "checklist": ""})
     assert "<question>\n{answer}\n" in shown and "<answer>\n{reference}\n" in shown and "5: all that" in shown
+
+
+def test_a_case_may_have_its_own_meanings_of_the_scores():
+    rubric = read_rubric("reference_1_5")
+    values = {"question": "Who?", "reference": "Ann", "answer": "Bo"}
+    assert "\n3: right in part;" in rubric.fill(values)
+    own = rubric.fill(values | {"grades": rubric.list_grades([f"meaning {n}" for n in "abcde"])})
+    assert "<scores>\n1: meaning a\n2: meaning b\n3: meaning c\n4: meaning d\n5: meaning e\n</scores>" in own
 
 
 @pytest.mark.parametrize(

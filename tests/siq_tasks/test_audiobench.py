@@ -1,6 +1,7 @@
 """Test the sets of AudioBench: their measures and wordings, and what of their rows cannot be scored."""
 
 import json
+import math
 import statistics
 from pathlib import Path
 
@@ -182,6 +183,66 @@ def test_rows_with_one_audio_are_one_clip_with_several_questions(shared_cache, t
     docs = load_task("audiobench_dream", dataset_path=folder).eval_docs
     items = {(doc["id"], doc["question_id"]) for doc in docs}
     assert items == {("dream/00000", "dream/00000"), ("dream/00000", "dream/00002"), ("dream/00001", "dream/00001")}
+
+
+def test_a_translation_is_asked_for_by_the_name_of_its_language(shared_cache, tmp_path):
+    about = read_about("audiobench_covost2_en_zh")
+    folder = write_rows(tmp_path, about, {"answer": ["你好。", "再见。", "谢谢。"]})
+    task = load_task("audiobench_covost2_en_zh", dataset_path=folder)
+    assert all(doc["instruction"].count("Chinese") == 1 and "{" not in doc["instruction"] for doc in task.eval_docs)
+    metadata = task.config.metadata
+    assert (metadata["language"], metadata["target_language"], metadata["bleu_tokenizer"]) == ("en", "zh", "zh")
+    doc = task.eval_docs[0]
+    assert task.doc_to_audio(doc)[0]["question"] == doc["instruction"] in task.doc_to_text(doc)
+    row = task.process_results(doc, [doc["answer"]])
+    assert {*row} == {metric["metric"] for metric in task.config.metric_list} and row["chrf"] == 1.0
+
+
+def test_directions_have_wordings_of_their_own(shared_cache, tmp_path):
+    about = read_about("audiobench_covost2_en_id")
+    folder = write_rows(tmp_path, about, {"answer": ["Halo.", "Ya.", "Tidak."]})
+    load = {"dataset_path": folder, "instruction": 0}
+    own = load_task("audiobench_covost2_en_id", **load).config.metadata
+    other = load_task("audiobench_covost2_en_id", **load, target_language="ms").config.metadata
+    assert own["instructions_sha256"] != other["instructions_sha256"]
+    with pytest.raises(SpeechIQError, match=r"metadata\.target_language: en is also"):
+        load_task("audiobench_covost2_en_id", **load, target_language="en")
+
+
+@pytest.mark.parametrize(
+    ("task", "reference", "answer", "column", "rate"),
+    [
+        ("audiobench_aishell_1_zh", "今天天气很好", "今天天汽很好", "cer", 1 / 6),
+        ("audiobench_seame_dev_man", "我不 know lah", "我 know lah", "mer", 1 / 4),
+        ("audiobench_librispeech_clean", "so it goes on", "so it goes", "wer", 1 / 4),
+    ],
+)
+def test_transcripts_are_counted_in_the_unit_of_their_language(
+    shared_cache, tmp_path, task, reference, answer, column, rate
+):
+    folder = write_rows(tmp_path, read_about(task), {"text": [reference] * 3})
+    loaded = load_task(task, dataset_path=folder)
+    assert loaded.config.metadata["measure"]["column"] == column
+    row = loaded.process_results(loaded.eval_docs[0], [answer])
+    assert row[column] == pytest.approx(rate) and {*row} == {each["metric"] for each in loaded.config.metric_list}
+    assert math.isnan(row["wer_audiobench"]) == (column == "cer")
+
+
+def test_rows_may_describe_the_scores_of_the_judge(shared_cache, tmp_path):
+    about = read_about("audiobench_clotho_aqa") | {"grades_column": "scores"}
+    meanings = [["none", "poor", "fair", "good", "best"], None, '["a", "b", "c", "d", "e"]']
+    rows = {"question": ["Who?"] * 3, "answer": ["Ann"] * 3, "grades": [json.dumps(meanings[0]), None, meanings[2]]}
+    folder = write_rows(tmp_path, about, rows)
+    task = load_task("audiobench_clotho_aqa", dataset_path=folder, grades_column="scores", judge_rubric="reference_1_5")
+    assert [doc["grades"] for doc in task.eval_docs] == [meanings[0], None, ["a", "b", "c", "d", "e"]]
+
+
+def test_descriptions_of_scores_that_are_no_list_leave_the_row_out(shared_cache, tmp_path):
+    about = read_about("audiobench_clotho_aqa") | {"grades_column": "scores"}
+    rows = {"question": ["Who?"] * 3, "answer": ["Ann"] * 3, "grades": ["good or bad", None, None]}
+    folder = write_rows(tmp_path, about, rows)
+    task = load_task("audiobench_clotho_aqa", dataset_path=folder, grades_column="scores")
+    assert task.config.metadata["left_out"] == {"descriptions of scores that cannot be read": 1}
 
 
 def test_options_may_be_many_and_none_is_added(shared_cache, tmp_path):

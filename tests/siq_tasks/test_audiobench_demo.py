@@ -6,12 +6,13 @@ from collections import Counter
 import pytest
 
 from speechiq.core.recordings.audio_file import PACKAGE
+from speechiq.metrics.translation import Bleu
 from speechiq.siq_tasks.index import IN_PACKAGE, list_tasks, read_task
 from speechiq.siq_tasks.loaders.bundled import list_clips
 from speechiq.siq_tasks.loaders.clips import load
 from speechiq.tools.make_sounds import FILES, RECORDINGS, SOUNDS, make
-from tests.commands import siq
-from tests.runs import evaluate
+from tests.commands import as_json, siq
+from tests.runs import evaluate, load_task
 
 CLIPS = {clip["id"].rpartition("/")[2]: clip for clip in list_clips()}
 HERE = PACKAGE / "audiobench" / "demo"
@@ -24,7 +25,7 @@ def read(table):
 
 
 def test_there_is_a_set_for_each_template_with_clips_in_the_package():
-    assert {task.level for task in TASKS} == {"choice", "judged", "labels", "caption", "transcribe"}
+    assert {task.level for task in TASKS} == {"choice", "judged", "labels", "caption", "transcribe", "translate"}
     for task in TASKS:
         assert task.source == IN_PACKAGE and task.clips == len(read(task.category))
         assert task.needs == ("judge" if task.category == "judged" else "")
@@ -64,6 +65,43 @@ def test_captions_have_three_references_and_recordings_the_words_of_their_clips(
         assert len({row["answer"], *row["accepted"]}) == 3
     for row in read("long"):
         assert row["text"] == " ".join(CLIPS[name]["text"] for name in RECORDINGS[row["id"]])
+
+
+def test_translations_are_the_same_prompts_in_two_languages():
+    spoken, written = (
+        {clip["id"].partition("/")[2]: clip["text"] for clip in read_clips(language)} for language in ("es", "en")
+    )
+    rows = {row["id"].removeprefix("translate-"): row for row in read("translate")}
+    assert {name: row["text"] for name, row in rows.items()} == spoken
+    assert {name: row["translation"] for name, row in rows.items()} == written
+
+
+def read_clips(language):
+    return json.loads((PACKAGE / "languages" / "demo_languages" / language / "clips.json").read_text(encoding="utf-8"))
+
+
+def test_a_reference_that_is_given_back_is_a_perfect_translation(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_CACHE", str(tmp_path))
+    task = load_task("audiobench_demo_translate")
+    rows = [task.process_results(doc, [doc["answer"]]) for doc in task.eval_docs]
+    assert {row["chrf"] for row in rows} == {1.0} and task.aggregation()["bleu_corpus"](
+        [row["bleu_corpus"] for row in rows]
+    ) == pytest.approx(1.0)
+    assert task.aggregation()["bleu_corpus"]([Bleu((0.0,) * 4 + (0.0, 5.0))]) == 0.0
+
+
+@pytest.mark.slow
+def test_a_cascade_and_silence_translate(tiny_cascade, tmp_path):
+    for recognizer in (tiny_cascade.asr, "silence"):
+        system = {"pretrained": f"{recognizer}+{tiny_cascade.llm}", "store": "off"}
+        short = {"limit": 2, "gen_kwargs": "max_gen_toks=8"}
+        # The tiny recognizer knows English alone.
+        given = {"metadata": {"language": "en", "target_language": "es"}}
+        evaluate(
+            "hf-audio", ["audiobench_demo_translate"], output=tmp_path / "runs", model_args=system, **short, **given
+        )
+    content = as_json("score", tmp_path / "runs", "--bootstrap", "0")
+    assert [row["direction"] for row in content["translations"]] == ["en to es"] * 2
 
 
 @pytest.mark.slow

@@ -80,7 +80,7 @@ def test_clips_are_listed_without_a_task(hub, own_cache):
 
 def test_the_clips_of_every_bundled_set_are_listed(own_cache):
     sets = {task.dataset for task in list_tasks(check_files=False) if task.source == IN_PACKAGE}
-    assert len(sets) == 14 and all(list_clips(dataset) for dataset in sets)
+    assert len(sets) == 15 and all(list_clips(dataset) for dataset in sets)
 
 
 def test_an_unknown_set_is_named_with_the_known_ones():

@@ -17,7 +17,12 @@ from speechiq.reducer.output.page.clips import find_sounds, list_texts
 from speechiq.reducer.output.page.kinds import kind_sections
 from speechiq.reducer.output.page.page import Section
 from speechiq.reducer.output.page.review import Review, review_questions
-from speechiq.reducer.output.page.studies import language_sections, list_latencies, list_listening
+from speechiq.reducer.output.page.studies import (
+    language_sections,
+    list_latencies,
+    list_listening,
+    list_translations,
+)
 from speechiq.reducer.output.page.study import Study, gather_report, read_study
 from speechiq.reducer.output.page.suite import gather_suite, group_grids
 from speechiq.reducer.output.scoreboard_records import rows_of
@@ -88,7 +93,7 @@ def compose_report(
         sections += list_listening(found, options)
     except SpeechIQError as error:
         warnings = [f"the report does not show whether systems listened: {error}"]
-    sections += list_latencies(found, options.draws)
+    sections += list_translations(found, options.draws) + list_latencies(found, options.draws)
     if SIQ in scored:
         study = read_study(found.tasks[SIQ], scored[SIQ], options, found.warnings)
         sections = kind_sections(study) + sections

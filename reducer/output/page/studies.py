@@ -14,6 +14,7 @@ from speechiq.reducer.output.page.identity import short_names
 from speechiq.reducer.output.page.page import HEIGHT, Section, describe_origin, render
 from speechiq.reducer.output.side_tables import TIME_NAMES, Latencies, language_grids, latency_grid, read_latencies
 from speechiq.reducer.output.suite_scores import SuiteScores
+from speechiq.reducer.output.translation_table import translation_grids
 from speechiq.reducer.scores.suites import Found, ScoringOptions
 from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.reducer.studies.listening import study_listening
@@ -71,6 +72,12 @@ def language_sections(found: Found, scored: Mapping[str, SuiteScores]) -> list[S
     """Return the sections with the scores of systems by language; none for runs in one language."""
     grids = language_grids(found.languages, {suite: each.scoreboard for suite, each in scored.items()})
     return [Section(f"languages-{n}", grid.title, grid=grid, notes=grid.notes) for n, grid in enumerate(grids)]
+
+
+def list_translations(found: Found, draws: int) -> list[Section]:
+    """Return the section with the BLEU of translations; none for runs without any."""
+    grids = translation_grids(found.all_tasks, draws)
+    return [Section("translation", grid.title, grid=grid, notes=grid.notes) for grid in grids]
 
 
 def list_latencies(found: Found, draws: int) -> list[Section]:
