@@ -1,4 +1,4 @@
-"""Define `siq study listen`, `power`, `robustness`, `entities` and `unanswerable`, and the analyses of `siq paper`."""
+"""Define most commands of `siq study`, and the analyses of `siq paper`."""
 
 from itertools import chain
 from pathlib import Path
@@ -14,10 +14,10 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.output.publish import list_outputs, publish
 from speechiq.reducer.runs.tasks import warn_of_variants
 from speechiq.reducer.runs.texts import Answers
-from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.levels import choose_levels
 from speechiq.reducer.scores.ranking import rank
+from speechiq.reducer.scores.scale import Weighting
 from speechiq.reducer.scores.suites import read_answers, read_systems
 from speechiq.reducer.studies import correlated
 from speechiq.reducer.studies import unanswerable as unanswerable_sets
@@ -184,7 +184,7 @@ def _read(runs: list[Path], allow_mismatch: bool) -> Answers:
 
 
 @study(
-    "metrics weights",
+    "metrics weights clip_weights",
     formats=("json", "csv"),
     output="File to write: the coefficients as .json or .csv.",
     examples=(
@@ -206,11 +206,11 @@ def correlate_with_people(
 
     Each plain metric of the systems in RUNS is correlated as well (Table 3 of the paper).
     """
-    siq.check_rule(call.weights or siq.DEFAULT_RULE)
+    rule = Weighting.read(call.weights, call.clip_weights)
     systems = read_systems(call.runs, call.allow_mismatch, levels=choose_levels(split_names(call.metrics), None))
     say_warnings(systems.warnings)
     columns = correlated.read_ranks(ranks, [system.name for system in systems])
-    scoreboard = rank(systems, rule=call.weights or siq.DEFAULT_RULE, allow_mismatch=call.allow_mismatch)
+    scoreboard = rank(systems, rule=rule, allow_mismatch=call.allow_mismatch)
     say_warnings([scoreboard.remarks.no_siq] if scoreboard.remarks.no_siq else [])
     return correlated.correlate_ranks(scoreboard, columns)
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from tests.commands import print_and_write, refusal, succeed
+from tests.commands import as_json, print_and_write, refusal, succeed
 from tests.reducer.conftest import levels, write_run
 
 succeeding = partial(succeed, "paper", "correlate")
@@ -43,6 +43,19 @@ def test_siq_levels_and_other_ranks_are_correlated_with_people(runs, tmp_path):
     assert len(rows) == len(found) == 5
     assert [float(row["pearson_p"]) for row in rows] == [row["pearson_p"] for row in found.values()]
     assert "Correlation with people" in done.output and "5 systems" in done.output
+
+
+def test_clip_weights_change_siq_alone(runs, tmp_path):
+    odd = levels(0.3)
+    odd["understand"]["demo/3"] = 1.0
+    write_run(runs / "poor", odd, system="poor", date=2.0)
+    found = {}
+    for rule in ("variance", "equal"):
+        content = as_json("paper", "correlate", runs, "--ranks", table(tmp_path, GIVEN), "--clip-weights", rule)
+        found[rule] = {row["metric"]: row["pearson"]["value"] for row in content["correlations"]}
+    changed = [metric for metric in found["equal"] if found["equal"][metric] != found["variance"][metric]]
+    assert changed == ["SIQ"]
+    assert "clip weights 'x'" in refused_by(runs, "--ranks", table(tmp_path, GIVEN), "--clip-weights", "x")
 
 
 @pytest.mark.parametrize(
