@@ -50,8 +50,8 @@ def test_clip_weights_are_recorded_and_part_of_norms(two_runs):
     usual = as_json("score", two_runs)
     norms, table = two_runs / "norms.json", two_runs / "siq.csv"
     equal = ("--clip-weights", "equal")
-    printed, content = print_and_write("score", two_runs, *equal, "--save-norms", norms, "-o", table)
-    assert "level weights (inverse-std, equal clip weights)" in printed
+    printed, content = print_and_write("score", two_runs, *equal, "--save-norms", norms, "-o", table, "--explain")
+    assert "level weights (inverse-std, equal clip weights)" in " ".join(printed.split())
     assert (usual["clip_weights"], content["clip_weights"]) == ("variance", "equal")
     assert {row["clip_weights"] for row in csv.DictReader(table.read_text().splitlines())} == {"equal"}
     assert all(of["share"] == pytest.approx(1 / 4) for of in content["heaviest_clips"].values())
