@@ -309,7 +309,8 @@ def _grid_of_systems(study: SizeStudy, scoreboard: Scoreboard) -> Grid:
     rule = scoreboard.scale.rule.label if scoreboard.scale else ""
     scale = f"norms {scoreboard.norms.title}" if scoreboard.norms else "the systems of these runs"
     notes += [
-        f"SIQ given size: {MEAN} + {POINTS} times the distance from the line, in standard deviations of the distances",
+        f"SIQ given size: {MEAN} + {POINTS} times the distance from the line, in standard deviations of the distances; "
+        f"{POINTS} points of it are {study.spread:.2f} SIQ here",
         "its intervals cover the clips, not the choice of the systems",
         f"scale: {scale}; level weights ({rule})",
     ]
@@ -320,8 +321,8 @@ def _grid_of_line(study: SizeStudy) -> Grid:
     columns = [
         Column("kind", "Size"),
         Column("systems", "Systems", "d"),
-        Column("slope", f"SIQ per tenfold size\n{INTERVAL}, other clips", "+.2f", ends="+.1f"),
-        Column("slope_of_systems", f"{INTERVAL}, other systems", "+.2f", ends="+.1f"),
+        Column("slope", f"Other clips\n{INTERVAL}", "+.2f", ends="+.1f"),
+        Column("slope_of_systems", f"Other systems\n{INTERVAL}", "+.2f", ends="+.1f"),
         Column("explained", "R squared", ".3f"),
         Column("spread", "Std of\ndistances", ".2f"),
     ]
@@ -330,4 +331,4 @@ def _grid_of_line(study: SizeStudy) -> Grid:
     notes = []
     if study.slope_of_systems.low < 0 < study.slope_of_systems.high:
         notes.append(Important("over other systems of this kind, the slope may be 0: the line says little"))
-    return Grid("The line", columns, [row], notes)
+    return Grid("SIQ per tenfold size", columns, [row], notes)

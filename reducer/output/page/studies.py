@@ -20,7 +20,7 @@ from speechiq.reducer.studies.listening import study_listening
 from speechiq.reducer.studies.prediction.study import NAMES, Prediction
 from speechiq.reducer.studies.result import StudyResult
 from speechiq.reducer.studies.robustness import CLEAN, Curve, Robustness, group_curves, list_strengths
-from speechiq.reducer.studies.size import KINDS, SizeStudy
+from speechiq.reducer.studies.size import COMPUTE, KINDS, SizeStudy
 
 #: Colors that differ for people with any color vision, in both themes (Okabe and Ito).
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#7a7a7a")
@@ -76,7 +76,8 @@ def _sizes_chart(study: SizeStudy) -> go.Figure:
     figure.add_trace(go.Scatter(x=sizes, y=on_line, mode="lines", line=stroke, hoverinfo="skip"))
     figure.add_trace(_sized_systems(study))
     figure.update_layout(template=STYLE, height=HEIGHT)
-    figure.update_xaxes(type="log", title_text=f"{KINDS[study.kind]} (logarithmic)", dtick="D2", tickformat="~s")
+    title, form = f"{KINDS[study.kind]} (logarithmic)", "power" if study.kind == COMPUTE else "B"
+    figure.update_xaxes(type="log", title_text=title, dtick="D2", exponentformat=form)
     figure.update_yaxes(title_text="Speech IQ")
     return figure
 

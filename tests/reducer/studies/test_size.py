@@ -92,13 +92,13 @@ def test_each_draw_has_a_line_of_its_own(runs):
 
 
 def test_controls_and_systems_of_unknown_size_are_left_out(tmp_path):
-    runs = write_sized(tmp_path, SIZES | {"unknown": None, "f": 3_000_000_000})
+    runs = write_sized(tmp_path, SIZES | {"model-7b": None, "f": 3_000_000_000})
     control = {"siq": {"parameters": 1, "system": {"kind": "cascade", "asr": {"control": "gold"}}}}
     write_run(tmp_path / "gold", scores_of(0.95, 9), system="gold", config=control)
-    result = study_size(rank(read_systems([runs])), "parameters", {"unknow": {"parameters": 1e9}})
-    assert result.details.left_out == {"gold": "a control", "unknown": "unknown size; did you mean unknow?"}
+    result = study_size(rank(read_systems([runs])), "parameters", {"model-7B": {"parameters": 1e9}})
+    assert result.details.left_out == {"gold": "a control", "model-7b": "unknown size; did you mean model-7B?"}
     assert len(result.details.systems) == 6 and result.content["left_out"] == result.details.left_out
-    assert any("not on the line: unknown (unknown size" in note for note in result.grids[0].notes)
+    assert any("not on the line: model-7b (unknown size" in note for note in result.grids[0].notes)
     assert np.isnan(result.details.slope.low), "no draws, no interval"
 
 
