@@ -82,7 +82,7 @@ class SizeStudy(NamedTuple):
     left_out: dict[str, str]
 
 
-class Fit(NamedTuple):
+class FittedLines(NamedTuple):
     """Hold lines through systems; `slope` and `middle` (SIQ at the mean of x) have shape (draws,).
 
     `distances` from the lines have shape (draws, systems).
@@ -98,7 +98,7 @@ class Fit(NamedTuple):
         return np.asarray(self.distances.std(axis=1, keepdims=True))
 
 
-def fit_lines(x: np.ndarray, siq: np.ndarray) -> Fit:
+def fit_lines(x: np.ndarray, siq: np.ndarray) -> FittedLines:
     """Fit a line by least squares to the SIQ of each draw, shape (draws, systems).
 
     >>> fit = fit_lines(np.array([0.0, 1.0, 2.0]), np.array([[90.0, 103.0, 110.0]]))
@@ -108,7 +108,7 @@ def fit_lines(x: np.ndarray, siq: np.ndarray) -> Fit:
     far = x - x.mean()
     middle = siq.mean(axis=1)
     slope = siq @ far / (far @ far)
-    return Fit(slope, middle, siq - middle[:, None] - slope[:, None] * far)
+    return FittedLines(slope, middle, siq - middle[:, None] - slope[:, None] * far)
 
 
 def read_sizes(file: Path) -> dict[str, dict[str, float]]:
