@@ -43,7 +43,7 @@ COMMANDS = {
     "judge run": Command("judge:judge_answers", "Judge the stored answers of RUNS again; no system runs."),
     "judge check": Command("judge:compare_judge", "Compare the judge of RUNS with human scores."),
     "judge agree": Command("judge:agree", "Measure how far two judges of the same answers agree."),
-    "study": Command("", "Study sample sizes, conditions, entities, failed tasks, and unanswerable questions."),
+    "study": Command("", "Study sizes of samples and systems, conditions, entities, and failed or unanswerable tasks."),
     "study power": Command("studies:power", "Plan how many clips show a difference between two systems."),
     "study robustness": Command("studies:robustness", "Show how scores change with a condition."),
     "study listen": Command("studies:listen", "Show whether systems answer from the audio."),
@@ -51,6 +51,7 @@ COMMANDS = {
         "studies:architecture", "Show whether a cascade or an end-to-end model is better, and why."
     ),
     "study entities": Command("studies:entities", "Show error rates by class of entity, such as MONEY."),
+    "study size": Command("studies:size", "Score systems given their size, as norms by age do."),
     "study predict": Command("predict:predict_failures", "Measure how well each metric predicts failed tasks."),
     "study labels": Command("predict:labels", "Label each answer in RUNS as a success or a failure."),
     "study unanswerable": Command(

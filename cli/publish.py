@@ -7,7 +7,7 @@ import typer
 
 from speechiq.cli.commands import examples
 from speechiq.cli.options import Force, Runs, output_option, say_warnings
-from speechiq.cli.scoring import NormsFile, choose_norms
+from speechiq.cli.scoring import NormsFile, choose_scale
 from speechiq.core.console import count_of, say, say_error
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import OWN_FILE, check_output, check_output_folder, exists
@@ -54,7 +54,7 @@ def runs(
     """
     check_output_folder(output, OWN_FILE)
     results_folder.refuse_other_content(output)
-    norms = choose_norms(norms_file, None)
+    _, norms = choose_scale(norms_file, None, None)
     found = suites.find_suites(runs, False, ScoringOptions(norms=norms))
     suites.refuse_options_of_siq(found, norms=norms_file)
     systems = sorted({task.system for tasks in found.tasks.values() for task in tasks})

@@ -19,7 +19,18 @@ from speechiq.cli.options import (
     say_warnings,
     split_names,
 )
-from speechiq.cli.scoring import Call, Exclude, Levels, Metrics, NormsFile, Weights, choose_norms, read_set, study
+from speechiq.cli.scoring import (
+    Call,
+    ClipWeights,
+    Exclude,
+    Levels,
+    Metrics,
+    NormsFile,
+    Weights,
+    choose_scale,
+    read_set,
+    study,
+)
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import shorten
@@ -96,6 +107,7 @@ def score(
     force: Force = False,
     explain: Explain = False,
     weights: Weights = None,
+    clip_weights: ClipWeights = None,
     bootstrap: Samples = 1000,
 ) -> None:
     """Score the systems in RUNS, print the ranking, and write files or a page.
@@ -106,18 +118,17 @@ def score(
     if save_norms is not None:
         refuse_same([save_norms, *(file.path for file in outputs)])
         check_output(save_norms, force, ADVICE_FILE)
-    norms = choose_norms(norms_file, weights)
+    rule, norms = choose_scale(norms_file, weights, clip_weights)
     _refuse_pairs(norms_file, group_by, save_norms, levels)
     by_dataset = group_by == DATASET
     field = None if by_dataset else group_by
     options = ScoringOptions(
-        weights, norms, read_set(exclude), allow_mismatch, bootstrap, by_dataset=by_dataset, group_by=field
+        rule, norms, read_set(exclude), allow_mismatch, bootstrap, by_dataset=by_dataset, group_by=field
     )
     found = suites.find_suites(runs, allow_mismatch, options, measures=split_names(metrics), levels=levels)
     suites.refuse_unknown_field(found, field)
-    suites.refuse_options_of_siq(
-        found, weights=weights, norms=norms_file, exclude=exclude, **{"save-norms": save_norms}
-    )
+    rules = {"weights": weights, "clip-weights": clip_weights}
+    suites.refuse_options_of_siq(found, **rules, norms=norms_file, exclude=exclude, **{"save-norms": save_norms})
     systems = {suite: found.read(suite) for suite in found.levels}
     scale = save_norms and build_norms(
         unanswerable.leave_out(systems[SUITE], options.exclude), save_norms.stem, options.rule
@@ -214,7 +225,7 @@ def _refuse_pairs(norms_file: str | None, group_by: str | None, save_norms: Path
 
 
 @study(
-    "explain weights bootstrap",
+    "explain weights clip_weights bootstrap",
     formats=("json",),
     output="File to write: the comparison as .json.",
     examples=(
@@ -266,9 +277,10 @@ def compare(
     `siq compare RUN_A RUN_B`, or `siq compare NAME_A NAME_B RUNS`.
     """
     call.runs.extend([Path(a), Path(b), *(runs or [])])
-    measures, columns = _split_metrics(metrics, levels=levels, weights=call.weights, norms=norms_file, exclude=exclude)
-    norms = choose_norms(norms_file, call.weights)
-    options = ScoringOptions(call.weights, norms, read_set(exclude), call.allow_mismatch, draws=call.draws)
+    scaling = {"weights": call.weights, "clip-weights": call.clip_weights, "norms": norms_file, "exclude": exclude}
+    measures, columns = _split_metrics(metrics, levels=levels, **scaling)
+    rule, norms = choose_scale(norms_file, call.weights, call.clip_weights)
+    options = ScoringOptions(rule, norms, read_set(exclude), call.allow_mismatch, draws=call.draws)
 
     def find(paths: Sequence[Path]) -> SelectedRuns:
         found = suites.find_suites(paths, call.allow_mismatch, options, measures=measures)
@@ -283,7 +295,7 @@ def compare(
     read = [*filter(None, [named]), chosen_a, chosen_b]
     say_warnings(chain.from_iterable(each.found.warnings for each in read))
     for each in read:
-        suites.refuse_options_of_siq(each.found, weights=call.weights, norms=norms_file, exclude=exclude)
+        suites.refuse_options_of_siq(each.found, **scaling)
     required = None if levels is None else split_names(levels)
     pairs = list(pair_up(chosen_a, chosen_b, named, required, (a, b)))
     if columns:

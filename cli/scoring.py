@@ -11,7 +11,6 @@ import typer
 
 from speechiq.cli.commands import examples as show_examples
 from speechiq.cli.options import EXPERT, AllowMismatch, Explain, Force, Runs, Samples, output_option, split_names
-from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.page import Page
 from speechiq.reducer.output.publish import command_line, list_outputs, publish
 from speechiq.reducer.scores import norms, suites
@@ -31,6 +30,14 @@ Weights = Annotated[
     typer.Option(
         help=f"Choose the rule of the level weights: {', '.join(siq.RULES)}, or three numbers for Remember, Understand "
         f"and Apply such as 0.04,0.75,0.21; {siq.DEFAULT_RULE} (the paper's eq. 6) by default.",
+        rich_help_panel=EXPERT,
+    ),
+]
+ClipWeights = Annotated[
+    str | None,
+    typer.Option(
+        help=f"Choose the rule of the clip weights: {siq.VARIANCE} (the paper's eq. 3, the default), or {siq.EQUAL}, "
+        "by which all clips weigh the same (SIQ_rm of the paper).",
         rich_help_panel=EXPERT,
     ),
 ]
@@ -59,19 +66,18 @@ Metrics = Annotated[
 ]
 
 
-def choose_norms(norms_file: str | None, weights: str | None) -> Norms | None:
-    """Return the norms that `--norms` names, or None without it; refuse weights that are invalid or not theirs."""
-    siq.check_rule(weights or siq.DEFAULT_RULE)
+def choose_scale(
+    norms_file: str | None, weights: str | None, clip_weights: str | None
+) -> tuple[siq.Weighting, Norms | None]:
+    """Return the rules of the weights, and the norms that `--norms` names, None without it.
+
+    Refuse rules that are invalid or not those of the norms.
+    """
+    rule = siq.Weighting.read(weights, clip_weights)
     if norms_file is None:
-        return None
+        return rule, None
     scale = norms.read_norms(norms_file)
-    if weights is not None and weights != scale.rule:
-        raise SpeechIQError(
-            f"--weights {weights} and --norms {norms_file}",
-            f"these norms were built with {scale.rule}",
-            "leave --weights out, or build norms with them",
-        )
-    return scale
+    return norms.choose_weighting(scale, {"--weights": weights, "--clip-weights": clip_weights}), scale
 
 
 def read_set(exclude: Path | None) -> ConfirmedSet:
@@ -88,6 +94,7 @@ SHARED: dict[str, tuple[Any, Any]] = {
     "force": (Force, False),
     "explain": (Explain, False),
     "weights": (Weights, None),
+    "clip_weights": (ClipWeights, None),
     "bootstrap": (Samples, DRAWS),
 }
 
@@ -102,11 +109,12 @@ class Call(NamedTuple):
     levels: str | None
     metrics: str | None
     weights: str | None
+    clip_weights: str | None
 
     def find(self) -> tuple[suites.Found, ScoringOptions]:
         """Return the suites in the runs with the chosen levels and columns, and the options of scoring."""
-        norms = choose_norms(self.norms_file, None)
-        options = ScoringOptions(norms=norms, allow_mismatch=self.allow_mismatch, draws=self.draws)
+        rule, norms = choose_scale(self.norms_file, self.weights, self.clip_weights)
+        options = ScoringOptions(rule, norms, allow_mismatch=self.allow_mismatch, draws=self.draws)
         measures = split_names(self.metrics)
         found = suites.find_suites(self.runs, self.allow_mismatch, options, measures=measures, levels=self.levels)
         return found, options

@@ -1,4 +1,4 @@
-"""Define most commands of `siq study`, such as `siq study listen`, and the analyses of `siq paper`."""
+"""Define most commands of `siq study`, and the analyses of `siq paper`."""
 
 from itertools import chain
 from pathlib import Path
@@ -15,10 +15,10 @@ from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.reducer.output.publish import list_outputs, publish
 from speechiq.reducer.runs.tasks import warn_of_variants
 from speechiq.reducer.runs.texts import Answers
-from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores import suites
-from speechiq.reducer.scores.levels import choose_levels
+from speechiq.reducer.scores.levels import SUITE, choose_levels
 from speechiq.reducer.scores.ranking import rank
+from speechiq.reducer.scores.scale import Weighting
 from speechiq.reducer.scores.suites import read_answers, read_systems
 from speechiq.reducer.studies import correlated, people_ranks
 from speechiq.reducer.studies import unanswerable as unanswerable_sets
@@ -29,6 +29,7 @@ from speechiq.reducer.studies.references import LEVEL, compare_references
 from speechiq.reducer.studies.result import StudyResult
 from speechiq.reducer.studies.robustness import study_robustness
 from speechiq.reducer.studies.sample_size import Aim, plan_sizes
+from speechiq.reducer.studies.size import KINDS, PARAMETERS, check_kind, read_sizes, study_size
 
 
 @study(
@@ -154,6 +155,45 @@ def robustness(call: Call) -> StudyResult:
 
 
 @study(
+    "norms_file metrics explain weights clip_weights bootstrap",
+    formats=(*TABLES, "page"),
+    output="File to write: a page .html with a chart, .json, .csv, or the tables as .md or .tex.",
+    examples=(
+        "siq study size runs --sizes sizes.csv",
+        "siq study size runs --norms demo --output size.html --output size.csv",
+        "siq study size runs --sizes sizes.csv --by training_flops",
+    ),
+)
+def size(
+    call: Call,
+    sizes: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table (.csv, .tsv or .jsonl) of sizes that runs did not count: the column system, and parameters, "
+            "active_parameters (of a mixture of experts) or training_flops."
+        ),
+    ] = None,
+    by: Annotated[str, typer.Option(help=f"Choose the size: {', '.join(KINDS)}.")] = PARAMETERS,
+) -> StudyResult:
+    """Score systems given their size, as norms by age do.
+
+    SIQ is regressed on the logarithm of the size, and each system is scored by its distance from that line.
+    """
+    declared = read_sizes(sizes) if sizes else {}
+    check_kind(by, declared)
+    found, options = call.find()
+    say_warnings(found.warnings)
+    if SUITE not in found.levels:
+        only = ", ".join(found.levels)
+        raise SpeechIQError("no SIQ in these runs", f"they have only suite {only}", "give runs of all three levels")
+    systems = found.read(SUITE)
+    scoreboard = rank(
+        systems, rule=options.rule, norms=options.norms, allow_mismatch=options.allow_mismatch, draws=options.draws
+    )
+    return study_size(scoreboard, by, declared)
+
+
+@study(
     "",
     formats=TABLES,
     output="File to write: .json, .csv, or the table as .md or .tex.",
@@ -266,7 +306,7 @@ def write_ranking(
 
 
 @study(
-    "metrics weights bootstrap",
+    "metrics weights clip_weights bootstrap",
     formats=("json", "csv"),
     output="File to write: the coefficients as .json or .csv.",
     examples=(
@@ -291,8 +331,7 @@ def correlate_with_people(
     Each plain metric of the systems in RUNS is correlated as well, BLEU and chrF too (Table 3 of the paper). Of files
     of the page, the ranks are averaged and the agreement of people is shown.
     """
-    rule = call.weights or siq.DEFAULT_RULE
-    siq.check_rule(rule)
+    rule = Weighting.read(call.weights, call.clip_weights)
     of_page = [people_ranks.is_saved_page(file) for file in ranks]
     if not all(of_page) and len(ranks) > 1:
         table = ranks[of_page.index(False)]

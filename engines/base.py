@@ -133,6 +133,10 @@ class Engine(Protocol):
             JSON types only, and no secrets such as keys.
         """
 
+    def count_parameters(self) -> int | None:
+        """Return the number of parameters of the model, without loading it; None, the default, if it is not known."""
+        return None
+
     def identity(self) -> dict[str, Any] | None:
         """Return everything that results depend on, except the items and the generation settings.
 

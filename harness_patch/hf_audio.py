@@ -24,6 +24,7 @@ from speechiq.core.prompt import Scored
 from speechiq.core.response import Response
 from speechiq.core.usage import WorkDone, since, snapshot, total
 from speechiq.engines.base import BatchSize
+from speechiq.engines.options import only_given
 from speechiq.harness_patch.evaluation import SpeechModel
 from speechiq.harness_patch.jobs import (
     AtMost,
@@ -246,6 +247,7 @@ class HFAudio(SpeechModel, LM):
         if len(languages) > 1:
             described = described | {"languages": sorted(languages)}
         about = {"pretrained": self.name, "system": described, "device": str(self.device)}
+        about |= only_given(parameters=self.system.count_parameters())
         return {"siq": {**about, "usage": dict(done.usage), "speed": done.speeds()}}
 
     def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:

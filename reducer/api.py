@@ -12,7 +12,7 @@ from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import SUITE, choose_levels
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.scale import DEFAULT_RULE, check_rule
+from speechiq.reducer.scores.scale import Weighting
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.suites import Found, ScoringOptions
 from speechiq.reducer.scores.suites import read_systems as read_siq_systems
@@ -65,6 +65,7 @@ def rank(
     runs: Place | System | Iterable[Place | System],
     *,
     weights: str | None = None,
+    clip_weights: str | None = None,
     norms: Norms | Place | None = None,
     exclude: ConfirmedSet | Place | None = None,
     allow_mismatch: bool = False,
@@ -76,7 +77,9 @@ def rank(
     Args:
         runs: What `read_systems` returned, some of its systems, or folders and results files to read.
         weights: Rule of the level weights: `inverse-std` (the default, eq. 6 of the paper), `inverse-variance`,
-            `equal`, or three numbers such as `"0.04,0.75,0.21"`. Norms have their own.
+            `correlation`, `equal`, or three numbers such as `"0.04,0.75,0.21"`. Norms have their own.
+        clip_weights: Rule of the clip weights: `variance` (the default, eq. 3 of the paper) or `equal`. Norms have
+            their own.
         norms: Norms, their file, or the name `demo`; None makes the systems their own reference population.
         exclude: Questions to leave out of Apply: a set of `siq study unanswerable --review`, or its file.
         allow_mismatch: Whether systems may have been run on different clips, questions or task versions. What they
@@ -93,7 +96,7 @@ def rank(
         scoreboard.to_frame()[["rank", "siq", "siq_low", "siq_high"]]
         ```
     """
-    options = _options(weights, norms, exclude, allow_mismatch, draws, seed)
+    options = _options(weights, clip_weights, norms, exclude, allow_mismatch, draws, seed)
     return rank_systems(SUITE, _read_all(runs), options)
 
 
@@ -105,6 +108,7 @@ def compare(
     suite: str | None = None,
     levels: str | Iterable[str] | None = None,
     weights: str | None = None,
+    clip_weights: str | None = None,
     norms: Norms | Place | None = None,
     exclude: ConfirmedSet | Place | None = None,
     allow_mismatch: bool = False,
@@ -121,6 +125,7 @@ def compare(
         suite: The suite to compare; None takes SIQ if both systems ran it, else the one suite that both ran.
         levels: What must agree for a system to be better: names of levels, `siq`; None means all.
         weights: As for `rank`.
+        clip_weights: As for `rank`.
         norms: As for `rank`.
         exclude: As for `rank`.
         allow_mismatch: As for `rank`.
@@ -137,7 +142,7 @@ def compare(
         comparison.better
         ```
     """
-    options = _options(weights, norms, exclude, allow_mismatch, draws, seed)
+    options = _options(weights, clip_weights, norms, exclude, allow_mismatch, draws, seed)
 
     def find(paths: Sequence[Path]) -> SelectedRuns:
         found = suites.find_suites(paths, False, options)
@@ -204,6 +209,7 @@ def predict(
 
 def _options(
     weights: str | None,
+    clip_weights: str | None,
     norms: Norms | Place | None,
     exclude: ConfirmedSet | Place | None,
     allow_mismatch: bool,
@@ -211,19 +217,15 @@ def _options(
     seed: int,
 ) -> ScoringOptions:
     """Return the options of a ranking or comparison; files are read."""
-    check_rule(weights or DEFAULT_RULE)
+    rule = Weighting.read(weights, clip_weights)
     scale = norms if norms is None or isinstance(norms, Norms) else norms_files.read_norms(str(norms))
-    if scale and weights is not None and weights != scale.rule:
-        raise SpeechIQError(
-            f"weights {weights!r} and norms {scale.name!r}",
-            f"these norms were built with {scale.rule!r}",
-            "leave weights out, or build norms with them",
-        )
+    if scale is not None:
+        rule = norms_files.choose_weighting(scale, {"weights": weights, "clip_weights": clip_weights})
     if exclude is None:
         exclude = unanswerable.NOTHING
     elif not isinstance(exclude, ConfirmedSet):
         exclude = unanswerable.read_confirmed(Path(exclude))
-    return ScoringOptions(weights, scale, exclude, allow_mismatch, draws, seed)
+    return ScoringOptions(rule, scale, exclude, allow_mismatch, draws, seed)
 
 
 def _as_paths(paths: Place | Iterable[Place]) -> list[Path]:

@@ -38,7 +38,7 @@ from speechiq.cli.options import (
     complete_tasks,
     output_option,
 )
-from speechiq.cli.scoring import NormsFile, choose_norms
+from speechiq.cli.scoring import NormsFile, choose_scale
 from speechiq.core.cache.stage_cache import Stopped
 from speechiq.core.console import say, show
 from speechiq.core.errors import SpeechIQError
@@ -188,7 +188,7 @@ def evaluate(
         raise SpeechIQError("--require-cached", "a shard computes", "leave one of the two out")
     check_form(given)
     check_plan(plan, norms_file, allow_mismatch)
-    norms = choose_norms(norms_file, None)
+    _, norms = choose_scale(norms_file, None, None)
     record, options = read_evaluation(output), describe_shards(plan)
     if is_shard and not force:
         check_shards(options, output)

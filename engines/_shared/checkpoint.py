@@ -1,5 +1,6 @@
 """Load a `transformers` checkpoint only while its stage works, by options that are the same for every stage."""
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cache, cached_property
@@ -14,7 +15,7 @@ from transformers import logging as transformers_logging
 
 from speechiq.core.batches import needing_memory
 from speechiq.core.checkpoints.names import INSTEAD, identity, read_config, resolve
-from speechiq.core.checkpoints.opening import check_filled, find_damaged_weights, opening
+from speechiq.core.checkpoints.opening import check_filled, describe_error, find_damaged_weights, opening
 from speechiq.core.console import has_terminal
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
@@ -22,6 +23,7 @@ from speechiq.core.files.plain import expand
 from speechiq.engines.base import Engine, Setup
 from speechiq.engines.options import Options, only_given
 
+log = logging.getLogger(__name__)
 BITS = {"4bit": {"load_in_4bit": True}, "8bit": {"load_in_8bit": True}}
 ADAPTER = "adapter_config.json"
 #: The package by which transformers runs an attention; without it, transformers uses the package kernels.
@@ -253,6 +255,21 @@ class Checkpoint(ModelLifetime[PreTrainedModel]):
         """Return the model, its type, dtype and commit, and the options that were given."""
         return dict(self._description)
 
+    def count_parameters(self) -> int | None:
+        """Return the number of parameters that the config describes, tied ones once; an adapter does not count.
+
+        The model is built without memory for its weights, so that none is read. None if its code cannot do that.
+        """
+        code = only_given(trust_remote_code=self.loading.trust_remote_code)
+        build = getattr(self.model_class, "from_config", self.model_class)
+        try:
+            with torch.device("meta"):
+                model = build(self.config, **code)
+        except Exception as error:
+            log.info("%s: its parameters cannot be counted (%s)", self.name, describe_error(error))
+            return None
+        return sum(weights.numel() for weights in model.parameters())
+
     @cached_property
     def _description(self) -> dict[str, Any]:
         commit = identity(self.name, self.loading.revision).get("commit")
@@ -276,6 +293,10 @@ class CheckpointEngine(Engine):
     def identity(self) -> dict[str, Any] | None:
         """Return the description and what identifies the weights; see `Engine.identity`."""
         return {"stage": self.kind, **self.checkpoint.identity(), **self.describe()}
+
+    def count_parameters(self) -> int | None:
+        """Return the number of parameters of the checkpoint; see `Engine.count_parameters`."""
+        return self.checkpoint.count_parameters()
 
     def describe(self) -> dict[str, Any]:
         """Return the checkpoint and how it is loaded; see `Engine.describe`."""

@@ -33,6 +33,10 @@ class Gold(ASREngine):
             )
         return [Response(self.references[clip], coverage=1.0) for clip in clips]
 
+    def count_parameters(self) -> int:
+        """Return 0: no model runs."""
+        return 0
+
     def describe(self) -> dict[str, Any]:
         """Return the name of the control; see `Engine.describe`."""
         return {"control": "gold"}
@@ -46,6 +50,10 @@ class Silence(ASREngine):
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         """Return an empty transcript per clip, with coverage 0."""
         return [Response("", coverage=0.0) for _ in clips]
+
+    def count_parameters(self) -> int:
+        """Return 0: no model runs."""
+        return 0
 
     def describe(self) -> dict[str, Any]:
         """Return the name of the control; see `Engine.describe`."""

@@ -256,7 +256,18 @@ class AutoAudioModel:
     @staticmethod
     def from_pretrained(path: str, *, config: PreTrainedConfig, **options: Any) -> PreTrainedModel:
         """Load the model, as `from_pretrained` of the auto class does."""
-        found = find_audio_language_model(config)
-        assert found is not None, "`fits` was called before"
-        auto_class, part = found
+        auto_class, part = _find_class(config)
         return auto_class.from_pretrained(path, config=part, **options)
+
+    @staticmethod
+    def from_config(config: PreTrainedConfig, **options: Any) -> PreTrainedModel:
+        """Build the model without its weights, as `from_config` of the auto class does."""
+        auto_class, part = _find_class(config)
+        return auto_class.from_config(part, **options)
+
+
+def _find_class(config: PreTrainedConfig) -> tuple[Any, PreTrainedConfig]:
+    """Return the auto class and the config of an audio model, for which `AutoAudioModel.fits` is true."""
+    found = find_audio_language_model(config)
+    assert found is not None, "`fits` was called before"
+    return found

@@ -15,7 +15,7 @@ from speechiq.core.prompt import Prompt, Scored, TextPrompt
 from speechiq.core.response import Response
 from speechiq.core.usage import counted_as
 from speechiq.engines._shared.checkpoint import ModelLifetime
-from speechiq.engines.base import ASREngine, AudioEngine, Seeds, TextEngine
+from speechiq.engines.base import ASREngine, AudioEngine, Engine, Seeds, TextEngine
 from speechiq.engines.options import Count, Options
 from speechiq.harness_patch.systems.correction import PROMPT_VERSION, correction_prompt, read_correction
 from speechiq.siq_tasks.loaders.audio import transcription_prompt
@@ -96,9 +96,19 @@ class Cascade(AudioEngine):
             self._known.update(zip(new, self.asr.transcribe(new) if new else [], strict=True))
             return {clip: self._known[clip] for clip in clips}
 
+    def count_parameters(self) -> int | None:
+        """Return the number of parameters of both stages; see `Engine.count_parameters`."""
+        return sum_parameters(self.asr, self.llm)
+
     def describe(self) -> dict[str, Any]:
         """Describe both stages; see `Engine.describe`."""
         return {"kind": "cascade", "asr": self.asr.describe(), "llm": self.llm.describe()}
+
+
+def sum_parameters(*stages: Engine) -> int | None:
+    """Return the number of parameters of all stages; None if that of one is not known."""
+    counts = [stage.count_parameters() for stage in stages]
+    return None if None in counts else sum(count for count in counts if count)
 
 
 class Instructed(ASREngine):
@@ -111,6 +121,10 @@ class Instructed(ASREngine):
         """Transcribe each clip; see `ASREngine.transcribe`."""
         prompts = [Prompt.about(transcription_prompt(), [clip]) for clip in clips]
         return self.engine.transcribe(prompts, on_result=on_result)
+
+    def count_parameters(self) -> int | None:
+        """Return the number of parameters of the audio model; see `Engine.count_parameters`."""
+        return self.engine.count_parameters()
 
     def describe(self) -> dict[str, Any]:
         """Describe the audio model; see `Engine.describe`."""
@@ -183,6 +197,10 @@ class CorrectedRecognizer(ASREngine):
                 "give a higher number or leave it out",
             )
         return self.max_gen_toks
+
+    def count_parameters(self) -> int | None:
+        """Return the number of parameters of both stages; see `Engine.count_parameters`."""
+        return sum_parameters(self.asr, self.ger)
 
     def describe(self) -> dict[str, Any]:
         """Describe both stages and the limits of the corrector; see `Engine.describe`."""

@@ -92,6 +92,10 @@ class SpeechSystem:
         groups = self.engine.loglikelihood(prompts, [[text] for text in continuations])
         return [scored for (scored,) in groups]
 
+    def count_parameters(self) -> int | None:
+        """Return the number of parameters of all stages, without a voice; None if that of one is not known."""
+        return self.engine.count_parameters()
+
     def describe(self) -> dict[str, Any]:
         """Return what ran and how for the results file, in JSON types only."""
         described = self.engine.describe()
@@ -140,6 +144,10 @@ class ConstantLetter(SpeechSystem):
         """Refuse tasks with log-likelihoods."""
         raise SpeechIQError(f"system letter:{self.letter}", "has no log-likelihoods", "run it on tasks that generate")
 
+    def count_parameters(self) -> int | None:
+        """Return 0: no model runs."""
+        return 0
+
     def describe(self) -> dict[str, Any]:
         """Return the name of the control."""
         return {"kind": "control", "control": f"letter:{self.letter}"}
@@ -175,6 +183,10 @@ class Recognizer(SpeechSystem):
     def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
         """Return a transcript of the one clip of each prompt."""
         return self.recognizer.transcribe([prompt.clip for prompt in prompts])
+
+    def count_parameters(self) -> int | None:
+        """Return the number of parameters of the recognizer; see `SpeechSystem.count_parameters`."""
+        return self.recognizer.count_parameters()
 
     def describe(self) -> dict[str, Any]:
         """Describe the recognizer; see `SpeechSystem.describe`."""

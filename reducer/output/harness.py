@@ -195,7 +195,8 @@ def _config(scoreboard: Scoreboard, category: str, mismatches: list[str]) -> dic
     if scale:
         no_siq = scoreboard.remarks.no_siq
         depends |= {
-            "rule": None if no_siq else scale.rule,
+            "rule": None if no_siq else scale.rule.levels,
+            "clip_weights": None if no_siq else scale.rule.clips,
             "weight": None if no_siq else scale.levels[category].weight,
             "no_siq": no_siq,
             "systems": list(norms.systems if norms else scoreboard.pool.systems),

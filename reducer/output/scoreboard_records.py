@@ -79,7 +79,10 @@ def csv_rows(scoreboard: Scoreboard, **part: str) -> list[dict[str, Any]]:
     """Return one row per system with a column per number, such as `<category>_score`, and the columns of `part`."""
     about = {"interval_caution": scoreboard.caution or "", "weighting": "; ".join(scoreboard.remarks.weighting)}
     if scoreboard.scale:
+        rule = scoreboard.scale.rule if scoreboard.has_siq else None
         about |= {
+            "rule": rule.levels if rule else "",
+            "clip_weights": rule.clips if rule else "",
             "excluded_set": shorten(scoreboard.excluded_set or ""),
             "norms": scoreboard.norms.title if scoreboard.norms else "",
         }
@@ -133,7 +136,8 @@ def _describe_scale(scoreboard: Scoreboard) -> dict[str, Any]:
     mismatched = {mismatch.aspect for mismatch in scoreboard.mismatches}
     return {
         "weights": scale and {level: of.weight for level, of in scale.levels.items()},
-        "rule": scale and scale.rule,
+        "rule": scale and scale.rule.levels,
+        "clip_weights": scale and scale.rule.clips,
         "norms": norms
         and {
             "name": norms.label,

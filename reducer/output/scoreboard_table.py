@@ -181,7 +181,7 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
     yield from scoreboard.remarks.readings()
     if scale:
         weights = ", ".join(f"{level.title()} {of.weight:.3f}" for level, of in scale.levels.items())
-        yield f"{systems}; level weights ({scale.rule}): {weights}" if scoreboard.has_siq else systems
+        yield f"{systems}; level weights ({scale.rule.label}): {weights}" if scoreboard.has_siq else systems
     else:
         yield from _join_names(_measure_lines(scoreboard))
         yield f"suite {scoreboard.suite}: {systems}"

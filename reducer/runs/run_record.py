@@ -16,6 +16,8 @@ from speechiq.core.files.plain import read_plain
 from speechiq.reducer.runs.results_file import TaskRun
 
 HIDDEN = "***"
+#: Larger numbers of parameters are mistakes of a file.
+MOST_PARAMETERS = 10**18
 #: How many times longer replies are suggested if some ended at the limit.
 LONGER = 4
 #: Tokens of a reply if no task says how many.
@@ -36,6 +38,7 @@ class _Recorded(msgspec.Struct):
     usage: Any = None
     speed: Any = None
     device: Any = None
+    parameters: Any = None
 
     def counts(self) -> dict[str, int]:
         """Return the usage counters."""
@@ -129,6 +132,7 @@ def _facts(content: _Results) -> dict[str, str]:
         "Batch size": config.batch_size,
         "Limit": config.limit,
         "Seed": config.random_seed,
+        "Parameters": "" if (count := _read_count(config.siq)) is None else f"{count:,}",
         "Usage": ", ".join(f"{name} {count}" for name, count in config.siq.counts().items()),
     }
     known = {name: str(value) for name, value in facts.items() if isinstance(value, str | int | float)}
@@ -205,6 +209,21 @@ def read_cut_replies(tasks: Iterable[TaskRun]) -> list[CutReplies]:
         if at_limit := counts.get("replies_at_limit", 0):
             found.append(CutReplies(system, counts.get("replies", at_limit), at_limit, tuple(limits)))
     return found
+
+
+def read_parameters(tasks: Iterable[TaskRun]) -> dict[str, int]:
+    """Return system -> the number of parameters that its newest run counted; systems without one are not in it."""
+    counts = {}
+    for _, file, system in sorted({(task.date, task.results, task.system) for task in tasks}):
+        if count := _read_count(_read(Path(file)).config.siq):
+            counts[system] = count
+    return counts
+
+
+def _read_count(recorded: _Recorded) -> int | None:
+    """Return the number of parameters of a system; None if none was counted."""
+    count = recorded.parameters
+    return count if type(count) is int and 0 < count < MOST_PARAMETERS else None
 
 
 def read_speeds(tasks: Iterable[TaskRun]) -> list[MeasuredSpeed]:

@@ -18,7 +18,7 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores.draws import DRAWS, Clips, Draws, draw
 from speechiq.reducer.scores.own_scale import PerLevel
-from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale, calibrate, competition_ranks, flat, score
+from speechiq.reducer.scores.scale import PAPER, Scale, Weighting, calibrate, competition_ranks, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.bootstrap import Resampled, sum_clusters, wilson
 from speechiq.reducer.stats.estimate import Estimate, Interval
@@ -57,7 +57,7 @@ class Bars(NamedTuple):
 
 
 def resample(
-    pool: ScoreMatrix, *, scale: Scale | None = None, rule: str = DEFAULT_RULE, draws: int = DRAWS, seed: int = 0
+    pool: ScoreMatrix, *, scale: Scale | None = None, rule: Weighting = PAPER, draws: int = DRAWS, seed: int = 0
 ) -> Bars:
     """Return the error bars of all systems from one set of draws.
 
@@ -131,7 +131,7 @@ def _std_of_raw(pool: ScoreMatrix, drawn: Draws) -> PerLevel:
     return {level: values.std(axis=0, ddof=1) * stretch for level, values in drawn.raw.items()}
 
 
-def leave_one_out(pool: ScoreMatrix, rule: str = DEFAULT_RULE) -> np.ndarray:
+def leave_one_out(pool: ScoreMatrix, rule: Weighting = PAPER) -> np.ndarray:
     """Return the change of each system's SIQ when one system leaves the pool that sets the scale.
 
     Returns:

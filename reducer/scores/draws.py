@@ -20,12 +20,14 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores import own_scale
 from speechiq.reducer.scores.own_scale import PerLevel, Total
 from speechiq.reducer.scores.scale import (
-    DEFAULT_RULE,
+    PAPER,
     ROUNDING,
     LevelScale,
     Scale,
+    Weighting,
     calibrate,
     combine,
+    correlate_levels,
     share_out,
     weighted_score,
 )
@@ -102,7 +104,7 @@ def draw(
     pool: ScoreMatrix,
     *,
     scale: Scale | None = None,
-    rule: str = DEFAULT_RULE,
+    rule: Weighting = PAPER,
     draws: int = DRAWS,
     seed: int = 0,
     tail_allowance: float = TAIL_ALLOWANCE,
@@ -143,11 +145,13 @@ def draw(
             "run more clips, or leave error bars out (--bootstrap 0)",
         )
     found = {level: level_sums.keep(kept) for level, level_sums in found.items()}
-    shares: PerLevel = (
-        {level: scale.levels[level].weight + np.zeros((len(level_sums.raw), 1)) for level, level_sums in found.items()}
-        if scale
-        else share_out({level: level_sums.spread for level, level_sums in found.items()}, rule)
-    )
+    shares: PerLevel = {}
+    if scale:
+        for level, level_sums in found.items():
+            shares[level] = scale.levels[level].weight + np.zeros((len(level_sums.raw), 1))
+    else:
+        agreement = correlate_levels({level: level_sums.ability for level, level_sums in found.items()})
+        shares = share_out({level: level_sums.spread for level, level_sums in found.items()}, rule.levels, agreement)
     z = {
         level: level_sums.ability
         / (scale.levels[level].std if scale else level_sums.ability.std(axis=-1, keepdims=True))

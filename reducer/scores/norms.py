@@ -24,7 +24,18 @@ from speechiq.reducer.runs.conditions import Scalar, by_level, compare_systems, 
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.table import Item
 from speechiq.reducer.scores.levels import LEVELS
-from speechiq.reducer.scores.scale import DEFAULT_RULE, ROUNDING, LevelScale, Scale, calibrate, share_out
+from speechiq.reducer.scores.scale import (
+    CLIP_RULES,
+    CORRELATION,
+    PAPER,
+    ROUNDING,
+    VARIANCE,
+    LevelScale,
+    Scale,
+    Weighting,
+    calibrate,
+    share_out,
+)
 from speechiq.reducer.scores.score_matrix import align, levels_of
 
 SCHEMA = "speechiq-norms"
@@ -52,15 +63,16 @@ class Member(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str | None
 
 
-class LevelNorms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LevelNorms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Hold one level of the norms.
 
     Attributes:
         metric: The column of a sample row that has the score.
         mean, std, spread, weight: As in `scale.LevelScale`.
         tasks: The conditions of each of the level's tasks (`conditions.read_conditions`).
-        clips: Clip -> V_i of eq. 3, sorted by clip.
+        clips: Clip -> V_i of eq. 3, or its other weight, sorted by clip.
         questions: Clip -> ids of its questions, sorted; empty at a level without questions.
+        agreement: As in `scale.LevelScale`, for level weights by correlation; None for other rules.
     """
 
     metric: str
@@ -71,6 +83,7 @@ class LevelNorms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tasks: list[dict[str, Scalar]]
     clips: dict[str, float]
     questions: dict[str, list[str]]
+    agreement: float | None = None
 
     @property
     def items(self) -> set[Item]:
@@ -80,7 +93,7 @@ class LevelNorms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {(clip, question) for clip, questions in self.questions.items() for question in questions}
 
 
-class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
+class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, dict=True):
     """Hold a pool of systems that is stored as a scale.
 
     Attributes:
@@ -91,6 +104,7 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         population: The systems, sorted by name.
         excluded: The sha256 of the unanswerable set whose questions were left out of Apply; None without one.
         levels: Level -> its norms, in the order of `LEVELS`.
+        clip_weights: Rule of the clip weights, a key of `scale.CLIP_RULES`.
     """
 
     name: str
@@ -101,6 +115,7 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     population: list[Member]
     excluded: str | None
     levels: dict[str, LevelNorms]
+    clip_weights: str = VARIANCE
 
     @cached_property
     def content(self) -> dict[str, Any]:
@@ -134,6 +149,11 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         return {level: level_norms.items for level, level_norms in self.levels.items()}
 
     @property
+    def weighting(self) -> Weighting:
+        """Return the rules of the weights."""
+        return Weighting(self.rule, self.clip_weights)
+
+    @property
     def scale(self) -> Scale:
         """Return the scale for all clips of the norms."""
         return self.scale_of({level: sorted(level_norms.clips) for level, level_norms in self.levels.items()})
@@ -150,12 +170,13 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
                     f"none of the {len(weights)} clips shared with norms {self.label!r} separates systems",
                     "run all clips of the norms",
                 )
-            levels[level] = LevelScale(weights, stored.mean, stored.std, stored.weight, stored.spread)
-        return Scale(self.rule, levels)
+            agreement = math.nan if stored.agreement is None else stored.agreement
+            levels[level] = LevelScale(weights, stored.mean, stored.std, stored.weight, stored.spread, agreement)
+        return Scale(self.weighting, levels)
 
 
-def build_norms(systems: Iterable[System], name: str, rule: str = DEFAULT_RULE) -> Norms:
-    """Build norms from a pool of systems, with a rule of level weights as for `scale.share_out`."""
+def build_norms(systems: Iterable[System], name: str, rule: Weighting = PAPER) -> Norms:
+    """Build norms from a pool of systems, with the rules of their weights."""
     if not (name.strip() and name.isprintable()):
         raise SpeechIQError(f"norms need a printable name, not {name!r}", fix="give the file another name")
     systems = list(systems)
@@ -175,11 +196,24 @@ def build_norms(systems: Iterable[System], name: str, rule: str = DEFAULT_RULE) 
             tasks=tasks[level],
             clips=dict(zip(pool.clips[level], level_scale.discrimination.tolist(), strict=True)),
             questions=_questions(systems[0].scores[level]),
+            agreement=level_scale.agreement if rule.levels == CORRELATION else None,
         )
         for level, level_scale in scale.levels.items()
     }
     population = sorted(map(_describe_member, systems), key=lambda member: member.system)
-    return Norms(name, None, False, None, rule, population, systems[0].excluded, levels)
+    return Norms(name, None, False, None, rule.levels, population, systems[0].excluded, levels, rule.clips)
+
+
+def choose_weighting(norms: Norms, given: Mapping[str, str | None]) -> Weighting:
+    """Return the rules of norms; refuse others that a user gave, the name of its option -> its value or None."""
+    for (option, rule), own in zip(given.items(), norms.weighting, strict=True):
+        if rule is not None and rule != own:
+            raise SpeechIQError(
+                f"{option} {rule} and norms {norms.name!r}",
+                f"these norms were built with {own}",
+                f"leave {option} out, or build norms with it",
+            )
+    return norms.weighting
 
 
 def freeze_norms(norms: Norms, label: str, *, example: bool = False) -> Norms:
@@ -280,7 +314,8 @@ def _find_fault(norms: Norms, recorded: str) -> str | None:
         if level_norms.metric not in columns:
             return f"{level} is scored by {level_norms.metric!r}, not by one of {', '.join(columns)}"
         deviations = level_norms.std, level_norms.spread
-        numbers = (level_norms.mean, *deviations, level_norms.weight, *weights)
+        agreement = level_norms.agreement or 0.0
+        numbers = (level_norms.mean, *deviations, level_norms.weight, agreement, *weights)
         if not all(abs(number) <= LARGEST for number in numbers):
             return f"{level} has a number that is not finite or above {LARGEST:g}"
         if not (min(deviations) > SMALLEST and level_norms.weight >= 0 and any(weights) and min(weights) >= 0):
@@ -288,8 +323,15 @@ def _find_fault(norms: Norms, recorded: str) -> str | None:
         questions = level_norms.questions
         if bool(questions) != (len(LEVELS[level].item) > 1) or questions.keys() - level_norms.clips.keys():
             return f"the questions of {level} do not fit its clips"
+    if norms.clip_weights not in CLIP_RULES:
+        return f"its clip weights are {norms.clip_weights!r:.40}, not {' or '.join(CLIP_RULES)}"
+    scales = norms.scale.levels
     try:
-        expected = share_out({level: level_norms.spread for level, level_norms in norms.levels.items()}, norms.rule)
+        expected = share_out(
+            {level: of.spread for level, of in scales.items()},
+            norms.rule,
+            {level: of.agreement for level, of in scales.items()},
+        )
     except SpeechIQError as error:
         return str(error)
     given = {level: level_norms.weight for level, level_norms in norms.levels.items()}

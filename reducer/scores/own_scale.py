@@ -20,7 +20,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from speechiq.reducer.scores.scale import MEAN, POINTS, ROUNDING, combine, discrimination, share_out
+from speechiq.reducer.scores.scale import (
+    CLIP_RULES,
+    MEAN,
+    POINTS,
+    ROUNDING,
+    Weighting,
+    combine,
+    correlate_levels,
+    share_out,
+)
 from speechiq.reducer.stats.bootstrap import sum_clusters
 from speechiq.reducer.stats.estimate import CONFIDENCE, Interval
 
@@ -68,7 +77,7 @@ def bound(
     raw: Mapping[str, np.ndarray],
     totals: Mapping[str, Total],
     *,
-    rule: str,
+    rule: Weighting,
     draws: int,
     seed: int,
     pair: tuple[int, int] | None = None,
@@ -78,7 +87,7 @@ def bound(
     Args:
         raw: Level -> raw scores, shape (systems, clips).
         totals: Level -> its `Total`.
-        rule: Rule of the level weights.
+        rule: Rules of the weights.
         pair: Bound one system's scores minus another's instead, by draws as large as the set.
     """
     generator = np.random.default_rng(seed)
@@ -89,8 +98,9 @@ def bound(
     counts = np.vstack([np.ones(count), generator.multinomial(size, np.full(count, 1 / count), size=draws)])
     ratio = math.sqrt(size / count)
     with np.errstate(divide="ignore", invalid="ignore"):
-        levels = {level: _draw_level(of, totals[level], groups, counts, ratio) for level, of in raw.items()}
-        shares = share_out({level: of.spread for level, of in levels.items()}, rule)
+        levels = {level: _draw_level(of, rule.clips, totals[level], groups, counts, ratio) for level, of in raw.items()}
+        agreement = correlate_levels({level: of.z for level, of in levels.items()})
+        shares = share_out({level: of.spread for level, of in levels.items()}, rule.levels, agreement)
         scores = {level: _pick(of.z, pair) for level, of in levels.items()}
         siq = _pick(combine({level: of.z for level, of in levels.items()}, shares), pair)
         errors = _errors(levels, shares, counts, pair)
@@ -104,9 +114,11 @@ def bound(
     return z, _interval_of_level(siq, errors[-1], scored, 0 if pair else MEAN, POINTS * span)
 
 
-def _draw_level(raw: np.ndarray, total: Total, groups: np.ndarray, counts: np.ndarray, ratio: float) -> Level:
+def _draw_level(
+    raw: np.ndarray, rule: str, total: Total, groups: np.ndarray, counts: np.ndarray, ratio: float
+) -> Level:
     """Return a level in draws whose noise is `ratio` times that of draws as often as `counts` says."""
-    clip_weights = discrimination(raw)
+    clip_weights = CLIP_RULES[rule](raw)
     cells = raw - raw.mean()
     gaps = sum_clusters(total((raw - raw.mean(axis=0)) * clip_weights), groups)
     weights, clips, first, second = (

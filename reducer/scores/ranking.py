@@ -26,7 +26,7 @@ from speechiq.reducer.scores.remarks import (
     observe,
     separates_by_z,
 )
-from speechiq.reducer.scores.scale import DEFAULT_RULE, NoSpread, calibrate, flat, score
+from speechiq.reducer.scores.scale import PAPER, NoSpread, Weighting, calibrate, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.estimate import Interval
@@ -38,7 +38,7 @@ def rank(
     systems: Iterable[System],
     suite: str = SIQ,
     *,
-    rule: str = DEFAULT_RULE,
+    rule: Weighting = PAPER,
     norms: Norms | None = None,
     allow_mismatch: bool = False,
     draws: int = 0,
@@ -52,7 +52,7 @@ def rank(
 
     Args:
         suite: Name of the suite; only SIQ has a scale.
-        rule: Rule of the level weights, as for `scale.share_out`; norms have their own.
+        rule: Rules of the weights; norms have their own.
         norms: Norms to score on; None makes the systems their own reference population.
         allow_mismatch: Whether systems may have been run on different clips, questions or task versions. What they
             share is scored then, and the scoreboard names the mismatches.
@@ -94,7 +94,7 @@ def _describe(suite: str, systems: Sequence[System]) -> Scoreboard:
     return Scoreboard(suite, pool, tuple(systems), further, means, observe(pool, systems))
 
 
-def _add_scale(scoreboard: Scoreboard, rule: str, norms: Norms | None, draws: int, seed: int) -> Scoreboard:
+def _add_scale(scoreboard: Scoreboard, rule: Weighting, norms: Norms | None, draws: int, seed: int) -> Scoreboard:
     """Return the scoreboard of SIQ's levels with Z and SIQ, and the error bars of all columns; see `rank`."""
     pool = scoreboard.pool
     remarks = scoreboard.remarks._replace(no_siq=explain_no_siq(pool, norms), few=explain_few(pool, norms))

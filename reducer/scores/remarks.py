@@ -398,7 +398,7 @@ def _describe_effect(pool: ScoreMatrix, scores: Scores, level: str) -> str:
     z, shares = scores.levels[level].z, scores.scale.levels[level].shares
     without = np.delete(pool.raw[level], shares.argmax(), axis=1)
     try:
-        changed = score_level(without, scale_level(level, without, 0.0)).z
+        changed = score_level(without, scale_level(level, without, scores.scale.rule.clips)).z
     except NoSpread:
         return ", and without it the systems tie"
     row = int(np.abs(changed - z).argmax())

@@ -7,7 +7,8 @@ moments (ddof 0). Functions of arrays take any leading axes.
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -20,8 +21,8 @@ from speechiq.reducer.scores.score_matrix import ScoreMatrix
 MEAN, POINTS = 100, 15
 EPSILON = 1e-6
 ROUNDING = 1e-12
-#: The rule of a scale that changes nothing.
-FLAT = "flat"
+#: Systems below which correlations between levels say little.
+FEWEST_CORRELATED = 5
 
 Spread = TypeVar("Spread", float, np.ndarray)
 
@@ -30,24 +31,90 @@ class NoSpread(SpeechIQError):
     """Report a level on which all systems tie, so that eq. 5 cannot be computed."""
 
 
-DEFAULT_RULE = "inverse-std"
-#: Rule -> level weights for standard deviations, before they are scaled to sum to 1.
-RULES: dict[str, Callable[[Any], Any]] = {
-    DEFAULT_RULE: lambda std: 1 / (std + EPSILON),
-    "inverse-variance": lambda std: 1 / (std**2 + EPSILON),
-    "equal": lambda std: std**0,
+DEFAULT_RULE, CORRELATION = "inverse-std", "correlation"
+#: Rule -> level weights before they are scaled to sum to 1, from the standard deviation of a level's raw scores and
+#: from its mean correlation with the other levels (`correlate_levels`).
+RULES: dict[str, Callable[[Any, Any], Any]] = {
+    DEFAULT_RULE: lambda std, agreement: 1 / (std + EPSILON),
+    "inverse-variance": lambda std, agreement: 1 / (std**2 + EPSILON),
+    CORRELATION: lambda std, agreement: np.maximum(agreement, 0) + EPSILON,
+    "equal": lambda std, agreement: std**0,
 }
+
+
+def discrimination(raw: np.ndarray) -> np.ndarray:
+    """Return how much each clip separates the systems (eq. 3): X_raw, shape (..., systems, clips), to V, (..., clips).
+
+    Deviations are taken from the first system, which does not change the variance and makes it exactly 0
+    if all systems agree.
+
+    >>> discrimination(np.array([[0.0, 0.1], [1.0, 0.1]])).tolist()
+    [0.25, 0.0]
+    """
+    return np.asarray((raw - raw[..., :1, :]).var(axis=-2))
+
+
+VARIANCE, EQUAL = "variance", "equal"
+#: Rule -> weights of clips, from raw scores: those of eq. 3, or none (SIQ_rm of Table 3).
+CLIP_RULES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    VARIANCE: discrimination,
+    EQUAL: lambda raw: np.ones_like(raw[..., 0, :]),
+}
+
+
+class Weighting(NamedTuple):
+    """Hold the rules of a scale.
+
+    Attributes:
+        levels: Rule of the level weights, as for `share_out`.
+        clips: Rule of the clip weights, a key of `CLIP_RULES`.
+    """
+
+    levels: str = DEFAULT_RULE
+    clips: str = VARIANCE
+
+    @classmethod
+    def read(cls, levels: str | None, clips: str | None) -> Self:
+        """Return the rules that a user gave, None for the default of each; refuse invalid ones.
+
+        >>> Weighting.read("equal", None)
+        Weighting(levels='equal', clips='variance')
+        """
+        rules = cls(levels or DEFAULT_RULE, clips or VARIANCE)
+        share_out(dict.fromkeys(LEVELS, 1.0), rules.levels, dict.fromkeys(LEVELS, 1.0))
+        if rules.clips not in CLIP_RULES:
+            near = did_you_mean(rules.clips, CLIP_RULES)
+            raise SpeechIQError(
+                f"unknown rule of clip weights {clips!r}", fix=f"{near}choose {' or '.join(CLIP_RULES)}"
+            )
+        return rules
+
+    @property
+    def label(self) -> str:
+        """Return the rule of the levels, with that of the clips unless it is the usual one.
+
+        >>> Weighting().label, Weighting(clips=EQUAL).label
+        ('inverse-std', 'inverse-std, equal clip weights')
+        """
+        return self.levels if self.clips == VARIANCE else f"{self.levels}, {self.clips} clip weights"
+
+
+#: The rules of the paper: eqs. 3 and 6.
+PAPER = Weighting()
+#: The rules of a scale that changes nothing.
+FLAT = Weighting("flat", EQUAL)
 
 
 class LevelScale(NamedTuple):
     """Hold the scale of one level, from a pool of systems.
 
     Attributes:
-        discrimination: V_i of eq. 3, shape (clips,).
+        discrimination: V_i of eq. 3, or other clip weights (`CLIP_RULES`), shape (clips,).
         mean: Mean of X_j over the pool's systems.
         std: Standard deviation of X_j over the pool's systems, above 0.
         weight: w_f of eq. 6; the levels' weights sum to 1.
         spread: Standard deviation of all raw scores of the pool's systems, which eq. 6 divides by.
+        agreement: Mean correlation of X_j with the other levels, from -1 to 1 (`correlate_levels`); NaN if not known.
     """
 
     discrimination: np.ndarray
@@ -55,6 +122,7 @@ class LevelScale(NamedTuple):
     std: float
     weight: float
     spread: float
+    agreement: float = math.nan
 
     @property
     def shares(self) -> np.ndarray:
@@ -63,9 +131,9 @@ class LevelScale(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """Hold the scale of a pool: the rule of its level weights (as for `share_out`), and level -> its scale."""
+    """Hold the scale of a pool: the rules of its weights, and level -> its scale."""
 
-    rule: str
+    rule: Weighting
     levels: dict[str, LevelScale]
 
 
@@ -87,18 +155,6 @@ class Scores(NamedTuple):
     ranks: np.ndarray
 
 
-def discrimination(raw: np.ndarray) -> np.ndarray:
-    """Return how much each clip separates the systems (eq. 3): X_raw, shape (..., systems, clips), to V, (..., clips).
-
-    Deviations are taken from the first system, which does not change the variance and makes it exactly 0
-    if all systems agree.
-
-    >>> discrimination(np.array([[0.0, 0.1], [1.0, 0.1]])).tolist()
-    [0.25, 0.0]
-    """
-    return np.asarray((raw - raw[..., :1, :]).var(axis=-2))
-
-
 def weighted_score(raw: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return each system's mean over clips, weighted by discrimination (eq. 4): X, shape (..., systems).
 
@@ -112,22 +168,40 @@ def weighted_score(raw: np.ndarray, weights: np.ndarray) -> np.ndarray:
         return np.asarray((raw * weights[..., None, :]).sum(axis=-1) / weights.sum(axis=-1)[..., None])
 
 
-def level_weights(raw: Mapping[str, np.ndarray], rule: str) -> dict[str, float]:
-    """Return each level's weight, from the standard deviation of all its raw scores (eq. 6); see `share_out`.
+def correlate_levels(ability: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return each level's mean correlation with the other levels over systems: X_j, (..., systems), to (..., 1).
 
-    >>> level_weights({"remember": np.array([[0.0, 1.0]]), "apply": np.array([[0.0, 1.0]])}, "inverse-std")
-    {'remember': 0.5, 'apply': 0.5}
+    It is the level's sum in the correlation matrix without the diagonal, to which the loadings on the first factor of
+    the centroid method are proportional (Thurstone, Multiple Factor Analysis, 1931). NaN for fewer than
+    `FEWEST_CORRELATED` systems, and if all systems tie; 0 for a level without others.
+
+    >>> ranks = {"remember": np.arange(5.0), "apply": np.arange(5.0) ** 0.5, "understand": -np.arange(5.0)}
+    >>> {level: round(float(mean[0]), 3) for level, mean in correlate_levels(ranks).items()}
+    {'remember': -0.018, 'apply': 0.0, 'understand': -0.982}
     """
-    return share_out({level: float(scores.std()) for level, scores in raw.items()}, rule)
+    units: dict[str, np.ndarray] = {}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for level, scores in ability.items():
+            far = scores - scores.mean(axis=-1, keepdims=True)
+            units[level] = far / np.sqrt((far**2).sum(axis=-1, keepdims=True))
+    total, others = sum(units.values()), max(len(units) - 1, 1)
+    means = {}
+    for level, unit in units.items():
+        known = unit.shape[-1] >= FEWEST_CORRELATED
+        means[level] = (unit * (total - unit)).sum(axis=-1, keepdims=True) / others * (1 if known else math.nan)
+    return means
 
 
-def share_out(spread: Mapping[str, Spread], rule: str) -> dict[str, Spread]:
-    """Return each level's weight from given standard deviations (eq. 6).
+def share_out(
+    spread: Mapping[str, Spread], rule: str, agreement: Mapping[str, Spread] = MappingProxyType({})
+) -> dict[str, Spread]:
+    """Return each level's weight from given standard deviations (eq. 6), and from correlations for `CORRELATION`.
 
     Args:
         spread: level -> standard deviation of all its raw scores, a number or an array of them.
         rule: A key of `RULES`: `inverse-std` is the rule of the paper's text, `inverse-variance` that of its tables; or
             the weights themselves, one number per level in the order of `spread`: `0.04,0.75,0.21`.
+        agreement: level -> its mean correlation with the other levels, in the form of `spread`.
 
     Raises:
         SpeechIQError: The rule is unknown, or its numbers are not valid weights.
@@ -138,16 +212,11 @@ def share_out(spread: Mapping[str, Spread], rule: str) -> dict[str, Spread]:
     [0.5, 0.5]
     """
     if rule in RULES:
-        weights = {level: RULES[rule](std) for level, std in spread.items()}
+        weights = {level: RULES[rule](std, agreement.get(level, math.nan)) for level, std in spread.items()}
     else:
         given = _read_weights(rule, list(spread))
         weights = {level: given[level] * std**0 for level, std in spread.items()}
     return {level: weight / sum(weights.values()) for level, weight in weights.items()}
-
-
-def check_rule(rule: str) -> None:
-    """Raise the `SpeechIQError` of `share_out` for an invalid rule, before any run is read."""
-    share_out(dict.fromkeys(LEVELS, 1.0), rule)
 
 
 def _read_weights(rule: str, levels: list[str]) -> dict[str, float]:
@@ -186,7 +255,7 @@ def competition_ranks(siq: np.ndarray) -> np.ndarray:
     return np.asarray(1 + (siq[None, :] > siq[:, None]).sum(axis=1))
 
 
-def calibrate(pool: ScoreMatrix, rule: str = DEFAULT_RULE) -> Scale:
+def calibrate(pool: ScoreMatrix, rule: Weighting = PAPER) -> Scale:
     """Return the scale that a pool of systems sets."""
     if len(pool.systems) < 2:
         raise SpeechIQError(
@@ -194,8 +263,26 @@ def calibrate(pool: ScoreMatrix, rule: str = DEFAULT_RULE) -> Scale:
             f"a scale needs at least two, got {len(pool.systems)} ({', '.join(map(repr, pool.systems))})",
             "give the runs of other systems as well, or norms: --norms demo, or --norms FILE",
         )
-    weights = level_weights(pool.raw, rule)
-    return Scale(rule, {level: scale_level(level, raw, weights[level]) for level, raw in pool.raw.items()})
+    levels = {level: scale_level(level, raw, rule.clips) for level, raw in pool.raw.items()}
+    ability = {level: weighted_score(pool.raw[level], of.discrimination) for level, of in levels.items()}
+    agreement = {level: float(mean[0]) for level, mean in correlate_levels(ability).items()}
+    if rule.levels == CORRELATION and len(levels) > 1:
+        _refuse_unrelated(agreement, len(pool.systems))
+    weights = share_out({level: of.spread for level, of in levels.items()}, rule.levels, agreement)
+    weighed = {level: of._replace(weight=weights[level], agreement=agreement[level]) for level, of in levels.items()}
+    return Scale(rule, weighed)
+
+
+def _refuse_unrelated(agreement: Mapping[str, float], systems: int) -> None:
+    """Raise a `SpeechIQError` if the levels of a pool have no weights by correlation."""
+    fix = "give more systems, or choose another rule"
+    if systems < FEWEST_CORRELATED:
+        raise SpeechIQError(
+            f"level weights by {CORRELATION}", f"{systems} systems, fewer than {FEWEST_CORRELATED}", fix
+        )
+    if max(agreement.values()) <= 0:
+        shown = ", ".join(f"{level} {mean:.2f}" for level, mean in agreement.items())
+        raise SpeechIQError(f"level weights by {CORRELATION}", f"no level correlates with the others ({shown})", fix)
 
 
 def score(pool: ScoreMatrix, scale: Scale) -> Scores:
@@ -221,9 +308,12 @@ def flat(pool: ScoreMatrix) -> Scale:
     return Scale(FLAT, levels)
 
 
-def scale_level(level: str, raw: np.ndarray, weight: float) -> LevelScale:
-    """Return the scale that the systems of one level set; raise `NoSpread` if all tie."""
-    clip_weights = discrimination(raw)
+def scale_level(level: str, raw: np.ndarray, rule: str) -> LevelScale:
+    """Return the scale that the systems of one level set, without a weight; raise `NoSpread` if all tie.
+
+    `rule` is that of the clip weights.
+    """
+    clip_weights = CLIP_RULES[rule](raw)
     weighted = weighted_score(raw, clip_weights)
     if not np.ptp(weighted) > ROUNDING * np.abs(raw).max():
         raise NoSpread(
@@ -232,4 +322,4 @@ def scale_level(level: str, raw: np.ndarray, weight: float) -> LevelScale:
             "and the level does not separate them",
             "add a system that differs",
         )
-    return LevelScale(clip_weights, float(weighted.mean()), float(weighted.std()), weight, float(raw.std()))
+    return LevelScale(clip_weights, float(weighted.mean()), float(weighted.std()), 0.0, float(raw.std()))

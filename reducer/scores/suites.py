@@ -21,7 +21,7 @@ from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import LEVELS, SUITE, choose_categories, is_siq
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.scale import DEFAULT_RULE
+from speechiq.reducer.scores.scale import PAPER, Weighting
 
 
 class Confirmed(NamedTuple):
@@ -44,7 +44,7 @@ class ScoringOptions(NamedTuple):
     """Hold options of the user; a suite without a scale does not use the first three.
 
     Attributes:
-        weights: Rule of the level weights; None means the default.
+        rule: Rules of the weights; norms have their own.
         norms: Norms to score on; None makes the systems their own reference population.
         allow_mismatch: Whether systems may have been run on different clips, questions or task versions.
         draws: Number of bootstrap draws; 0 leaves out the error bars.
@@ -52,7 +52,7 @@ class ScoringOptions(NamedTuple):
         group_by: Field by which items have groups, each of which is also scored on its own; None for no groups.
     """
 
-    weights: str | None = None
+    rule: Weighting = PAPER
     norms: Norms | None = None
     exclude: ConfirmedSet = NOTHING
     allow_mismatch: bool = False
@@ -60,11 +60,6 @@ class ScoringOptions(NamedTuple):
     seed: int = 0
     by_dataset: bool = False
     group_by: str | None = None
-
-    @property
-    def rule(self) -> str:
-        """Return the rule of the level weights."""
-        return self.weights or DEFAULT_RULE
 
 
 class Found(NamedTuple):

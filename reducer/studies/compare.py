@@ -30,6 +30,7 @@ from speechiq.reducer.scores import comparability
 from speechiq.reducer.scores.comparability import complete, intersect
 from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.remarks import Remarks, observe, remark, title
+from speechiq.reducer.scores.scale import PAPER
 from speechiq.reducer.scores.score_matrix import align
 from speechiq.reducer.scores.suites import Found, ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples
@@ -211,8 +212,8 @@ def compare_pair(pair: SystemPair, options: ScoringOptions) -> Compared:
     asked = None if not has_scale and pair.suite in (pair.asked or ()) else pair.asked
     pool = pair.others if has_scale and not norms else ()
     systems = list({system.name: system for system in (*pool, *pair.both)}.values())
-    if has_scale and options.weights and not norms and len(systems) < 3:
-        raise SpeechIQError(f"--weights {options.weights} has no effect here", NO_SCALE)
+    if has_scale and options.rule != PAPER and not norms and len(systems) < 3:
+        raise SpeechIQError(f"weights {options.rule.label}", f"they have no effect here: {NO_SCALE}")
     if has_scale:
         systems = unanswerable.leave_out(systems, options.exclude)
     kept, mismatches = intersect(_restrict(systems, pair, asked), options.allow_mismatch, norms)
@@ -240,7 +241,7 @@ def compare_pair(pair: SystemPair, options: ScoringOptions) -> Compared:
     caution = comparison.caution if has_scale else None
     if not has_scale and options.draws:
         caution = caution_of_raw(*matrix.smallest)
-    own_scale = f"the pool of {len(kept)} systems, {options.rule}" if comparison.siq else None
+    own_scale = f"the pool of {len(kept)} systems, {options.rule.label}" if comparison.siq else None
     scale_name = norms.title if norms else own_scale
     content = comparison_content(comparison) | {
         "caution": caution,

@@ -23,7 +23,7 @@ from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.scores.draws import DRAWS, Clips, Draws, draw
 from speechiq.reducer.scores.remarks import explain_missing, title
-from speechiq.reducer.scores.scale import DEFAULT_RULE, MEAN, POINTS, Scale, calibrate, flat, score
+from speechiq.reducer.scores.scale import MEAN, PAPER, POINTS, Scale, Weighting, calibrate, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.contrast import permute
 from speechiq.reducer.stats.estimate import CONFIDENCE, DECIMALS, Difference, Interval
@@ -229,7 +229,7 @@ def compare_scores(
     b: str,
     *,
     scale: Scale | None = None,
-    rule: str = DEFAULT_RULE,
+    rule: Weighting = PAPER,
     asked: Collection[str] | None = None,
     draws: int = DRAWS,
     seed: int = 0,
@@ -238,7 +238,7 @@ def compare_scores(
     """Compare the systems a and b of a pool.
 
     A fixed `scale` on the pool's clips scores them; None takes the pool's own scale if it has three systems or more,
-    with level weights by `rule`. Without a level of SIQ, or for a suite without a scale (`raw_only` says why), only
+    with weights by `rule`. Without a level of SIQ, or for a suite without a scale (`raw_only` says why), only
     raw scores are compared. The intervals of `asked` must agree: levels (by raw score), `siq`; None means all.
     0 draws leave out the intervals, and with them the verdict.
     """

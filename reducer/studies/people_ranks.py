@@ -19,9 +19,8 @@ from speechiq.core.files.json_text import Line, content_sha256, read_objects, sh
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.texts import read_clip_transcripts
-from speechiq.reducer.scores.levels import NAMES
 from speechiq.reducer.scores.ranking import rank
-from speechiq.reducer.scores.scale import combine, level_weights
+from speechiq.reducer.scores.scale import EQUAL, Weighting
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.agreement import concordance
 from speechiq.reducer.stats.bootstrap import resample
@@ -245,7 +244,7 @@ def average_ranks(given: GivenRanks, cards: Mapping[str, ClipCards]) -> MeanRank
 
 
 def correlate_people(
-    scoreboard: Scoreboard, given: GivenRanks, cards: Mapping[str, ClipCards], *, rule: str, draws: int
+    scoreboard: Scoreboard, given: GivenRanks, cards: Mapping[str, ClipCards], *, rule: Weighting, draws: int
 ) -> StudyResult:
     """Return the mean ranks of the systems, how far people agree, and the correlation of each metric with the ranks.
 
@@ -255,9 +254,9 @@ def correlate_people(
     ranked = average_ranks(given, cards)
     refuse_few(ranked.means, PEOPLE, "the files of --ranks")
     on_clips = _keep_clips(scoreboard.systems, ranked.clips)
-    part = rank(on_clips, rule=rule)
-    metrics = list_scores(part) | _score_equally(part, rule)
-    metrics.pop("SIQ", None)
+    metrics = list_scores(rank(on_clips, rule=rule._replace(clips=EQUAL)))
+    if "SIQ" in metrics:
+        metrics["SIQ_rm"] = metrics.pop("SIQ")
     siq = {name: scores for name, scores in list_scores(scoreboard).items() if name == "SIQ"}
     correlated = correlate_ranks(siq | metrics, {PEOPLE: ranked.means}, _describe_clips(ranked, metrics))
     ranks, agreement = _rank_grid(ranked, given, scoreboard, draws), _agreement_grid(ranked, given)
@@ -276,20 +275,6 @@ def _keep_clips(systems: Sequence[System], clips: Collection[str]) -> list[Syste
     kept = [system.replace(table=system.table.where(np.isin(system.table["clip"], [*clips]))) for system in systems]
     levels = [level for level in systems[0].levels if all(level in system.by_level for system in kept)]
     return [system.restrict(levels) for system in kept]
-
-
-def _score_equally(scoreboard: Scoreboard, rule: str) -> dict[str, SystemScores]:
-    """Return SIQ with the same weight for all clips in eq. 4; none without three levels that separate the systems."""
-    pool = scoreboard.pool
-    if not scoreboard.has_siq or [*pool.raw] != [*NAMES]:
-        return {}
-    means = pool.means
-    if not all(np.ptp(means[level]) > 0 for level in pool.raw):
-        return {}
-    z = {level: (mean - mean.mean()) / mean.std() for level, mean in means.items()}
-    siq = combine(z, level_weights(pool.raw, rule))
-    clips = set().union(*pool.clips.values())
-    return {"SIQ_rm": SystemScores(dict(zip(pool.systems, siq.tolist(), strict=True)), len(clips))}
 
 
 def _describe_clips(ranked: MeanRanks, metrics: Mapping[str, SystemScores]) -> list[str]:

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from tests.commands import print_and_write, refusal, succeed
+from tests.commands import as_json, print_and_write, refusal, succeed
 from tests.reducer.conftest import levels, write_run
 
 succeeding = partial(succeed, "paper", "correlate")
@@ -53,6 +53,19 @@ def test_a_column_with_the_name_of_a_metric_is_beside_it(runs, tmp_path):
     given = table(tmp_path, GIVEN.replace("bleu", "BLEU"))
     _, content = print_and_write("paper", "correlate", runs, "--ranks", given)
     assert [row["metric"] for row in content["correlations"]] == [*METRICS, "BLEU (given)"]
+
+
+def test_clip_weights_change_siq_alone(runs, tmp_path):
+    odd = levels(0.3)
+    odd["understand"]["demo/3"] = 1.0
+    write_run(runs / "poor", odd, system="poor", date=2.0)
+    found = {}
+    for rule in ("variance", "equal"):
+        content = as_json("paper", "correlate", runs, "--ranks", table(tmp_path, GIVEN), "--clip-weights", rule)
+        found[rule] = {row["metric"]: row["pearson"]["value"] for row in content["correlations"]}
+    changed = [metric for metric in found["equal"] if found["equal"][metric] != found["variance"][metric]]
+    assert changed == ["SIQ"]
+    assert "clip weights 'x'" in refused_by(runs, "--ranks", table(tmp_path, GIVEN), "--clip-weights", "x")
 
 
 @pytest.mark.parametrize(

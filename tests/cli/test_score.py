@@ -43,6 +43,26 @@ def test_rules_differ(two_runs):
     assert weights["inverse-variance"] > weights["inverse-std"] > 1 / 3
 
 
+def test_clip_weights_are_recorded_and_part_of_norms(two_runs):
+    odd = levels(0.5)
+    odd["remember"]["demo/0"] = 0.9
+    write_run(two_runs / "middle", odd, system="middle")
+    usual = as_json("score", two_runs)
+    norms, table = two_runs / "norms.json", two_runs / "siq.csv"
+    equal = ("--clip-weights", "equal")
+    printed, content = print_and_write("score", two_runs, *equal, "--save-norms", norms, "-o", table, "--explain")
+    assert "level weights (inverse-std, equal clip weights)" in " ".join(printed.split())
+    assert (usual["clip_weights"], content["clip_weights"]) == ("variance", "equal")
+    assert {row["clip_weights"] for row in csv.DictReader(table.read_text().splitlines())} == {"equal"}
+    assert all(of["share"] == pytest.approx(1 / 4) for of in content["heaviest_clips"].values())
+    ranked, before = ({row["system"]: row["siq"] for row in of["systems"]} for of in (content, usual))
+    assert ranked != before and json.loads(norms.read_text())["clip_weights"] == "equal"
+    alone = as_json("score", two_runs / "middle", "--norms", norms)
+    assert alone["clip_weights"] == "equal" and alone["systems"][0]["siq"] == ranked["middle"]
+    assert "correlation: 3 systems, fewer than 5" in refused_by(two_runs, "--weights", "correlation")
+    assert "these norms were built with equal" in refused_by(two_runs, "--norms", norms, "--clip-weights", "variance")
+
+
 def test_warning_goes_to_stderr(two_runs):
     write_run(two_runs / "again", levels(0.8), system="good", date=5.0)
     result = succeeding(two_runs)
@@ -193,7 +213,12 @@ def test_bad_input_is_refused(two_runs, spoil, message):
         (["{root}", "--weights", "magic"], "unknown rule of level weights 'magic'"),
         (["{root}", "--norms", "magic"], "no norms 'magic'"),
         (["{root}", "--norms", "demo"], "14 of 14 items of norms 'demo@1' are not in system 'bad'"),
-        (["{root}", "--norms", "demo", "--weights", "equal"], "these norms were built with"),
+        (
+            ["{root}", "--norms", "demo", "--weights", "equal"],
+            "equal and norms 'demo': these norms were built",
+        ),
+        (["{root}", "--norms", "demo", "--clip-weights", "equal"], "these norms were built with variance"),
+        (["{root}", "--clip-weights", "magic"], "unknown rule of clip weights 'magic'"),
         (["{root}", "--bootstrap", "3"], "3 draws are too few for a 95 % interval"),
         (["{root}", "--norms", "x" * 300], "no norms"),
         (["nowhere", "-o", "{root}/o.csv", "-o", "{root}/empty/../o.csv"], "is named for two outputs"),

@@ -160,10 +160,12 @@ def test_norms_and_weights_are_read_or_refused(runs, tmp_path):
     ranked = speechiq.rank(found, norms=path, draws=0)
     assert ranked.to_frame()["siq"].to_dict() == speechiq.rank(found, draws=0).to_frame()["siq"].to_dict()
     assert speechiq.rank(found, norms=ranked.norms, draws=0).to_frame().equals(ranked.to_frame())
-    with pytest.raises(speechiq.SpeechIQError, match="built with 'inverse-std'; leave weights out"):
+    with pytest.raises(speechiq.SpeechIQError, match="built with inverse-std; leave weights out"):
         speechiq.rank(found, norms=path, weights="equal")
     with pytest.raises(speechiq.SpeechIQError, match="unknown rule of level weights 'heavy'"):
         speechiq.rank(found, weights="heavy")
+    with pytest.raises(speechiq.SpeechIQError, match=r"clip_weights equal and norms 'norms': .* built with variance"):
+        speechiq.rank(found, norms=path, clip_weights="equal")
 
 
 def test_what_was_read_and_what_is_still_a_folder_are_ranked_alike(runs):

@@ -1,7 +1,8 @@
-"""Make the pages of `siq study robustness` and `siq study predict`, and the sections of `siq study listen`."""
+"""Make the pages of `siq study robustness`, `size` and `predict`, and the sections of `siq study listen`."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 
@@ -9,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from speechiq.metrics.latency import FIRST_AUDIO, FIRST_TOKEN, TOTAL
-from speechiq.reducer.output.page.figures import INK, MUTED, STYLE, escape
+from speechiq.reducer.output.page.figures import ACCENT, HALO, INK, MUTED, SOFT, STYLE, escape
 from speechiq.reducer.output.page.identity import short_names
 from speechiq.reducer.output.page.page import HEIGHT, Section, describe_origin, render
 from speechiq.reducer.output.side_tables import TIME_NAMES, Latencies, language_grids, latency_grid, read_latencies
@@ -21,6 +22,7 @@ from speechiq.reducer.studies.listening import study_listening
 from speechiq.reducer.studies.prediction.study import NAMES, Prediction
 from speechiq.reducer.studies.result import StudyResult
 from speechiq.reducer.studies.robustness import CLEAN, Curve, Robustness, group_curves, list_strengths
+from speechiq.reducer.studies.size import KINDS, SizeStudy
 
 #: Colors that differ for people with any color vision, in both themes (Okabe and Ito).
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#7a7a7a")
@@ -30,6 +32,9 @@ LEGEND = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"col
 #: Distance of two systems at one strength, at most that which keeps all systems within `SPREAD`, and the empty space
 #: beside the first and the last strength; in distances between strengths.
 APART, SPREAD, MARGIN = 0.05, 0.4, 0.3
+#: Powers of ten with a letter on the axis of sizes; those above are written as powers.
+LETTERS = {6: "M", 7: "0M", 8: "00M", 9: "B", 10: "0B", 11: "00B", 12: "T", 13: "0T", 14: "00T"}
+BAND = "Line by least squares over the logarithm, with its 95 % band over bootstrap samples of the clips"
 DIFFERENCES = (
     "AUC of the row's metric minus that of the column's, with its 95 % interval, on the same bootstrap samples of "
     "clips. Not corrected for the number of pairs."
@@ -41,7 +46,89 @@ def render_study(result: StudyResult, command: str) -> str:
     made = describe_origin(result.tasks, command)
     if isinstance(result.details, Prediction):
         return _render_prediction(result, result.details, made)
+    if isinstance(result.details, SizeStudy):
+        return _render_sizes(result, result.details, made)
     return _render_robustness(result, result.details, made)
+
+
+def _render_sizes(result: StudyResult, study: SizeStudy, made: Mapping[str, str]) -> str:
+    """Return the page of SIQ against size."""
+    systems, line = result.grids
+    slope = study.slope.value
+    lead = (
+        f"Tenfold {KINDS[study.kind].lower()} go with {slope:+.1f} SIQ among these {len(study.systems)} systems. "
+        "A system above the line is better than its size lets expect."
+    )
+    sections = [
+        Section("chart", "SIQ against size", figures={"siq-size": _sizes_chart(study)}, charts={"siq-size": BAND}),
+        Section("systems", systems.title, grid=systems, notes=systems.notes),
+        Section("line", line.title, grid=line, notes=line.notes),
+    ]
+    return render(sections, title="How good for its size?", lead=lead, made=made)
+
+
+def _sizes_chart(study: SizeStudy) -> go.Figure:
+    """Return SIQ against the logarithm of size: systems with their intervals, the line and its band.
+
+    The axis is linear over logarithms, as the page places labels by the values of their marks.
+    """
+    sizes, line = np.log10([*study.line]).round(4).tolist(), [*study.line.values()]
+    figure = go.Figure()
+    if not any(np.isnan(siq.low) for siq in line):
+        outline = [siq.high for siq in line] + [siq.low for siq in reversed(line)]
+        shade = {"fill": "toself", "fillcolor": SOFT, "line": {"width": 0}, "hoverinfo": "skip"}
+        figure.add_trace(go.Scatter(x=sizes + sizes[::-1], y=np.round(outline, 4).tolist(), mode="lines", **shade))
+    on_line = [round(siq.value, 4) for siq in line]
+    stroke = {"color": MUTED, "width": 1.5}
+    figure.add_trace(go.Scatter(x=sizes, y=on_line, mode="lines", line=stroke, hoverinfo="skip"))
+    figure.add_trace(_sized_systems(study))
+    figure.update_layout(template=STYLE, height=HEIGHT)
+    title = f"{KINDS[study.kind]} (logarithmic)"
+    ticks = _size_ticks(sizes[0], sizes[-1])
+    figure.update_xaxes(title_text=title, tickvals=[place for place, _ in ticks], ticktext=[text for _, text in ticks])
+    figure.update_yaxes(title_text="Speech IQ")
+    return figure
+
+
+def _size_ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Return the place and the text of each 1, 2 and 5 times a power of ten between two logarithms, with one beside.
+
+    >>> [text for _, text in _size_ticks(8.2, 9.1)]
+    ['100M', '200M', '500M', '1B', '2B']
+    """
+    ticks = []
+    for power in range(math.floor(low) - 1, math.ceil(high) + 1):
+        for first in (1, 2, 5):
+            text = f"{first}{LETTERS[power]}" if power in LETTERS else f"{first}e{power}"
+            ticks.append((round(math.log10(first) + power, 4), text))
+    below = [tick for tick in ticks if tick[0] <= low]
+    above = [tick for tick in ticks if tick[0] >= high]
+    inside = [tick for tick in ticks if low < tick[0] < high]
+    return [*below[-1:], *inside, *above[:1]]
+
+
+def _sized_systems(study: SizeStudy) -> go.Scatter:
+    values = np.array([system.siq[:3] for system in study.systems])
+    bars = None
+    if not np.isnan(values).any():
+        above, below = values[:, 2] - values[:, 0], values[:, 0] - values[:, 1]
+        bars = {"type": "data", "array": above.round(4).tolist(), "arrayminus": below.round(4).tolist()}
+        bars |= {"symmetric": False, "color": MUTED, "thickness": 1, "width": 3}
+    names = [system.system for system in study.systems]
+    hover = [f"{escape(each.system)}<br>SIQ given size {each.given_size.value:.1f}" for each in study.systems]
+    return go.Scatter(
+        x=[round(math.log10(system.size.value), 4) for system in study.systems],
+        y=values[:, 0].round(4).tolist(),
+        mode="markers+text",
+        text=[""] * len(names),
+        textfont={"color": INK, "size": 13, "shadow": HALO},
+        cliponaxis=False,
+        marker={"color": ACCENT, "size": 10},
+        error_y=bars,
+        hovertext=hover,
+        hovertemplate="%{hovertext}, SIQ %{y:.1f}<extra></extra>",
+        meta={"labels": [escape(label) for label in short_names(names)]},
+    )
 
 
 def _render_robustness(result: StudyResult, studies: Sequence[Robustness], made: Mapping[str, str]) -> str:

@@ -20,7 +20,7 @@ from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import LEVELS, SUITE
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.ranking import split_datasets
-from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale
+from speechiq.reducer.scores.scale import PAPER, Scale, Weighting
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.suites import ScoringOptions, find_levels
 from speechiq.reducer.studies.groups import GroupScores
@@ -86,7 +86,7 @@ class Study(NamedTuple):
 def gather_report(
     runs: Iterable[Path],
     *,
-    rule: str = DEFAULT_RULE,
+    rule: Weighting = PAPER,
     norms: Norms | None = None,
     allow_mismatch: bool = False,
     allow_missing: bool = False,
@@ -98,7 +98,7 @@ def gather_report(
 
     Args:
         runs: Folders (any depth) or results files.
-        rule: Rule of the level weights, as for `scale.share_out`; norms have their own.
+        rule: Rules of the weights; norms have their own.
         norms: Norms whose scale to use; None makes the systems their own reference population.
         exclude: Questions to leave out of Apply, as `unanswerable.read_confirmed` returns them.
         bootstrap: Draws of the error bars; 0 for none.
@@ -150,12 +150,18 @@ def _score_sets(scores: SuiteScores, options: ScoringOptions) -> tuple[dict[str,
 
 
 def weights_by_rule(scoreboard: Scoreboard) -> dict[str, dict[str, float]]:
-    """Return rule -> level -> weight on the systems of the scale, whose own rule comes first; empty without SIQ."""
+    """Return rule -> level -> weight on the systems of the scale, whose own rule comes first; empty without SIQ.
+
+    Rules that cannot be computed, such as correlations of few systems, are left out.
+    """
     if not scoreboard.scale or not scoreboard.has_siq:
         return {}
     scale = scoreboard.scale
     spread = {level: of.spread for level, of in scale.levels.items()}
-    return {rule: siq.share_out(spread, rule) for rule in dict.fromkeys((scale.rule, *siq.RULES))}
+    agreement = {level: of.agreement for level, of in scale.levels.items()}
+    rules = dict.fromkeys((scale.rule.levels, *siq.RULES))
+    weights = {rule: siq.share_out(spread, rule, agreement) for rule in rules}
+    return {rule: of for rule, of in weights.items() if not np.isnan([*of.values()]).any()}
 
 
 def ranks_by_rule(scoreboard: Scoreboard) -> dict[str, np.ndarray]:

@@ -16,6 +16,7 @@ from speechiq.reducer.output.scoreboard_records import csv_rows
 from speechiq.reducer.output.terminal import print_grid
 from speechiq.reducer.runs.table import Table
 from speechiq.reducer.scores.levels import LEVELS
+from speechiq.reducer.scores.scale import Weighting
 from speechiq.reducer.stats.grid import flatten
 
 HOSTILE = ["=HYPERLINK(1)", "+1", "-1", "@SUM(A1)", "[red]markup[/red]", 'comma, "quote"']
@@ -37,7 +38,7 @@ def board_of(*names: str, rule: str = "inverse-std", draws: int = 0, **flags: li
     ]
     numbers = {name: np.array(values, float) for name, values in flags.items()}
     flagged = [system.replace(table=Table(system.table.columns, numbers)) for system in systems]
-    return rank(flagged, rule=rule, draws=draws)
+    return rank(flagged, rule=Weighting(rule), draws=draws)
 
 
 def screen(board, width: int = 160) -> str:

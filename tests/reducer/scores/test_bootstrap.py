@@ -16,10 +16,11 @@ from speechiq.reducer import LEVELS, ScoreMatrix, calibrate, score
 from speechiq.reducer.scores import own_scale
 from speechiq.reducer.scores.bootstrap import leave_one_out, resample
 from speechiq.reducer.scores.draws import draw
+from speechiq.reducer.scores.scale import PAPER, Weighting
 from speechiq.reducer.stats import bootstrap
 from speechiq.reducer.stats.grid import MEASURED, caution, caution_lines
 
-RULES = ["inverse-std", "inverse-variance", "equal", "1,2,5"]
+RULES = [*map(Weighting, ["inverse-std", "inverse-variance", "equal", "1,2,5"]), Weighting(clips="equal")]
 
 
 def make_pool(systems: int = 5, clips: int = 12, seed: int = 0, twins: bool = False) -> ScoreMatrix:
@@ -40,7 +41,7 @@ def make_pool(systems: int = 5, clips: int = 12, seed: int = 0, twins: bool = Fa
     return ScoreMatrix(tuple(f"s{j}" for j in range(systems)), {level: tuple(names[at[level]]) for level in raw}, raw)
 
 
-def naive_draws(pool: ScoreMatrix, scale=None, rule: str = "inverse-std", draws: int = 60, seed: int = 0):
+def naive_draws(pool: ScoreMatrix, scale=None, rule=PAPER, draws: int = 60, seed: int = 0):
     """Each draw as a pool of its own, a clip as often as it was drawn; (scores, draws left out)."""
     names = sorted({clip for clips in pool.clips.values() for clip in clips})
     generator = np.random.default_rng(seed)
@@ -91,7 +92,7 @@ def test_equals_scoring_each_draw_as_a_pool_of_its_own(rule):
 
 def test_equals_scoring_each_draw_on_a_frozen_scale():
     pool = make_pool()
-    scale = calibrate(pool, "inverse-variance")
+    scale = calibrate(pool, Weighting("inverse-variance"))
     assert_same_draws(pool, scale=scale)
     alone = ScoreMatrix(pool.systems[:1], pool.clips, {level: raw[:1] for level, raw in pool.raw.items()})
     assert_same_draws(alone, scale=scale)
@@ -168,7 +169,7 @@ def oracle_own(
 @pytest.mark.parametrize("pair", [None, (1, 3)])
 def test_intervals_on_the_own_scale_equal_a_slow_reading_of_their_definition(pair):
     pool = make_full_pool(10)
-    drawn = draw(pool, rule="1,2,5", draws=40, seed=5, pair=pair)
+    drawn = draw(pool, rule=Weighting("1,2,5"), draws=40, seed=5, pair=pair)
     shares = dict(zip(LEVELS, (15 / 8, 30 / 8, 75 / 8), strict=True))
     ends = oracle_own(pool, shares, 40, 5, pair)
     for level in LEVELS:
@@ -256,7 +257,10 @@ def test_other_units_of_a_level_leave_its_z_alone():
     assert np.array(other.z["remember"]) == pytest.approx(np.array(bars.z["remember"]), abs=1e-7)
     raw, moved_raw = (np.array(draw(of, draws=100).raw_draws["remember"].interval) for of in (pool, moved))
     assert moved_raw == pytest.approx(7 * raw + 3, abs=1e-7)
-    equal, other = resample(pool, rule="equal", draws=100), resample(moved, rule="equal", draws=100)
+    equal, other = (
+        resample(pool, rule=Weighting("equal"), draws=100),
+        resample(moved, rule=Weighting("equal"), draws=100),
+    )
     assert np.array(other.siq) == pytest.approx(np.array(equal.siq), abs=1e-6)
 
 
@@ -325,7 +329,7 @@ def test_refusals():
     with pytest.raises(SpeechIQError, match="10 draws are too few for a 95 % interval: give at least 40"):
         resample(make_pool(), draws=10)
     with pytest.raises(SpeechIQError, match="unknown rule of level weights 'magic'"):
-        resample(make_pool(), rule="magic")
+        resample(make_pool(), rule=Weighting("magic"))
     with pytest.raises(SpeechIQError, match="needs at least two, got 1"):
         resample(make_pool(systems=1))
 

@@ -19,11 +19,15 @@ from speechiq.reducer.output.page.study import weights_by_rule
 from speechiq.reducer.output.scoreboard_records import csv_rows
 from speechiq.reducer.scores import norms
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.scale import level_weights
+from speechiq.reducer.scores.scale import Weighting
 from speechiq.reducer.studies import unanswerable as sets
 from tests.commands import refusal, siq, succeed
 from tests.reducer.conftest import frozen_set, levels, write_run, write_skills
 
+RULES = [
+    *map(Weighting, ["inverse-std", "inverse-variance", "equal", "1,0,3.5", "correlation"]),
+    Weighting(clips="equal"),
+]
 SKILLS = {"best": 0.9, "middle": 0.5, "worst": 0.1}
 OTHER = {
     "version": ("remember", {"version": 2}, "task versions", "version is 2 in system 'new' and 1 in norms 'pool'"),
@@ -72,7 +76,7 @@ def pools(draw) -> list[System]:
     return systems
 
 
-@given(systems=pools(), rule=st.sampled_from(["inverse-std", "inverse-variance", "equal", "1,0,3.5"]))
+@given(systems=pools(), rule=st.sampled_from(RULES))
 def test_norms_reproduce_their_pool_bit_for_bit(systems, rule, tmp_path_factory):
     lined = align(systems)
     try:
@@ -292,7 +296,7 @@ def test_the_rules_weigh_the_norms_systems_not_those_on_the_page(tmp_path, pool,
     norms.write_norms(built, tmp_path / "norms.json")
     alone = rank(new(tmp_path), norms=norms.read_norms(tmp_path / "norms.json"))
     for rule, weights in weights_by_rule(alone).items():
-        assert weights == level_weights(align(pool).raw, rule)
+        assert weights == {level: of.weight for level, of in calibrate(align(pool), Weighting(rule)).levels.items()}
 
 
 def test_frozen_norms_have_an_edition_a_date_and_digests_of_their_population(tmp_path, pool, built):

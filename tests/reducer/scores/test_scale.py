@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from statistics import pstdev
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from speechiq.reducer import (
     competition_ranks,
     score,
 )
-from speechiq.reducer.scores.scale import discrimination, level_weights
+from speechiq.reducer.scores.scale import Weighting, correlate_levels, discrimination, share_out
 
 Table = dict[str, list[list[float]]]
 
@@ -83,7 +84,7 @@ def tables(draw) -> Table:
 
 def score_table(raw: Table, rule: str = "inverse-std"):
     pool = as_pool(raw)
-    return score(pool, calibrate(pool, rule))
+    return score(pool, calibrate(pool, Weighting(rule)))
 
 
 @pytest.mark.parametrize("rule", ["inverse-std", "inverse-variance", "equal"])
@@ -141,28 +142,29 @@ def test_table_2_of_the_paper():
     fitted = {"remember": 0.0368, "understand": 0.7530, "apply": 0.2083}
     assert len(rows) == 13
     assert np.abs(combine(z, fitted) - printed).max() < 0.75
-    whole = level_weights(z, ",".join(map(str, fitted.values())))
+    whole = share_out({level: of.std() for level, of in z.items()}, ",".join(map(str, fitted.values())))
     assert whole == pytest.approx({level: weight / 0.9981 for level, weight in fitted.items()})
     assert np.abs(combine(z, whole) - printed).max() < 0.76, "the fit's weights sum to 0.9981, those of a rule to 1"
 
 
 def test_the_rules_weigh_a_quiet_level_more():
-    raw = {"remember": np.array([[0.0, 1.0]]), "apply": np.array([[0.0, 0.5]])}
-    assert level_weights(raw, "inverse-std")["apply"] == pytest.approx(2 / 3, abs=1e-5)
-    assert level_weights(raw, "inverse-variance")["apply"] == pytest.approx(4 / 5, abs=1e-5)
-    assert level_weights(raw, "equal") == {"remember": 0.5, "apply": 0.5}
+    spread = {"remember": 0.5, "apply": 0.25}
+    assert share_out(spread, "inverse-std")["apply"] == pytest.approx(2 / 3, abs=1e-5)
+    assert share_out(spread, "inverse-variance")["apply"] == pytest.approx(4 / 5, abs=1e-5)
+    assert share_out(spread, "equal") == {"remember": 0.5, "apply": 0.5}
 
 
 def test_weights_of_ones_own_are_a_rule():
     pool = as_pool({level: [[0.0, 0.2], [1.0, 0.9], [0.5, 0.1]] for level in LEVELS})
-    assert [of.weight for of in calibrate(pool, "1, 2,1").levels.values()] == [0.25, 0.5, 0.25]
-    assert score(pool, calibrate(pool, "1,1,1")).siq.tolist() == score(pool, calibrate(pool, "equal")).siq.tolist()
+    assert [of.weight for of in calibrate(pool, Weighting("1, 2,1")).levels.values()] == [0.25, 0.5, 0.25]
+    one, other = (score(pool, calibrate(pool, Weighting(rule))) for rule in ("1,1,1", "equal"))
+    assert one.siq.tolist() == other.siq.tolist()
 
 
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        ("magic", "'magic'.*inverse-std, inverse-variance, equal, or one number"),
+        ("magic", "'magic'.*inverse-std, inverse-variance, correlation, equal, or one number"),
         ("", "unknown rule"),
         ("1,2", "or one number each for remember, understand, apply"),
         ("1,2,3,4", "unknown rule"),
@@ -177,7 +179,7 @@ def test_weights_of_ones_own_are_a_rule():
 def test_weights_that_are_none(rule, message):
     pool = as_pool({level: [[0.0], [1.0]] for level in LEVELS})
     with pytest.raises(SpeechIQError, match=message):
-        calibrate(pool, rule)
+        calibrate(pool, Weighting(rule))
 
 
 def test_agreement_has_no_discrimination_at_all():
@@ -245,3 +247,64 @@ def test_all_tie(rows):
     pool = as_pool({level: [[0.0], [0.5], [1.0]] for level in LEVELS} | {"understand": rows})
     with pytest.raises(SpeechIQError, match="level understand: all 3 systems have the same score"):
         calibrate(pool)
+
+
+def test_equal_clip_weights_give_plain_means():
+    raw = {"remember": [[0.0, -0.4], [-0.1, -0.2], [-0.9, -0.6]]}
+    raw |= {"understand": [[0.9, 0.7], [0.8, 0.8], [0.1, 0.6]], "apply": [[1.0, 0.5], [0.5, 0.0], [0.0, 0.0]]}
+    pool = as_pool(raw)
+    scored = score(pool, calibrate(pool, Weighting("equal", "equal")))
+    # Means -0.2, -0.15, -0.75; 0.8, 0.8, 0.35; 0.75, 0.25, 0; Z by their population moments.
+    by_hand = {"remember": (-0.2, -0.15, -0.75), "understand": (0.8, 0.8, 0.35), "apply": (0.75, 0.25, 0.0)}
+    z = {level: [(x - mean(means)) / pstdev(means) for x in means] for level, means in by_hand.items()}
+    for level, of in scored.levels.items():
+        assert of.weighted == pytest.approx(by_hand[level]) and of.weighted == pytest.approx(of.raw)
+        assert of.z == pytest.approx(z[level])
+    assert scored.siq == pytest.approx([100 + 15 * mean(row) for row in zip(*z.values(), strict=True)])
+    assert not np.allclose(scored.siq, score(pool, calibrate(pool, Weighting("equal"))).siq)
+
+
+def test_a_level_weighs_by_its_mean_correlation_with_the_others():
+    generator = np.random.default_rng(4)
+    skill = generator.normal(size=7)
+    noise = generator.normal(size=(2, 7))
+    ability = {"remember": skill, "understand": skill + 0.3 * noise[0], "apply": noise[1] - skill}
+    pool = as_pool({level: (0.3 * x)[:, None].tolist() for level, x in ability.items()})
+    scale = calibrate(pool, Weighting("correlation"))
+    r = np.corrcoef([*ability.values()])
+    agreement = dict(zip(ability, (r.sum(axis=1) - 1) / 2, strict=True))
+    assert {level: of.agreement for level, of in scale.levels.items()} == pytest.approx(agreement)
+    positive = {level: max(mean_r, 0) + 1e-6 for level, mean_r in agreement.items()}
+    expected = {level: weight / sum(positive.values()) for level, weight in positive.items()}
+    assert {level: of.weight for level, of in scale.levels.items()} == pytest.approx(expected)
+    assert scale.levels["apply"].weight < 1e-4 < scale.levels["understand"].weight
+
+
+def test_correlations_of_draws_are_those_of_each_draw():
+    drawn = np.random.default_rng(0).normal(size=(3, 40, 6))
+    found = correlate_levels(dict(zip(LEVELS, drawn, strict=True)))
+    for number in range(40):
+        r = np.corrcoef(drawn[:, number])
+        assert [float(of[number, 0]) for of in found.values()] == pytest.approx(((r.sum(axis=1) - 1) / 2).tolist())
+
+
+@pytest.mark.parametrize(
+    ("systems", "signs", "message"),
+    [
+        (4, (1, 1, 1), "level weights by correlation: 4 systems, fewer than 5; give more systems, or choose another"),
+        (6, (1, -1, 0), r"no level correlates with the others \(remember -0"),
+    ],
+)
+def test_no_weights_by_correlation(systems, signs, message):
+    skill = np.random.default_rng(1).normal(size=systems)
+    rest = np.random.default_rng(2).normal(size=systems)
+    rest -= np.polyval(np.polyfit(skill, rest, 1), skill)
+    ability = {level: skill * sign + rest * (not sign) for level, sign in zip(LEVELS, signs, strict=True)}
+    with pytest.raises(SpeechIQError, match=message):
+        calibrate(as_pool({level: x[:, None].tolist() for level, x in ability.items()}), Weighting("correlation"))
+
+
+@pytest.mark.parametrize(("rule", "message"), [("equals", "did you mean equal"), ("x", "choose variance or equal")])
+def test_unknown_clip_weights(rule, message):
+    with pytest.raises(SpeechIQError, match=f"unknown rule of clip weights '{rule}'.*{message}"):
+        Weighting.read(None, rule)

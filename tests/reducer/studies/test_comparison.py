@@ -14,7 +14,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, ScoreMatrix, calibrate
 from speechiq.reducer.output.side_by_side import comparison_grid
 from speechiq.reducer.scores.draws import draw
-from speechiq.reducer.scores.scale import flat
+from speechiq.reducer.scores.scale import Weighting, flat
 from speechiq.reducer.stats import contrast
 from speechiq.reducer.stats.contrast import permute
 from speechiq.reducer.stats.estimate import Difference, plain
@@ -46,9 +46,9 @@ def oracle_shares(pool: ScoreMatrix, one: int, other: int, rule: str) -> dict[st
 @pytest.mark.parametrize("rule", ["inverse-std", "inverse-variance"])
 def test_differences_are_the_systems_and_intervals_those_of_the_draws(rule):
     pool = make_pool()
-    found = compare_scores(pool, "s1", "s3", rule=rule, draws=80, seed=2)
+    found = compare_scores(pool, "s1", "s3", rule=Weighting(rule), draws=80, seed=2)
     siq, z, _ = oracle({level: raw.tolist() for level, raw in pool.raw.items()}, rule)
-    drawn = draw(pool, rule=rule, draws=80, seed=2, pair=(1, 3))
+    drawn = draw(pool, rule=Weighting(rule), draws=80, seed=2, pair=(1, 3))
     assert (found.a, found.b, found.draws, found.seed, found.left_out) == ("s1", "s3", 80, 2, drawn.left_out)
     assert found.siq.value == pytest.approx(siq[1] - siq[3], abs=1e-8)
     assert (found.siq.low, found.siq.high) == pytest.approx(tuple(np.ravel(drawn.siq_interval)), abs=1e-7)

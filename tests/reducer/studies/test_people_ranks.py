@@ -15,9 +15,10 @@ from sacrebleu import corpus_bleu, corpus_chrf
 from scipy.stats import spearmanr
 
 from speechiq.metrics.words.normalizer import normalize
+from speechiq.reducer.scores.scale import EQUAL, Weighting
 from speechiq.reducer.scores.suites import read_systems
 from speechiq.reducer.studies import people_ranks
-from speechiq.reducer.studies.correlated import score_texts
+from speechiq.reducer.studies.correlated import list_scores, score_texts
 from tests.commands import print_and_write, refusal, succeed
 from tests.reducer.browser import Visit
 from tests.reducer.output.page.conftest import HOSTILE, TEXTS, cascade, write_system
@@ -142,8 +143,8 @@ def test_bleu_and_chrf_are_those_of_sacrebleu(runs):
 def test_siq_rm_is_siq_with_equal_clips(runs, cards, tmp_path):
     from speechiq.reducer.scores.ranking import rank
 
-    part = rank(people_ranks._keep_clips(read_systems([runs]), CLIPS[:3]))
-    found = people_ranks._score_equally(part, "equal")["SIQ_rm"]
+    part = rank(people_ranks._keep_clips(read_systems([runs]), CLIPS[:3]), rule=Weighting("equal", EQUAL))
+    found = list_scores(part)["SIQ"]
     z = []
     for level in ("remember", "understand", "apply"):
         means = part.pool.raw[level].mean(axis=1)

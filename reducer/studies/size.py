@@ -1,0 +1,334 @@
+"""Relate SIQ to the size of systems, and score each system against what its size lets expect.
+
+The line is the least-squares regression of SIQ on the logarithm of a size over the systems that are not controls. SIQ
+given size is 100 + 15 times the distance from the line, in standard deviations of these distances (ddof 0, as in eq.
+5): what norms by age are for people (SpeechIQ, section 3.4 and appendix E). Every bootstrap draw of the scoreboard has
+a line of its own.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from speechiq.core.console import count_of
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.tables import check_columns, read_field, read_number, read_table
+from speechiq.core.suggestions import did_you_mean
+from speechiq.reducer.runs.run_record import read_parameters
+from speechiq.reducer.scores.draws import Clips
+from speechiq.reducer.scores.scale import MEAN, POINTS
+from speechiq.reducer.scores.scoreboard import Scoreboard
+from speechiq.reducer.stats.bootstrap import Resampled
+from speechiq.reducer.stats.estimate import CONFIDENCE, Estimate
+from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important, caution_lines
+from speechiq.reducer.studies.result import StudyResult
+
+PARAMETERS, ACTIVE, COMPUTE = "parameters", "active_parameters", "training_flops"
+#: Kind of size -> what it counts, for headings.
+KINDS = {PARAMETERS: "Parameters", ACTIVE: "Active parameters", COMPUTE: "Training FLOPs"}
+SYSTEM = "system"
+FEWEST = 5
+#: Distances from the line below this, in SIQ, are rounding.
+ROUNDING = 1e-9
+#: Places at which the line and its band are drawn.
+PLACES = 41
+COUNTED, DECLARED, CONTROL = "counted", "declared", "a control"
+#: Ends of size classes, in parameters, and their names.
+CLASSES = ((1e9, "under 1B"), (4e9, "1B to 4B"), (10e9, "4B to 10B"), (math.inf, "10B and above"))
+Declared = Mapping[str, Mapping[str, float]]
+
+
+class SystemSize(NamedTuple):
+    """Hold the size of a system, and whether it was counted from its checkpoints or declared in a table."""
+
+    value: float
+    source: str
+
+
+class SizedSystem(NamedTuple):
+    """Hold a system with its size, its SIQ, the SIQ on the line, and its SIQ given its size."""
+
+    system: str
+    size: SystemSize
+    siq: Estimate
+    expected: float
+    given_size: Estimate
+
+
+class SizeStudy(NamedTuple):
+    """Hold how SIQ changes with size.
+
+    Attributes:
+        kind: A key of `KINDS`.
+        systems: Best for its size first.
+        slope: Points of SIQ per tenfold size; its interval covers the clips.
+        slope_of_systems: The same with Student's interval, which covers the choice of systems.
+        explained: Share of the variance of SIQ that the line explains (R squared).
+        spread: Standard deviation of the distances from the line, in SIQ.
+        line: Size -> SIQ on the line, with its 95 % band over the draws.
+        left_out: System -> why it is not on the line.
+    """
+
+    kind: str
+    systems: list[SizedSystem]
+    slope: Estimate
+    slope_of_systems: Estimate
+    explained: float
+    spread: float
+    line: dict[float, Estimate]
+    left_out: dict[str, str]
+
+
+class FittedLines(NamedTuple):
+    """Hold lines through systems; `slope` and `middle` (SIQ at the mean of x) have shape (draws,).
+
+    `distances` from the lines have shape (draws, systems).
+    """
+
+    slope: np.ndarray
+    middle: np.ndarray
+    distances: np.ndarray
+
+    @property
+    def spread(self) -> np.ndarray:
+        """Return the standard deviation of the distances, shape (draws, 1)."""
+        return np.asarray(self.distances.std(axis=1, keepdims=True))
+
+
+def fit_lines(x: np.ndarray, siq: np.ndarray) -> FittedLines:
+    """Fit a line by least squares to the SIQ of each draw, shape (draws, systems).
+
+    >>> fit = fit_lines(np.array([0.0, 1.0, 2.0]), np.array([[90.0, 103.0, 110.0]]))
+    >>> fit.slope.tolist(), fit.middle.tolist(), fit.distances.tolist()
+    ([10.0], [101.0], [[-1.0, 2.0, -1.0]])
+    """
+    far = x - x.mean()
+    middle = siq.mean(axis=1)
+    slope = siq @ far / (far @ far)
+    return FittedLines(slope, middle, siq - middle[:, None] - slope[:, None] * far)
+
+
+def read_sizes(file: Path) -> dict[str, dict[str, float]]:
+    """Read system -> kind -> size from a table with the column `system` and columns of `KINDS`; a cell may be empty.
+
+    Rows of other systems than those of a run are allowed, so that one table serves many runs.
+    """
+    rows = read_table(file)
+    check_columns(rows[0], [SYSTEM], file)
+    if not KINDS.keys() & rows[0].keys():
+        raise SpeechIQError(file, "no column of sizes", f"add {', '.join(KINDS)} or some of them")
+    sizes: dict[str, dict[str, float]] = {}
+    for number, row in enumerate(rows, 1):
+        where = f"{file} row {number}"
+        name = read_field(row, SYSTEM, where)
+        if name in sizes:
+            raise SpeechIQError(where, f"duplicate system {name!r}", "delete one of the rows")
+        given = {kind: row[kind] for kind in KINDS if row.get(kind) not in (None, "")}
+        sizes[name] = {kind: _read_size(kind, value, where) for kind, value in given.items()}
+    return sizes
+
+
+def _read_size(kind: str, value: Any, where: str) -> float:
+    size = read_number(value)
+    if not 0 < size < math.inf:
+        raise SpeechIQError(
+            where, f"{kind} is {value!r:.40}, not a number above 0", "write it in full, such as 7000000000 or 7e9"
+        )
+    return size
+
+
+def check_kind(kind: str, declared: Declared) -> None:
+    """Raise a `SpeechIQError` for an unknown kind of size, and for one that only a table can declare without one."""
+    if kind not in KINDS:
+        raise SpeechIQError(f"--by {kind}", "no size", f"{did_you_mean(kind, KINDS)}choose from {', '.join(KINDS)}")
+    if kind != PARAMETERS and not any(kind in sizes for sizes in declared.values()):
+        raise SpeechIQError(f"--by {kind}", "no system declares it", f"add the column {kind} to the table of --sizes")
+
+
+def find_sizes(scoreboard: Scoreboard, kind: str, declared: Declared) -> dict[str, SystemSize]:
+    """Return system -> its size, as declared, else as its runs counted it; systems of unknown size are not in it.
+
+    Without declared active parameters, all parameters of a system are active.
+    """
+    counted = read_parameters([task for system in scoreboard.systems for task in system.tasks])
+    sizes = {}
+    for system in scoreboard.pool.systems:
+        given = declared.get(system, {})
+        kinds = (ACTIVE, PARAMETERS) if kind == ACTIVE else (kind,)
+        value = next((given[name] for name in kinds if name in given), None)
+        if value is not None:
+            sizes[system] = SystemSize(value, DECLARED)
+        elif kind != COMPUTE and system in counted:
+            sizes[system] = SystemSize(float(counted[system]), COUNTED)
+    return sizes
+
+
+def study_size(scoreboard: Scoreboard, kind: str = PARAMETERS, declared: Declared | None = None) -> StudyResult:
+    """Return the SIQ of each system given its size, and the line that it is measured from.
+
+    Raises:
+        SpeechIQError: There is no SIQ, fewer than `FEWEST` systems have different sizes, or all are on the line.
+    """
+    if scoreboard.remarks.no_siq:
+        raise SpeechIQError("SIQ given size", scoreboard.remarks.no_siq)
+    declared = declared or {}
+    check_kind(kind, declared)
+    sizes = find_sizes(scoreboard, kind, declared)
+    left_out = _explain_left_out(scoreboard, sizes, declared)
+    rows = [row for row, name in enumerate(scoreboard.pool.systems) if name not in left_out]
+    names = [scoreboard.pool.systems[row] for row in rows]
+    different = len({sizes[name].value for name in names})
+    if different < FEWEST:
+        raise SpeechIQError(
+            "SIQ given size",
+            f"{count_of(different, 'size')} among {count_of(len(names), 'system')} of known size, fewer than {FEWEST}",
+            f"give more systems, or declare sizes by --sizes FILE ({SYSTEM}, {kind})",
+        )
+    return _as_result(_study(scoreboard, rows, {name: sizes[name] for name in names}, kind, left_out), scoreboard)
+
+
+def _explain_left_out(scoreboard: Scoreboard, sizes: Mapping[str, SystemSize], declared: Declared) -> dict[str, str]:
+    """Return system -> why it is not on the line, for controls and systems of unknown size."""
+    reasons = {}
+    for system in scoreboard.systems:
+        if system.control:
+            reasons[system.name] = CONTROL
+        elif system.name not in sizes:
+            near = did_you_mean(system.name, declared.keys() - {*scoreboard.pool.systems})
+            reasons[system.name] = f"unknown size; {near}".rstrip("; ")
+    return reasons
+
+
+def _study(
+    scoreboard: Scoreboard,
+    rows: Sequence[int],
+    sizes: Mapping[str, SystemSize],
+    kind: str,
+    left_out: dict[str, str],
+) -> SizeStudy:
+    x = np.log10([size.value for size in sizes.values()])
+    bars, clips = scoreboard.bars, Clips.of(scoreboard.pool)
+    drawn = bars.siq_draws[:, rows] if bars else np.empty((0, len(rows)))
+    siq = Resampled(np.vstack([scoreboard.siq[rows], drawn]), len(clips.names), clips.cluster_count, len(clips.names))
+    fit = fit_lines(x, siq.values)
+    if fit.spread[0, 0] < ROUNDING:
+        raise SpeechIQError("SIQ given size", "all systems are on the line", "give more systems")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        given_size = siq._replace(values=MEAN + POINTS * fit.distances / fit.spread).estimates
+    places = np.linspace(x.min(), x.max(), PLACES)
+    line = siq._replace(values=fit.middle[:, None] + fit.slope[:, None] * (places - x.mean())).estimates
+    systems = []
+    for place, (name, size) in enumerate(sizes.items()):
+        value = float(scoreboard.siq[rows[place]])
+        ends = (float(end[rows[place]]) for end in bars.siq) if bars else ()
+        expected = value - float(fit.distances[0, place])
+        systems.append(SizedSystem(name, size, Estimate(value, *ends), expected, given_size[place]))
+    return SizeStudy(
+        kind=kind,
+        systems=sorted(systems, key=lambda system: (-system.given_size.value, system.system)),
+        slope=siq._replace(values=fit.slope).estimate,
+        slope_of_systems=_slope_of_systems(x, siq.values[0], float(fit.slope[0])),
+        explained=1 - float(fit.distances[0].var() / siq.values[0].var()),
+        spread=float(fit.spread[0, 0]),
+        line=dict(zip((10**places).tolist(), line, strict=True)),
+        left_out=left_out,
+    )
+
+
+def _slope_of_systems(x: np.ndarray, siq: np.ndarray, slope: float) -> Estimate:
+    """Return the slope with Student's 95 % interval for other systems of this kind."""
+    from scipy.special import stdtrit
+    from scipy.stats import linregress
+
+    free = len(x) - 2
+    half = float(stdtrit(free, (1 + CONFIDENCE) / 2)) * float(linregress(x, siq).stderr)
+    return Estimate(slope, slope - half, slope + half, len(x), len(x))
+
+
+def name_class(parameters: float) -> str:
+    """Return the size class of a number of parameters.
+
+    >>> name_class(172e6), name_class(4e9)
+    ('under 1B', '4B to 10B')
+    """
+    return next(name for end, name in CLASSES if parameters < end)
+
+
+def _as_result(study: SizeStudy, scoreboard: Scoreboard) -> StudyResult:
+    grid = _grid_of_systems(study, scoreboard)
+    records = grid.records()
+    content = {
+        "by": study.kind,
+        "systems": records,
+        "line": _line_record(study),
+        "rule": scoreboard.scale and scoreboard.scale.rule._asdict(),
+        "norms": scoreboard.norms and scoreboard.norms.title,
+        "bootstrap": scoreboard.bars and {"draws": scoreboard.bars.draws, "seed": scoreboard.bars.seed},
+        "left_out": study.left_out,
+    }
+    tasks = [task for system in scoreboard.systems for task in system.tasks]
+    return StudyResult("speechiq-size", [grid, _grid_of_line(study)], content, records, tasks=tasks, details=study)
+
+
+def _line_record(study: SizeStudy) -> dict[str, Any]:
+    """Return the numbers of the line; its slopes are SIQ per tenfold size."""
+    return {
+        "slope": study.slope,
+        "slope_of_systems": study.slope_of_systems,
+        "explained": study.explained,
+        "spread": study.spread,
+        "places": [{"size": size, "siq": siq} for size, siq in study.line.items()],
+    }
+
+
+def _grid_of_systems(study: SizeStudy, scoreboard: Scoreboard) -> Grid:
+    size = Column("size", KINDS[study.kind], ".3g")
+    if study.kind != COMPUTE:
+        size = Column("size", f"{KINDS[study.kind]}\nmillions", ".1f", factor=1e-6)
+    columns = [
+        Column(SYSTEM, "System"),
+        size,
+        Column("source", "", below="size"),
+        *([Column("class", "Size class")] if study.kind != COMPUTE else []),
+        Column("siq", f"SIQ\n{INTERVAL}", ".2f", ends=".1f"),
+        Column("expected", "SIQ on\nthe line", ".2f"),
+        Column("given_size", f"SIQ given size\n{INTERVAL}", ".2f", ends=".1f", style="bold"),
+    ]
+    rows: list[dict[str, Cell]] = []
+    for system, of, siq, expected, given_size in study.systems:
+        row: dict[str, Cell] = {SYSTEM: system, "size": of.value, "source": of.source}
+        row |= {"class": name_class(of.value)} if study.kind != COMPUTE else {}
+        rows.append(row | {"siq": siq, "expected": expected, "given_size": given_size})
+    notes: list[str] = caution_lines(scoreboard.caution)
+    for name, reason in study.left_out.items():
+        line = f"not on the line: {name} ({reason})"
+        notes.append(line if reason == CONTROL else Important(line))
+    rule = scoreboard.scale.rule.label if scoreboard.scale else ""
+    scale = f"norms {scoreboard.norms.title}" if scoreboard.norms else "the systems of these runs"
+    notes += [
+        f"SIQ given size: {MEAN} + {POINTS} times the distance from the line, in standard deviations of the distances; "
+        f"{POINTS} points of it are {study.spread:.2f} SIQ here",
+        "its intervals cover the clips, not the choice of the systems",
+        f"scale: {scale}; level weights ({rule})",
+    ]
+    return Grid("SIQ given size", columns, rows, notes)
+
+
+def _grid_of_line(study: SizeStudy) -> Grid:
+    columns = [
+        Column("kind", "Size"),
+        Column("systems", "Systems", "d"),
+        Column("slope", f"Other clips\n{INTERVAL}", "+.2f", ends="+.1f"),
+        Column("slope_of_systems", f"Other systems\n{INTERVAL}", "+.2f", ends="+.1f"),
+        Column("explained", "R squared", ".3f"),
+        Column("spread", "Std of\ndistances", ".2f"),
+    ]
+    row: dict[str, Cell] = {"kind": KINDS[study.kind].lower(), "systems": len(study.systems), "slope": study.slope}
+    row |= {"slope_of_systems": study.slope_of_systems, "explained": study.explained, "spread": study.spread}
+    notes = []
+    if study.slope_of_systems.low < 0 < study.slope_of_systems.high:
+        notes.append(Important("over other systems of this kind, the slope may be 0: the line says little"))
+    return Grid("SIQ per tenfold size", columns, [row], notes)
