@@ -66,7 +66,13 @@ class EmbedderSettings(Options, frozen=True, kw_only=True):
 
 
 def read_embedding(metadata: Mapping[str, Any]) -> EmbedderSettings:
-    """Return the settings of a task's embedder, its layers counted from the first; refuse what cannot be used."""
+    """Return the settings of a task's embedder, its layers counted from the first; refuse what cannot be used.
+
+    The command line of lm-eval reads -2 as -2.0, which is the same layer.
+    """
+    layer = metadata.get("embedder_layer")
+    if isinstance(layer, float) and layer.is_integer():
+        metadata = {**metadata, "embedder_layer": int(layer)}
     embedding = read_record(EmbedderSettings, metadata)
     config = check_checkpoint(EMBEDDER, embedding.embedder)
     if embedding.embedder_layer == LAST:

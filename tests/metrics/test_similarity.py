@@ -163,7 +163,7 @@ TEXTS = ["who invented calculus ?", "what is the amazon ?"], ["who invented cact
 
 @pytest.mark.parametrize(
     ("layer", "read"),
-    [(-1, [4]), (4, [4]), (-2, [3]), ("1", [1]), ("1+-1", [1, 4]), ("0+-1", [0, 4]), ("-4+-2", [1, 3])],
+    [(-1, [4]), (4, [4]), (-2.0, [3]), ("1", [1]), ("1+-1", [1, 4]), ("0+-1", [0, 4]), ("-4+-2", [1, 3])],
 )
 def test_another_layer_is_that_of_a_plain_forward_pass(tiny_embedder, layer, read):
     tokenizer = AutoTokenizer.from_pretrained(tiny_embedder)
@@ -193,10 +193,10 @@ def test_layers_are_cached_apart_and_a_layer_by_any_name_once(tiny_embedder, tmp
 
 def test_docs_name_the_layer_only_if_the_run_does(tiny_embedder):
     of_layer = {}
-    for layer in (None, -1, -2, "-1+1"):
+    for layer in (None, -1.0, -2, "-1+1"):
         settings = describe_embedding({"embedder": tiny_embedder, "embedder_layer": layer})
         of_layer[layer] = settings.get("embedder_layer")
-    assert of_layer == {None: None, -1: -1, -2: "3", "-1+1": "1+4"}
+    assert of_layer == {None: None, -1.0: -1, -2: "3", "-1+1": "1+4"}
 
 
 @pytest.mark.parametrize(
