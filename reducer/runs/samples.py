@@ -199,18 +199,16 @@ def read_sample_table(
     """Read the numbers of a task line by line; of a row, only the item, its groups, its cluster and the columns.
 
     The columns are the score, flags, the floor, readings, those that the category shows beside its score, and
-    `columns`. Those that rows do not have are derived from the letters in the rows (`metrics/letters/tally.py`).
+    `columns`. A score that rows do not have is derived from their letters (`metrics/letters/tally.py`).
 
     Args:
         category: Its category with the column that scores it; None means that of the task.
         known: Items of other files, so that equal items are one object; new items are added.
     """
     path, category, known = task.samples, category or task.category, {} if known is None else known
-    if derived := _list_derived(category, columns):
-        if category.usual and category.column in derived:
-            category = category.measured_by(category.usual)
-        table = read_sample_table(task, category, columns={*columns}.difference(derived), known=known)
-        return replace(table, numbers={**table.numbers, **_tally_rows(path, derived)})
+    if category.usual and category.column in DERIVED:
+        table = read_sample_table(task, category.measured_by(category.usual), columns=columns, known=known)
+        return replace(table, numbers={**table.numbers, category.column: _tally_rows(path, category.column)})
     measure, size, by = category.measure, len(category.item), task.category.group_by
     bounds = dict.fromkeys((*FLAGS, FLOOR, *READINGS), SHARE)
     bounds |= {beside.column: beside.bounds for beside in category.extra_columns}
@@ -253,19 +251,11 @@ def read_sample_table(
     return table
 
 
-def _list_derived(category: Category, columns: Iterable[str]) -> list[str]:
-    """Return the columns that are derived: of the score, only if rows have another column that usually scores them."""
-    wanted = [*columns, *([category.column] if category.usual else [])]
-    return [name for name in DERIVED if name in wanted]
-
-
-def _tally_rows(path: Path, columns: Sequence[str]) -> dict[str, np.ndarray]:
-    """Return the derived columns of a sample file of questions, from the letters of each row, shape (rows,)."""
-    needs = f"doc.answer and the letters in filtered_resps, from which {' and '.join(columns)} are computed"
-    tallies = []
-    for _, row in read_sample_rows(path, LetterRow, needs):
-        tallies.append(tally_letters(row.filtered_resps[0].letters, row.doc.answer, columns))
-    return {column: np.array([tally[column] for tally in tallies]) for column in columns}
+def _tally_rows(path: Path, column: str) -> np.ndarray:
+    """Return a derived column of a sample file of questions, from the letters of each row, shape (rows,)."""
+    needs = f"doc.answer and the letters in filtered_resps, from which {column} is computed"
+    rows = read_sample_rows(path, LetterRow, needs)
+    return np.array([tally_letters(row.filtered_resps[0].letters, row.doc.answer)[column] for _, row in rows])
 
 
 def join_columns(tables: Iterable[SampleTable], column: str) -> dict[tuple[str, Item], float]:
