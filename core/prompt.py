@@ -7,13 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from operator import mul
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 
 AUDIO = "<audio>"
 USER = "user"
+#: The key of metadata with a file of the user's own prompts, and of docs and results with the prompts themselves.
+PROMPTS = "prompts"
 
 
 class Scored(NamedTuple):
@@ -21,6 +23,23 @@ class Scored(NamedTuple):
 
     logprob: float
     is_greedy: bool
+
+
+class OwnPrompts(NamedTuple):
+    """Hold the user's own prompts of the stages of a system; empty for those of the package.
+
+    Attributes:
+        transcribe: Request for a transcript, to an audio model.
+        correct: Prompt of a corrector, with `{hypotheses}`.
+        system: Text of a system turn before the prompts of the model that answers.
+    """
+
+    transcribe: str = ""
+    correct: str = ""
+    system: str = ""
+
+
+NO_PROMPTS = OwnPrompts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +146,16 @@ class Prompt:
         if not any(seconds):
             seconds = [1.0 for _ in seconds]
         return sum(map(mul, shares, seconds)) / sum(seconds) if seconds else math.nan
+
+
+def as_messages(content: Any, system: str = "") -> list[dict[str, Any]]:
+    """Return the messages of a chat API or template: a system turn, if there is one, and the turn of the user.
+
+    >>> as_messages("Who?", "Be brief.")
+    [{'role': 'system', 'content': 'Be brief.'}, {'role': 'user', 'content': 'Who?'}]
+    """
+    turns = [{"role": "system", "content": system}] if system else []
+    return [*turns, {"role": USER, "content": content}]
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,11 @@ Seed = Annotated[int, Meta(ge=0, le=2**31 - 1, description="Seed of a text that 
 #: The length of a chunk of audio, in seconds.
 ChunkSeconds = Annotated[float, Meta(ge=1, le=DAY_S, extra={UNIT: "seconds"})]
 
+#: The text of a system turn, an option of engines that write by a chat template or a chat API.
+SystemTurn = Annotated[
+    str | None, Meta(description="Text of a system turn before each prompt; by default there is none.")
+]
+
 
 class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Define the options of an engine, one field per option; an engine without options uses this record itself.

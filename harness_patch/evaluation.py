@@ -20,6 +20,7 @@ from speechiq.core.console import count_of, is_first_process, say
 from speechiq.core.endpoint.addresses import refuse_secrets
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import check_output_folder
+from speechiq.core.prompt import PROMPTS
 from speechiq.engines._transformers import WHISPER_NOISE
 from speechiq.harness_patch import _lm_eval, command_line
 
@@ -40,8 +41,8 @@ class SpeechModel(ABC):
         """Return a block inside which the tasks are evaluated."""
 
     @abstractmethod
-    def refuse_instruction(self, instruction: str | None) -> None:
-        """Refuse `--system_instruction` if the system cannot follow it."""
+    def refuse_words(self, option: str) -> None:
+        """Refuse words of the user for the prompt of questions, given by `option`, if the system cannot use them."""
 
 
 def guard_run(simple_evaluate: Callable, model_types: Sequence[str]) -> Callable:
@@ -99,7 +100,7 @@ def guard_tasks(evaluate: Callable) -> Callable:
             _check_tasks(suite, len(suite) < len(tasks), lm, kwargs)
         speech = isinstance(lm, SpeechModel)
         if speech and suite:
-            lm.refuse_instruction(kwargs.get("system_instruction"))
+            _refuse_words(lm, suite, kwargs.get("system_instruction"))
         if (speech or suite) and lm.rank == 0:
             command_line.begin(kwargs.get("log_samples", True))
         with lm.running() if speech else nullcontext():
@@ -133,6 +134,13 @@ def _check_tasks(suite: Mapping[str, Any], others: bool, lm: LM, options: Mappin
             f"the model type {type(lm).__name__} cannot time {timed[0]}",
             "run it with --model hf-audio or audio-api, or leave it out",
         )
+    spoken_to = [name for name, task in suite.items() if "system" in task.config.metadata.get(PROMPTS, {})]
+    if spoken_to and not isinstance(lm, SpeechModel):
+        raise SpeechIQError(
+            f"--metadata {PROMPTS}: system",
+            f"the model type {type(lm).__name__} takes no system turn from {spoken_to[0]}",
+            "leave it out, and give --system_instruction",
+        )
     if not isinstance(lm, SpeechModel) and not getattr(lm, "MULTIMODAL", False):
         raise SpeechIQError(
             f"--tasks {next(iter(suite))}",
@@ -141,6 +149,14 @@ def _check_tasks(suite: Mapping[str, Any], others: bool, lm: LM, options: Mappin
         )
     if lm.rank == 0 and options.get("limit"):
         _explain_limit(suite, options["limit"])
+
+
+def _refuse_words(lm: SpeechModel, suite: Mapping[str, Any], instruction: str | None) -> None:
+    """Refuse a system instruction, and the user's own prompt for answers, that the system cannot use."""
+    if instruction:
+        lm.refuse_words(f"--system_instruction {instruction[:40]!r}")
+    if any("answer" in task.config.metadata.get(PROMPTS, {}) for task in suite.values()):
+        lm.refuse_words(f"--metadata {PROMPTS}: answer")
 
 
 def _explain_limit(suite: Mapping[str, Any], limit: float) -> None:

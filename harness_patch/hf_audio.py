@@ -30,9 +30,10 @@ from speechiq.harness_patch.jobs import (
     AtMost,
     CarryingText,
     Job,
+    SystemVariant,
     first_clip,
-    group_languages,
     group_questions,
+    group_variants,
     in_doc_order,
     share_work,
 )
@@ -92,15 +93,15 @@ class HFAudio(SpeechModel, LM):
             seed=torch.initial_seed(),
             references=self._references,
         )
-        self._systems: dict[str | None, SpeechSystem] = {}
-        self.system = self._system_for(None)
+        self._systems: dict[SystemVariant, SpeechSystem] = {}
+        self.system = self._system_for(SystemVariant())
 
-    def _system_for(self, language: str | None) -> SpeechSystem:
-        """Return the system whose recognizer is given a language; the same weights are loaded for each language."""
-        if language not in self._systems:
+    def _system_for(self, variant: SystemVariant) -> SpeechSystem:
+        """Return the system of a variant; the same weights are loaded for each variant."""
+        if variant not in self._systems:
             with use_store(self._store):
-                self._systems[language] = self._build(language=language)
-        return self._systems[language]
+                self._systems[variant] = self._build(language=variant.language, prompts=variant.prompts)
+        return self._systems[variant]
 
     @property
     def device(self) -> torch.device:
@@ -130,14 +131,14 @@ class HFAudio(SpeechModel, LM):
         with use_store(self._store), limited_to(None), logging_redirect_tqdm(loggers):
             yield
 
-    def refuse_instruction(self, instruction: str | None) -> None:
-        """Refuse `--system_instruction` if the prompt of the questions has no place for it."""
+    def refuse_words(self, option: str) -> None:
+        """Refuse words of the user for the prompt of the questions, given by `option`, if it has no place for them."""
         way = self.system.answering
-        if instruction and isinstance(way, Likelihood):
+        if isinstance(way, Likelihood):
             raise SpeechIQError(
-                f"--system_instruction {instruction[:40]!r}",
-                f"{way.option}=likelihood uses a prompt of its own, without it",
-                f"leave it out, or give {way.option}=generate",
+                option,
+                f"{way.option}=likelihood uses a prompt of its own, without them",
+                f"leave them out, or give {way.option}=generate",
             )
 
     def generate_until(self, requests: list[Instance]) -> list[str]:
@@ -158,8 +159,8 @@ class HFAudio(SpeechModel, LM):
     def _check(self, jobs: list[Job]) -> None:
         """Refuse clips, languages and questions with which the system cannot run, before any model is loaded."""
         self._refuse_without_audio(jobs)
-        for language, places in group_languages(jobs).items():
-            system = self._system_for(language)
+        for variant, places in group_variants(jobs).items():
+            system = self._system_for(variant)
             for n, questions in group_questions([jobs[i] for i in places]).items():
                 system.check(list(questions.values()), n)
 
@@ -200,15 +201,15 @@ class HFAudio(SpeechModel, LM):
 
     def _share(self, jobs: list[Job], work: Callable[[SpeechSystem, list[Job]], list]) -> list:
         for job in jobs:
-            self._system_for(job.language)
+            self._system_for(job.variant)
 
         def work_on_own(own: list[Job]) -> list:
             for job in own:
                 if job.reference is not None:
                     self._references.update(dict.fromkeys(job.question.prompt.clips, job.reference))
             results: dict[int, Any] = {}
-            for language, places in group_languages(own).items():
-                system = self._system_for(language)
+            for variant, places in group_variants(own).items():
+                system = self._system_for(variant)
                 with system.keep_loaded():
                     results |= zip(places, work(system, [own[i] for i in places]), strict=True)
             return [results[i] for i in range(len(own))]
@@ -242,10 +243,11 @@ class HFAudio(SpeechModel, LM):
             if store_folder():
                 idle += ", nothing was missing from the response cache"
         say(counts or idle)
-        languages = [language for language in self._systems if language is not None]
-        described = self._systems.get(next(iter(languages), None), self.system).describe()
+        variants = [variant for variant in self._systems if variant != SystemVariant()]
+        described = self._systems.get(next(iter(variants), SystemVariant()), self.system).describe()
+        languages = sorted({variant.language for variant in variants if variant.language is not None})
         if len(languages) > 1:
-            described = described | {"languages": sorted(languages)}
+            described = described | {"languages": languages}
         about = {"pretrained": self.name, "system": described, "device": str(self.device)}
         about |= only_given(parameters=self.system.count_parameters())
         return {"siq": {**about, "usage": dict(done.usage), "speed": done.speeds()}}

@@ -17,7 +17,7 @@ from lm_eval.api.instance import Instance
 from speechiq.core.checkpoints.opening import first_line
 from speechiq.core.clip import Clip, as_clip, as_text_clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.prompt import Prompt
+from speechiq.core.prompt import NO_PROMPTS, PROMPTS, OwnPrompts, Prompt
 from speechiq.core.response import Response
 from speechiq.engines.languages import FIELD
 from speechiq.harness_patch._lm_eval import normalize_settings
@@ -31,6 +31,13 @@ _NOTHING = object()
 LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
 
 
+class SystemVariant(NamedTuple):
+    """Name what a system is built for: the language of the clips, if their data set names one, and own prompts."""
+
+    language: str | None = None
+    prompts: OwnPrompts = NO_PROMPTS
+
+
 class Job(NamedTuple):
     """Describe a request without the parts that only its own process needs.
 
@@ -38,13 +45,13 @@ class Job(NamedTuple):
         question: What the system is asked; the purpose `transcribe` asks for a transcript.
         repeats: Number of answers.
         reference: Reference of the clips if the doc has one, for engines that need it.
-        language: Language of the clips if their data set names one.
+        variant: What the system is built for.
     """
 
     question: Question
     repeats: int
     reference: str | None
-    language: str | None = None
+    variant: SystemVariant = SystemVariant()
 
     @classmethod
     def to_generate(cls, request: Instance) -> Job:
@@ -72,7 +79,9 @@ class Job(NamedTuple):
         transcript = reference if items.get(LISTEN) == TEXT else None
         asked, purpose = items.get("question") or "", items.get("purpose") or ""
         question = Question(prompt, settings, asked, options, purpose, transcript)
-        return cls(question, request.repeats or 1, reference, request.doc.get(FIELD))
+        own = request.doc.get(PROMPTS) or {}
+        variant = SystemVariant(request.doc.get(FIELD), OwnPrompts(*(own.get(key) or "" for key in OwnPrompts._fields)))
+        return cls(question, request.repeats or 1, reference, variant)
 
 
 def _read_clip(audio: Any, name: str) -> Clip:
@@ -90,11 +99,11 @@ def group_questions(jobs: Sequence[Job]) -> dict[int, dict[int, Question]]:
     return groups
 
 
-def group_languages(jobs: Sequence[Job]) -> dict[str | None, list[int]]:
-    """Return language -> places in `jobs`; None for jobs whose data set names no language."""
-    groups: dict[str | None, list[int]] = defaultdict(list)
+def group_variants(jobs: Sequence[Job]) -> dict[SystemVariant, list[int]]:
+    """Return variant of the system -> places in `jobs`."""
+    groups: dict[SystemVariant, list[int]] = defaultdict(list)
     for i, job in enumerate(jobs):
-        groups[job.language].append(i)
+        groups[job.variant].append(i)
     return groups
 
 

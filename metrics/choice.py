@@ -19,11 +19,9 @@ from speechiq.metrics.columns import higher, lower, mean_rows, returns
 from speechiq.metrics.judge.reader import IDENTITY, prefer_rules, read_letters, score_reading
 from speechiq.metrics.letters.options import LETTERS, NONE_OF_THE_ABOVE, NONE_OPTION, UNPARSED
 from speechiq.metrics.letters.reading import parse_letter
+from speechiq.metrics.letters.tally import tally_letters
 
-__all__ = ["LETTERS", "NONE_OF_THE_ABOVE", "STRICT", "UNPARSED", "Vote", "list_options", "score", "vote"]
-
-#: How many of five answers must be right for `acc_strict`.
-STRICT = 3
+__all__ = ["LETTERS", "NONE_OF_THE_ABOVE", "UNPARSED", "Vote", "list_options", "score", "vote"]
 
 
 def vote(letters: Sequence[str]) -> str:
@@ -88,11 +86,12 @@ def _read_answers(answers: Sequence[Sequence[str]], docs: Sequence[Mapping[str, 
 def score(doc: Mapping[str, Any], results: Sequence[Sequence[Any]]) -> dict[str, float]:
     """Score the vote on one question, an item of `Vote`; the `process_results` of the level Apply.
 
-    Its columns are `acc` (the vote is right), `acc_strict` (at least three answers are right, the rule behind the
-    paper's released numbers), `unparsed` (share of answers without a letter), `none_of_the_above` (the vote is E),
-    `agreement` (share of the answers that give the letter of the vote; 0 without a vote), `audio_coverage` (seconds
-    that the system received / seconds of the clip; NaN if it did not report them). With a reader, also the means over
-    the answers of the columns of `judge.reader.score_reading`.
+    Its columns are `acc` (the vote is right), `acc_strict` (more than half of the answers are right, three of five:
+    the rule behind the paper's released numbers), `unparsed` (share of answers without a letter), `none_of_the_above`
+    (the vote is E), `agreement` (share of the answers that give the letter of the vote; 0 without a vote),
+    `audio_coverage` (seconds that the system received / seconds of the clip; NaN if it did not report them). With a
+    reader, also the means over the answers of the columns of `judge.reader.score_reading`. `acc_all` and `acc_any` are
+    derived from the letters where they are read (`letters/tally.py`).
 
     >>> rates = score({"answer": "B"}, [["B", ["B", "B", "A", "C", "?"]]])
     >>> rates["acc"], rates["acc_strict"], rates["agreement"], rates["unparsed"]
@@ -101,7 +100,7 @@ def score(doc: Mapping[str, Any], results: Sequence[Sequence[Any]]) -> dict[str,
     voted, letters, *readings = results[0]
     scores = {
         "acc": float(voted == doc["answer"]),
-        "acc_strict": float(letters.count(doc["answer"]) >= STRICT),
+        **tally_letters(letters, doc["answer"], ["acc_strict"]),
         "unparsed": letters.count(UNPARSED) / len(letters),
         "none_of_the_above": float(voted == LETTERS[-1]),
         "agreement": letters.count(voted) / len(letters) if voted != UNPARSED else 0.0,

@@ -11,18 +11,19 @@ from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import expand, read_plain
-from speechiq.core.files.yaml_text import load_yaml
+from speechiq.core.files.yaml_text import read_mapping_file
 from speechiq.core.suggestions import find_nearest
 from speechiq.metrics import reply, translation
 from speechiq.metrics.distance.semantic import DistanceSettings, read_distance
 from speechiq.metrics.judge import reader
 from speechiq.metrics.judge.settings import JUDGED, READ, read_judging, read_settings
 from speechiq.metrics.settings import Subject, read_record
+from speechiq.metrics.similarity import PROMPTS as ONE_WORD
 from speechiq.metrics.similarity import EmbedderSettings, describe_embedding
 from speechiq.metrics.words.normalizer import NormalizerSettings, read_normalizer
 from speechiq.metrics.words.units import UnitSettings, read_unit
 from speechiq.metrics.words.word_classes import RareWordSettings, check_entities
+from speechiq.siq_tasks.conditions.prompt_file import PromptFileSettings, read_prompts
 from speechiq.siq_tasks.conditions.spec import LISTEN, TIMED_TASKS, TIMING, RunSettings
 from speechiq.siq_tasks.index import list_groups, read_tasks
 from speechiq.siq_tasks.languages.prompts import PromptSettings, read_prompt_language
@@ -56,13 +57,25 @@ def _read_letter(metadata: Mapping[str, Any]) -> Settings:
     return _read_right_wrong(metadata) | reader.read_settings(metadata)
 
 
-def _read_apply(metadata: Mapping[str, Any]) -> Settings:
-    return read_prompt_language(metadata) | reader.read_settings(metadata)
-
-
 def _read_transcript(metadata: Mapping[str, Any]) -> Settings:
     """Return the settings of an error rate: the unit in which errors are counted, and the normalizer."""
     return read_unit(metadata) | read_normalizer(metadata)
+
+
+def _read_remember(metadata: Mapping[str, Any]) -> Settings:
+    return _read_transcript(metadata) | read_prompts(metadata)
+
+
+def _read_understand(metadata: Mapping[str, Any]) -> Settings:
+    return describe_embedding(metadata) | read_prompts(metadata, *ONE_WORD)
+
+
+def _read_apply(metadata: Mapping[str, Any]) -> Settings:
+    return read_prompt_language(metadata) | reader.read_settings(metadata) | read_prompts(metadata, "answer")
+
+
+def _read_distance(metadata: Mapping[str, Any]) -> Settings:
+    return read_distance(metadata) | read_prompts(metadata)
 
 
 def _read_labels(metadata: Mapping[str, Any]) -> Settings:
@@ -108,16 +121,17 @@ _TRANSCRIPT = (_NORMALIZER, Subject(UnitSettings))
 _WORDING = Subject(WordingSettings)
 _ASKED = (*JUDGED, _WORDING)
 _LETTER = (*_ASKED, *READ)
-_DISTANCE = (Subject(DistanceSettings), Subject(RareWordSettings), _NORMALIZER)
+_PROMPTS = Subject(PromptFileSettings)
+_DISTANCE = (Subject(DistanceSettings), Subject(RareWordSettings), _NORMALIZER, _PROMPTS)
 _ANSWER = frozenset({"answer_column"})
 _QUESTION = frozenset({"question_column"})
 _CHOICE = _ANSWER | {"question_column", "choices_column"}
 _CHECKS = _QUESTION | {"checks_column", "check_options_column"}
 TASK_TYPES: dict[str, TaskType] = {
-    "remember": TaskType(_TRANSCRIPT, _read_transcript),
-    "understand": TaskType((Subject(EmbedderSettings),), describe_embedding),
-    "apply": TaskType((Subject(PromptSettings), *READ), _read_apply, has_questions=True),
-    "distance": TaskType(_DISTANCE, read_distance, check=check_entities),
+    "remember": TaskType((*_TRANSCRIPT, _PROMPTS), _read_remember),
+    "understand": TaskType((Subject(EmbedderSettings), _PROMPTS), _read_understand),
+    "apply": TaskType((Subject(PromptSettings), *READ, _PROMPTS), _read_apply, has_questions=True),
+    "distance": TaskType(_DISTANCE, _read_distance, check=check_entities),
     "choice": TaskType(_LETTER, _read_letter, columns=_CHOICE, read_row=read_choice),
     "spoken_choice": TaskType(_LETTER, _read_letter, columns=_QUESTION | _ANSWER, read_row=read_spoken_choice),
     "labels": TaskType(_LETTER, _read_labels, columns=_ANSWER, read_row=read_label, row_settings=LabelSettings),
@@ -255,13 +269,8 @@ def expand_sets(metadata: Mapping[str, Any]) -> dict[str, Any]:
         return dict(metadata)
     name = metadata[FILE]
     option, form = f"--metadata {FILE}={name}", "write lines such as `earnings22: {dataset_path: FOLDER}`"
-    try:
-        content = load_yaml(read_plain(expand(str(name))))
-    except OSError as error:
-        raise SpeechIQError(option, f"cannot be read ({error.strerror})", "correct the path") from error
-    except ValueError as error:
-        raise SpeechIQError(option, f"not valid YAML ({' '.join(str(error).split())[:200]})", form) from error
-    if not isinstance(content, dict) or not all(isinstance(keys, dict) for keys in content.values()):
+    content = read_mapping_file(option, name, form)
+    if not all(isinstance(keys, dict) for keys in content.values()):
         raise SpeechIQError(option, "not a mapping of data sets to keys and values", form)
     listed = {f"{dataset}.{key}": value for dataset, keys in content.items() for key, value in keys.items()}
     return listed | {key: value for key, value in metadata.items() if key != FILE}

@@ -8,6 +8,7 @@ from lm_eval.api.filter import Filter
 from lm_eval.api.task import ConfigurableTask
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.prompt import PROMPTS
 from speechiq.core.response import Response, drop_reasoning, response_of, reword
 from speechiq.engines.languages import PROMPT_LANGUAGE, read_language
 from speechiq.metrics import latency
@@ -15,14 +16,16 @@ from speechiq.metrics.columns import SPREAD, Columns, columns_of, worded
 from speechiq.metrics.judge import reader
 from speechiq.metrics.judge.free_answers import check_docs
 from speechiq.metrics.judge.settings import READER
+from speechiq.metrics.letters.options import NONE_OF_THE_ABOVE, NONE_OPTION
 from speechiq.metrics.settings import read_record
 from speechiq.metrics.words.normalizer import refuse_lost_marks
 from speechiq.metrics.words.units import describe_measure, refuse_unspaced, warn_other_language
 from speechiq.siq_tasks.conditions.apply import check_listen, with_condition, with_listen
 from speechiq.siq_tasks.conditions.preset import PRESET, with_preset
+from speechiq.siq_tasks.conditions.prompt_file import digest_prompts, find_prompts, write_request
 from speechiq.siq_tasks.conditions.spec import CONDITION, LISTEN, STREAM, TIMING, QuestionSettings, RunSettings
 from speechiq.siq_tasks.index import INLINE, join_metadata, resolve_folder
-from speechiq.siq_tasks.languages.prompts import write_prompt
+from speechiq.siq_tasks.languages.prompts import read_prompt_language, write_prompt
 from speechiq.siq_tasks.loaders.content import digest_content
 from speechiq.siq_tasks.settings import expand_sets, find_task_type, for_dataset, keys_of, name_task_type, user_metadata
 
@@ -91,6 +94,10 @@ class SpeechTask(ConfigurableTask):
                 warn_other_language(docs["text"], language)
         self.dataset = {"test": docs}
         about |= {**loaded.record, "content_sha256": digest_content(docs)}
+        if PROMPTS in loaded.record:
+            about[f"{PROMPTS}_sha256"] = digest_prompts(loaded.record[PROMPTS])
+        else:  # The file has no prompt that the task reads.
+            about.pop(PROMPTS, None)
 
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         """Return the scores of one doc, with `instruction_spread` if the task lists it."""
@@ -191,10 +198,15 @@ def _choose_unit(task: Task) -> Task:
 
 
 def _write_prompt(task: Task) -> Task:
-    """Write the prompt of Apply in its language, which is a setting of a run, for the tasks of Apply in it."""
-    metadata = task["metadata"]
-    if name_task_type(metadata) == APPLY:
-        return task | {"doc_to_text": write_prompt(task["doc_to_text"], metadata)}
+    """Write the user's own request, else that of Apply in its language, which is a setting of the tasks of Apply."""
+    metadata, task_type = task["metadata"], name_task_type(task["metadata"])
+    none = read_prompt_language(metadata).get(NONE_OPTION, NONE_OF_THE_ABOVE) if task_type == APPLY else ""
+    if (request := write_request(task_type, find_prompts(metadata), none)) is not None:
+        task = task | {"doc_to_text": request}
+    elif task_type == APPLY:
+        task = task | {"doc_to_text": write_prompt(task["doc_to_text"], metadata)}
+    if task_type == APPLY:
+        return task
     return task | {"metadata": {key: value for key, value in metadata.items() if key != PROMPT_LANGUAGE}}
 
 

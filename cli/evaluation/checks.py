@@ -15,6 +15,7 @@ from speechiq.core.endpoint.addresses import refuse_secrets
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import store_folder
 from speechiq.core.files.plain import check_output_folder, exists, expand, is_file, is_folder
+from speechiq.core.prompt import PROMPTS
 from speechiq.core.suggestions import did_you_mean
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import Plan, needs_index
@@ -24,6 +25,7 @@ from speechiq.metrics.settings import read_record
 from speechiq.reducer.runs.results_file import CONDITION
 from speechiq.reducer.scores.norms import Norms
 from speechiq.siq_tasks.conditions.preset import PRESET, describe_preset, find_settings, read_preset
+from speechiq.siq_tasks.conditions.prompt_file import read_prompt_file
 from speechiq.siq_tasks.conditions.spec import LISTEN, QuestionSettings, parse_condition
 from speechiq.siq_tasks.index import SUITE, list_names, list_tasks
 
@@ -114,12 +116,14 @@ def check_plan(plan: Plan, norms_file: str | None, allow_mismatch: bool) -> None
 
 
 def _check_metadata(items: Sequence[str], tasks: Sequence[str]) -> None:
-    """Refuse what is not a key with a value, a key that is given twice, and an unknown condition, variant or preset."""
+    """Refuse what is not a key with a value, a key given twice, and an unknown condition, variant, preset or prompt."""
     for key, value in _check_pairs("--metadata", items).items():
         if key.rpartition(".")[2] == CONDITION:
             parse_condition(value)
         if key.rpartition(".")[2] == LISTEN:
             read_record(QuestionSettings, {LISTEN: value})
+        if key.rpartition(".")[2] == PROMPTS:
+            say(f"{key}={value}: own prompts {', '.join(read_prompt_file(value))}")
         if key == PRESET:
             for line in _check_preset(value, tasks):
                 say(line)

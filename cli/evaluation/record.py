@@ -13,6 +13,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import json_text
 from speechiq.core.files.json_text import content_sha256
 from speechiq.core.files.plain import exists, expand, hash_file, is_file, refuse_to_overwrite
+from speechiq.core.prompt import PROMPTS
 from speechiq.harness_patch.plan import Plan
 from speechiq.harness_patch.systems.spec import parse
 from speechiq.reducer.runs.results_file import CONDITION
@@ -34,7 +35,7 @@ class EvaluationRun(msgspec.Struct, frozen=True):
     """Hold a finished run: its system, by `name` in results and as the user wrote it, and what its scores depend on.
 
     `results` are its results files, below the folder of the evaluation; `inputs` is path -> sha256 of the files
-    of transcripts, people and questions that it read.
+    of transcripts, people, questions and prompts that it read.
     """
 
     name: str
@@ -122,8 +123,9 @@ def check_replaceable(record: Record, path: Path, force: bool) -> None:
 
 
 def hash_inputs(system: str, plan: Plan) -> dict[str, str]:
-    """Return path -> sha256 of files of transcripts, people and questions, and of the texts of `--include-path`."""
-    files = dict.fromkeys([*_transcripts(system), *_questions(plan.tasks), *_texts(plan.include_path)])
+    """Return path -> sha256 of files of transcripts, people, questions and prompts, and of `--include-path`'s texts."""
+    own = [*_transcripts(system), *_prompts(plan.metadata)]
+    files = dict.fromkeys([*own, *_questions(plan.tasks), *_texts(plan.include_path)])
     return {str(file): hash_file(file) for file in files if is_file(file)}
 
 
@@ -133,6 +135,13 @@ def _transcripts(system: str) -> Iterator[Path]:
     except SpeechIQError:  # an alias such as `demo`, which reads no file
         return
     yield from (expand(stage.model) for stage in stages if stage.engine in ("transcripts", PEOPLE))
+
+
+def _prompts(metadata: Sequence[str]) -> Iterator[Path]:
+    for item in metadata:
+        key, _, file = item.partition("=")
+        if key.rpartition(".")[2] == PROMPTS:
+            yield expand(file)
 
 
 def _questions(names: tuple[str, ...]) -> Iterator[Path]:

@@ -35,6 +35,7 @@ from speechiq.core.endpoint.replies import (
 )
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
+from speechiq.core.prompt import as_messages
 from speechiq.core.usage import Clock, current_clock, usage
 
 if TYPE_CHECKING:
@@ -189,14 +190,20 @@ class Endpoint:
             raise SpeechIQError(self._place, "no such model", fix)
 
     def chat(
-        self, content: str | Sequence[Mapping[str, Any]], *, may_be_empty: bool = True, **parameters: Any
+        self,
+        content: str | Sequence[Mapping[str, Any]],
+        *,
+        system: str = "",
+        may_be_empty: bool = True,
+        **parameters: Any,
     ) -> list[Choice]:
         """Return the answers to a message; if a content filter blocked it, `FILTERED` for each requested answer.
 
-        An answer without text that may not be empty is a failed call; an HTTP error is a `Refusal`. `parameters` are
-        those of the chat API. While answers are timed (`core/usage.py`), the reply is streamed.
+        A turn with the text `system` precedes the message, unless it is empty. An answer without text that may not be
+        empty is a failed call; an HTTP error is a `Refusal`. `parameters` are those of the chat API. While answers are
+        timed (`core/usage.py`), the reply is streamed.
         """
-        body = {"model": self.model, "messages": [{"role": "user", "content": content}], **parameters}
+        body = {"model": self.model, "messages": as_messages(content, system), **parameters}
         read = partial(read_choices, name=self.name, length=self.advice.length, may_be_empty=may_be_empty)
         try:
             return self.post("/chat/completions", "chat completion", read, body, clock=current_clock.get())

@@ -6,6 +6,9 @@ from typing import Any
 
 import yaml
 
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import expand, read_plain
+
 _PART = re.compile(r"<([A-Z_]+)>")
 
 
@@ -28,6 +31,19 @@ def load_yaml(text: str | bytes) -> Any:
         raise ValueError(" ".join(str(error).split())) from error
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+
+
+def read_mapping_file(option: str, name: object, form: str) -> dict[Any, Any]:
+    """Return the mapping in a user's YAML or JSON file; `option` names it in errors, and `form` is how to write it."""
+    try:
+        content = load_yaml(read_plain(expand(str(name))))
+    except OSError as error:
+        raise SpeechIQError(option, f"cannot be read ({error.strerror})", "correct the path") from error
+    except ValueError as error:
+        raise SpeechIQError(option, f"not valid YAML ({' '.join(str(error).split())[:200]})", form) from error
+    if not isinstance(content, dict):
+        raise SpeechIQError(option, "not a mapping of keys to values", form)
+    return content
 
 
 def read_patterns(file: Path) -> dict[str, re.Pattern[str]]:

@@ -175,12 +175,14 @@ class ChatEndpoint(Writer, Generic[PromptType]):
     Args:
         seed_per_call: whether each answer is a call of its own with a seed, so that an endpoint that uses seeds repeats
             its answers.
+        system: text of a system turn before each prompt; empty or None for none.
     """
 
     streams = True
 
-    def __init__(self, remote: RemoteModel, seed_per_call: bool) -> None:
+    def __init__(self, remote: RemoteModel, seed_per_call: bool, system: str | None = None) -> None:
         self.remote, self.name, self.seed_per_call = remote, remote.endpoint.name, seed_per_call
+        self.system = system or ""
         self._left_out: set[str] = set()
         self._samples = False
         self._ends: list[str | None] = []
@@ -191,7 +193,8 @@ class ChatEndpoint(Writer, Generic[PromptType]):
 
     def _settings(self) -> dict[str, Any]:
         """Return the model, the address and the options of the engine."""
-        return {**self.remote.describe(), "engine": "openai", "seed_per_call": self.seed_per_call}
+        settings = {**self.remote.describe(), "engine": "openai", "seed_per_call": self.seed_per_call}
+        return settings | only_given(system=self.system)
 
     def has_loglikelihood(self) -> bool:
         """Return False: the chat API has no log-probabilities of given texts."""
@@ -321,8 +324,8 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         """Return the answers of one call; a malformed reply, such as one that was cut off, is requested again."""
         for _ in range(TRIES - 1):
             with suppress(Malformed):
-                return self.remote.endpoint.chat(content, **parameters)
-        return self.remote.endpoint.chat(content, **parameters)
+                return self.remote.endpoint.chat(content, system=self.system, **parameters)
+        return self.remote.endpoint.chat(content, system=self.system, **parameters)
 
     def describe(self) -> dict[str, Any]:
         """Return the settings of the engine and the parameters that the endpoint refused; see `Engine.describe`."""

@@ -36,6 +36,7 @@ from speechiq.engines._shared.prefill import (
 from speechiq.engines.audio.prompts import AudioPrompts, InputBuilder
 from speechiq.engines.base import AudioEngine, Seeds, Setup
 from speechiq.engines.languages import ENGLISH, FOLLOWS
+from speechiq.engines.options import SystemTurn, only_given
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +69,7 @@ class AudioOptions(Loading, frozen=True, kw_only=True):
         Literal["processor", "task"] | None,
         Meta(description="Source of the prompt for transcripts; without it the processor, if it has one."),
     ] = None
+    system: SystemTurn = None
 
 
 class AudioLLM(CheckpointWriter, AudioEngine):
@@ -92,8 +94,9 @@ class AudioLLM(CheckpointWriter, AudioEngine):
         processor = self.checkpoint.load_processor(AutoProcessor)
         self.own_settings = self.checkpoint.generation_config
         self.prompts = AudioPrompts(
-            model, processor, setup.choose_language(options.language) or ENGLISH, options.asked_by
+            model, processor, setup.choose_language(options.language) or ENGLISH, options.asked_by, options.system or ""
         )
+        self.prompts.check_system(f"{setup.prefix}system")
         self.asks_in_words = not self.prompts.has_request
         self.context = read_context(self.checkpoint.config, self.prompts.tokenizer)
         self.tokenizer = self.prompts.tokenizer
@@ -224,7 +227,8 @@ class AudioLLM(CheckpointWriter, AudioEngine):
 
     def identity(self) -> dict[str, Any] | None:
         """Return what identifies the checkpoint, and how transcripts are made; see `Engine.identity`."""
-        return {"stage": "audio", "transcription": self._describe_transcription(), **self.checkpoint.identity()}
+        asked = {"transcription": self._describe_transcription()} | only_given(system=self.prompts.system)
+        return {"stage": "audio", **asked, **self.checkpoint.identity()}
 
     def describe(self) -> dict[str, Any]:
         """Return the checkpoint, how transcripts are made and the limits found so far; see `Engine.describe`."""
@@ -232,6 +236,7 @@ class AudioLLM(CheckpointWriter, AudioEngine):
             "kind": "end to end",
             **self.checkpoint.describe(),
             "transcription": self._describe_transcription(),
+            **only_given(system=self.prompts.system),
             **self.inputs.limits.describe(),
         }
 

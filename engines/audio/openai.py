@@ -22,6 +22,7 @@ from speechiq.engines._shared.remote import (
     offer_temperature,
 )
 from speechiq.engines.base import AudioEngine, Setup
+from speechiq.engines.options import SystemTurn
 
 
 class ChatOptions(AudioEndpointOptions, frozen=True, kw_only=True):
@@ -32,6 +33,7 @@ class ChatOptions(AudioEndpointOptions, frozen=True, kw_only=True):
         Meta(description="Type of the message parts with audio; some servers take only audio_url."),
     ] = "input_audio"
     seed_per_call: SeedPerCall = False
+    system: SystemTurn = None
 
 
 class AudioEndpoint(ChatEndpoint[Prompt], AudioEngine):
@@ -44,7 +46,8 @@ class AudioEndpoint(ChatEndpoint[Prompt], AudioEngine):
     record = ChatOptions
 
     def __init__(self, model: str, options: ChatOptions, setup: Setup) -> None:
-        super().__init__(RemoteModel(model, options, setup.prefix, options.max_audio_s), options.seed_per_call)
+        remote = RemoteModel(model, options, setup.prefix, options.max_audio_s)
+        super().__init__(remote, options.seed_per_call, options.system)
         self.audio_part = options.audio_part
 
     def coverage(self, prompts: Sequence[Prompt]) -> list[float]:

@@ -96,6 +96,20 @@ class AudioPrompts:
         """Return the inputs for one message of a user, with the beginning of the model's message."""
         return self._as_inputs(self._chat(parts))
 
+    def check_system(self, option: str) -> None:
+        """Refuse a system turn, given by `option`, for which the chat template has no place."""
+        if not self.system:
+            return
+        noise, system = _noise(PROBE_S), self.system
+        with_it = self.ask([noise]).ids
+        self.system = ""
+        try:
+            without = self.ask([noise]).ids
+        finally:
+            self.system = system
+        if with_it == without:
+            raise SpeechIQError(self.name, f"its chat template has no place for {option}", "leave it out")
+
     def check_text_alone(self) -> None:
         """Refuse a processor or chat template that takes no text without audio."""
         try:

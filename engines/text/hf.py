@@ -11,26 +11,48 @@ from speechiq.core.batches import OnResult, drop
 from speechiq.core.checkpoints.names import is_language_model
 from speechiq.core.checkpoints.opening import check_tokens, opening, read_context
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.prompt import Scored, TextPrompt
+from speechiq.core.prompt import Scored, TextPrompt, as_messages
 from speechiq.engines._shared.checkpoint import Checkpoint, Loading
 from speechiq.engines._shared.checkpoint_writer import CheckpointWriter, ModelInputs
 from speechiq.engines._shared.prefill import ANSWER, LONGER, Decode, Request, Result, can_join, loglikelihoods
 from speechiq.engines.base import Seeds, Setup, TextEngine
+from speechiq.engines.options import SystemTurn, only_given
+
+
+class LanguageModelOptions(Loading, frozen=True, kw_only=True):
+    """Define the options of `TransformersLLM`."""
+
+    system: SystemTurn = None
 
 
 class TransformersLLM(CheckpointWriter, TextEngine):
     """Run a causal language model; see `CheckpointWriter`."""
 
-    record = Loading
+    record = LanguageModelOptions
 
-    def __init__(self, model: str, options: Loading, setup: Setup) -> None:
+    def __init__(self, model: str, options: LanguageModelOptions, setup: Setup) -> None:
         self.checkpoint = Checkpoint(model, AutoModelForCausalLM, is_language_model, "a language model", options, setup)
         self.tokenizer = self.checkpoint.load_processor(AutoTokenizer)
         self.context = read_context(self.checkpoint.config, self.tokenizer)
         self.own_settings = self.checkpoint.generation_config
+        self.system = options.system or ""
         with opening(f"{model}: its chat template does not work", "fix or remove the template", self.checkpoint.place):
-            _as_chat(self.tokenizer, "Hello")
+            plain = _as_chat(self.tokenizer, "Hello")
+        if self.system:
+            self._check_system(plain)
         self._shares_prefixes = can_join(DynamicCache(config=self.checkpoint.config))
+
+    def _check_system(self, plain: Sequence[int]) -> None:
+        """Refuse a system turn for which the chat template has no place; `plain` is a prompt without it."""
+        option, fix = f"{self.checkpoint.prefix}system", "leave it out, or choose a model with system turns"
+        with opening(f"{self.checkpoint.name}: its chat template takes no {option}", fix, self.checkpoint.place):
+            tokens = _as_chat(self.tokenizer, "Hello", self.system)
+        if tokens == plain:
+            raise SpeechIQError(self.checkpoint.name, f"its chat template has no place for {option}", fix)
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the checkpoint and the system turn; see `Engine.describe`."""
+        return super().describe() | only_given(system=self.system)
 
     def count(self, text: str) -> int:
         """Return the number of tokens of a text."""
@@ -40,7 +62,7 @@ class TransformersLLM(CheckpointWriter, TextEngine):
         self, prompts: Sequence[TextPrompt], seeds: Seeds, settings: Mapping[str, Any], on_result: OnResult = drop
     ) -> list[list[str]]:
         """Answer each prompt, in the model's chat template if it has one; see `TextEngine.generate`."""
-        tokenize = partial(_as_chat, self.tokenizer)
+        tokenize = partial(_as_chat, self.tokenizer, system=self.system)
         inputs = [self._inputs(prompt, tokenize(prompt.text), tokenize) for prompt in prompts]
         self._check(prompts, [row.ids for row in inputs], int(settings.get("max_gen_toks", ANSWER)))
         decode = partial(self._decode_answers, settings)
@@ -121,8 +143,8 @@ def _count_shared(rows: Sequence[Sequence[int]]) -> int:
     return next((i for i, column in columns if len(set(column)) > 1), min(map(len, rows)))
 
 
-def _as_chat(tokenizer: PreTrainedTokenizerBase, prompt: str) -> list[int]:
+def _as_chat(tokenizer: PreTrainedTokenizerBase, prompt: str, system: str = "") -> list[int]:
     if tokenizer.chat_template is None:
         return tokenizer(prompt).input_ids
-    messages = [{"role": "user", "content": prompt}]
+    messages = as_messages(prompt, system)
     return tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True)["input_ids"]

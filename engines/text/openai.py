@@ -11,6 +11,7 @@ from speechiq.core.prompt import Scored, TextPrompt, audio_seconds
 from speechiq.core.usage import measured
 from speechiq.engines._shared.remote import ChatEndpoint, EndpointOptions, RemoteModel, SeedPerCall
 from speechiq.engines.base import Setup, TextEngine
+from speechiq.engines.options import SystemTurn
 
 COMPLETIONS = "/completions"
 
@@ -27,6 +28,7 @@ class TextOptions(EndpointOptions, frozen=True, kw_only=True):
     """Define the options of `OpenAIText`."""
 
     seed_per_call: SeedPerCall = False
+    system: SystemTurn = None
 
 
 class OpenAIText(ChatEndpoint[TextPrompt], TextEngine):
@@ -39,7 +41,7 @@ class OpenAIText(ChatEndpoint[TextPrompt], TextEngine):
     record = TextOptions
 
     def __init__(self, model: str, options: TextOptions, setup: Setup) -> None:
-        super().__init__(RemoteModel(model, options, setup.prefix), options.seed_per_call)
+        super().__init__(RemoteModel(model, options, setup.prefix), options.seed_per_call, options.system)
 
     def has_loglikelihood(self) -> bool:
         """Return whether the server has log-probabilities of prompts; makes one call."""

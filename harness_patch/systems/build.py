@@ -8,6 +8,7 @@ from speechiq.core.checkpoints.names import is_speech_recognizer, read_config
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import store_folder
+from speechiq.core.prompt import NO_PROMPTS, PROMPTS, OwnPrompts
 from speechiq.engines.asr.controls import Gold
 from speechiq.engines.base import ASREngine, AudioEngine, BatchSize, Engine, Setup, TextEngine
 from speechiq.engines.cached import with_cache
@@ -40,6 +41,7 @@ def build_system(
     seed: int,
     references: Mapping[Clip, str] = MappingProxyType({}),
     language: str | None = None,
+    prompts: OwnPrompts = NO_PROMPTS,
 ) -> SpeechSystem:
     """Return the system of a spec; no model is loaded yet.
 
@@ -51,6 +53,7 @@ def build_system(
             `speaks=own` gives the system a voice for its replies, with options `speaks_*`.
         references: References of the current clips, for an engine that needs them.
         language: Language of the clips, which recognizers are given.
+        prompts: The user's own prompts; the system turn is that of the last stage.
     """
     spec, implied = ALIASES.get(spec, (spec, {}))
     options = {**implied, **options}
@@ -64,7 +67,7 @@ def build_system(
         return Setup(engine=stage.engine, prefix=stage.prefix, device=device, batch_size=batch_size, language=language)
 
     if (recognizer := _find_recognizer(stages, options)) is not None:
-        return _build_recognizer(spec, recognizer, options, set_up(recognizer), references)
+        return _build_recognizer(spec, recognizer, options, set_up(recognizer), references, prompts)
     answer = f"{stages[-1].prefix}answer"
     answering = way_of_answering(options.pop(answer, "generate"), answer)
     voice = take_voice(options, stages, device, batch_size)
@@ -77,12 +80,18 @@ def build_system(
         correction = read_options(CorrectionOptions, own, engine=setups["ger"].engine, prefix=setups["ger"].prefix)
         if choose_engine("asr", stages[0].model, given["asr"], setups["asr"]).gives_nbest:
             given["asr"].setdefault("nbest", NBEST)
+    _add_system_turn(stages[-1], given[stages[-1].role], setups[stages[-1].role], prompts)
+    if isinstance(answering, Likelihood) and "system" in given[stages[-1].role]:
+        raise SpeechIQError(
+            f"{stages[-1].prefix}system", f"{answer}={answering.describe()['way']} has no system turn",
+            f"leave it out, or give {answer}=generate",
+        )  # fmt: skip
     read_here = {stages[-1].role: {"answer"}, "ger": list_names(CorrectionOptions)}
     engines = [
-        _open(stage, given[stage.role], setups[stage.role], references, also=read_here.get(stage.role, ()))
+        _open(stage, given[stage.role], setups[stage.role], references, prompts, also=read_here.get(stage.role, ()))
         for stage in stages
     ]
-    engine = _combine(engines, correction)
+    engine = _combine(engines, correction, prompts)
     if isinstance(answering, Likelihood) and not engine.has_loglikelihood():
         model = f"{stages[-1].engine}:{stages[-1].model}"
         raise SpeechIQError(
@@ -91,6 +100,18 @@ def build_system(
     if voice:
         return voice.system(engine, answering, seed, voice.build(given[stages[-1].role]))
     return SpeechSystem(engine, answering, seed)
+
+
+def _add_system_turn(stage: Stage, given: dict[str, Any], setup: Setup, prompts: OwnPrompts) -> None:
+    """Add the user's own system turn to the options of the last stage; refuse an engine without system turns."""
+    if not prompts.system:
+        return
+    where = f"--metadata {PROMPTS}: system"
+    if "system" in given:
+        raise SpeechIQError(where, f"{stage.prefix}system is given too", "leave one of the two out")
+    if "system" not in list_names(choose_engine(stage.kind, stage.model, given, setup).record):
+        raise SpeechIQError(where, f"the {stage.engine} engine has no system turn", "leave it out, or use hf or openai")
+    given["system"] = prompts.system
 
 
 def _find_recognizer(stages: Sequence[Stage], options: Mapping[str, Any]) -> Stage | None:
@@ -111,7 +132,12 @@ def _find_recognizer(stages: Sequence[Stage], options: Mapping[str, Any]) -> Sta
 
 
 def _build_recognizer(
-    spec: str, stage: Stage, options: Mapping[str, Any], setup: Setup, references: Mapping[Clip, str]
+    spec: str,
+    stage: Stage,
+    options: Mapping[str, Any],
+    setup: Setup,
+    references: Mapping[Clip, str],
+    prompts: OwnPrompts,
 ) -> Recognizer:
     if unknown := [name for name in options if not name.startswith(stage.prefix)]:
         raise SpeechIQError(
@@ -119,7 +145,7 @@ def _build_recognizer(
             f"no such model argument: {spec} is a recognizer, whose options begin with {stage.prefix}",
             f"correct it, or add a language model: {spec}+LLM",
         )
-    engine = _open(stage, stage.pick(options), setup, references, also=())
+    engine = _open(stage, stage.pick(options), setup, references, prompts, also=())
     return Recognizer(spec, cast(ASREngine, engine))
 
 
@@ -134,22 +160,37 @@ def _refuse_unknown(options: Mapping[str, Any], stages: Sequence[Stage]) -> None
 
 
 def _open(
-    stage: Stage, given: Mapping[str, Any], setup: Setup, references: Mapping[Clip, str], also: Collection[str]
+    stage: Stage,
+    given: Mapping[str, Any],
+    setup: Setup,
+    references: Mapping[Clip, str],
+    prompts: OwnPrompts,
+    also: Collection[str],
 ) -> Engine:
     """Return the engine of a stage, cached unless it has no identity."""
     engine = build_engine(stage.kind, stage.model, given, setup, also=also)
     if isinstance(engine, Gold):
         engine.references = references
+    if prompts.transcribe and engine.kind == "audio" and not cast(AudioEngine, engine).asks_in_words:
+        raise SpeechIQError(
+            f"--metadata {PROMPTS}: transcribe", f"{stage.model} asks for transcripts by its processor's own request",
+            f"give {stage.prefix}asked_by=task, or leave it out",
+        )  # fmt: skip
     cached = with_cache(engine, store_folder())
-    return Instructed(cast(AudioEngine, cached)) if (stage.role, engine.kind) == ("asr", "audio") else cached
+    return (
+        Instructed(cast(AudioEngine, cached), prompts.transcribe)
+        if (stage.role, engine.kind) == ("asr", "audio")
+        else cached
+    )
 
 
-def _combine(engines: Sequence[Engine], correction: CorrectionOptions) -> AudioEngine:
+def _combine(engines: Sequence[Engine], correction: CorrectionOptions, prompts: OwnPrompts) -> AudioEngine:
     """Return one engine of those of an audio model, ASR + LLM, or ASR + corrector + LLM."""
     if len(engines) == 1:
         return cast(AudioEngine, engines[0])
     asr, *corrector, llm = engines
     recognizer = cast(ASREngine, asr)
     for ger in corrector:
-        recognizer = CorrectedRecognizer(recognizer, cast(TextEngine, ger), max_gen_toks=correction.max_gen_toks)
+        limit = correction.max_gen_toks
+        recognizer = CorrectedRecognizer(recognizer, cast(TextEngine, ger), max_gen_toks=limit, prompt=prompts.correct)
     return Cascade(recognizer, cast(TextEngine, llm))

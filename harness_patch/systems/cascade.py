@@ -17,7 +17,7 @@ from speechiq.core.usage import counted_as
 from speechiq.engines._shared.checkpoint import ModelLifetime
 from speechiq.engines.base import ASREngine, AudioEngine, Engine, Seeds, TextEngine
 from speechiq.engines.options import Count, Options
-from speechiq.harness_patch.systems.correction import PROMPT_VERSION, correction_prompt, read_correction
+from speechiq.harness_patch.systems.correction import PROMPT, PROMPT_VERSION, correction_prompt, read_correction
 from speechiq.siq_tasks.loaders.audio import transcription_prompt
 
 
@@ -112,14 +112,17 @@ def sum_parameters(*stages: Engine) -> int | None:
 
 
 class Instructed(ASREngine):
-    """Transcribe with an audio model, always with the prompt of the level Remember: a clip has one transcript."""
+    """Transcribe with an audio model, always with one prompt, so that a clip has one transcript.
 
-    def __init__(self, engine: AudioEngine) -> None:
-        self.engine = engine
+    It is that of the level Remember, or `request`, the user's own; empty for none.
+    """
+
+    def __init__(self, engine: AudioEngine, request: str = "") -> None:
+        self.engine, self.request = engine, request or transcription_prompt()
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         """Transcribe each clip; see `ASREngine.transcribe`."""
-        prompts = [Prompt.about(transcription_prompt(), [clip]) for clip in clips]
+        prompts = [Prompt.about(self.request, [clip]) for clip in clips]
         return self.engine.transcribe(prompts, on_result=on_result)
 
     def count_parameters(self) -> int | None:
@@ -150,11 +153,12 @@ class CorrectedRecognizer(ASREngine):
 
     If the recognizer has no n-best list, its one text is corrected. If its texts have no words, the corrector is not
     called. The recognizer and the corrector load and free their models themselves; the corrector decodes greedily.
+    `prompt` is the user's own prompt of the corrector; empty for none.
     """
 
-    def __init__(self, asr: ASREngine, ger: TextEngine, *, max_gen_toks: int | None = None) -> None:
+    def __init__(self, asr: ASREngine, ger: TextEngine, *, max_gen_toks: int | None = None, prompt: str = "") -> None:
         self.asr, self.ger, self.hears = asr, ger, asr.hears
-        self.max_gen_toks = max_gen_toks
+        self.max_gen_toks, self.prompt = max_gen_toks, prompt
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         """Return transcripts with the recognizer's coverage, its hypotheses, and their provenance."""
@@ -163,7 +167,9 @@ class CorrectedRecognizer(ASREngine):
         with_words = [i for i, texts in enumerate(hypotheses) if any(map(str.split, texts))]
         limits = {i: self._limit(clips[i], max(hypotheses[i], key=len)) for i in with_words}
         prompts = {
-            i: TextPrompt(correction_prompt(hypotheses[i]), about=clips[i].name, seconds=clips[i].duration)
+            i: TextPrompt(
+                correction_prompt(hypotheses[i], self.prompt or PROMPT), about=clips[i].name, seconds=clips[i].duration
+            )
             for i in with_words
         }
         found = {i: read_correction(answer, hypotheses[i]) for i, answer in self._ask(prompts, limits).items()}
@@ -206,5 +212,6 @@ class CorrectedRecognizer(ASREngine):
         """Describe both stages and the limits of the corrector; see `Engine.describe`."""
         by_length = {"tokens_beside": EXTRA, "tokens_per_token": SLACK}
         limit = {"max_gen_toks": self.max_gen_toks} if self.max_gen_toks else by_length
-        corrector = {**self.ger.describe(), "prompt_version": PROMPT_VERSION, "do_sample": False, **limit}
+        asked = {"prompt": self.prompt} if self.prompt else {"prompt_version": PROMPT_VERSION}
+        corrector = {**self.ger.describe(), **asked, "do_sample": False, **limit}
         return {**self.asr.describe(), "corrector": corrector}

@@ -42,10 +42,10 @@ _LIST_MARK = re.compile(r"^(?:\d{1,2}[.):]|[-*•>])\s+")
 _WRAPPED = re.compile(r"([\"'`*_\u201c\u2018\u00ab]+)([^\"`*\u201c\u201d\u00ab\u00bb]+)([\"'`*_\u201d\u2019\u00bb]+)")
 
 
-def correction_prompt(hypotheses: Sequence[str]) -> str:
+def correction_prompt(hypotheses: Sequence[str], template: str = PROMPT) -> str:
     """Return the corrector's prompt; hypotheses without words are left out."""
     texts = filter(str.split, hypotheses)
-    return PROMPT.format(hypotheses="\n".join(f"{i}. {text}" for i, text in enumerate(texts, 1)))
+    return template.replace("{hypotheses}", "\n".join(f"{i}. {text}" for i, text in enumerate(texts, 1)))
 
 
 def read_correction(answer: str, hypotheses: Sequence[str]) -> tuple[str, str]:

@@ -176,8 +176,9 @@ class LanguageModel(TextModel):
     """Read the states and logits of a language model; see `TextModel.read`.
 
     Its readings are `last` or `chat` (the last layer's state at the last token, the state that predicts the next word;
-    of `chat` after the text as a user's turn in the chat template), `raw` (see `_read_raw`), and `logits` (those of the
-    next token, for a role whose loader includes the head).
+    of `chat` after the text as a user's turn in the chat template), these two with layers, such as `last 1+20` (the
+    mean of their states), `raw` (see `_read_raw`), and `logits` (those of the next token, for a role whose loader
+    includes the head).
     """
 
     def check_template(self, template: str) -> None:
@@ -187,7 +188,7 @@ class LanguageModel(TextModel):
 
     def tokenize(self, texts: Sequence[str], reading: str) -> Sequence[Any]:
         """Return the tokens of each text; see `TextModel.tokenize`."""
-        if reading != "chat":
+        if not reading.startswith("chat"):
             return super().tokenize(texts, reading)
         turns = [[{"role": "user", "content": text}] for text in texts]
         tokens: list[list[int]] = self.tokenizer.apply_chat_template(
@@ -203,6 +204,8 @@ class LanguageModel(TextModel):
             return self._read_logits(batch)
         if reading == "raw":
             return self._read_raw(batch)
+        if layers := reading.partition(" ")[2]:
+            return self._read_layers(batch, list(map(int, layers.split("+"))))
         padded, output = self._states(batch)
         return self.as_rows(output.last_hidden_state[torch.arange(len(batch)), padded.last])
 
@@ -211,6 +214,15 @@ class LanguageModel(TextModel):
         padded = self.pad(batch)
         body = self.load().base_model
         return padded, body(input_ids=padded.ids, attention_mask=padded.mask, use_cache=False, **options)
+
+    def _read_layers(self, batch: Sequence[Tokens], layers: Sequence[int]) -> list[str]:
+        """Return the mean of some layers' states at the last token; layer 0 is the embedding layer."""
+        import torch
+
+        padded, output = self._states(batch, output_hidden_states=True)
+        rows = torch.arange(len(batch))
+        states = [output.hidden_states[layer][rows, padded.last].float() for layer in layers]
+        return self.as_rows(torch.stack(states).mean(dim=0))
 
     def _read_raw(self, batch: Sequence[Tokens]) -> list[str]:
         """Return three sentence embeddings, one after the other (Liu et al., table 4).
@@ -257,11 +269,18 @@ def embed(
     template: str = "plain",
     dtype: str = "float32",
     owners: Mapping[str, str] | None = None,
+    layers: Sequence[int] = (),
 ) -> np.ndarray:
-    """Return the state of each text by a language model, (texts, hidden size), float32."""
+    """Return the state of each text by a language model, (texts, hidden size), float32.
+
+    It is that of the last layer, or the mean of those of some `layers`.
+    """
     load_model(LanguageModel, EMBEDDER, name, dtype).check_template(template)
     reading = "chat" if template == "chat" else "last"
     stage = {"template": template}
+    if layers:
+        stage["layers"] = "+".join(map(str, layers))
+        reading += f" {stage['layers']}"
     rows = read_texts(LanguageModel, EMBEDDER, name, texts, owners or {}, dtype=dtype, reading=reading, stage=stage)
     return as_vectors(rows)
 

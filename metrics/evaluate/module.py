@@ -105,6 +105,7 @@ def compute_similarity(
     embedder_template: str = "plain",
     embedder_text: str = "raw",
     embedder_dtype: str = "float32",
+    embedder_layer: int | str = -1,
 ) -> dict[str, float]:
     """Compute cosines of a language model's hidden states of transcript and reference under two one-word prompts.
 
@@ -118,12 +119,14 @@ def compute_similarity(
         embedder_template (str): plain (the default) or chat.
         embedder_text (str): raw (the default), or the normalizer that is applied to both texts.
         embedder_dtype (str): float32 (the default), bfloat16 or float16.
+        embedder_layer (int or str): the layer whose state is compared, -1 (the default) for the last; 1+-1 is the
+            mean of two.
 
     Returns:
         similarity: The mean over the clips of the lower of their two cosines.
         similarity_background, similarity_summary: The mean cosine under each prompt.
     """
-    options = {"template": embedder_template, "text": embedder_text, "dtype": embedder_dtype}
+    options = {"template": embedder_template, "text": embedder_text, "dtype": embedder_dtype, "layer": embedder_layer}
     settings = {"embedder": embedder} | {f"embedder_{name}": value for name, value in options.items()}
     embedding = read_embedding(settings)
     if not references:
@@ -155,7 +158,7 @@ def compute_choice(
 
     Returns:
         acc: The share of questions whose vote (the letter that most answers give) is right.
-        acc_strict: The share of questions with at least three right answers; 0 if there are fewer than three.
+        acc_strict: The share of questions to which more than half of the answers are right.
         agreement: The mean share of the answers to a question that give the letter of the vote.
         unparsed: The mean share of the answers to a question from which no letter can be read.
         none_of_the_above: The share of questions whose vote is E.

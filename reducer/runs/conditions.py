@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from speechiq.core.console import count_of, printable
 from speechiq.core.files.json_text import shorten
+from speechiq.core.prompt import PROMPTS
 from speechiq.engines.languages import OWN, PROMPT_LANGUAGE
 from speechiq.reducer.runs import judged
 from speechiq.reducer.runs.results_file import CONDITION, TaskRun
@@ -36,6 +37,7 @@ FIELDS = {
     "embedder_template": EMBEDDER,
     "embedder_text": EMBEDDER,
     "embedder_dtype": EMBEDDER,
+    "embedder_layer": EMBEDDER,
 }
 NOT_RECORDED = "not recorded"
 EXAMPLES = 3
@@ -44,7 +46,14 @@ _OWN = "\0"
 #: Ending of a field with the sha256 of what the field without the ending names.
 DIGEST = "_sha256"
 #: Field that is not in the conditions of most tasks -> what it is there, in words.
-USUAL = {CONDITION: "none", LISTEN: "none", PROMPT_LANGUAGE: "en", READER: "none"}
+USUAL = {
+    CONDITION: "none", LISTEN: "none", PROMPT_LANGUAGE: "en", READER: "none", "embedder_layer": "the last",
+    PROMPTS: "none",
+}  # fmt: skip
+#: Keys of metadata that a task records only if they are not the usual ones.
+UNUSUAL = (CONDITION, LISTEN, "language", "unit")
+#: The embedder's layer of runs that do not record it, the last (`metrics/similarity.py`).
+LAST_LAYER = -1
 FIX = "run the same tasks"
 ONE_SET = f"{FIX}, or score the runs of one data set alone"
 #: Aspect -> what the user can do, if it is something else.
@@ -76,9 +85,11 @@ def read_conditions(task: TaskRun) -> dict[str, Scalar]:
     """
     fields = [*(field for field, aspect in FIELDS.items() if aspect in (CLIPS, TASKS)), *task.category.settings]
     recorded = {field: _as_scalar(task.metadata.get(field)) for field in fields}
-    under = {
-        key: _as_scalar(task.metadata[key]) for key in (CONDITION, LISTEN, "language", "unit") if task.metadata.get(key)
-    }
+    under = {key: _as_scalar(task.metadata[key]) for key in UNUSUAL if task.metadata.get(key)}
+    if (layer := task.metadata.get("embedder_layer")) not in (None, LAST_LAYER):
+        under["embedder_layer"] = _as_scalar(layer)
+    if digest := task.metadata.get(f"{PROMPTS}{DIGEST}"):
+        under[PROMPTS] = shorten(str(digest))
     if identity := task.metadata.get("reader_identity"):
         under[READER] = f"{task.metadata.get(READER)}, {identity}"
     if task.metadata.get(PROMPT_LANGUAGE) == OWN:

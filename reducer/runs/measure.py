@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any, Literal
 
 import msgspec
@@ -256,18 +256,23 @@ def others_than_usual(categories: Mapping[str, Category]) -> dict[str, str]:
 
 
 def differences(one: Category, other: Category) -> dict[str, tuple[Any, Any]]:
-    """Return metadata key -> both values, for each key in which two descriptions differ; `group_by` may differ.
+    """Return metadata key -> both values, for each key in which two descriptions differ.
+
+    `group_by` may differ, and one may have alternatives that the other does not have, as a newer version may.
 
     >>> wer = Category("s", "c", Measure("wer", "lower", "WER %"), ("id",))
     >>> differences(wer, Category("s", "c", Measure("cer", "lower", "WER %"), ("id",)))
     {'measure.column': ('wer', 'cer')}
     """
-    here, there = (_flatten(msgspec.to_builtins(category)) for category in (one, other))
+    shared = one.measure.alternatives.keys() & other.measure.alternatives.keys()
+    here, there = (_flatten(msgspec.to_builtins(category), shared) for category in (one, other))
     return {key: (here.get(key), there.get(key)) for key in here | there if here.get(key) != there.get(key)}
 
 
-def _flatten(description: Mapping[str, Any]) -> dict[str, Any]:
-    measure = description["measure"]
+def _flatten(description: Mapping[str, Any], alternatives: Set[str]) -> dict[str, Any]:
+    """Return the keys of a description, those of its measure with `measure.` before them."""
+    measure = dict(description["measure"])
+    measure["alternatives"] = {name: measure["alternatives"][name] for name in sorted(alternatives)}
     return {f"measure.{key}": value for key, value in measure.items()} | {
         key: value for key, value in description.items() if key not in ("measure", "group_by")
     }

@@ -5,10 +5,10 @@ A form names the fields that it needs; msgspec skips all others, so that scores 
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -18,6 +18,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import decode, refuse_extremes
 from speechiq.core.files.plain import open_plain
 from speechiq.metrics.judge.rubric import MEANING
+from speechiq.metrics.letters.tally import DERIVED, tally_letters
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.table import GROUP, Item, Table, as_column
@@ -69,6 +70,26 @@ class TextRow(msgspec.Struct):
     def response(self) -> Any:
         """Return the first response."""
         return first_of(self.filtered_resps)
+
+
+class Answered(msgspec.Struct):
+    """Hold the right letter of a question."""
+
+    answer: str
+
+
+class Letters(msgspec.Struct, array_like=True):
+    """Hold the vote on a question and the letters of its answers; what follows in the row is left out."""
+
+    vote: str
+    letters: Annotated[list[str], msgspec.Meta(min_length=1)]
+
+
+class LetterRow(msgspec.Struct):
+    """Hold the letters in a row of a question."""
+
+    doc: Answered
+    filtered_resps: Annotated[list[Letters], msgspec.Meta(min_length=1)]
 
 
 Form = TypeVar("Form")
@@ -178,13 +199,16 @@ def read_sample_table(
     """Read the numbers of a task line by line; of a row, only the item, its groups, its cluster and the columns.
 
     The columns are the score, flags, the floor, readings, those that the category shows beside its score, and
-    `columns`.
+    `columns`. A score that rows do not have is derived from their letters (`metrics/letters/tally.py`).
 
     Args:
         category: Its category with the column that scores it; None means that of the task.
         known: Items of other files, so that equal items are one object; new items are added.
     """
     path, category, known = task.samples, category or task.category, {} if known is None else known
+    if category.usual and category.column in DERIVED:
+        table = read_sample_table(task, category.measured_by(category.usual), columns=columns, known=known)
+        return replace(table, numbers={**table.numbers, category.column: _tally_rows(path, category.column)})
     measure, size, by = category.measure, len(category.item), task.category.group_by
     bounds = dict.fromkeys((*FLAGS, FLOOR, *READINGS), SHARE)
     bounds |= {beside.column: beside.bounds for beside in category.extra_columns}
@@ -225,6 +249,13 @@ def read_sample_table(
         if column != measure.column:
             table.numbers[column][np.isinf(table.numbers[column])] = math.nan
     return table
+
+
+def _tally_rows(path: Path, column: str) -> np.ndarray:
+    """Return a derived column of a sample file of questions, from the letters of each row, shape (rows,)."""
+    needs = f"doc.answer and the letters in filtered_resps, from which {column} is computed"
+    rows = read_sample_rows(path, LetterRow, needs)
+    return np.array([tally_letters(row.filtered_resps[0].letters, row.doc.answer)[column] for _, row in rows])
 
 
 def join_columns(tables: Iterable[SampleTable], column: str) -> dict[tuple[str, Item], float]:

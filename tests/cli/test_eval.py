@@ -48,6 +48,14 @@ def test_one_command_runs_scores_and_reports(instant, tmp_path):
         assert line in done.stderr
 
 
+def test_a_system_with_other_prompts_in_the_same_file_is_run_again(instant, tmp_path):
+    file = tmp_path / "mine.yaml"
+    arguments = ["good", "-o", tmp_path / "out", "--metadata", f"prompts={file}"]
+    for text, runs in (("system: So.", 1), ("system: So.", 1), ("system: Not so.", 2)):
+        file.write_text(text)
+        assert "own prompts system" in siq_eval(*arguments).stderr and len(instant) == runs
+
+
 def test_finished_systems_are_not_run_again_unless_forced_or_changed(instant, tmp_path):
     succeeding("good", "fair", "-o", tmp_path)
     more = succeeding("good", "fair", "poor", "-o", tmp_path)
@@ -111,6 +119,7 @@ def test_a_path_with_a_separator_in_its_name_is_refused_with_the_way_out(tmp_pat
         (["good", "--metadata", "subset=1", "--metadata", "subset=2"], "--metadata subset=2: subset=1 is given too"),
         (["good", "--metadata", "condition=whitee@10dB"], "unknown condition 'whitee'; did you mean white?"),
         (["good", "--metadata", "demo.condition=white@10"], "white@10: 10 has no unit (dB)"),
+        (["good", "--metadata", "demo.prompts=nowhere"], "--metadata prompts=nowhere: cannot be read (No such file"),
         (["good", "--gen_kwargs", "max_gen_toks"], "--gen_kwargs max_gen_toks: not a key with a value"),
         (
             ["good", "--norms", "demo", "--tasks", "siq_demo_distance"],

@@ -1,4 +1,5 @@
 import base64
+import re
 
 import numpy as np
 import pytest
@@ -6,11 +7,13 @@ import torch
 from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.folders import use_store
 from speechiq.core.usage import since, snapshot
 from speechiq.metrics.distance.readers import EMBEDDER as ROLE
 from speechiq.metrics.distance.readers import LanguageModel
 from speechiq.metrics.models import check_checkpoint, forget_models
 from speechiq.metrics.similarity import PROMPTS, Embed, cosine, describe_embedding, read_embedding, score, similarity
+from tests.metrics import tiny_text
 
 EMBEDDER = "demo:SmolLM2-135M-Instruct"
 REFERENCES = [
@@ -147,3 +150,69 @@ def test_a_script_that_the_embedder_does_not_know_is_said_with_the_share(demo_mo
     similarity(REFERENCES, ["रेलगाड़ी आठ बजे।"] * 3, EMBEDDER)
     similarity(["Поезд отправляется в восемь часов."], ["Поезд."], EMBEDDER)
     assert "parts of characters" not in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def tiny_embedder(tmp_path_factory):
+    """Return the folder of a language model of four layers."""
+    return tiny_text.language_model("Llama", tmp_path_factory.mktemp("embedder"))
+
+
+TEXTS = ["who invented calculus ?", "what is the amazon ?"], ["who invented cactus ?", "where is new york ?"]
+
+
+@pytest.mark.parametrize(
+    ("layer", "read"),
+    [(-1, [4]), (4, [4]), (-2.0, [3]), ("1", [1]), ("1+-1", [1, 4]), ("0+-1", [0, 4]), ("-4+-2", [1, 3])],
+)
+def test_another_layer_is_that_of_a_plain_forward_pass(tiny_embedder, layer, read):
+    tokenizer = AutoTokenizer.from_pretrained(tiny_embedder)
+    model = AutoModel.from_pretrained(tiny_embedder, dtype=torch.float32).eval()
+
+    @torch.inference_mode()
+    def state(text):
+        layers = model(**tokenizer(text, return_tensors="pt"), output_hidden_states=True).hidden_states
+        return torch.stack([layers[number][0, -1] for number in read]).mean(dim=0)
+
+    found = embed(TEXTS[1], TEXTS[0], embedder=tiny_embedder, embedder_layer=layer)
+    for row, (reference, hypothesis) in enumerate(zip(*TEXTS, strict=True)):
+        for column, prompt in enumerate(PROMPTS.values()):
+            states = [state(prompt.format(text=text)) for text in (reference, hypothesis)]
+            assert found[row, column] == pytest.approx(torch.cosine_similarity(*states, dim=0).item(), abs=1e-5)
+
+
+def test_layers_are_cached_apart_and_a_layer_by_any_name_once(tiny_embedder, tmp_path):
+    def count(layer):
+        before = snapshot()
+        similarity(*TEXTS, tiny_embedder, embedder_layer=layer)
+        return since(before).usage.get("embeddings", 0)
+
+    with use_store(str(tmp_path)):
+        assert [count(layer) for layer in (-1, -2, 3, "3", 4, "1+-2", "3+1")] == [8, 8, 0, 0, 0, 8, 0]
+
+
+def test_docs_name_the_layer_only_if_the_run_does(tiny_embedder):
+    of_layer = {}
+    for layer in (None, -1.0, -2, "-1+1"):
+        settings = describe_embedding({"embedder": tiny_embedder, "embedder_layer": layer})
+        of_layer[layer] = settings.get("embedder_layer")
+    assert of_layer == {None: None, -1.0: -1, -2: "3", "-1+1": "1+4"}
+
+
+@pytest.mark.parametrize(
+    ("layer", "message"),
+    [
+        (5, "has 4 layers; give 1 to 4, or -1, the last, to -4"),
+        ("1+-6", "has 4 layers; give"),
+        (0, "the same for all texts; give 1 to 4"),
+        ("-5", "the same for all texts"),
+        ("first", "; write a layer, such as -2, or several joined by [+], such as 1[+]-1"),
+        ("1,-1", "; write a layer"),
+        (1.5, "; write a layer"),
+        (True, "; write a layer"),
+    ],
+)
+def test_a_layer_that_the_embedder_lacks_is_refused_before_it_is_loaded(tiny_embedder, layer, message, monkeypatch):
+    monkeypatch.setattr(AutoModel, "from_pretrained", lambda *_, **__: pytest.fail("loaded"))
+    with pytest.raises(SpeechIQError, match=rf"^embedder_layer={re.escape(str(layer))}: .*{message}"):
+        read_embedding({"embedder": tiny_embedder, "embedder_layer": layer})

@@ -24,7 +24,7 @@ def test_a_file_lists_the_keys_of_several_sets(tmp_path):
     [
         (None, "cannot be read"),
         ("a: [", "not valid YAML"),
-        ("- a\n- b\n", "not a mapping of data sets to keys and values"),
+        ("- a\n- b\n", "not a mapping of keys to values"),
         ("earnings22: here\n", "not a mapping of data sets to keys and values"),
     ],
 )

@@ -14,6 +14,7 @@ import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import open_plain
+from speechiq.core.prompt import PROMPTS
 from speechiq.engines.languages import KEY
 from speechiq.reducer.output.published.schema import (
     CategoryRecord,
@@ -117,7 +118,9 @@ def _plain(value: Any) -> Any:
 
 SEED = 0
 #: Metadata that are published; others, such as arguments of models, may hold secrets or paths.
-METADATA = {*KEYS, *FIELDS, "level", KEY, "subset", "selection", CONDITION, LISTEN, IMPORTED}
+METADATA = {
+    *KEYS, *FIELDS, "level", KEY, "subset", "selection", CONDITION, LISTEN, IMPORTED, PROMPTS, f"{PROMPTS}_sha256",
+}  # fmt: skip
 
 
 class ResultDraft(NamedTuple):

@@ -1,3 +1,4 @@
+import shutil
 from itertools import chain
 
 import numpy as np
@@ -248,3 +249,33 @@ def test_a_bar_counts_answers(llm, monkeypatch):
     monkeypatch.setattr(checkpoint_writer, "progress_bar", remember)
     llm.generate(ASKED, seeds(5), {"max_gen_toks": 3, "do_sample": True})
     assert (made[0].n, made[0].total, made[0].unit) == (15, 15, "answer")
+
+
+def test_a_system_turn_precedes_the_prompt_and_is_part_of_the_key(tiny_cascade):
+    tokenizer = AutoTokenizer.from_pretrained(tiny_cascade.llm)
+    model = AutoModelForCausalLM.from_pretrained(tiny_cascade.llm).eval()
+    turns = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
+    chat = tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=True, return_tensors="pt")
+    written = model.generate(**chat, max_new_tokens=4, do_sample=False)[0, chat["input_ids"].shape[1] :]
+    told, plain = (open_engine(TransformersLLM, tiny_cascade.llm, system=text) for text in ("Be brief.", None))
+    answers = told.generate([TextPrompt("Hi")], [[0]], {"do_sample": False, "max_gen_toks": 4})
+    assert answers == [[tokenizer.decode(written, skip_special_tokens=True)]]
+    assert told.identity() == plain.identity() | {"system": "Be brief."} and "system" not in plain.describe()
+
+
+@pytest.mark.parametrize(
+    ("template", "fault"),
+    [
+        ("{% for turn in messages if turn.role == 'user' %}{{ turn.content }}{% endfor %}", "has no place for llm_sys"),
+        ("{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}Hi", "takes no llm_system"),
+        (None, "has no place for llm_system"),
+    ],
+)
+def test_a_chat_template_without_system_turns_refuses_one(tiny_cascade, tmp_path, template, fault):
+    folder = shutil.copytree(tiny_cascade.llm, tmp_path / "llm")
+    folder.joinpath("chat_template.jinja").unlink()
+    if template:
+        folder.joinpath("chat_template.jinja").write_text(template)
+    open_engine(TransformersLLM, str(folder), prefix="llm_")
+    with pytest.raises(SpeechIQError, match=f"its chat template {fault}"):
+        open_engine(TransformersLLM, str(folder), prefix="llm_", system="Be brief.")

@@ -20,6 +20,7 @@ from speechiq.reducer.imports.items import ImportSettings
 from speechiq.reducer.imports.survey import survey
 from speechiq.reducer.runs.results_file import read_results, tasks_of
 from speechiq.reducer.runs.samples import read_sample_table
+from speechiq.reducer.scores.levels import choose_levels
 from speechiq.reducer.scores.suites import read_systems
 from speechiq.reducer.studies.groups import study_entities
 
@@ -115,7 +116,10 @@ def test_letters_are_scored_as_apply_scores_them(tmp_path, ending):
         expected = choice.score(doc, [choice.count_votes([given["answer"]], doc)])
         assert row["doc"]["answer"] == key
         assert {name: row[name] for name in ("acc", "unparsed", "agreement")}.items() <= expected.items()
-    assert [row["acc"] for row in rows_of(task)] == [1, 0, 0]
+    assert [row["acc"] for row in rows_of(task)] == [row["acc_strict"] for row in rows_of(task)] == [1, 0, 0]
+    for column in ("acc", "acc_strict", "acc_all", "acc_any"):
+        (system,) = read_systems([tmp_path / "runs"], levels=choose_levels([f"apply={column}"], "apply"))
+        assert system.table["score"].tolist() == [1, 0, 0]
 
 
 def test_questions_of_other_sizes_are_a_choice(tmp_path):

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 from lm_eval.tasks._yaml_loader import load_yaml
+from msgspec.structs import replace
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.columns import columns_of
 from speechiq.metrics.judge import meaning
+from speechiq.metrics.letters.tally import DERIVED
 from speechiq.reducer import LEVELS, read_systems
-from speechiq.reducer.runs.measure import Category, Measure, read_category
+from speechiq.reducer.runs.measure import Category, Measure, differences, read_category
 from speechiq.reducer.runs.systems import read_systems_of
 from speechiq.reducer.runs.tasks import categories_of, find_tasks, group
 from tests.reducer.conftest import write_run
@@ -92,7 +94,18 @@ def test_levels_are_what_their_templates_declare():
         assert {"siq", level} == {of.suite, of.name} and of.column == next(iter(columns))
         # A judge of transcripts adds this column to stored rows.
         columns |= {column.name: column.higher_is_better for column in columns_of(meaning.score)}
+        columns |= dict.fromkeys(DERIVED, True)
         assert all(columns[column] == (of.measure.sign_of(column) > 0) for column in of.measure.columns)
+
+
+def test_a_newer_version_may_have_more_alternatives():
+    new = LEVELS["apply"]
+    old = new.measure.alternatives.copy()
+    strict = old.pop("acc_strict")
+    without = replace(new, measure=replace(new.measure, alternatives=old))
+    assert differences(new, without) == {}
+    changed = replace(new, measure=replace(new.measure, alternatives=old | {"acc_strict": replace(strict, chance=0.5)}))
+    assert [*differences(new, changed)] == ["measure.alternatives"]
 
 
 def toy_run(folder: Path, metadata: dict, **options: object) -> Path:

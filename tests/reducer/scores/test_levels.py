@@ -13,7 +13,7 @@ from speechiq.reducer import LEVELS, rank, read_systems
 from speechiq.reducer.scores import norms
 from speechiq.reducer.scores.levels import choose_levels
 from tests.commands import refusal, siq, succeed
-from tests.records import change_rows
+from tests.records import change_rows, edit_rows
 from tests.reducer.conftest import levels, write_run
 
 TASKS = Path(__file__).parents[3] / "siq_tasks"
@@ -31,9 +31,11 @@ def runs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_guessing_five_times_is_rarely_right_three_times():
+def test_the_chance_of_five_guesses_is_that_of_their_rule():
     rights = np.random.default_rng(0).binomial(5, 1 / 5, 100_000)
-    assert LEVELS["apply"].measure.alternatives["acc_strict"].chance == pytest.approx(np.mean(rights >= 3), abs=0.003)
+    chances = {"acc_strict": np.mean(rights >= 3), "acc_all": np.mean(rights == 5), "acc_any": np.mean(rights > 0)}
+    alternatives = LEVELS["apply"].measure.alternatives
+    assert {column: other.chance for column, other in alternatives.items()} == pytest.approx(chances, abs=0.003)
 
 
 def test_another_column_is_scored_and_recorded(runs):
@@ -62,6 +64,27 @@ def test_chance_is_that_of_the_column(runs):
     write_run(runs / "s9", levels(0.4, clips=6), system="s9", columns={"apply": {"acc_strict": 0.0}})
     shown = siq("score", runs, "--metrics", "apply=acc_strict", "--explain")
     assert "strict acc. %" in shown and "Apply by chance: 6 %" in shown
+
+
+def give_letters(row: dict) -> dict:
+    """Give a row five answers, all of them right for the first question of a clip, three for the others."""
+    letters = "AAAAA" if row["doc"]["question_id"].endswith("#0") else "AAABB" if row["acc"] else "BBBBA"
+    return row | {"filtered_resps": [[letters[0], [*letters]]]}
+
+
+def test_stored_answers_are_scored_by_all_and_by_any_right_answer(runs):
+    edit_rows(runs, give_letters, "samples_demo_2_*.jsonl")
+    shares = {}
+    for column in ("acc_all", "acc_any"):
+        out = runs / f"{column}.json"
+        succeed("score", runs, "--metrics", f"apply={column}", "-o", out)
+        shares[column] = [row["categories"]["apply"]["score"] for row in json.loads(out.read_text())["systems"]]
+    assert shares == {"acc_all": pytest.approx([1 / 3] * 3), "acc_any": [1.0] * 3}
+
+
+def test_a_row_without_letters_cannot_be_scored_by_them(runs):
+    refused = refusal("score", runs, "--metrics", "apply=acc_all")
+    assert "samples_demo_2" in refused and "line 1 needs doc.answer and the letters in filtered_resps" in refused
 
 
 def test_norms_keep_to_their_measure(runs):

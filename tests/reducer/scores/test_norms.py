@@ -42,6 +42,13 @@ OTHER = {
     "data set": ("apply", {"dataset": "x"}, "task versions", "data set 'demo' is in norms 'pool' and not in system"),
     "normalizer": ("remember", {"normalizer": "basic"}, "normalizer", "normalizer is 'basic' in system 'new' and not"),
     "embedder": ("understand", {"embedder": "llm"}, "embedder", "embedder is 'llm' in system 'new' and not recorded"),
+    "prompts": (
+        "apply",
+        {"prompts_sha256": "ab" * 32},
+        "settings",
+        "prompts is 'abababababab' in system 'new' and none",
+    ),
+    "layer": ("understand", {"embedder_layer": "3"}, "embedder", "embedder_layer is '3' in system 'new' and the last"),
     "template": ("understand", {"embedder_template": "chat"}, "embedder", "embedder_template is 'chat' in system"),
 }
 

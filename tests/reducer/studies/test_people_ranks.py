@@ -63,8 +63,8 @@ def save(file: Path, cards, orders: dict[str, dict[str, int] | None], person: st
 
 #: fair and twin are one card on the last two clips, and so share the places 2 and 3.
 APART = {"good": 1, "fair": 2, "twin": 3, "poor": 4, "worst": 5}
-EQUAL = {"good": 1, "fair": 2, "twin": 2, "poor": 3, "worst": 4}
-BY_ANA = {clip: APART if clip in CLIPS[:2] else EQUAL for clip in CLIPS}
+TIED = {"good": 1, "fair": 2, "twin": 2, "poor": 3, "worst": 4}
+BY_ANA = {clip: APART if clip in CLIPS[:2] else TIED for clip in CLIPS}
 BY_BEN = BY_ANA | {CLIPS[0]: {"good": 1, "fair": 1, "twin": 3, "poor": 4, "worst": 4}}
 
 
