@@ -28,7 +28,7 @@ from speechiq.reducer.runs.table import Item
 from speechiq.reducer.runs.texts import LETTER_OF_NONE, AnsweredQuestion, Answers, read_asked
 from speechiq.reducer.scores.suites import NOTHING, Confirmed, ConfirmedSet
 from speechiq.reducer.stats.bootstrap import estimate_share
-from speechiq.reducer.stats.estimate import CONFIDENCE
+from speechiq.reducer.stats.estimate import CONFIDENCE, Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Column, Grid, caution_of_estimates, name_units
 from speechiq.reducer.studies.result import StudyResult
 
@@ -235,6 +235,23 @@ def count_hallucinations(answers: Answers, confirmed: Mapping[Item, Confirmed]) 
         )
     records.sort(key=lambda record: (record["rate"].value, record["system"]))
     return StudyResult("speechiq-hallucination", [_hallucination_grid(records)], {"systems": records})
+
+
+def rate_hallucination(systems: Iterable[System], confirmed: Mapping[Item, Confirmed]) -> dict[str, Estimate]:
+    """Return system -> the share of the unanswerable questions of a set that it answers, with its interval over clips.
+
+    They are those with the verdict `unanswerable`; without one the result is empty. The rows say whether a vote is (E),
+    and whether it could be read; the share of a system whose rows do not is undefined.
+    """
+    items = {item for item, question in confirmed.items() if question.verdict == UNANSWERABLE}
+    rates = {}
+    for system in systems if items else ():
+        apply = system.by_level["apply"]
+        asked = apply.where(np.array([item in items for item in apply["item"]]))
+        asked = asked.where_known("none_of_the_above").where_known("unparsed")
+        invented = (asked.number("none_of_the_above") == 0) & (asked.number("unparsed") < 1)
+        rates[system.name] = estimate_share(invented, np.ones(len(asked)), asked["clip"], system.clusters)
+    return rates
 
 
 def _hallucination_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
