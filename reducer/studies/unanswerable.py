@@ -1,6 +1,7 @@
 """Build the unanswerable set (section 5.5): find candidates that most systems fail, and confirm a person's verdicts.
 
-On the set, count invented answers: majorities other than (E) on questions that have no answer (Table 4).
+On the set, count invented answers: majorities other than (E) on questions that have no answer (Table 4). On all
+questions, count signs of hallucination (Appendix C).
 
 A line of the review file is one candidate: `find_unanswerable` writes it, and a person fills in the verdict::
 
@@ -23,6 +24,7 @@ from speechiq.core.files.json_text import add_checksum, as_lines, content_sha256
 from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.metrics.letters.options import UNPARSED
 from speechiq.reducer.runs.samples import show_item
+from speechiq.reducer.runs.signs import AnswerSigns
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.table import Item
 from speechiq.reducer.runs.texts import LETTER_OF_NONE, AnsweredQuestion, Answers, read_asked
@@ -270,3 +272,55 @@ def _hallucination_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
     notes = [f"{records[0]['asked']} unanswerable questions; interval: Wilson over {units}, {100 * CONFIDENCE:.0f} %"]
     notes += filter(None, [caution_of_estimates(rates)])
     return Grid("Hallucination", columns, records, notes)
+
+
+def count_signs(signs: Mapping[str, Mapping[Item, AnswerSigns]], answers: Answers) -> StudyResult:
+    """Count the signs of hallucination in the answers of every system, by name.
+
+    Returns:
+        A record per system: its `control` (empty for a system that listens); of the `right` votes that can be checked
+        against its transcripts, how many are `unheard`, and their share `not_heard`; of its `answers`, how many have an
+        option that was not offered (`unoffered`), and their share `not_offered`; each share with its interval over
+        clips.
+    """
+    records: list[dict[str, Any]] = []
+    for system, found in sorted(signs.items()):
+        clips, each = [clip for clip, *_ in found], list(found.values())
+        right, unheard = [sign.right for sign in each], [sign.unheard for sign in each]
+        counts, unoffered = [sign.answers for sign in each], [len(sign.unoffered) for sign in each]
+        records.append(
+            {
+                "system": system,
+                "control": answers.controls.get(system, ""),
+                "right": sum(right),
+                "unheard": sum(unheard),
+                "not_heard": estimate_share(unheard, right, clips, answers.clusters),
+                "answers": sum(counts),
+                "unoffered": sum(unoffered),
+                "not_offered": estimate_share(unoffered, counts, clips, answers.clusters),
+            }
+        )
+    return StudyResult("speechiq-signs", [_signs_grid(records)], {"systems": records})
+
+
+def _signs_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
+    """Return the counts of signs as a grid, one row per system."""
+    columns = [
+        Column("system", "System"),
+        Column("control", "Control"),
+        Column("right", "Right,\nchecked", "d"),
+        Column("unheard"),
+        Column("not_heard", f"Not heard\n%\n{INTERVAL}", ".1f", factor=100),
+        Column("answers", "Answers", "d"),
+        Column("unoffered"),
+        Column("not_offered", f"Not offered\n%\n{INTERVAL}", ".1f", factor=100),
+    ]
+    shares = [record[name] for record in records for name in ("not_heard", "not_offered")]
+    notes = [
+        "Not heard: the vote is right, but no content word of the right option that the reference has is in the "
+        "system's own transcript; checked: right votes with such words",
+        "Not offered: the answer gives a letter that no option has, or its letter with another text",
+        f"interval: Wilson over {name_units(shares)}, {100 * CONFIDENCE:.0f} %",
+    ]
+    notes += filter(None, [caution_of_estimates(shares)])
+    return Grid("Signs of hallucination", columns, records, notes)
