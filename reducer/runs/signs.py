@@ -90,7 +90,7 @@ def read_signs(tasks: Iterable[TaskRun]) -> dict[str, dict[Item, AnswerSigns]]:
 
 
 def _read_task(task: TaskRun, transcripts: Mapping[str, str]) -> dict[Item, AnswerSigns]:
-    found = {}
+    found: dict[Item, AnswerSigns] = {}
     for _, row in read_sample_rows(task.samples, _AnswersRow, NEEDS):
         clip, voted = str(row.doc.id), row.filtered_resps[0]
         wanted = _find_wanted(row.doc) if clip in transcripts and voted.vote == row.doc.answer else []
