@@ -252,7 +252,7 @@ def rate_hallucination(systems: Iterable[System], confirmed: Mapping[Item, Confi
         asked = apply.where(np.array([item in items for item in apply["item"]]))
         asked = asked.where_known("none_of_the_above").where_known("unparsed")
         invented = (asked.number("none_of_the_above") == 0) & (asked.number("unparsed") < 1)
-        rates[system.name] = estimate_share(invented, np.ones(len(asked)), asked["clip"], system.clusters)
+        rates[system.name] = estimate_share(invented, np.ones(len(asked)), asked["clip"].tolist(), system.clusters)
     return rates
 
 
