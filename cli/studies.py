@@ -13,6 +13,7 @@ from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.reducer.output.publish import list_outputs, publish
+from speechiq.reducer.runs.signs import read_signs
 from speechiq.reducer.runs.tasks import warn_of_variants
 from speechiq.reducer.runs.texts import Answers
 from speechiq.reducer.scores import suites
@@ -214,20 +215,29 @@ def entities(call: Call) -> StudyResult:
     "siq study unanswerable runs --output review.jsonl",
     "siq study unanswerable runs --review review.jsonl --output set.json",
     "siq study unanswerable runs --set set.json --output counts.csv",
+    "siq study unanswerable runs --signs",
 )
 def unanswerable(
     runs: Runs,
     output: Annotated[
         list[Path] | None,
         output_option(
-            "File to write: the review of candidates (.jsonl); with --review the set (.json); with --set the counts "
-            "(.json or .csv)."
+            "File to write: the review of candidates (.jsonl); with --review the set (.json); with --set and --signs "
+            "the counts (.json or .csv)."
         ),
     ] = None,
     review: Annotated[
         Path | None, typer.Option(help="Store the confirmed questions of a review with a verdict on every line.")
     ] = None,
     confirmed: Annotated[Path | None, typer.Option("--set", help="Count on a set, a file that --review made.")] = None,
+    signs: Annotated[
+        bool,
+        typer.Option(
+            "--signs",
+            help="Count signs of hallucination in the answers to all questions: right answers whose words are not in "
+            "the system's own transcript, and options that were not offered.",
+        ),
+    ] = False,
     share: Annotated[
         float, typer.Option(min=0, max=1, help="Set the least share of systems that fail a candidate.")
     ] = 0.5,
@@ -243,6 +253,14 @@ def unanswerable(
         raise SpeechIQError(
             f"--review {review} and --set {confirmed}", "one makes a set, one counts on it", "leave one out"
         )
+    for option, value in {"review": review, "set": confirmed}.items():
+        if signs and value:
+            raise SpeechIQError(f"--{option} {value} and --signs", "signs need no set", "leave one out")
+    if signs:
+        outputs = list_outputs(output, ("json", "csv"), force)
+        answers = _read(runs, allow_mismatch)
+        tasks, _ = suites.find_levels(runs, allow_mismatch)
+        return publish(unanswerable_sets.count_signs(read_signs(tasks), answers), outputs, runs)
     if confirmed:
         outputs = list_outputs(output, ("json", "csv"), force)
         questions = unanswerable_sets.read_confirmed(confirmed)

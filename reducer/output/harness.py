@@ -125,7 +125,7 @@ def _task(scoreboard: Scoreboard, category: str) -> str:
 def _describe_group(
     scoreboard: Scoreboard, record: Mapping[str, Any]
 ) -> tuple[dict[str, float | str], dict[str, bool]]:
-    """Return SIQ or the mean rank of a system, its further columns and failures, and whether higher is better."""
+    """Return SIQ or the mean rank, further columns, hallucination and failures, and whether higher is better."""
     if scoreboard.scale:
         values = {"siq,none": as_value(record["siq"]), "siq_stderr,none": as_value(record["siq_std"])}
         higher = {"siq": True}
@@ -134,6 +134,9 @@ def _describe_group(
     for column, cell in record["further"].items():
         values |= _score(column, cell)
         higher[column] = cell["direction"] == "higher"
+    if counts := record.get("hallucination"):
+        values["hallucination,none"] = as_value(counts["rate"])
+        higher["hallucination"] = False
     values |= {f"{flag},none": as_value(share) for flag, share in record["flags"].items()}
     return values, higher | dict.fromkeys(FAILURES, False)
 

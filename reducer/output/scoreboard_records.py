@@ -169,6 +169,11 @@ def _row(scoreboard: Scoreboard, row: int, likely: np.ndarray | None) -> dict[st
         "categories": {category: dict(_cell(scoreboard, category, row)) for category in scoreboard.pool.raw},
         "further": {column: dict(_cell(scoreboard, column, row)) for column in scoreboard.further.levels},
     }
+    if scoreboard.hallucination:
+        rate = scoreboard.hallucination[system.name]
+        hallucinated = round(rate.n * rate.value) if rate.n else 0
+        counts = {"rate": rate.value, "interval": rate.ends, "hallucinated": hallucinated, "asked": rate.n}
+        cells |= {"hallucination": counts}
     return cells | ({"reliability": scoreboard.reliability[POOLED][row]} if POOLED in scoreboard.reliability else {})
 
 

@@ -16,7 +16,17 @@ from speechiq.reducer.runs.samples import READ_BY_MODEL, READER_AGREES
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import describe_samples
-from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important, by_importance, caution_lines
+from speechiq.reducer.stats.estimate import CONFIDENCE
+from speechiq.reducer.stats.grid import (
+    INTERVAL,
+    Cell,
+    Column,
+    Grid,
+    Important,
+    by_importance,
+    caution_lines,
+    name_units,
+)
 from speechiq.reducer.studies.groups import Gap, GroupScores
 
 #: Failures that scores hide -> heading, meaning.
@@ -30,6 +40,8 @@ FLAGS = {
 SYSTEM = "System"
 #: The column of the kinds of systems, which is shown if they differ.
 KIND = Column("kind", "Kind", kind="type")
+HALLUCINATION = "Hallucination"
+INVENTED = 'share of the left-out questions without an answer that are answered other than with "None of the above"'
 TITLE = "Speech IQ"
 TITLE_WITHOUT = "Levels, without Speech IQ"
 CONSTANT = "the most frequent answer of each data set alone scores"
@@ -123,6 +135,10 @@ def _list_columns(scoreboard: Scoreboard) -> Iterator[Column]:
         if scoreboard.has_z:
             yield Column(f"{name}_z", "Z", "+.2f", below=name)
         yield Column(f"{name}_undefined", "", below=name)
+    if scoreboard.hallucination:
+        heading = f"{HALLUCINATION}\n%\n{INTERVAL}"
+        yield Column("hallucination", heading, ".1f", factor=100.0, kind="level", lower=True, meaning=INVENTED)
+        yield Column("hallucinated", "", below="hallucination")
     if scoreboard.has_siq:
         heading = f"SIQ\n{INTERVAL}" if with_bars else "SIQ"
         yield Column("siq", heading, ".2f", ".1f", style="bold", kind="siq")
@@ -165,6 +181,9 @@ def _row(scoreboard: Scoreboard, row: int, record: Mapping[str, Any]) -> dict[st
             items = len(scoreboard.holder(column, row).scores[column])
             word = scoreboard.columns[column].undefined_word
             cells[f"{column}_undefined"] = f"{undefined} of {items} {word}"
+    if counts := record.get("hallucination"):
+        cells["hallucination"] = read_estimate(counts["rate"], counts["interval"])
+        cells["hallucinated"] = f"{counts['hallucinated']} of {counts['asked']}"
     if scoreboard.scale:
         cells["siq"] = read_estimate(record["siq"], record["siq_interval"])
     return cells
@@ -191,6 +210,8 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
         which = shorten(scoreboard.excluded_set or "")
         questions = count_of(scoreboard.excluded, "question")
         yield Important(f"left out of Apply: {questions} of the unanswerable set {which}".rstrip())
+    if rates := scoreboard.hallucination.values():
+        yield f"{HALLUCINATION}: {INVENTED}; interval: Wilson over {name_units(rates)}, {100 * CONFIDENCE:.0f} %"
     if not scale:
         apart = not any(category.aggregate for category in levels.values())
         yield ORDER + APART * apart if len(levels) > 1 else "in the order of rank"

@@ -86,9 +86,11 @@ def rank_systems(suite: str, systems: Iterable[System], options: ScoringOptions)
     """Score systems without the questions that the options exclude from SIQ; errors as for `score_suite`."""
     if not is_siq(suite):
         return add_reliability(rank(systems, suite, **_how(options)))
+    systems = list(systems)
     kept = unanswerable.leave_out(systems, options.exclude)
     scoreboard = add_predictive(rank(kept, suite, norms=options.norms, **_how(options)))
-    return scoreboard._replace(excluded=len(options.exclude))
+    rates = unanswerable.rate_hallucination(systems, options.exclude)
+    return scoreboard._replace(excluded=len(options.exclude), hallucination=rates)
 
 
 def score_datasets(scoreboard: Scoreboard, options: ScoringOptions) -> dict[str, Scoreboard]:

@@ -49,6 +49,8 @@ class Scoreboard(NamedTuple):
         norms: The norms whose scale is used; None if the systems are their own reference population.
         shifts: The change of each SIQ when one system leaves the pool (`bootstrap.leave_one_out`).
         excluded: Number of questions that were left out of Apply before scoring (`unanswerable.leave_out`).
+        hallucination: System -> the share of the unanswerable ones among them that it answers
+            (`unanswerable.rate_hallucination`); empty without such questions.
     """
 
     suite: str
@@ -67,6 +69,7 @@ class Scoreboard(NamedTuple):
     norms: Norms | None = None
     shifts: np.ndarray | None = None
     excluded: int = 0
+    hallucination: Mapping[str, Estimate] = MappingProxyType({})
 
     @property
     def levels(self) -> Mapping[str, Category]:
@@ -190,7 +193,8 @@ class Scoreboard(NamedTuple):
             WER %), and its Z if the suite has a scale, each with the ends of its interval (`remember`, `remember_low`,
             `remember_high`, `remember_z`, `remember_z_low`, `remember_z_high`); the flags, shares from 0 to 1
             (`unparsed`, `none_of_the_above`, `incomplete_audio`, `repetition`,
-            `wrong_language`); `control`, which is empty for a system that listens. Unknown values are missing (NaN, or
+            `wrong_language`); with unanswerable questions left out, `hallucination`, a share from 0 to 1, with the ends
+            of its interval; `control`, which is empty for a system that listens. Unknown values are missing (NaN, or
             NA for `rank`); a control has no rank.
 
         Example:
@@ -215,6 +219,11 @@ class Scoreboard(NamedTuple):
                 columns |= _ends(f"{column}_z", bars.z[column] if bars and self.has_z else None, mean)
         for flag in self.systems[0].flags._fields:
             columns[flag] = np.array([getattr(system.flags, flag) for system in self.systems], dtype=float)
+        if self.hallucination:
+            rates = [self.hallucination[name] for name in self.pool.systems]
+            ends = Interval(*np.array([rate.ends for rate in rates]).T)
+            columns["hallucination"] = np.array([rate.value for rate in rates])
+            columns |= _ends("hallucination", ends, columns["hallucination"])
         columns["control"] = [system.control for system in self.systems]
         frame = pd.DataFrame(columns, index=pd.Index(self.pool.systems, name="system"))
         frame.columns.name = "score"

@@ -1,6 +1,7 @@
 """Build the unanswerable set (section 5.5): find candidates that most systems fail, and confirm a person's verdicts.
 
-On the set, count invented answers: majorities other than (E) on questions that have no answer (Table 4).
+On the set, count invented answers: majorities other than (E) on questions that have no answer (Table 4). On all
+questions, count signs of hallucination (Appendix C).
 
 A line of the review file is one candidate: `find_unanswerable` writes it, and a person fills in the verdict::
 
@@ -23,12 +24,13 @@ from speechiq.core.files.json_text import add_checksum, as_lines, content_sha256
 from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.metrics.letters.options import UNPARSED
 from speechiq.reducer.runs.samples import show_item
+from speechiq.reducer.runs.signs import AnswerSigns
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.table import Item
 from speechiq.reducer.runs.texts import LETTER_OF_NONE, AnsweredQuestion, Answers, read_asked
 from speechiq.reducer.scores.suites import NOTHING, Confirmed, ConfirmedSet
 from speechiq.reducer.stats.bootstrap import estimate_share
-from speechiq.reducer.stats.estimate import CONFIDENCE
+from speechiq.reducer.stats.estimate import CONFIDENCE, Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Column, Grid, caution_of_estimates, name_units
 from speechiq.reducer.studies.result import StudyResult
 
@@ -237,6 +239,23 @@ def count_hallucinations(answers: Answers, confirmed: Mapping[Item, Confirmed]) 
     return StudyResult("speechiq-hallucination", [_hallucination_grid(records)], {"systems": records})
 
 
+def rate_hallucination(systems: Iterable[System], confirmed: Mapping[Item, Confirmed]) -> dict[str, Estimate]:
+    """Return system -> the share of the unanswerable questions of a set that it answers, with its interval over clips.
+
+    They are those with the verdict `unanswerable`; without one the result is empty. The rows say whether a vote is (E),
+    and whether it could be read; the share of a system whose rows do not is undefined.
+    """
+    items = {item for item, question in confirmed.items() if question.verdict == UNANSWERABLE}
+    rates = {}
+    for system in systems if items else ():
+        apply = system.by_level["apply"]
+        asked = apply.where(np.array([item in items for item in apply["item"]]))
+        asked = asked.where_known("none_of_the_above").where_known("unparsed")
+        invented = (asked.number("none_of_the_above") == 0) & (asked.number("unparsed") < 1)
+        rates[system.name] = estimate_share(invented, np.ones(len(asked)), asked["clip"].tolist(), system.clusters)
+    return rates
+
+
 def _hallucination_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
     """Return the counts as a grid, one row per system."""
     columns = [
@@ -253,3 +272,55 @@ def _hallucination_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
     notes = [f"{records[0]['asked']} unanswerable questions; interval: Wilson over {units}, {100 * CONFIDENCE:.0f} %"]
     notes += filter(None, [caution_of_estimates(rates)])
     return Grid("Hallucination", columns, records, notes)
+
+
+def count_signs(signs: Mapping[str, Mapping[Item, AnswerSigns]], answers: Answers) -> StudyResult:
+    """Count the signs of hallucination in the answers of every system, by name.
+
+    Returns:
+        A record per system: its `control` (empty for a system that listens); of the `right` votes that can be checked
+        against its transcripts, how many are `unheard`, and their share `not_heard`; of its `answers`, how many have an
+        option that was not offered (`unoffered`), and their share `not_offered`; each share with its interval over
+        clips.
+    """
+    records: list[dict[str, Any]] = []
+    for system, found in sorted(signs.items()):
+        clips, each = [clip for clip, *_ in found], list(found.values())
+        right, unheard = [sign.right for sign in each], [sign.unheard for sign in each]
+        counts, unoffered = [sign.answers for sign in each], [len(sign.unoffered) for sign in each]
+        records.append(
+            {
+                "system": system,
+                "control": answers.controls.get(system, ""),
+                "right": sum(right),
+                "unheard": sum(unheard),
+                "not_heard": estimate_share(unheard, right, clips, answers.clusters),
+                "answers": sum(counts),
+                "unoffered": sum(unoffered),
+                "not_offered": estimate_share(unoffered, counts, clips, answers.clusters),
+            }
+        )
+    return StudyResult("speechiq-signs", [_signs_grid(records)], {"systems": records})
+
+
+def _signs_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
+    """Return the counts of signs as a grid, one row per system."""
+    columns = [
+        Column("system", "System"),
+        Column("control", "Control"),
+        Column("right", "Right,\nchecked", "d"),
+        Column("unheard"),
+        Column("not_heard", f"Not heard\n%\n{INTERVAL}", ".1f", factor=100),
+        Column("answers", "Answers", "d"),
+        Column("unoffered"),
+        Column("not_offered", f"Not offered\n%\n{INTERVAL}", ".1f", factor=100),
+    ]
+    shares = [record[name] for record in records for name in ("not_heard", "not_offered")]
+    notes = [
+        "Not heard: the vote is right, but no content word of the right option that the reference has is in the "
+        "system's own transcript; checked: right votes with such words",
+        "Not offered: the answer gives a letter that no option has, or its letter with another text",
+        f"interval: Wilson over {name_units(shares)}, {100 * CONFIDENCE:.0f} %",
+    ]
+    notes += filter(None, [caution_of_estimates(shares)])
+    return Grid("Signs of hallucination", columns, records, notes)

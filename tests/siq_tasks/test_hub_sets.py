@@ -140,7 +140,7 @@ def test_a_revision_is_pinned_to_its_commit(manager):
 
 def test_the_page_shows_what_the_check_prints(monkeypatch, tmp_path):
     esb, medasr = "hf-audio/esb-datasets-test-only-sorted", "jarvisx17/Medical-ASR-EN"
-    earnings22, voxpopuli = CARDS[esb]
+    earnings22, voxpopuli, _ = CARDS[esb]
     voxpopuli = voxpopuli | {"rows": {name.replace("text", "texts"): row for name, row in voxpopuli["rows"].items()}}
     monkeypatch.delenv("HF_TOKEN", raising=False)
     monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "token"))

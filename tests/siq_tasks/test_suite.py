@@ -75,7 +75,7 @@ def test_clips_are_listed_without_a_task(hub, own_cache):
     assert {clip["id"].rpartition("_")[2] for clip in clips} == {f"parliament-{n}" for n in range(1, 5)}
     assert {clip["cluster"] for clip in clips} == {f"voxpopuli/2009020{n}-0900-PLENARY-3" for n in range(2)}
     cleaned = [f"{dataset}_cleaned" for dataset in ("earnings22", "voxpopuli")]
-    assert data_sets() == sorted([*REAL, "demo", *cleaned, *(f"paper_{dataset}" for dataset in REAL)])
+    assert data_sets() == sorted([*REAL, "demo", "tedlium", *cleaned, *(f"paper_{dataset}" for dataset in REAL)])
 
 
 def test_the_clips_of_every_bundled_set_are_listed(own_cache):
@@ -84,8 +84,8 @@ def test_the_clips_of_every_bundled_set_are_listed(own_cache):
 
 
 def test_an_unknown_set_is_named_with_the_known_ones():
-    with pytest.raises(SpeechIQError, match="tedlium: no such data set; known are demo, earnings22"):
-        list_clips("tedlium")
+    with pytest.raises(SpeechIQError, match="switchboard: no such data set; known are demo, earnings22"):
+        list_clips("switchboard")
 
 
 def test_the_command_line_validates_the_suite():

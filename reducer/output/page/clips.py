@@ -24,6 +24,7 @@ from speechiq.core.files.folders import cache_dir
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.samples import Doc, read_text_rows
+from speechiq.reducer.runs.signs import AnswerSigns
 from speechiq.reducer.runs.table import Item
 from speechiq.reducer.runs.texts import Answers
 from speechiq.reducer.scores.levels import LEVELS
@@ -252,18 +253,23 @@ def _fragment(clip: Mapping[str, Any]) -> str:
     return f"#t={start:g},{end:g}" if start and not math.isnan(end) else ""
 
 
-def list_texts(clips: Sequence[ClipView], answers: Answers, names: Sequence[str]) -> Iterator[bytes]:
+def list_texts(
+    clips: Sequence[ClipView], answers: Answers, signs: Mapping[str, Mapping[Item, AnswerSigns]], names: Sequence[str]
+) -> Iterator[bytes]:
     """Yield the texts and answers of each clip as JSON; the lists in a clip have an entry per system.
 
     A clip has `text`, `words`, `written` (the distinct transcripts, each with its steps from `words`), `by` (number of
     the system's transcript, null if it has none), `coverage`, `repetition` and `questions` (`id`, `text`, `options`,
-    `answer`, and `votes`: the vote and then the letters). Systems are in the order of `names`.
+    `answer`, `votes`: the vote and then the letters, and `signs` of hallucination if some answer has one). Systems are
+    in the order of `names`.
     """
     items: dict[str, list[Item]] = {}
     for item in answers.questions:
         items.setdefault(item[0], []).append(item)
     for clip in clips:
-        questions = [_describe(answers, item, names) for item in items.get(clip.id, [])]
+        questions = [
+            _describe(answers, item, names) | _describe_signs(signs, item, names) for item in items.get(clip.id, [])
+        ]
         yield msgspec.json.encode(_list_texts(clip, names) | {"questions": questions})
 
 
@@ -291,3 +297,15 @@ def _describe(answers: Answers, item: Item, names: Sequence[str]) -> dict[str, A
         "answer": question.answer,
         "votes": ["".join(answers.votes[name][item]) for name in names],
     }
+
+
+def _describe_signs(
+    signs: Mapping[str, Mapping[Item, AnswerSigns]], item: Item, names: Sequence[str]
+) -> dict[str, list[str]]:
+    """Return the signs of hallucination in the answers of each system to a question, in words; empty without any."""
+    shown = []
+    for name in names:
+        found = signs.get(name, {}).get(item)
+        parts = [f"not offered: {claimed}" for claimed in dict.fromkeys(found.unoffered)] if found else []
+        shown.append("; ".join(["not heard", *parts] if found and found.unheard else parts))
+    return {"signs": shown} if any(shown) else {}

@@ -13,7 +13,9 @@ from speechiq.reducer.output.page.suite import gather_groups
 from speechiq.reducer.output.suite_scores import SuiteScores, score_datasets, score_suite
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.runs.signs import AnswerSigns, read_signs
 from speechiq.reducer.runs.systems import read_systems_of
+from speechiq.reducer.runs.table import Item
 from speechiq.reducer.runs.texts import Answers, read_votes
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores.draws import DRAWS
@@ -41,6 +43,7 @@ class Study(NamedTuple):
         answers: The level Apply, question by question; empty if it is not scored, or its rows have no questions.
         sets: Data set -> its own scoreboard; empty with one data set, or with norms.
         groups: The scores of groups of clips, by each field and for each level.
+        signs: System -> (clip, question) -> the signs of hallucination in its answers; empty if they cannot be read.
     """
 
     scoreboard: Scoreboard
@@ -51,6 +54,7 @@ class Study(NamedTuple):
     answers: Answers
     sets: dict[str, Scoreboard]
     groups: Sequence[GroupScores]
+    signs: Mapping[str, Mapping[Item, AnswerSigns]]
 
     @property
     def levels(self) -> list[str]:
@@ -128,6 +132,7 @@ def read_study(
         answers=answers,
         sets=sets,
         groups=gather_groups(scores),
+        signs=_read_signs(tasks) if answers.questions else {},
     )
 
 
@@ -137,6 +142,14 @@ def _read_answers(tasks: Iterable[TaskRun]) -> Answers:
         return read_votes(task for task in tasks if task.level == "apply")
     except SpeechIQError as error:
         return NO_ANSWERS._replace(warnings=[f"no questions are shown: {error}"])
+
+
+def _read_signs(tasks: Iterable[TaskRun]) -> dict[str, dict[Item, AnswerSigns]]:
+    """Return the signs of hallucination; none if a row does not have the texts of its answers."""
+    try:
+        return read_signs(tasks)
+    except SpeechIQError:
+        return {}
 
 
 def _score_sets(scores: SuiteScores, options: ScoringOptions) -> tuple[dict[str, Scoreboard], list[str]]:

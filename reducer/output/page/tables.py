@@ -37,7 +37,7 @@ def leaderboard_table(study: Study, rows: Sequence[Row]) -> Grid:
     """Return the table of all systems, best first: that of the terminal, with what the systems are."""
     grid = set_apart(as_grid(study.scoreboard), study.scoreboard)
     numbers = ("siq", *study.levels)
-    order = ["rank", "system", *numbers, "kind", "encoder"]
+    order = ["rank", "system", *numbers, "hallucination", "kind", "encoder"]
     of_scores = [column for column in grid.columns if column != KIND]
     columns = [
         *(column._replace(form=".1f") if column.name in numbers else column for column in of_scores),

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from pathlib import Path
 
 import pytest
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.api import rank
 from speechiq.reducer.scores.suites import read_answers
 from speechiq.reducer.studies.unanswerable import Confirmed, confirm, find_unanswerable, write_review, write_set
 from speechiq.reducer.studies.unanswerable import count_hallucinations as count
 from tests.commands import refusal, siq, succeed
+from tests.records import edit_rows
 from tests.reducer.conftest import write_answers
 
 QUESTIONS = [f"q{number:02}" for number in range(17)]
@@ -81,6 +84,68 @@ def test_counts_as_in_table_4(runs, tmp_path):
 def test_a_wrong_key_is_no_hallucination(runs, tmp_path):
     path = frozen_set(runs, tmp_path / "set.json", wrong_key=7)
     assert "10 unanswerable questions" in siq("study", "unanswerable", runs, "--set", path)
+
+
+def score_votes(row: dict) -> None:
+    """Give a row the columns that Apply computes of its letters, and let it have the right answer C."""
+    vote, letters = row["filtered_resps"][0]
+    row |= {"none_of_the_above": float(vote == "E"), "unparsed": letters.count("?") / len(letters)}
+
+
+@pytest.fixture
+def scored(runs, tmp_path) -> tuple[Path, Path]:
+    """The runs with one more question, which has an answer, and the set of the others."""
+    chosen = frozen_set(runs, tmp_path / "set.json", wrong_key=3)
+    for name, system in (("qwen", "whisper+qwen"), ("desta", HOSTILE), ("letter", "letter:B")):
+        control = {"kind": "control", "control": CONTROL} if name == "letter" else {}
+        write_answers(runs / name, system, {"sound": "AAAAB"}, tasks="more", date=2.0, **control)
+    edit_rows(runs, score_votes)
+    return runs, chosen
+
+
+def test_the_main_table_has_the_rates_of_the_study(scored, tmp_path):
+    runs, chosen = scored
+    succeed("study", "unanswerable", runs, "--set", chosen, "-o", tmp_path / "counts.json")
+    counted = {row["system"]: row for row in json.loads((tmp_path / "counts.json").read_text())["systems"]}
+    files = [tmp_path / f"scores.{ending}" for ending in ("json", "csv", "md", "tex", "html")]
+    outputs = [part for file in files for part in ("-o", file)]
+    done = succeed("score", runs, "--exclude", chosen, *outputs, "-o", tmp_path / "harness", "--explain")
+    scores = {row["system"]: row for row in json.loads(files[0].read_text())["systems"]}
+    table = {row["system"].removeprefix("'"): row for row in csv.DictReader(files[1].read_text().splitlines())}
+    assert {*scores} == {*counted} == {*table}
+    for name, row in counted.items():
+        rate, found = row["rate"], scores[name]["hallucination"]
+        assert (found["hallucinated"], found["asked"], found["rate"]) == (row["hallucinated"], 14, rate["value"])
+        assert found["interval"] == [rate["low"], rate["high"]]
+        assert float(table[name]["hallucination_rate"]) == rate["value"]
+        assert float(table[name]["hallucination_high"]) == rate["high"]
+    assert scores["whisper+qwen"]["categories"]["apply"]["score"] == 1.0, "the set is left out of Apply"
+    for text in (done.stdout, *(file.read_text() for file in files[2:])):
+        assert "Hallucination" in text and "14 of 14" in text and "9 of 14" in text
+    assert "share of the left-out questions without an answer" in " ".join(done.stdout.split())
+    groups = [json.loads(file.read_text())["groups"]["siq"] for file in tmp_path.glob("harness/*/results_*.json")]
+    assert {group["hallucination,none"] for group in groups} == {row["rate"]["value"] for row in counted.values()}
+
+
+def test_the_rank_does_not_depend_on_hallucination(scored):
+    runs, chosen = scored
+    ranked = [rank([runs], exclude=exclude, draws=0).to_frame() for exclude in (None, chosen)]
+    assert "hallucination" not in ranked[0] and ranked[1].loc["letter:B", "hallucination"] == 1.0
+    assert ranked[1].loc["whisper+qwen", ["hallucination_low", "hallucination_high"]].between(0, 0.3).all()
+    assert [*ranked[1].index] == [*sorted([HOSTILE, "whisper+qwen"]), "letter:B"], "equal on Apply, so by name"
+
+
+def test_rows_without_the_votes_have_no_rate(scored):
+    runs, chosen = scored
+    edit_rows(runs / "qwen", lambda row: {name: row[name] for name in row if name != "none_of_the_above"})
+    frame = rank([runs], exclude=chosen, draws=0).to_frame()
+    assert math.isnan(frame.loc["whisper+qwen", "hallucination"]) and frame.loc[HOSTILE, "hallucination"] > 0
+
+
+def test_a_set_of_wrong_keys_alone_gives_no_column(scored, tmp_path):
+    runs, _ = scored
+    chosen = frozen_set(runs, tmp_path / "keys.json", wrong_key=17)
+    assert "Hallucination" not in siq("score", runs, "--exclude", chosen)
 
 
 def test_a_set_that_does_not_fit_the_runs(tmp_path):

@@ -147,6 +147,8 @@ function marked(words, ops) {
   return parts.flatMap((part) => [part, " "]);
 }
 
+const SIGNS = "not heard: right, but no word of the right option is in the system's own transcript; not offered: an option that the question does not have";
+
 function answers(asked, systems, wanted) {
   const letters = [...asked.options, "None of the above"].map((option, i) => ["ABCDE"[i], option]);
   const count = (letter) => wanted.filter((i) => asked.votes[i][0] === letter).length;
@@ -155,7 +157,9 @@ function answers(asked, systems, wanted) {
   const rows = wanted.map((i) => {
     const right = asked.votes[i][0] === asked.answer;
     const vote = h("td", { className: right ? "right-answer" : "wrong-answer" }, `${asked.votes[i][0]} ${right ? "\u2713" : "\u2717"}`);
-    return h("tr", {}, h("th", { scope: "row", title: systems[i].name }, name(systems[i].label)), vote, h("td", { className: "letters" }, asked.votes[i].slice(1)));
+    const letters = h("td", { className: "letters" }, asked.votes[i].slice(1));
+    if (asked.signs?.[i]) letters.append(h("span", { className: "small warn", title: SIGNS }, ` ${asked.signs[i]}`));
+    return h("tr", {}, h("th", { scope: "row", title: systems[i].name }, name(systems[i].label)), vote, letters);
   });
   const head = h("tr", {}, ...["System", "Vote", "Letters"].map((text) => h("th", { scope: "col" }, text)));
   return h(

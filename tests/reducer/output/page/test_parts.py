@@ -129,7 +129,7 @@ def test_the_command_names_the_folder_and_refuses_one_with_other_files(study, pa
 def test_equal_transcripts_are_there_once(study):
     gathered = gather_report([study], bootstrap=0)
     names = [row["system"] for row in rows_of(gathered.scoreboard)]
-    clips = [json.loads(clip) for clip in list_texts(gathered.clips, gathered.answers, names)]
+    clips = [json.loads(clip) for clip in list_texts(gathered.clips, gathered.answers, gathered.signs, names)]
     assert len(clips) == len(gathered.clips)
     for clip, view in zip(clips, gathered.clips, strict=True):
         written = [clip["written"][number][0] for number in clip["by"]]

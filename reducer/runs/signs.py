@@ -1,0 +1,120 @@
+"""Find signs of hallucination in stored answers to the questions of Apply (paper, Appendix C).
+
+* Not heard: the vote is right, but none of the content words of the right option that the reference has is in the
+  system's own transcript of the clip. Questions whose right option shares no content word with the reference, such as
+  (E), do not count, and neither do systems without a transcript and clips in other languages than English.
+* Not offered: an answer gives a letter that no option has, or its letter with another text than the option's.
+
+Both come from rows alone: the votes and answers of Apply, and the transcripts of Remember.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+
+from speechiq.engines.languages import ENGLISH
+from speechiq.metrics.letters.offered import find_unoffered
+from speechiq.metrics.letters.options import NONE_OF_THE_ABOVE
+from speechiq.metrics.words.content_words import find_content_words, has_word
+from speechiq.metrics.words.normalizer import DEFAULT, normalize
+from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.runs.samples import Name, read_sample_rows, read_text_rows
+from speechiq.reducer.runs.table import Item
+
+NEEDS = "id, question_id, options, answer and text of doc, resps [[answer, ...]] and filtered_resps [[vote, letters]]"
+
+
+class _Question(msgspec.Struct):
+    """Hold the parts of a doc of Apply that signs are found by."""
+
+    id: Name
+    question_id: Name
+    options: tuple[str, ...]
+    answer: str
+    text: str
+    normalizer: str | None = None
+    none_option: str = NONE_OF_THE_ABOVE
+
+    @property
+    def offered(self) -> list[str]:
+        """Return the texts of all options in the order of their letters."""
+        return [*self.options, self.none_option]
+
+
+class _Answered(msgspec.Struct, array_like=True):
+    """Hold the vote, and the letter of each answer."""
+
+    vote: str
+    letters: list[str]
+
+
+class _AnswersRow(msgspec.Struct):
+    """Hold a row of Apply with the texts of its answers."""
+
+    doc: _Question
+    resps: Annotated[list[list[Any]], msgspec.Meta(min_length=1)]
+    filtered_resps: Annotated[list[_Answered], msgspec.Meta(min_length=1)]
+
+
+class AnswerSigns(NamedTuple):
+    """Hold the signs of hallucination in a system's answers to one question.
+
+    Attributes:
+        right: Whether the vote is right, and could be checked against a transcript.
+        unheard: Whether it is right without a word of the right option in the transcript.
+        answers: Number of answers.
+        unoffered: For each answer with an option that was not offered, the option.
+    """
+
+    right: bool
+    unheard: bool
+    answers: int
+    unoffered: tuple[str, ...]
+
+
+def read_signs(tasks: Iterable[TaskRun]) -> dict[str, dict[Item, AnswerSigns]]:
+    """Return system -> (clip, question) -> the signs in its answers, over tasks of Apply and Remember."""
+    tasks = list(tasks)
+    transcripts: dict[str, dict[str, str]] = {}
+    for task in tasks:
+        if task.level == "remember" and task.language == ENGLISH:
+            written = transcripts.setdefault(task.system, {})
+            written |= {str(row.doc.id): str(row.response) for row in read_text_rows(task.samples)}
+    signs: dict[str, dict[Item, AnswerSigns]] = {}
+    for task in tasks:
+        if task.level == "apply":
+            found = _read_task(task, transcripts.get(task.system, {}))
+            signs.setdefault(task.system, {}).update(found)
+    return signs
+
+
+def _read_task(task: TaskRun, transcripts: Mapping[str, str]) -> dict[Item, AnswerSigns]:
+    found: dict[Item, AnswerSigns] = {}
+    for _, row in read_sample_rows(task.samples, _AnswersRow, NEEDS):
+        clip, voted = str(row.doc.id), row.filtered_resps[0]
+        wanted = _find_wanted(row.doc) if clip in transcripts and voted.vote == row.doc.answer else []
+        words = normalize(transcripts[clip], row.doc.normalizer or DEFAULT).split() if wanted else []
+        unheard = bool(wanted) and not any(has_word(word, words) for word in wanted)
+        answers = row.resps[0]
+        unoffered = tuple(filter(None, _find_unoffered(row.doc, answers, voted.letters)))
+        found[clip, str(row.doc.question_id)] = AnswerSigns(bool(wanted), unheard, len(answers), unoffered)
+    return found
+
+
+def _find_wanted(question: _Question) -> list[str]:
+    """Return the content words of the right option that the reference has."""
+    place = ord(question.answer) - ord("A")
+    if not 0 <= place < len(question.options):
+        return []
+    rules = question.normalizer or DEFAULT
+    spoken = normalize(question.text, rules).split()
+    return [word for word in find_content_words(question.options[place], rules) if has_word(word, spoken)]
+
+
+def _find_unoffered(question: _Question, answers: list[Any], letters: list[str]) -> list[str]:
+    rules = question.normalizer or DEFAULT
+    return [
+        find_unoffered(answer, letter, question.offered, rules) if isinstance(answer, str) else ""
+        for answer, letter in zip(answers, letters, strict=False)
+    ]
