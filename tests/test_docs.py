@@ -50,8 +50,9 @@ def read_lines(block: str) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-#: Commands in the table of questions.
+#: Commands in the tables of questions and of papers.
 CELLS = re.findall(r"\| `(siq [^`]+)`", (ROOT / "docs/index.md").read_text(encoding="utf-8"))
+CELLS += re.findall(r"`(siq [^`]+)`", (ROOT / "docs/how-to/papers.md").read_text(encoding="utf-8"))
 COMMANDS = sorted({line for kind, block in BLOCKS if kind == "bash" for line in read_lines(block)} | set(CELLS))
 PYTHON = [block for kind, block in BLOCKS if kind == "python"]
 RUBRICS = [block for kind, block in BLOCKS if kind == "yaml" and "\nkind: " in block]
