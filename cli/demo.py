@@ -52,7 +52,7 @@ def run_demo(
     """
     say(f"{len(SYSTEMS)} systems on 14 clips take about 4 minutes on two idle cores, and less if answers are stored")
     systems, metadata = choose_models()
-    evaluate(output, systems, metadata=metadata, force=force, explain=explain)
+    evaluate(systems, output=output, metadata=metadata, force=force, explain=explain)
     say(f"the runs are in {output}, a folder per system; next: siq compare whisper-base whisper-tiny.en {output}")
 
 

@@ -86,6 +86,7 @@ JudgeOptions = Annotated[
     list[str] | None,
     typer.Option(
         "--judge-option",
+        metavar="NAME=VALUE",
         help="Option of the judge, NAME=VALUE, such as rubric=FILE, draws=3, by=likelihood, temperature=0.7 or "
         "base_url=URL; give it once per option.",
     ),
@@ -93,7 +94,8 @@ JudgeOptions = Annotated[
 Metadata = Annotated[
     list[str] | None,
     typer.Option(
-        help="Setting of the tasks, KEY=VALUE, as for lm_eval --metadata, such as subset=all; give it once per key."
+        metavar="KEY=VALUE",
+        help="Setting of the tasks, KEY=VALUE, as for lm_eval --metadata, such as subset=all; give it once per key.",
     ),
 ]
 

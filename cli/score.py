@@ -91,7 +91,8 @@ def score(
     group_by: Annotated[
         str | None,
         typer.Option(
-            help="Add a table of the scores by group: dataset, or a field of the suite's items such as noise."
+            metavar="FIELD",
+            help="Add a table of the scores by group: dataset, or a field of the suite's items such as noise.",
         ),
     ] = None,
     speed: Annotated[

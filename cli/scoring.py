@@ -28,6 +28,7 @@ TABLES = ("json", "csv", "markdown", "latex")
 Weights = Annotated[
     str | None,
     typer.Option(
+        metavar="RULE",
         help=f"Choose the rule of the level weights: {', '.join(siq.RULES)}, or three numbers for Remember, Understand "
         f"and Apply such as 0.04,0.75,0.21; {siq.DEFAULT_RULE} (the paper's eq. 6) by default.",
         rich_help_panel=EXPERT,
@@ -36,6 +37,7 @@ Weights = Annotated[
 ClipWeights = Annotated[
     str | None,
     typer.Option(
+        metavar="RULE",
         help=f"Choose the rule of the clip weights: {siq.VARIANCE} (the paper's eq. 3, the default), or {siq.EQUAL}, "
         "by which all clips weigh the same (SIQ_rm of the paper).",
         rich_help_panel=EXPERT,
@@ -45,6 +47,7 @@ NormsFile = Annotated[
     str | None,
     typer.Option(
         "--norms",
+        metavar="NORMS",
         help="Score on the scale of norms: a file of `siq score --save-norms`, or a name that `siq list norms` shows.",
     ),
 ]
@@ -53,12 +56,14 @@ Exclude = Annotated[
     typer.Option(help="Leave out of Apply the questions of a set, a file of `siq study unanswerable --review`."),
 ]
 Levels = Annotated[
-    str | None, typer.Option("--levels", help=f"Use only some of {','.join(LEVELS)}; SIQ needs all of them.")
+    str | None,
+    typer.Option("--levels", metavar="NAMES", help=f"Use only some of {','.join(LEVELS)}; SIQ needs all of them."),
 ]
 Metrics = Annotated[
     str | None,
     typer.Option(
         "--metrics",
+        metavar="LEVEL=COLUMN",
         help="Score levels by other columns of the sample rows: LEVEL=COLUMN, with commas between them. "
         + "; ".join(f"{level}: {', '.join(each.measure.columns)}" for level, each in LEVELS.items())
         + ".",

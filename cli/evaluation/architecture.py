@@ -65,5 +65,5 @@ def _read_stage(text: str) -> list[str]:
     stage, *options = text.split(",")
     if "+" in stage or not stage:
         fault = "not one stage" if stage else "begins with no stage"
-        raise SpeechIQError(f"--architecture {text!r}", fault, "give AUDIO_MODEL LLM RECOGNIZER, each [ENGINE:]MODEL")
+        raise SpeechIQError(f"--architecture {text!r}", fault, "give MODEL LLM ASR, each [ENGINE:]MODEL")
     return [stage, *options]

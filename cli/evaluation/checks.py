@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
-from speechiq.cli.evaluation.record import FIX, Record, describe_shards, find_difference, is_finished
+from speechiq.cli.evaluation.record import FIX, Record, describe_shards, find_difference, is_finished, list_own_files
 from speechiq.cli.options import split_names
 from speechiq.core.cache.stage_cache import STAGES, StageCount, name_stage
 from speechiq.core.console import count_of, say
@@ -31,6 +31,8 @@ from speechiq.siq_tasks.index import SUITE, list_names, list_tasks
 
 #: Characters with a meaning in a system, which a path in it may therefore not have.
 ODD = {"+", ",", "="}
+#: Kinds of devices of torch.
+DEVICES = ("cpu", "cuda", "mps", "xpu", "mtia", "hpu", "npu")
 KEY_FIX = "set the environment variable OPENAI_API_KEY, or name one by key_variable"
 
 
@@ -81,6 +83,8 @@ def check_form(systems: Sequence[str]) -> None:
             raise SpeechIQError(f"SYSTEM {system!r}", "begins with no spec", "write SPEC,OPTION=VALUE, such as demo")
         if wrong := [option for option in options if not re.match(r"\w+=.", option)]:
             raise SpeechIQError(f"SYSTEM {system!r}", f"{wrong[0]!r} is not an option", "write OPTION=VALUE")
+        if missing := [file for file in list_own_files(system) if not is_file(file)]:
+            raise SpeechIQError(f"SYSTEM {system!r}", f"{str(missing[0])!r}: no such file", "correct the path")
 
 
 def find_odd_path(system: str) -> Path | None:
@@ -104,6 +108,9 @@ def check_plan(plan: Plan, norms_file: str | None, allow_mismatch: bool) -> None
     _check_pairs("--gen_kwargs", plan.gen_kwargs)
     if not re.fullmatch(r"auto(:\d+)?|[1-9]\d*", str(plan.batch_size)):
         raise SpeechIQError(f"--batch-size {plan.batch_size}", "give a whole number above 0, or auto")
+    if plan.device is not None and re.sub(r":\d+$", "", plan.device) not in DEVICES:
+        near = did_you_mean(plan.device, DEVICES)
+        raise SpeechIQError(f"--device {plan.device}", "not a kind of device", f"{near}give cpu, cuda, cuda:1 or mps")
     if plan.include_path is not None and not is_folder(Path(plan.include_path)):
         raise SpeechIQError(f"--include-path {plan.include_path}", "no such folder", "give one that has YAML tasks")
     if plan.limit and norms_file and not allow_mismatch:

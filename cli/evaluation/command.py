@@ -1,7 +1,7 @@
 """Define `siq eval`: run systems, score them and write a report, in one command."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -47,6 +47,8 @@ from speechiq.harness_patch.plan import Plan, lm_eval_command
 from speechiq.harness_patch.systems.spec import list_people
 from speechiq.siq_tasks.conditions.preset import PRESET
 
+#: Most characters of a folder's name.
+LONGEST_NAME = 100
 #: What the line of a shard says that SIGTERM ended.
 STOPPED = "was stopped after a batch; continue: "
 GOES_ON = "the same command goes on with what is in {} and in the response cache"
@@ -54,17 +56,17 @@ GOES_ON = "the same command goes on with what is in {} and in the response cache
 
 @examples(
     "siq eval demo gold+demo:SmolLM2-135M-Instruct,llm_answer=likelihood letter:B --tasks siq_demo -o runs/first",
+    "siq eval demo --norms demo",
     "siq eval demo --tasks siq_demo --norms demo -o runs/one",
     "siq eval openai/whisper-large-v3+Qwen/Qwen2-7B-Instruct,asr_dtype=bfloat16 --tasks siq_all -o runs/all --dry-run",
     "siq eval demo --tasks siq_demo -o runs/one --shard 2/4",
     "siq eval --architecture Qwen/Qwen2-Audio-7B-Instruct Qwen/Qwen2-7B-Instruct openai/whisper-large-v2 -o runs/four",
 )
 def evaluate(
-    output: Annotated[Path, output_option("Folder for runs, scores, report and logs.")],
     systems: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SYSTEM...]",
+            metavar="SYSTEM",
             help="Systems as in pretrained=, each with its options after commas: SPEC,OPTION=VALUE. "
             "`siq list systems` lists engines, options and models.",
             autocompletion=complete_system,
@@ -74,15 +76,20 @@ def evaluate(
     architecture: Annotated[
         tuple[str, str, str] | None,
         typer.Option(
-            metavar="AUDIO_MODEL LLM RECOGNIZER",
-            help="Also run the four systems that siq study architecture compares: the audio model alone, and LLM with "
-            "the audio model, the recognizer and gold before it; each with its options after commas, without a prefix.",
+            metavar="MODEL LLM ASR",
+            help="Also run the four systems that siq study architecture compares: the audio model MODEL alone, and LLM "
+            "after MODEL, the recognizer ASR and gold; each with its options after commas, without a prefix.",
         ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        output_option("Folder for runs, scores, report and logs; without it runs/ and the names of the tasks."),
     ] = None,
     tasks: Annotated[
         list[str],
         typer.Option(
             "--tasks",
+            metavar="NAMES",
             help="Tasks or groups, with commas between them; `siq list tasks` lists them.",
             autocompletion=complete_tasks,
         ),
@@ -99,6 +106,7 @@ def evaluate(
         list[str] | None,
         typer.Option(
             "--gen_kwargs",
+            metavar="KEY=VALUE",
             help="Generation setting, KEY=VALUE as for lm_eval, such as max_gen_toks=4096 for a model that reasons; "
             "give it once per key.",
         ),
@@ -162,14 +170,15 @@ def evaluate(
     folder is not run again, and a stopped command goes on where it was.
     """
     quartet = architecture and Quartet.of(*architecture)
-    given = [*dict.fromkeys([*list_people(systems or ()), *(quartet.systems if quartet else ())])]
+    given = list_people(systems or ())
+    given += [system for system in (quartet.systems if quartet else ()) if system not in given]
     if not given:
-        raise SpeechIQError(
-            "SYSTEM", "none is named", "name systems, or give --architecture AUDIO_MODEL LLM RECOGNIZER"
-        )
+        raise SpeechIQError("SYSTEM", "none is named", "name systems, or give --architecture MODEL LLM ASR")
+    names_of_tasks = tuple(name for listed in tasks for name in listed.split(",") if name)
+    output = output or name_folder(names_of_tasks)
     plan = Plan(
         systems=tuple(given),
-        tasks=tuple(name for given in tasks for name in given.split(",") if name),
+        tasks=names_of_tasks,
         output=str(output),
         batch_size=batch_size,
         device=device,
@@ -212,6 +221,15 @@ def evaluate(
             publish_scores(plan, record, norms_file, allow_mismatch, explain)
             if quartet:
                 say(f"next: {shlex.join(quartet.study_command(plan.output))}")
+
+
+def name_folder(tasks: Sequence[str]) -> Path:
+    """Return the folder of an evaluation for which none is named.
+
+    >>> name_folder(["siq_demo", "siq_demo_distance"]).as_posix()
+    'runs/siq_demo+siq_demo_distance'
+    """
+    return Path("runs") / "+".join(tasks)[:LONGEST_NAME]
 
 
 @contextmanager

@@ -124,12 +124,13 @@ def check_replaceable(record: Record, path: Path, force: bool) -> None:
 
 def hash_inputs(system: str, plan: Plan) -> dict[str, str]:
     """Return path -> sha256 of files of transcripts, people, questions and prompts, and of `--include-path`'s texts."""
-    own = [*_transcripts(system), *_prompts(plan.metadata)]
+    own = [*list_own_files(system), *_prompts(plan.metadata)]
     files = dict.fromkeys([*own, *_questions(plan.tasks), *_texts(plan.include_path)])
     return {str(file): hash_file(file) for file in files if is_file(file)}
 
 
-def _transcripts(system: str) -> Iterator[Path]:
+def list_own_files(system: str) -> Iterator[Path]:
+    """Yield the files of transcripts and of people that a system reads."""
     try:
         stages = parse(system.partition(",")[0])
     except SpeechIQError:  # an alias such as `demo`, which reads no file

@@ -72,8 +72,8 @@ def test_the_end_names_the_command_that_compares_them(instant, tmp_path, monkeyp
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "SYSTEM: none is named; name systems, or give --architecture AUDIO_MODEL LLM RECOGNIZER"),
-        (("--architecture", "a+b", "c", "d"), "--architecture 'a+b': not one stage; give AUDIO_MODEL LLM RECOGNIZER"),
+        ((), "SYSTEM: none is named; name systems, or give --architecture MODEL LLM ASR"),
+        (("--architecture", "a+b", "c", "d"), "--architecture 'a+b': not one stage; give MODEL LLM ASR"),
         (("--architecture", "a", ",x=1", "d"), "--architecture ',x=1': begins with no stage"),
         (("--architecture", "bogus:a", "b", "c"), "no engine 'bogus' for the audio stage"),
     ],
