@@ -137,7 +137,7 @@ def render_report(study: Study, command: str = "", sections: Sequence[Section] =
 def pack_clips(study: Study, rows: Sequence[tables.Row]) -> dict[str, Markup]:
     """Return the data with which the page shows clips: `clips`, the comparisons, and parts of texts, `texts-0` ..."""
     names = [row["system"] for row in rows]
-    parts, starts = page.pack_parts("texts", list_texts(study.clips, study.answers, study.signs, names))
+    parts, starts = page.pack_parts("texts", list_texts(study.clips, study.answers, study.signs, study.replies, names))
     clips = browser.describe_clips(study, rows) | {"starts": starts}
     pairs = browser.compare_pairs(study, rows) if len(names) > 1 else {}
     return {"compare": page.pack_data(pairs), "clips": page.pack_data(clips), **parts}

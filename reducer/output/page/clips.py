@@ -22,6 +22,7 @@ from speechiq.core.clip import SAMPLING_RATE, file_clip
 from speechiq.core.console import progress_bar
 from speechiq.core.files.folders import cache_dir
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
+from speechiq.reducer.runs.replies import Replies
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.samples import Doc, read_text_rows
 from speechiq.reducer.runs.signs import AnswerSigns
@@ -254,22 +255,27 @@ def _fragment(clip: Mapping[str, Any]) -> str:
 
 
 def list_texts(
-    clips: Sequence[ClipView], answers: Answers, signs: Mapping[str, Mapping[Item, AnswerSigns]], names: Sequence[str]
+    clips: Sequence[ClipView],
+    answers: Answers,
+    signs: Mapping[str, Mapping[Item, AnswerSigns]],
+    replies: Replies,
+    names: Sequence[str],
 ) -> Iterator[bytes]:
     """Yield the texts and answers of each clip as JSON; the lists in a clip have an entry per system.
 
     A clip has `text`, `words`, `written` (the distinct transcripts, each with its steps from `words`), `by` (number of
     the system's transcript, null if it has none), `coverage`, `repetition` and `questions` (`id`, `text`, `options`,
-    `answer`, `votes`: the vote and then the letters, and `signs` of hallucination if some answer has one). Systems are
-    in the order of `names`.
+    `answer`, `votes`: the vote and then the letters, `signs` of hallucination if some answer has one, and `prompt` and
+    `replies` if some reply is more than a letter). Systems are in the order of `names`.
     """
     items: dict[str, list[Item]] = {}
     for item in answers.questions:
         items.setdefault(item[0], []).append(item)
     for clip in clips:
-        questions = [
-            _describe(answers, item, names) | _describe_signs(signs, item, names) for item in items.get(clip.id, [])
-        ]
+        questions = []
+        for item in items.get(clip.id, []):
+            described = _describe(answers, item, names) | _describe_signs(signs, item, names)
+            questions.append(described | _describe_replies(replies, item, names))
         yield msgspec.json.encode(_list_texts(clip, names) | {"questions": questions})
 
 
@@ -309,3 +315,10 @@ def _describe_signs(
         parts = [f"not offered: {claimed}" for claimed in dict.fromkeys(found.unoffered)] if found else []
         shown.append("; ".join(["not heard", *parts] if found and found.unheard else parts))
     return {"signs": shown} if any(shown) else {}
+
+
+def _describe_replies(replies: Replies, item: Item, names: Sequence[str]) -> dict[str, Any]:
+    """Return the prompt of a question and the replies of each system; empty if all replies are single letters."""
+    texts = [replies.texts.get(name, {}).get(item, ()) for name in names]
+    longest = max((len(text) for of_system in texts for text in of_system), default=0)
+    return {"prompt": replies.prompts.get(item, ""), "replies": texts} if longest > 1 else {}

@@ -12,6 +12,7 @@ from speechiq.reducer.output.page.identity import Identity, identify, short_name
 from speechiq.reducer.output.page.suite import gather_groups
 from speechiq.reducer.output.suite_scores import SuiteScores, score_datasets, score_suite
 from speechiq.reducer.runs.measure import Category
+from speechiq.reducer.runs.replies import NO_REPLIES, Replies, read_replies
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.signs import AnswerSigns, read_signs
 from speechiq.reducer.runs.systems import read_systems_of
@@ -28,6 +29,8 @@ from speechiq.reducer.scores.suites import ScoringOptions, find_levels
 from speechiq.reducer.studies.groups import GroupScores
 from speechiq.reducer.studies.unanswerable import NOTHING, ConfirmedSet
 
+#: Most answers whose texts a report shows.
+MOST_REPLIES = 50_000
 NO_ANSWERS = Answers({}, {}, {}, [])
 
 
@@ -44,6 +47,7 @@ class Study(NamedTuple):
         sets: Data set -> its own scoreboard; empty with one data set, or with norms.
         groups: The scores of groups of clips, by each field and for each level.
         signs: System -> (clip, question) -> the signs of hallucination in its answers; empty if they cannot be read.
+        replies: What was asked and replied word for word; empty if there are more than `MOST_REPLIES` answers.
     """
 
     scoreboard: Scoreboard
@@ -55,6 +59,7 @@ class Study(NamedTuple):
     sets: dict[str, Scoreboard]
     groups: Sequence[GroupScores]
     signs: Mapping[str, Mapping[Item, AnswerSigns]]
+    replies: Replies
 
     @property
     def levels(self) -> list[str]:
@@ -133,6 +138,7 @@ def read_study(
         sets=sets,
         groups=gather_groups(scores),
         signs=_read_signs(tasks) if answers.questions else {},
+        replies=_read_replies(tasks, answers),
     )
 
 
@@ -150,6 +156,12 @@ def _read_signs(tasks: Iterable[TaskRun]) -> dict[str, dict[Item, AnswerSigns]]:
         return read_signs(tasks)
     except SpeechIQError:
         return {}
+
+
+def _read_replies(tasks: Iterable[TaskRun], answers: Answers) -> Replies:
+    """Return the replies to the questions of a report, unless there are too many for a page."""
+    count = sum(map(len, answers.votes.values()))
+    return read_replies(tasks) if 0 < count <= MOST_REPLIES else NO_REPLIES
 
 
 def _score_sets(scores: SuiteScores, options: ScoringOptions) -> tuple[dict[str, Scoreboard], list[str]]:

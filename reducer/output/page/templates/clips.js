@@ -159,16 +159,26 @@ function answers(asked, systems, wanted) {
     const vote = h("td", { className: right ? "right-answer" : "wrong-answer" }, `${asked.votes[i][0]} ${right ? "\u2713" : "\u2717"}`);
     const letters = h("td", { className: "letters" }, asked.votes[i].slice(1));
     if (asked.signs?.[i]) letters.append(h("span", { className: "small warn", title: SIGNS }, ` ${asked.signs[i]}`));
-    return h("tr", {}, h("th", { scope: "row", title: systems[i].name }, name(systems[i].label)), vote, letters);
+    const replies = asked.replies ? h("td", { className: "replies" }, ...asked.replies[i].map(replyText)) : null;
+    return h("tr", {}, h("th", { scope: "row", title: systems[i].name }, name(systems[i].label)), vote, letters, ...(replies ? [replies] : []));
   });
-  const head = h("tr", {}, ...["System", "Vote", "Letters"].map((text) => h("th", { scope: "col" }, text)));
+  const columns = ["System", "Vote", "Letters", ...(asked.replies ? ["Replies, word for word"] : [])];
+  const head = h("tr", {}, ...columns.map((text) => h("th", { scope: "col" }, text)));
   return h(
     "div",
     {},
     h("h3", {}, asked.text),
     h("ul", { className: "options" }, ...options),
+    asked.prompt ? h("details", {}, h("summary", {}, "Prompt"), h("p", { className: "prompt" }, asked.prompt)) : null,
     h("details", {}, h("summary", {}, "Answers of each system"), h("table", { className: "answers" }, h("thead", {}, head), h("tbody", {}, ...rows))),
   );
+}
+
+/** A reply of a model; of a long one the begin, and all of it on a click. */
+const SHORT_REPLY = 120;
+function replyText(text) {
+  if (text.length <= SHORT_REPLY) return h("p", {}, text || "(empty)");
+  return h("details", {}, h("summary", {}, `${text.slice(0, SHORT_REPLY)}\u2026`), h("p", {}, text));
 }
 
 /** `#clip/ID` opens that clip among all others. */

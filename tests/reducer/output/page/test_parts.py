@@ -18,7 +18,7 @@ from speechiq.reducer.output.page.clips import list_texts
 from speechiq.reducer.output.page.study import gather_report
 from speechiq.reducer.output.scoreboard_records import rows_of
 from tests.commands import refusal, succeed
-from tests.reducer.output.page.conftest import HOSTILE, NAME, TEXTS
+from tests.reducer.output.page.conftest import HOSTILE, NAME, TEXTS, write_system
 from tests.reducer.output.page.test_views import PAIR
 
 CLIP = f"#clip/{quote(HOSTILE, safe='')}"
@@ -129,10 +129,28 @@ def test_the_command_names_the_folder_and_refuses_one_with_other_files(study, pa
 def test_equal_transcripts_are_there_once(study):
     gathered = gather_report([study], bootstrap=0)
     names = [row["system"] for row in rows_of(gathered.scoreboard)]
-    clips = [json.loads(clip) for clip in list_texts(gathered.clips, gathered.answers, gathered.signs, names)]
+    texts = list_texts(gathered.clips, gathered.answers, gathered.signs, gathered.replies, names)
+    clips = [*map(json.loads, texts)]
     assert len(clips) == len(gathered.clips)
     for clip, view in zip(clips, gathered.clips, strict=True):
         written = [clip["written"][number][0] for number in clip["by"]]
         assert written == [view.transcripts[name].text for name in names]
         assert len(clip["written"]) == len({*written}) < len(names)
         assert [clip["written"][number][1] for number in clip["by"]] == [view.transcripts[name].ops for name in names]
+
+
+def test_a_question_has_its_prompt_and_what_each_system_replied_word_for_word(tmp_path):
+    long = "Let me think. " * 20
+    for name, replies in (("talks", ["It is (B).", "It is (B).", long]), ("short", ["B", "B", "A"])):
+        write_system(tmp_path / name, name, lambda clip, text: text, "B")
+        file = next(tmp_path.joinpath(name).glob("samples_t_apply*"))
+        rows = [json.loads(line) for line in file.read_text().splitlines()]
+        asked = {"arguments": {"gen_args_0": {"arg_0": "Here is <audio>", "arg_1": {}}}, "resps": [replies]}
+        file.write_text("".join(f"{json.dumps(row | asked)}\n" for row in rows))
+    gathered = gather_report([tmp_path], bootstrap=0)
+    texts = list_texts(gathered.clips, gathered.answers, gathered.signs, gathered.replies, ["short", "talks"])
+    question = json.loads(next(texts))["questions"][0]
+    assert question["prompt"] == "Here is <audio>"
+    assert question["replies"] == [["B", "A"], ["It is (B).", long]]
+    letters = list_texts(gathered.clips, gathered.answers, {}, gathered.replies, ["short"])
+    assert "prompt" not in json.loads(next(letters))["questions"][0], "the letters are shown anyway"
