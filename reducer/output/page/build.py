@@ -22,6 +22,7 @@ from speechiq.reducer.output.page.studies import (
     list_latencies,
     list_listening,
     list_translations,
+    size_sections,
 )
 from speechiq.reducer.output.page.study import Study, gather_report, read_study
 from speechiq.reducer.output.page.suite import gather_suite, group_grids
@@ -96,7 +97,7 @@ def compose_report(
     sections += list_translations(found, options.draws) + list_latencies(found, options.draws)
     if SIQ in scored:
         study = read_study(found.tasks[SIQ], scored[SIQ], options, found.warnings)
-        sections = kind_sections(study) + sections
+        sections = kind_sections(study) + size_sections(study) + sections
         return render_report(study, command, sections), [*study.warnings, *warnings]
     word = "Suite" if len(suites) == 1 else "Suites"
     title = f"{word} {', '.join(suite.suite for suite in suites)}"

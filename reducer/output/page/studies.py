@@ -10,12 +10,15 @@ import numpy as np
 import plotly.graph_objects as go
 
 from speechiq.metrics.latency import FIRST_AUDIO, FIRST_TOKEN, TOTAL
-from speechiq.reducer.output.page.figures import ACCENT, HALO, INK, MUTED, SOFT, STYLE, escape
+from speechiq.reducer.output.page.figures import ACCENT, HALO, INK, MUTED, SOFT, STYLE, against_size, escape
 from speechiq.reducer.output.page.identity import short_names
 from speechiq.reducer.output.page.page import HEIGHT, Section, describe_origin, render
+from speechiq.reducer.output.page.study import Study
 from speechiq.reducer.output.side_tables import TIME_NAMES, Latencies, language_grids, latency_grid, read_latencies
 from speechiq.reducer.output.suite_scores import SuiteScores
 from speechiq.reducer.output.translation_table import translation_grids
+from speechiq.reducer.runs.run_record import read_parameters
+from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.suites import Found, ScoringOptions
 from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.reducer.studies.listening import study_listening
@@ -34,6 +37,12 @@ LEGEND = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"col
 APART, SPREAD, MARGIN = 0.05, 0.4, 0.3
 #: Powers of ten with a letter on the axis of sizes; those above are written as powers.
 LETTERS = {6: "M", 7: "0M", 8: "00M", 9: "B", 10: "0B", 11: "00B", 12: "T", 13: "0T", 14: "00T"}
+#: Fewest sizes in a chart against size.
+FEWEST_SIZES = 3
+SIZES = (
+    "Parameters of all stages together, as the runs counted them. No system beats those on the line at the same size "
+    "or less. The study of size (siq study size) says how good each is for its size."
+)
 BAND = "Line by least squares over the logarithm, with its 95 % band over bootstrap samples of the clips"
 DIFFERENCES = (
     "AUC of the row's metric minus that of the column's, with its 95 % interval, on the same bootstrap samples of "
@@ -165,6 +174,28 @@ def list_translations(found: Found, draws: int) -> list[Section]:
     """Return the section with the BLEU of translations; none for runs without any."""
     grids = translation_grids(found.all_tasks, draws)
     return [Section("translation", grid.title, grid=grid, notes=grid.notes) for grid in grids]
+
+
+def size_sections(study: Study) -> list[Section]:
+    """Return the section with the scores against the parameters that runs counted; none below `FEWEST_SIZES` sizes."""
+    counted = read_parameters(task for system in study.scoreboard.systems for task in system.tasks)
+    labels = dict(zip(study.names, study.labels, strict=True))
+    known = [row for row in study.listening if study.names[row] in counted]
+    sizes = [counted[study.names[row]] / 1e9 for row in known]
+    if len({*sizes}) < FEWEST_SIZES:
+        return []
+    named = [labels[study.names[row]] for row in known]
+    charts, captions = {}, {}
+    if study.has_siq:
+        siq = [float(study.scoreboard.siq[row]) for row in known]
+        charts["size-siq"], captions["size-siq"] = against_size(sizes, siq, named, "SIQ"), "SIQ"
+    for level in study.levels:
+        category = study.scoreboard.levels[level]
+        scores = [float(category.measure.show_score(study.scoreboard.estimate(level, row).value)) for row in known]
+        is_lower = category.measure.direction == "lower"
+        charts[f"size-{level}"] = against_size(sizes, scores, named, category.unit, is_lower)
+        captions[f"size-{level}"] = title(level)
+    return [Section("sizes", "Scores against size", figures=charts, charts=captions, intro=SIZES)]
 
 
 def list_latencies(found: Found, draws: int) -> list[Section]:
