@@ -40,9 +40,17 @@ from speechiq.reducer.output import side_by_side
 from speechiq.reducer.output.harness import write_harness
 from speechiq.reducer.output.publish import HARNESS, command_line, list_outputs, publish
 from speechiq.reducer.output.scoreboard_records import join_contents
-from speechiq.reducer.output.side_tables import language_grids, latency_grid, people_grid, read_latencies, speed_grid
+from speechiq.reducer.output.side_tables import (
+    cost_grid,
+    language_grids,
+    latency_grid,
+    people_grid,
+    read_latencies,
+    speed_grid,
+)
 from speechiq.reducer.output.suite_scores import SuiteScores, score_suite
 from speechiq.reducer.output.translation_table import translation_grids
+from speechiq.reducer.runs.costs import read_costs, read_prices
 from speechiq.reducer.runs.run_record import read_cut_replies, read_speeds
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores import suites
@@ -74,6 +82,7 @@ DATASET = "dataset"
     "siq score runs/my_system --norms demo",
     "siq score runs --metrics remember=cer --group-by dataset",
     "siq score runs --save-norms norms.json",
+    "siq score runs --speed --prices prices.csv",
 )
 def score(
     runs: Runs,
@@ -99,6 +108,13 @@ def score(
         bool,
         typer.Option("--speed", help="Add a table of seconds of audio per second of work (RTFx)."),
     ] = False,
+    prices: Annotated[
+        Path | None,
+        typer.Option(
+            help="Add a table of tokens, work and cost by a table (.csv, .tsv or .jsonl) of prices: system, input and "
+            "output per million tokens, hour."
+        ),
+    ] = None,
     save_norms: Annotated[
         Path | None,
         typer.Option(help="Store the scale of these systems as norms, a JSON file that --norms takes."),
@@ -120,6 +136,7 @@ def score(
         refuse_same([save_norms, *(file.path for file in outputs)])
         check_output(save_norms, force, ADVICE_FILE)
     rule, norms = choose_scale(norms_file, weights, clip_weights)
+    priced = read_prices(prices) if prices else {}
     _refuse_pairs(norms_file, group_by, save_norms, levels)
     by_dataset = group_by == DATASET
     field = None if by_dataset else group_by
@@ -134,13 +151,14 @@ def score(
     scale = save_norms and build_norms(
         unanswerable.leave_out(systems[SUITE], options.exclude), save_norms.stem, options.rule
     )
+    costs = read_costs(found.all_tasks, priced) if priced else []
     scored, options, no_bars = _score_suites(systems, options)
     warnings = [*found.warnings, *chain.from_iterable(each.warnings for each in scored.values())]
     page = Page("")
     if any(file.format == "page" for file in outputs):
         from speechiq.reducer.output.page.build import compose_report
 
-        page, more = compose_report(found, scored, options, command_line())
+        page, more = compose_report(found, scored, options, command_line(), costs)
         warnings += more
     say_warnings(warnings)
     content = join_contents({suite: each.content for suite, each in scored.items()}, SUITE)
@@ -163,6 +181,9 @@ def score(
         speeds = read_speeds(tasks)
         grids.append(speed_grid(speeds))
         content["speeds"] = speeds
+    if costs:
+        grids.append(cost_grid(costs))
+        content["costs"] = grids[-1].records()
     for grid in translation_grids(tasks, options.draws):
         grids.append(grid)
         content["translations"] = grid.records()

@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 #: Clips transcribed by a recognizer (`asr_clips`) or encoded by an audio encoder (`encoded_clips`), texts spoken
 #: (`spoken_texts`), speech rated (`speech_ratings`), prompts prefilled (`prefills`), tokens generated
 #: (`generated_tokens`), texts embedded (`embeddings`), draws of a judge (`judgments`), calls to endpoints (`calls`),
-#: answers that were written (`replies`) and those that ended at the limit of their tokens (`replies_at_limit`).
+#: answers that were written (`replies`) and those that ended at the limit of their tokens (`replies_at_limit`), and the
+#: tokens that endpoints charge the system for (`prompt_tokens`, `completion_tokens`).
 usage: Counter[str] = Counter()
 #: Kind of work (`transcribing`, ...) -> seconds of audio, and seconds of work on them, without loading of models.
 audio_seconds: Counter[str] = Counter()
@@ -38,6 +39,22 @@ def count_replies(replies: int, at_limit: int) -> None:
     if _purpose.get() is None:
         usage["replies"] += replies
         usage["replies_at_limit"] += at_limit
+
+
+#: Kinds of work of a system itself; the rest, such as judging, measures it.
+OWN_WORK = (None, "correcting")
+TOKENS = ("prompt_tokens", "completion_tokens")
+
+
+def count_tokens(reply: Any) -> None:
+    """Count the tokens that a reply of an endpoint states, unless a judge or another measure asked."""
+    stated = reply.get("usage") if isinstance(reply, dict) else None
+    if not isinstance(stated, dict) or _purpose.get() not in OWN_WORK:
+        return
+    for name in TOKENS:
+        count = stated.get(name)
+        if type(count) is int and count > 0:
+            usage[name] += count
 
 
 @contextmanager

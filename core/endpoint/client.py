@@ -36,7 +36,7 @@ from speechiq.core.endpoint.replies import (
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.prompt import as_messages
-from speechiq.core.usage import Clock, current_clock, usage
+from speechiq.core.usage import Clock, count_tokens, current_clock, usage
 
 if TYPE_CHECKING:
     import httpx2
@@ -242,7 +242,9 @@ class Endpoint:
             return self._client.post(path, body=body, files=files, **options)
 
         def parse(reply: httpx2.Response) -> Result:
-            return read(reply.content if raw else read_json(reply))
+            content = reply.content if raw else read_json(reply)
+            count_tokens(content)
+            return read(content)
 
         return wait_for(self._call(send, parse, expected, self._timeout, self._max_retries))
 

@@ -11,6 +11,7 @@ from speechiq.core.console import count_of
 from speechiq.engines.languages import ENGLISH
 from speechiq.metrics.latency import AT_ONCE, CACHED, FACTOR, FIRST_AUDIO, FIRST_TOKEN, TIMES, TOTAL, WARM_UP
 from speechiq.reducer.output.scoreboard_table import SYSTEM, mark_name, score_column
+from speechiq.reducer.runs.costs import RunCost
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.run_record import MeasuredSpeed
 from speechiq.reducer.runs.samples import join_clusters, read_sample_table
@@ -298,6 +299,26 @@ def speed_grid(speeds: Sequence[MeasuredSpeed]) -> Grid:
     """Return a grid with one row per run and kind of work."""
     rows = [speed._asdict() | ({"rtfx": "", "audio_seconds": ""} if speed.rtfx is None else {}) for speed in speeds]
     return Grid("Speed", SPEED_COLUMNS, rows, SPEED_NOTES if speeds else [NO_SPEED])
+
+
+COST_COLUMNS = (
+    Column("system", "System"),
+    Column("calls", "Calls", "d"),
+    Column("prompt_tokens", "Tokens\nread", ",d"),
+    Column("completion_tokens", "Tokens\nwritten", ",d"),
+    Column("work_seconds", "Work s", ".1f"),
+    Column("cost", "Cost", ".4f"),
+)
+COST_NOTES = (
+    "what came from the response cache costs nothing, so only runs with an empty cache show the cost of the whole test",
+    "tokens are those that endpoints state for the system itself; work is without loading, judging and embedding",
+    "cost: in the currency of the prices; a dash has no price",
+)
+
+
+def cost_grid(costs: Sequence[RunCost]) -> Grid:
+    """Return a grid with one row per system."""
+    return Grid("Cost", COST_COLUMNS, [cost._asdict() for cost in costs], COST_NOTES)
 
 
 #: Field of `Reliability` -> heading, meaning.

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -209,6 +210,14 @@ def read_cut_replies(tasks: Iterable[TaskRun]) -> list[CutReplies]:
         if at_limit := counts.get("replies_at_limit", 0):
             found.append(CutReplies(system, counts.get("replies", at_limit), at_limit, tuple(limits)))
     return found
+
+
+def read_counts(tasks: Iterable[TaskRun]) -> dict[str, dict[str, int]]:
+    """Return system -> counter of `core/usage.py` -> its sum over the runs of some tasks."""
+    sums: dict[str, Counter[str]] = defaultdict(Counter)
+    for file, system in sorted({(task.results, task.system) for task in tasks}):
+        sums[system].update(_read(Path(file)).config.siq.counts())
+    return {system: dict(counts) for system, counts in sums.items()}
 
 
 def read_parameters(tasks: Iterable[TaskRun]) -> dict[str, int]:

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import traceback
+from collections import Counter
 from contextlib import contextmanager, suppress
 
 import httpx2
@@ -16,6 +17,7 @@ import pytest
 from speechiq.core.endpoint.client import Advice, Endpoint, find_pause
 from speechiq.core.endpoint.replies import read_choices
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.usage import TOKENS, counted_as, usage
 from tests.conftest import KEY
 from tests.siq_tasks.questions.server import serving
 
@@ -352,3 +354,17 @@ def test_a_variable_that_cannot_work_is_refused_and_not_shown(variable, value, l
     with pytest.raises(SpeechIQError, match=line.format(variable)) as caught:
         Endpoint("m", "http://127.0.0.1:9/v1", advice=ADVICE)
     assert "nter2" not in str(caught.value)
+
+
+def test_the_tokens_of_replies_are_counted_for_the_system_and_not_for_its_judge():
+    stated = {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": "x"}
+    body = json.dumps({"choices": [{"message": {"content": "Hello"}}], "usage": stated})
+    before = Counter(usage)
+    with raw(sends(reply(body))) as server:
+        endpoint = Endpoint("m", server.url, advice=ADVICE)
+        endpoint.chat("Hi")
+        with counted_as("correcting"):
+            endpoint.chat("Hi")
+        with counted_as("judging"):
+            endpoint.chat("Hi")
+    assert {name: usage[name] - before[name] for name in TOKENS} == {"prompt_tokens": 24, "completion_tokens": 6}

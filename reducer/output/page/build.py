@@ -18,6 +18,7 @@ from speechiq.reducer.output.page.kinds import kind_sections
 from speechiq.reducer.output.page.page import Section
 from speechiq.reducer.output.page.review import Review, review_questions
 from speechiq.reducer.output.page.studies import (
+    cost_sections,
     language_sections,
     list_latencies,
     list_listening,
@@ -29,6 +30,7 @@ from speechiq.reducer.output.page.suite import gather_suite, group_grids
 from speechiq.reducer.output.scoreboard_records import rows_of
 from speechiq.reducer.output.scoreboard_table import TITLE, TITLE_WITHOUT
 from speechiq.reducer.output.suite_scores import SuiteScores
+from speechiq.reducer.runs.costs import RunCost
 from speechiq.reducer.runs.measure import others_than_usual
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.remarks import MEANINGS
@@ -76,13 +78,18 @@ def build_report(runs: Iterable[Path], **options: Any) -> Page:
 
 
 def compose_report(
-    found: Found, scored: Mapping[str, SuiteScores], options: ScoringOptions, command: str = ""
+    found: Found,
+    scored: Mapping[str, SuiteScores],
+    options: ScoringOptions,
+    command: str = "",
+    costs: Sequence[RunCost] = (),
 ) -> tuple[Page, list[str]]:
     """Return the page of all suites in runs, and warnings: SIQ is the page if it was run, other suites are sections.
 
     Args:
         found: The tasks of the runs, whose texts are read.
         scored: Suite -> its scores.
+        costs: What the systems cost, against which scores are drawn.
 
     Raises:
         SpeechIQError: A sample file cannot be read.
@@ -97,7 +104,7 @@ def compose_report(
     sections += list_translations(found, options.draws) + list_latencies(found, options.draws)
     if SIQ in scored:
         study = read_study(found.tasks[SIQ], scored[SIQ], options, found.warnings)
-        sections = kind_sections(study) + size_sections(study) + sections
+        sections = kind_sections(study) + size_sections(study) + cost_sections(study, costs) + sections
         return render_report(study, command, sections), [*study.warnings, *warnings]
     word = "Suite" if len(suites) == 1 else "Suites"
     title = f"{word} {', '.join(suite.suite for suite in suites)}"

@@ -139,9 +139,14 @@ def against_wer(
 
 
 def against_size(
-    sizes: Sequence[float], scores: Sequence[float], labels: Sequence[str], title: str, lower: bool = False
+    sizes: Sequence[float],
+    scores: Sequence[float],
+    labels: Sequence[str],
+    title: str,
+    lower: bool = False,
+    axis: str = "Parameters, billion",
 ) -> go.Figure:
-    """Return each system's score against its parameters in billions, with a line along those that none beats at less.
+    """Return each system's score against its size or cost, with a line along those that none beats at less.
 
     Args:
         lower: Whether a lower score is better.
@@ -154,10 +159,10 @@ def against_size(
             front_y.append(float(y[place]))
     line = {"color": MUTED, "width": 1, "shape": "hv"}
     front = go.Scatter(x=front_x, y=front_y, mode="lines", line=line, hoverinfo="skip")
-    hover = [f"{label}\n{size:g} billion: {score:.2f}" for label, size, score in zip(labels, x, y, strict=True)]
+    hover = [f"{label}\n{axis} {size:.3g}: {score:.2f}" for label, size, score in zip(labels, x, y, strict=True)]
     figure = go.Figure([front, _systems(x, y, labels, [False] * len(x), hover)])
     figure.update_layout(template=STYLE, height=360)
-    figure.update_xaxes(title_text="Parameters, billion", type="log", dtick="D2", range=_padded(np.log10(x)))
+    figure.update_xaxes(title_text=escape(axis), type="log", dtick="D2", range=_padded(np.log10(x)))
     figure.update_yaxes(title_text=escape(title), range=_padded(y))
     return figure
 

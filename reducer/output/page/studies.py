@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import cycle
 
 import numpy as np
@@ -17,6 +18,7 @@ from speechiq.reducer.output.page.study import Study
 from speechiq.reducer.output.side_tables import TIME_NAMES, Latencies, language_grids, latency_grid, read_latencies
 from speechiq.reducer.output.suite_scores import SuiteScores
 from speechiq.reducer.output.translation_table import translation_grids
+from speechiq.reducer.runs.costs import RunCost
 from speechiq.reducer.runs.run_record import read_parameters
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.suites import Found, ScoringOptions
@@ -42,6 +44,10 @@ FEWEST_SIZES = 3
 SIZES = (
     "Parameters of all stages together, as the runs counted them. No system beats those on the line at the same size "
     "or less. The study of size (siq study size) says how good each is for its size."
+)
+COSTS = (
+    "What the runs cost at the given prices, without what came from the response cache. No system beats those on the "
+    "line at the same cost or less."
 )
 BAND = "Line by least squares over the logarithm, with its 95 % band over bootstrap samples of the clips"
 DIFFERENCES = (
@@ -179,23 +185,35 @@ def list_translations(found: Found, draws: int) -> list[Section]:
 def size_sections(study: Study) -> list[Section]:
     """Return the section with the scores against the parameters that runs counted; none below `FEWEST_SIZES` sizes."""
     counted = read_parameters(task for system in study.scoreboard.systems for task in system.tasks)
+    sizes = {name: count / 1e9 for name, count in counted.items()}
+    return _against(study, sizes, Section("sizes", "Scores against size", intro=SIZES), "Parameters, billion")
+
+
+def cost_sections(study: Study, costs: Sequence[RunCost]) -> list[Section]:
+    """Return the section with the scores against what the runs cost; none below `FEWEST_SIZES` costs."""
+    known = {cost.system: cost.cost for cost in costs if cost.cost > 0}
+    return _against(study, known, Section("costs", "Scores against cost", intro=COSTS), "Cost")
+
+
+def _against(study: Study, sizes: Mapping[str, float], section: Section, axis: str) -> list[Section]:
+    """Return a section with a chart of SIQ and of each level against a number of the systems; none of few numbers."""
     labels = dict(zip(study.names, study.labels, strict=True))
-    known = [row for row in study.listening if study.names[row] in counted]
-    sizes = [counted[study.names[row]] / 1e9 for row in known]
-    if len({*sizes}) < FEWEST_SIZES:
+    rows = [row for row in study.listening if study.names[row] in sizes]
+    x = [sizes[study.names[row]] for row in rows]
+    if len({*x}) < FEWEST_SIZES:
         return []
-    named = [labels[study.names[row]] for row in known]
+    draw = partial(against_size, x, labels=[labels[study.names[row]] for row in rows], axis=axis)
     charts, captions = {}, {}
     if study.has_siq:
-        siq = [float(study.scoreboard.siq[row]) for row in known]
-        charts["size-siq"], captions["size-siq"] = against_size(sizes, siq, named, "SIQ"), "SIQ"
+        siq = [float(study.scoreboard.siq[row]) for row in rows]
+        charts[f"{section.id}-siq"], captions[f"{section.id}-siq"] = draw(siq, title="SIQ"), "SIQ"
     for level in study.levels:
         category = study.scoreboard.levels[level]
-        scores = [float(category.measure.show_score(study.scoreboard.estimate(level, row).value)) for row in known]
+        scores = [float(category.measure.show_score(study.scoreboard.estimate(level, row).value)) for row in rows]
         is_lower = category.measure.direction == "lower"
-        charts[f"size-{level}"] = against_size(sizes, scores, named, category.unit, is_lower)
-        captions[f"size-{level}"] = title(level)
-    return [Section("sizes", "Scores against size", figures=charts, charts=captions, intro=SIZES)]
+        charts[f"{section.id}-{level}"] = draw(scores, title=category.unit, lower=is_lower)
+        captions[f"{section.id}-{level}"] = title(level)
+    return [section._replace(figures=charts, charts=captions)]
 
 
 def list_latencies(found: Found, draws: int) -> list[Section]:
