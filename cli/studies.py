@@ -314,7 +314,7 @@ def write_ranking(
     systems = read_systems(runs, allow_mismatch)
     say_warnings(systems.warnings)
     cards = people_ranks.read_cards(systems)
-    chosen = people_ranks.choose_clips(cards, clips, seed)
+    chosen = people_ranks.draw_clips(cards, clips, seed)
     write_whole(page, render_ranking(chosen).encode(errors="replace"), OWN_FILE)
     texts = sum(len(clip.texts) for clip in chosen)
     say(

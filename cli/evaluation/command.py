@@ -175,7 +175,7 @@ def evaluate(
     if not given:
         raise SpeechIQError("SYSTEM", "none is named", "name systems, or give --architecture MODEL LLM ASR")
     names_of_tasks = tuple(name for listed in tasks for name in listed.split(",") if name)
-    output = output or name_folder(names_of_tasks)
+    output = output or default_output(names_of_tasks)
     plan = Plan(
         systems=tuple(given),
         tasks=names_of_tasks,
@@ -223,10 +223,10 @@ def evaluate(
                 say(f"next: {shlex.join(quartet.study_command(plan.output))}")
 
 
-def name_folder(tasks: Sequence[str]) -> Path:
+def default_output(tasks: Sequence[str]) -> Path:
     """Return the folder of an evaluation for which none is named.
 
-    >>> name_folder(["siq_demo", "siq_demo_distance"]).as_posix()
+    >>> default_output(["siq_demo", "siq_demo_distance"]).as_posix()
     'runs/siq_demo+siq_demo_distance'
     """
     return Path("runs") / "+".join(tasks)[:LONGEST_NAME]

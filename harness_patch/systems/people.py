@@ -14,7 +14,7 @@ from speechiq.core.response import Response
 from speechiq.harness_patch.systems.answering import Question
 from speechiq.harness_patch.systems.system import SpeechSystem
 from speechiq.metrics.letters.options import ALPHABET
-from speechiq.siq_tasks.questions.exam import MOST_MISSING, PEOPLE, read_answers
+from speechiq.siq_tasks.questions.exam import MOST_MISSING, PEOPLE, read_saved
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class People(SpeechSystem):
     hears = False
 
     def __init__(self, file: str) -> None:
-        self.saved = read_answers(expand(file))
+        self.saved = read_saved(expand(file))
 
     def keep_loaded(self) -> AbstractContextManager[None]:
         """Return an empty block: no model is loaded."""

@@ -124,7 +124,7 @@ def _list_columns(scoreboard: Scoreboard) -> Iterator[Column]:
     elif scoreboard.has_siq:
         yield Column("rank", "Rank", ".0f", kind="rank", lower=True)
     yield Column("system", SYSTEM, kind="setup")
-    if len(list_kinds(scoreboard)) > 1:
+    if len(shown_kinds(scoreboard)) > 1:
         yield KIND
     with_bars = scoreboard.bars is not None
     for name, category in scoreboard.columns.items():
@@ -147,7 +147,7 @@ def _list_columns(scoreboard: Scoreboard) -> Iterator[Column]:
         yield Column(flag, f"{name}\n%", ".1f", factor=100.0, kind="flag", meaning=f"share of {meaning}")
 
 
-def list_kinds(scoreboard: Scoreboard) -> list[str]:
+def shown_kinds(scoreboard: Scoreboard) -> list[str]:
     """Return the known kinds of the systems that get audio, each once."""
     kinds = (system.kind for system in scoreboard.systems if not system.control)
     return list(dict.fromkeys(filter(None, kinds)))

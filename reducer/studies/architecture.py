@@ -161,7 +161,7 @@ def plain_stage(stage: str) -> str:
     return stage
 
 
-def read_stages(system: System) -> tuple[str, ...]:
+def stages_of(system: System) -> tuple[str, ...]:
     """Return the stages of a system as its run recorded them; empty for one of another kind."""
     count = 2 if system.control in (GOLD, "silence") else STAGES.get(system.kind, 0)
     spec = system.name.removesuffix(_condition_of(system)).partition(SPEAKS)[0]
@@ -177,7 +177,7 @@ def _condition_of(system: System) -> str:
 def _list_by_stages(systems: Iterable[System]) -> ByStages:
     found: dict[str, dict[tuple[str, ...], System]] = {}
     for system in systems:
-        if stages := read_stages(system):
+        if stages := stages_of(system):
             found.setdefault(_condition_of(system).strip(), {})[stages] = system
     return found
 

@@ -77,7 +77,7 @@ def read_cards(systems: Iterable[System]) -> dict[str, ClipCards]:
     return found
 
 
-def choose_clips(cards: Mapping[str, ClipCards], count: int, seed: int) -> list[ClipCards]:
+def draw_clips(cards: Mapping[str, ClipCards], count: int, seed: int) -> list[ClipCards]:
     """Return clips at random, in random order, of those with at least two different transcripts.
 
     The cards of a clip are in random order, too.

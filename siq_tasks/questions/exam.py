@@ -139,7 +139,7 @@ class SavedAnswers(NamedTuple):
         return SpeechIQError(self.file, f"clip {clip.name} {fault}", fix)
 
 
-def read_answers(file: Path) -> SavedAnswers:
+def read_saved(file: Path) -> SavedAnswers:
     """Return what a person saved; refuse a damaged line, two answers to one question, and answers of two people."""
     if is_folder(file):
         raise SpeechIQError(file, "a folder", f"name one file, or all of them by `siq eval {PEOPLE}:{file}`")

@@ -226,7 +226,7 @@ def find_source(clip: Any) -> str:
         if not file.is_file():
             return ""
         if clip.get("transforms"):
-            return encode(file_clip(clip).samples) if file.is_relative_to(package.resolve()) else ""
+            return encode_sound(file_clip(clip).samples) if file.is_relative_to(package.resolve()) else ""
         if file.is_relative_to(package.resolve()):
             return f"data:{MEDIA_TYPES[file.suffix.lower()]};base64,{base64.b64encode(file.read_bytes()).decode()}"
     except (OSError, ValueError):
@@ -239,7 +239,7 @@ def find_sounds(clips: Mapping[str, Any]) -> dict[str, str]:
     return {clip: source for clip, audio in clips.items() if (source := find_source(audio))}
 
 
-def encode(samples: np.ndarray, form: str = "OGG", subtype: str = "VORBIS") -> str:
+def encode_sound(samples: np.ndarray, form: str = "OGG", subtype: str = "VORBIS") -> str:
     """Return sound for an audio player, by default as Ogg Vorbis: float32, shape (samples,), `SAMPLING_RATE`."""
     import soundfile
 

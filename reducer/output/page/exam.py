@@ -14,7 +14,7 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import content_sha256
 from speechiq.metrics.letters.options import ALPHABET
-from speechiq.reducer.output.page.clips import encode
+from speechiq.reducer.output.page.clips import encode_sound
 from speechiq.reducer.output.page.page import LARGEST, Section, render
 from speechiq.siq_tasks.questions.exam import Exam, ExamClip
 
@@ -55,7 +55,7 @@ def _encode_all(sounds: Mapping[str, Clip]) -> dict[str, str]:
     """Return the address of each sound; refuse more than a page can have."""
     found, size = dict[str, str](), 0
     for name, clip in sounds.items():
-        found[name] = encode(clip.samples, "FLAC", "PCM_16")
+        found[name] = encode_sound(clip.samples, "FLAC", "PCM_16")
         size += len(found[name])
         if size > LARGEST:
             raise SpeechIQError(

@@ -11,7 +11,7 @@ from speechiq.engines.kinds import CASCADE, CONTROL, CORRECTED, END_TO_END, RECO
 from speechiq.reducer.output.page.figures import INK, MARGIN, STYLE, escape
 from speechiq.reducer.output.page.page import HEIGHT, Section
 from speechiq.reducer.output.page.study import Study
-from speechiq.reducer.output.scoreboard_table import list_kinds
+from speechiq.reducer.output.scoreboard_table import shown_kinds
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.estimate import Estimate
@@ -44,7 +44,7 @@ class Bar(NamedTuple):
 
 def kind_sections(study: Study) -> list[Section]:
     """Return the section with a chart per level; none if all systems that get audio are of one kind."""
-    if len(list_kinds(study.scoreboard)) < 2:
+    if len(shown_kinds(study.scoreboard)) < 2:
         return []
     boards = dict(study.sets) or {ALL_CLIPS: study.scoreboard}
     drawn, captions = {}, {}

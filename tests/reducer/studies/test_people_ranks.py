@@ -75,12 +75,12 @@ def test_equal_transcripts_are_one_card_and_controls_have_none(cards):
 
 def test_clips_are_those_that_differ_in_an_order_of_the_seed(cards):
     equal = cards | {"set/same": cards[CLIPS[0]]._replace(clip="set/same", texts={"card": "one"})}
-    chosen = people_ranks.choose_clips(equal, 9, seed=1)
+    chosen = people_ranks.draw_clips(equal, 9, seed=1)
     assert sorted(clip.clip for clip in chosen) == CLIPS
-    assert people_ranks.choose_clips(equal, 9, seed=1) == chosen
-    orders = {tuple(people_ranks.choose_clips(cards, 4, seed)[0].texts) for seed in range(20)}
+    assert people_ranks.draw_clips(equal, 9, seed=1) == chosen
+    orders = {tuple(people_ranks.draw_clips(cards, 4, seed)[0].texts) for seed in range(20)}
     assert len(orders) > 5
-    assert len(people_ranks.choose_clips(cards, 2, seed=0)) == 2
+    assert len(people_ranks.draw_clips(cards, 2, seed=0)) == 2
 
 
 def test_systems_that_wrote_the_same_have_nothing_to_rank(tmp_path):

@@ -9,7 +9,7 @@ from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.output.page import exam as pages
 from speechiq.siq_tasks.index import list_clips
-from speechiq.siq_tasks.questions.exam import Asked, build_exam, read_answers
+from speechiq.siq_tasks.questions.exam import Asked, build_exam, read_saved
 from tests.reducer.browser import Visit
 
 COMMAND = "siq eval people:NAME.jsonl --tasks siq_demo --output runs/people"
@@ -78,7 +78,7 @@ def test_a_person_listens_writes_answers_comes_back_and_saves(page, open_page, t
     saved = tmp_path / "ana.jsonl"
     saved.write_text(here.download(tab.locator("#exam-save")), encoding="utf-8")
     assert "Saved as Ana_4_é.jsonl, but 2 clips are not finished" in count.inner_text()
-    answers = read_answers(saved)
+    answers = read_saved(saved)
     assert answers.person == "Ana + 4, é" and answers.find_transcript(FIRST).text == "so it goes <b>on"
     assert answers.find_transcript(FIRST).plays == 1 and answers.find_transcript(SECOND).plays == 0
     assert answers.find_letter(FIRST, "Why?", OPTIONS) == "A" and answers.find_letter(FIRST, "Who?", OPTIONS[1:]) == ""
