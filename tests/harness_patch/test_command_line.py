@@ -49,7 +49,7 @@ def lm_eval(monkeypatch):
         (
             (*QUICK, "--metadata", "subset=5"),
             r"^--metadata subset=5: .*; leave it out "
-            r"\(known: condition, language, listen, preset, prompt_language, reader, reader_\*, reader_max_gen_toks, "
+            r"\(known: condition, language, listen, preset, prompt_language, prompts, reader, reader_\*, reader_max_gen_toks, "
             r"timing\)",
         ),
         (
