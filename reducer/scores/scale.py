@@ -176,8 +176,8 @@ def correlate_levels(ability: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]
     `FEWEST_CORRELATED` systems, and if all systems tie; 0 for a level without others.
 
     >>> ranks = {"remember": np.arange(5.0), "apply": np.arange(5.0) ** 0.5, "understand": -np.arange(5.0)}
-    >>> {level: round(float(mean[0]), 3) for level, mean in correlate_levels(ranks).items()}
-    {'remember': -0.018, 'apply': 0.0, 'understand': -0.982}
+    >>> {level: round(float(mean[0]), 3) + 0.0 for level, mean in correlate_levels(ranks).items()}
+    {'remember': -0.021, 'apply': 0.0, 'understand': -0.979}
     """
     units: dict[str, np.ndarray] = {}
     with np.errstate(divide="ignore", invalid="ignore"):
