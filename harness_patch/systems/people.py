@@ -94,6 +94,10 @@ class People(SpeechSystem):
         """Refuse tasks with log-likelihoods."""
         raise self._refuse("people have no log-likelihoods", "run it on tasks that generate")
 
+    def count_parameters(self) -> int | None:
+        """Return None: the size of a person is not that of a model."""
+        return None
+
     def describe(self) -> dict[str, Any]:
         """Return who took the exam, its size and what is missing; see `SpeechSystem.describe`."""
         transcripts, letters = self.saved.transcripts.values(), self.saved.letters.values()
