@@ -7,7 +7,7 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from speechiq.engines.kinds import CASCADE, CONTROL, CORRECTED, END_TO_END, RECOGNIZER
+from speechiq.engines.kinds import CASCADE, CONTROL, CORRECTED, END_TO_END, PERSON, RECOGNIZER
 from speechiq.reducer.output.page.figures import INK, MARGIN, STYLE, escape
 from speechiq.reducer.output.page.page import HEIGHT, Section
 from speechiq.reducer.output.page.study import Study
@@ -25,6 +25,7 @@ COLORS = {
     CORRECTED: "#56b4e9",
     END_TO_END: "#d55e00",
     RECOGNIZER: "#009e73",
+    PERSON: "#cc79a7",
     CONTROL: "#7a7a7a",
     UNKNOWN: "#b58900",
 }

@@ -36,6 +36,6 @@ def test_a_report_draws_scores_against_counted_sizes(tmp_path):
         results["config"]["siq"]["parameters"] = int(size)
         file.write_text(json.dumps(results))
     (section,) = size_sections(gather_report([tmp_path], bootstrap=0, levels={"apply": LEVELS["apply"]}))
-    marks = section.figures["size-apply"].data[1]
+    marks = section.figures["sizes-apply"].data[1]
     assert dict(zip(marks.meta["labels"], marks.x, strict=True)) == {"large": 7, "middle": 1, "small": 0.2}
     assert size_sections(gather_report([tmp_path / "small", tmp_path / "large"], bootstrap=0)) == []

@@ -22,6 +22,7 @@ DESCRIBED = {
     "end to end": {"kind": "end to end", "model": "q"},
     "recognizer": {"kind": "recognizer", "asr": ASR},
     "control": {"kind": "control", "control": "letter:B"},
+    "person": {"kind": "people", "person": "ana"},
 }
 
 
