@@ -49,8 +49,8 @@ def lm_eval(monkeypatch):
         (
             (*QUICK, "--metadata", "subset=5"),
             r"^--metadata subset=5: .*; leave it out "
-            r"\(known: condition, language, listen, preset, prompt_language, prompts, reader, reader_\*, reader_max_gen_toks, "
-            r"timing\)",
+            r"\(known: condition, language, listen, preset, prompt_language, prompts, reader, reader_\*, "
+            r"reader_max_gen_toks, timing\)",
         ),
         (
             (*SYSTEM, "--tasks", "siq_medasr_remember", "--metadata", "medasr.subst=5"),
