@@ -18,6 +18,7 @@ from speechiq.metrics.letters.offered import find_unoffered
 from speechiq.metrics.letters.options import NONE_OF_THE_ABOVE
 from speechiq.metrics.words.content_words import find_content_words, has_word
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
+from speechiq.reducer.runs.replies import Arguments, Replies
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.samples import Name, read_sample_rows, read_text_rows
 from speechiq.reducer.runs.table import Item
@@ -55,6 +56,7 @@ class _AnswersRow(msgspec.Struct):
     doc: _Question
     resps: Annotated[list[list[Any]], msgspec.Meta(min_length=1)]
     filtered_resps: Annotated[list[_Answered], msgspec.Meta(min_length=1)]
+    arguments: dict[str, Arguments] = {}
 
 
 class AnswerSigns(NamedTuple):
@@ -73,23 +75,41 @@ class AnswerSigns(NamedTuple):
     unoffered: tuple[str, ...]
 
 
-def read_signs(tasks: Iterable[TaskRun]) -> dict[str, dict[Item, AnswerSigns]]:
+#: System -> (clip, question) -> the signs in its answer.
+SignsOfSystems = dict[str, dict[Item, AnswerSigns]]
+
+
+def read_signs(tasks: Iterable[TaskRun]) -> SignsOfSystems:
     """Return system -> (clip, question) -> the signs in its answers, over tasks of Apply and Remember."""
     tasks = list(tasks)
     transcripts: dict[str, dict[str, str]] = {}
     for task in tasks:
-        if task.level == "remember" and task.language == ENGLISH:
+        if task.level == "remember":
             written = transcripts.setdefault(task.system, {})
             written |= {str(row.doc.id): str(row.response) for row in read_text_rows(task.samples)}
-    signs: dict[str, dict[Item, AnswerSigns]] = {}
+    return read_answer_texts(tasks, transcripts)[0]
+
+
+def read_answer_texts(
+    tasks: Iterable[TaskRun], transcripts: Mapping[str, Mapping[str, str]], *, with_replies: bool = True
+) -> tuple[SignsOfSystems, Replies]:
+    """Return the signs in the answers of the tasks of Apply, and what was asked and replied, in one pass over rows.
+
+    Args:
+        transcripts: System -> clip -> its transcript.
+        with_replies: Whether to keep prompts and replies.
+    """
+    signs: SignsOfSystems = {}
+    replies = Replies({}, {})
     for task in tasks:
         if task.level == "apply":
-            found = _read_task(task, transcripts.get(task.system, {}))
-            signs.setdefault(task.system, {}).update(found)
-    return signs
+            own = transcripts.get(task.system, {}) if task.language == ENGLISH else {}
+            signs.setdefault(task.system, {}).update(_read_task(task, own, replies if with_replies else None))
+    return signs, replies
 
 
-def _read_task(task: TaskRun, transcripts: Mapping[str, str]) -> dict[Item, AnswerSigns]:
+def _read_task(task: TaskRun, transcripts: Mapping[str, str], replies: Replies | None) -> dict[Item, AnswerSigns]:
+    """Return the signs in the answers of a task, and add its prompts and answers to `replies`, if it is given."""
     found: dict[Item, AnswerSigns] = {}
     for _, row in read_sample_rows(task.samples, _AnswersRow, NEEDS):
         clip, voted = str(row.doc.id), row.filtered_resps[0]
@@ -98,7 +118,10 @@ def _read_task(task: TaskRun, transcripts: Mapping[str, str]) -> dict[Item, Answ
         unheard = bool(wanted) and not any(has_word(word, words) for word in wanted)
         answers = row.resps[0]
         unoffered = tuple(filter(None, _find_unoffered(row.doc, answers, voted.letters)))
-        found[clip, str(row.doc.question_id)] = AnswerSigns(bool(wanted), unheard, len(answers), unoffered)
+        item = clip, str(row.doc.question_id)
+        found[item] = AnswerSigns(bool(wanted), unheard, len(answers), unoffered)
+        if replies is not None:
+            replies.add(task.system, item, row.arguments, answers)
     return found
 
 

@@ -12,11 +12,10 @@ from speechiq.reducer.output.page.identity import Identity, identify, short_name
 from speechiq.reducer.output.page.suite import gather_groups
 from speechiq.reducer.output.suite_scores import SuiteScores, score_datasets, score_suite
 from speechiq.reducer.runs.measure import Category
-from speechiq.reducer.runs.replies import NO_REPLIES, Replies, read_replies
+from speechiq.reducer.runs.replies import NO_REPLIES, Replies
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.signs import AnswerSigns, read_signs
+from speechiq.reducer.runs.signs import SignsOfSystems, read_answer_texts
 from speechiq.reducer.runs.systems import read_systems_of
-from speechiq.reducer.runs.table import Item
 from speechiq.reducer.runs.texts import Answers, read_votes
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores.draws import DRAWS
@@ -58,7 +57,7 @@ class Study(NamedTuple):
     answers: Answers
     sets: dict[str, Scoreboard]
     groups: Sequence[GroupScores]
-    signs: Mapping[str, Mapping[Item, AnswerSigns]]
+    signs: SignsOfSystems
     replies: Replies
 
     @property
@@ -126,19 +125,20 @@ def read_study(
 ) -> Study:
     """Read the texts of tasks of SIQ, and score each data set."""
     scoreboard = scores.scoreboard
-    answers = _read_answers(tasks) if "apply" in scoreboard.pool.raw else NO_ANSWERS
+    answers, clips = _read_answers(tasks) if "apply" in scoreboard.pool.raw else NO_ANSWERS, read_clips(tasks)
+    signs, replies = _read_answer_texts(tasks, answers, clips)
     sets, unscored = ({}, []) if scoreboard.norms else _score_sets(scores, options)
     return Study(
         scoreboard=scoreboard,
         warnings=[*dict.fromkeys([*warnings, *answers.warnings, *unscored])],
         identities=[identify(system) for system in scoreboard.systems],
         labels=short_names(scoreboard.pool.systems),
-        clips=read_clips(tasks),
+        clips=clips,
         answers=answers,
         sets=sets,
         groups=gather_groups(scores),
-        signs=_read_signs(tasks) if answers.questions else {},
-        replies=_read_replies(tasks, answers),
+        signs=signs,
+        replies=replies,
     )
 
 
@@ -150,18 +150,24 @@ def _read_answers(tasks: Iterable[TaskRun]) -> Answers:
         return NO_ANSWERS._replace(warnings=[f"no questions are shown: {error}"])
 
 
-def _read_signs(tasks: Iterable[TaskRun]) -> dict[str, dict[Item, AnswerSigns]]:
-    """Return the signs of hallucination; none if a row does not have the texts of its answers."""
-    try:
-        return read_signs(tasks)
-    except SpeechIQError:
-        return {}
+def _read_answer_texts(
+    tasks: Iterable[TaskRun], answers: Answers, clips: Iterable[ClipView]
+) -> tuple[SignsOfSystems, Replies]:
+    """Return the signs of hallucination and the replies; none if a row does not have the texts of its answers.
 
-
-def _read_replies(tasks: Iterable[TaskRun], answers: Answers) -> Replies:
-    """Return the replies to the questions of a report, unless there are too many for a page."""
+    Without replies if there are too many for a page.
+    """
+    if not answers.questions:
+        return {}, NO_REPLIES
+    transcripts: dict[str, dict[str, str]] = {}
+    for clip in clips:
+        for system, written in clip.transcripts.items():
+            transcripts.setdefault(system, {})[clip.id] = written.text
     count = sum(map(len, answers.votes.values()))
-    return read_replies(tasks) if 0 < count <= MOST_REPLIES else NO_REPLIES
+    try:
+        return read_answer_texts(tasks, transcripts, with_replies=count <= MOST_REPLIES)
+    except SpeechIQError:
+        return {}, NO_REPLIES
 
 
 def _score_sets(scores: SuiteScores, options: ScoringOptions) -> tuple[dict[str, Scoreboard], list[str]]:

@@ -64,8 +64,8 @@ def runs(tmp_path: Path) -> Path:
     [
         (["score", "RUNS", "--bootstrap", "0"], 9, 1),
         (["score", "RUNS", "--bootstrap", "0", "--levels", "remember,apply"], 6, 1),
-        (["score", "RUNS", "--bootstrap", "0", "-o", "OUT"], 9, 2),
-        (["score", "RUNS", "--bootstrap", "0", "--levels", "apply", "-o", "OUT"], 6, 2),
+        (["score", "RUNS", "--bootstrap", "0", "-o", "OUT"], 9, 3),
+        (["score", "RUNS", "--bootstrap", "0", "--levels", "apply", "-o", "OUT"], 6, 3),
         (["study", "unanswerable", "RUNS", "-o", "REVIEW"], 3, 1),
         (["compare", "good", "bad", "RUNS", "--bootstrap", "0"], 9, 1),
         (["compare", "good", "bad", "RUNS", "--bootstrap", "0", "--clips", "2"], 9, 2),
@@ -73,7 +73,10 @@ def runs(tmp_path: Path) -> Path:
     ids=lambda given: " ".join(given) if isinstance(given, list) else None,
 )
 def test_sample_files_are_opened_once(runs, tmp_path, opened, command, files, opens):
-    """The texts of a page and of `compare` need a second pass; only the scores say which clips `compare` shows."""
+    """The texts of a page and of `compare` need a second pass, and the answers on a page a third.
+
+    Only the scores say which clips `compare` shows.
+    """
     places = {"RUNS": str(runs), "OUT": str(tmp_path / "out.html"), "REVIEW": str(tmp_path / "review.jsonl")}
     succeed(*(places.get(word, word) for word in command))
     counts = Counter(opened)

@@ -139,7 +139,7 @@ def test_signs_are_counted_for_each_system(runs, tmp_path):
 
 def test_the_report_shows_the_signs_at_the_answers(runs):
     study = gather_report([runs], bootstrap=0)
-    (clip,) = map(json.loads, list_texts(study.clips, study.answers, study.signs, ["hears", "guesses"]))
+    (clip,) = map(json.loads, list_texts(study.clips, study.answers, study.signs, study.replies, ["hears", "guesses"]))
     shown = {question["id"]: question.get("signs") for question in clip["questions"]}
     assert shown == {
         "q1": ["", "not heard; not offered: A: cheap rail"],
