@@ -269,7 +269,9 @@ def calibrate(pool: ScoreMatrix, rule: Weighting = PAPER) -> Scale:
     if rule.levels == CORRELATION and len(levels) > 1:
         _refuse_unrelated(agreement, len(pool.systems))
     weights = share_out({level: of.spread for level, of in levels.items()}, rule.levels, agreement)
-    weighed = {level: of._replace(weight=weights[level], agreement=agreement[level]) for level, of in levels.items()}
+    weighed = {
+        level: of._replace(weight=float(weights[level]), agreement=agreement[level]) for level, of in levels.items()
+    }
     return Scale(rule, weighed)
 
 
