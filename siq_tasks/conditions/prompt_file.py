@@ -105,7 +105,7 @@ def write_request(task_type: Any, own: Mapping[str, str], none: str) -> str | No
     (D) {{options[3]}}
     (E) None
     """
-    key = REQUESTS.get(task_type)
+    key = REQUESTS.get(task_type) if isinstance(task_type, str) else None
     if key is None or key not in own:
         return None
     lines = [f"({letter}) {{{{options[{place}]}}}}" for place, letter in enumerate(LETTERS[:-1])]
