@@ -31,6 +31,7 @@ FROZEN = {
     ("checks", 1): "785a645f4a0ff16d",
     ("caption", 1): "17ed0290fa3bcd8f",
     ("transcribe", 1): "e55366560f24efa3",
+    ("translate", 1): "e55366560f24efa3",
     ("reply", 1): "785a645f4a0ff16d",
     ("likelihood", 1): "9cff446765f2e48c",
     ("correction", 1): "d0fcea2229afac8b",
