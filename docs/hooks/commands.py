@@ -35,8 +35,8 @@ command prints the same.
 """
 _COMMANDS = re.compile(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+\n?")
 _COMMAND = re.compile(r"^(#+) `(siq[a-z ]*)`$")
-#: An option as typer writes it: its names, the type that the help leaves out, and its help.
-_OPTION = re.compile(r"^\* `(-[^`]*?)(?: None)?`: (.+)$")
+#: An option as typer writes it: its names, the word for its value, `None` for a flag, and its help.
+_OPTION = re.compile(r"^\* `(-[^`]*?)(?: [A-Z][^`]*)?`: (.+)$")
 _EXAMPLES = re.compile(r"\[bold\]Examples\[/bold\]\n+((?:\$ .*\n+)+)")
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.questions.exam import Asked, build_exam, digest_clip, digest_question, read_answers
+from speechiq.siq_tasks.questions.exam import Asked, build_exam, digest_clip, digest_question, read_saved
 from tests.records import named
 
 ONE, TWO = named("one"), named("two")
@@ -46,7 +46,7 @@ def test_a_clip_with_two_sounds_is_refused():
 
 
 def test_what_was_saved_is_found_by_clip_and_content(tmp_path):
-    saved = read_answers(write(tmp_path, TEXT, LETTER))
+    saved = read_saved(write(tmp_path, TEXT, LETTER))
     assert (saved.person, saved.find_transcript(ONE).text, saved.find_transcript(ONE).plays) == (
         "ana",
         "So it goes.",
@@ -65,7 +65,7 @@ def test_what_was_saved_is_found_by_clip_and_content(tmp_path):
     ],
 )
 def test_another_version_of_the_set_is_refused_with_the_clip(clip, question, options, fault, tmp_path):
-    saved = read_answers(write(tmp_path, TEXT, LETTER))
+    saved = read_saved(write(tmp_path, TEXT, LETTER))
     with pytest.raises(SpeechIQError, match=rf"ana.jsonl: {fault}.*; run the tasks, settings and --limit of the exam"):
         saved.find_letter(clip, question, options)
 
@@ -85,11 +85,11 @@ def test_another_version_of_the_set_is_refused_with_the_clip(clip, question, opt
 )
 def test_a_damaged_file_is_refused_with_its_line(rows, fault, tmp_path):
     with pytest.raises(SpeechIQError, match=fault):
-        read_answers(write(tmp_path, *rows))
+        read_saved(write(tmp_path, *rows))
 
 
 def test_a_missing_file_and_a_folder_are_refused(tmp_path):
     with pytest.raises(SpeechIQError, match=r"nowhere.jsonl: no such file; give the .jsonl file that a person saved"):
-        read_answers(tmp_path / "nowhere.jsonl")
+        read_saved(tmp_path / "nowhere.jsonl")
     with pytest.raises(SpeechIQError, match=r"a folder; name one file, or all of them by `siq eval people:"):
-        read_answers(tmp_path)
+        read_saved(tmp_path)

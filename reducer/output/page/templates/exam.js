@@ -38,11 +38,14 @@ function playerOf(clip) {
   const note = h("p", { className: "note plays" });
   const show = () => { note.textContent = `Played ${plural(answers.get(clip).plays, "time")}`; };
   const audio = h("audio", { controls: true, preload: "auto", src: sounds[clip.id], "aria-label": `Clip ${clips.indexOf(clip) + 1}` });
+  let begun = false;
   audio.onplay = () => {
-    const { plays } = answers.get(clip);
-    if (plays === 0 || audio.currentTime < 0.1) change(clip, { plays: plays + 1 });
+    if (!begun) change(clip, { plays: answers.get(clip).plays + 1 });
+    begun = true;
     show();
   };
+  audio.onended = () => { begun = false; };
+  audio.onseeked = () => { if (audio.currentTime < 0.1) begun = false; };
   show();
   return h("div", {}, audio, note);
 }
