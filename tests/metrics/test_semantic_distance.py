@@ -108,7 +108,7 @@ def test_the_distance_of_logits_needs_no_logits_where_the_head_is_linear(tiny, s
     logits = [[embed_slowly(folder, text, "eowl") for text in pair] for pair in PAIRS]
     expected = [distance_slowly(*pair) for pair in logits]
     found = measure_distances(PAIRS, settings | {"assistant": folder}, ["eowl"])["eowl"]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=3e-6)
 
 
 @pytest.mark.parametrize("bias", [False, True])
