@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.tables import check_columns, read_field, read_number, read_table
+from speechiq.core.files.tables import read_number
 from speechiq.core.suggestions import did_you_mean
+from speechiq.reducer.runs.declared import read_declared
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.run_record import read_counts, read_speeds
 
-SYSTEM = "system"
 #: Columns of prices: of a million tokens read and written, and of an hour of work.
 PRICES = ("input", "output", "hour")
 #: Kinds of work that measure a system and are not its own.
@@ -39,23 +39,8 @@ class RunCost(NamedTuple):
 
 
 def read_prices(file: Path) -> dict[str, dict[str, float]]:
-    """Read system -> prices from a table with the column `system` and columns of `PRICES`; an empty cell costs nothing.
-
-    Rows of other systems than those of a run are allowed, so that one table serves many runs.
-    """
-    rows = read_table(file)
-    check_columns(rows[0], [SYSTEM], file)
-    if not {*PRICES} & rows[0].keys():
-        raise SpeechIQError(file, "no column of prices", f"add {', '.join(PRICES)} or some of them")
-    prices: dict[str, dict[str, float]] = {}
-    for number, row in enumerate(rows, 1):
-        where = f"{file} row {number}"
-        name = read_field(row, SYSTEM, where)
-        if name in prices:
-            raise SpeechIQError(where, f"duplicate system {name!r}", "delete one of the rows")
-        given = {column: row[column] for column in PRICES if row.get(column) not in (None, "")}
-        prices[name] = {column: _read_price(column, value, where) for column, value in given.items()}
-    return prices
+    """Read system -> prices from a table with columns of `PRICES`; an empty cell costs nothing."""
+    return read_declared(file, PRICES, "prices", _read_price)
 
 
 def _read_price(column: str, value: Any, where: str) -> float:
@@ -66,7 +51,7 @@ def _read_price(column: str, value: Any, where: str) -> float:
 
 
 def read_costs(tasks: Iterable[TaskRun], prices: Mapping[str, Mapping[str, float]]) -> list[RunCost]:
-    """Return what each system of some tasks used and costs, by name; refuse prices of which no system has one."""
+    """Return the use and the cost of each system of some tasks, by name; refuse prices of which no system has one."""
     tasks = list(tasks)
     systems = sorted({task.system for task in tasks})
     if not prices.keys() & {*systems}:

@@ -15,8 +15,9 @@ import numpy as np
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.tables import check_columns, read_field, read_number, read_table
+from speechiq.core.files.tables import read_number
 from speechiq.core.suggestions import did_you_mean
+from speechiq.reducer.runs.declared import SYSTEM, read_declared
 from speechiq.reducer.runs.run_record import read_parameters
 from speechiq.reducer.scores.draws import Clips
 from speechiq.reducer.scores.scale import MEAN, POINTS
@@ -29,7 +30,6 @@ from speechiq.reducer.studies.result import StudyResult
 PARAMETERS, ACTIVE, COMPUTE = "parameters", "active_parameters", "training_flops"
 #: Kind of size -> what it counts, for headings.
 KINDS = {PARAMETERS: "Parameters", ACTIVE: "Active parameters", COMPUTE: "Training FLOPs"}
-SYSTEM = "system"
 FEWEST = 5
 #: Distances from the line below this, in SIQ, are rounding.
 ROUNDING = 1e-9
@@ -112,23 +112,8 @@ def fit_lines(x: np.ndarray, siq: np.ndarray) -> FittedLines:
 
 
 def read_sizes(file: Path) -> dict[str, dict[str, float]]:
-    """Read system -> kind -> size from a table with the column `system` and columns of `KINDS`; a cell may be empty.
-
-    Rows of other systems than those of a run are allowed, so that one table serves many runs.
-    """
-    rows = read_table(file)
-    check_columns(rows[0], [SYSTEM], file)
-    if not KINDS.keys() & rows[0].keys():
-        raise SpeechIQError(file, "no column of sizes", f"add {', '.join(KINDS)} or some of them")
-    sizes: dict[str, dict[str, float]] = {}
-    for number, row in enumerate(rows, 1):
-        where = f"{file} row {number}"
-        name = read_field(row, SYSTEM, where)
-        if name in sizes:
-            raise SpeechIQError(where, f"duplicate system {name!r}", "delete one of the rows")
-        given = {kind: row[kind] for kind in KINDS if row.get(kind) not in (None, "")}
-        sizes[name] = {kind: _read_size(kind, value, where) for kind, value in given.items()}
-    return sizes
+    """Read system -> kind -> size from a table with columns of `KINDS`; a cell may be empty."""
+    return read_declared(file, [*KINDS], "sizes", _read_size)
 
 
 def _read_size(kind: str, value: Any, where: str) -> float:
