@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from speechiq.engines.kinds import PERSON
 from speechiq.reducer.scores.bootstrap import resample, resample_raw
 from speechiq.reducer.scores.scale import score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
@@ -15,11 +16,7 @@ SIQ = "siq"
 
 def find_people(scoreboard: Scoreboard) -> list[int]:
     """Return the rows of the people."""
-    return [
-        row
-        for row, system in enumerate(scoreboard.systems)
-        if any(task.described.get("kind") == PEOPLE for task in system.tasks)
-    ]
+    return [row for row, system in enumerate(scoreboard.systems) if system.kind == PERSON]
 
 
 def average_people(scoreboard: Scoreboard) -> dict[str, Estimate]:

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from speechiq.engines.kinds import PERSON
 from speechiq.reducer.runs.results_file import IMPORTED
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.scoreboard import Scoreboard
@@ -44,8 +43,6 @@ def identify(system: System) -> Identity:
         return Identity(kind, _text(asr, "model") or _from_file(asr), "")
     if described.get("kind") == IMPORTED:
         return Identity(kind or "Imported", "", "")
-    if system.kind == PERSON:
-        return Identity(kind, "", "")
     return Identity(kind, _text(described, "audio_encoder") or _text(described, "model"), "")
 
 
