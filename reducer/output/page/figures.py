@@ -16,6 +16,8 @@ ACCENT, SOFT = "var(--accent)", "var(--soft)"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 HALO = ", ".join(["0 0 3px var(--paper)"] * 3)
 MEAN, STD = 100.0, 15.0
+#: Fewest different sizes or costs in a chart against them.
+FEWEST_SIZES = 3
 ROW, MARGIN, PADDING = 34, 92, 0.1
 
 AXIS = {

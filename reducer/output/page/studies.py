@@ -11,7 +11,17 @@ import numpy as np
 import plotly.graph_objects as go
 
 from speechiq.metrics.latency import FIRST_AUDIO, FIRST_TOKEN, TOTAL
-from speechiq.reducer.output.page.figures import ACCENT, HALO, INK, MUTED, SOFT, STYLE, against_size, escape
+from speechiq.reducer.output.page.figures import (
+    ACCENT,
+    FEWEST_SIZES,
+    HALO,
+    INK,
+    MUTED,
+    SOFT,
+    STYLE,
+    against_size,
+    escape,
+)
 from speechiq.reducer.output.page.identity import short_names
 from speechiq.reducer.output.page.page import HEIGHT, Section, describe_origin, render
 from speechiq.reducer.output.page.study import Study
@@ -39,8 +49,6 @@ LEGEND = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"col
 APART, SPREAD, MARGIN = 0.05, 0.4, 0.3
 #: Powers of ten with a letter on the axis of sizes; those above are written as powers.
 LETTERS = {6: "M", 7: "0M", 8: "00M", 9: "B", 10: "0B", 11: "00B", 12: "T", 13: "0T", 14: "00T"}
-#: Fewest sizes in a chart against size.
-FEWEST_SIZES = 3
 SIZES = (
     "Parameters of all stages together, as the runs counted them. No system beats those on the line at the same size "
     "or less. The study of size (siq study size) says how good each is for its size."

@@ -133,7 +133,7 @@ def _draw_sizes(board: Board, column: Column) -> Any:
         cell, size = board.list_scores(entry).get(column.name), entry.result.declaration.parameters
         if isinstance(cell, Estimate) and size and not entry.result.control and not math.isnan(cell.value):
             known[entry.name] = (size, column.factor * cell.value)
-    if len({size for size, _ in known.values()}) < FEWEST_SIZES:
+    if len({size for size, _ in known.values()}) < figures.FEWEST_SIZES:
         return None
     sizes, scores = zip(*known.values(), strict=True)
     return figures.against_size(sizes, scores, short_names([*known]), _name_axis(column, ends=False), column.lower)
@@ -143,8 +143,8 @@ def _name_axis(column: Column, *, ends: bool = True) -> str:
     return ", ".join(line for line in (column.heading or "").splitlines() if ends or line != INTERVAL)
 
 
-#: Most systems in the chart of a leaderboard, and fewest sizes in the chart against size.
-MOST_DRAWN, FEWEST_SIZES = 30, 3
+#: Most systems in the chart of a leaderboard.
+MOST_DRAWN = 30
 SCRIPTS = ("base", "address", "theme", "downloads", "tables", "charts", "site", "print", "start")
 #: Folder of what pages share: style, scripts and data.
 SHARED = "shared"
