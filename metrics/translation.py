@@ -61,7 +61,7 @@ class TranslationSettings(Options, frozen=True, kw_only=True):
 
 
 def read_settings(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return what docs and results of a translation task record; refuse a direction or tokenizer that cannot work.
+    """Return the settings that a translation task records; refuse a direction or tokenizer that cannot work.
 
     >>> read_settings({"language": "en", "target_language": "zh"})["bleu_tokenizer"]
     'zh'

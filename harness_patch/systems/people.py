@@ -37,7 +37,7 @@ class People(SpeechSystem):
         return nullcontext()
 
     def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
-        """Return what the person wrote down of the clip of each prompt; empty for a clip that was left out."""
+        """Return the transcript that the person gave of the clip of each prompt; empty for a clip that was left out."""
         rows = [self.saved.find_transcript(prompt.clip) for prompt in prompts]
         texts = [row.text or "" for row in rows]
         self._count_missing("transcripts", texts)

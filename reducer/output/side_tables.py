@@ -1,4 +1,4 @@
-"""Show the tables beside a scoreboard: languages, times of answers, speed, people, and the reliability of a judge."""
+"""Show the tables beside a scoreboard: languages, times of answers, speed, cost, people, and a judge's reliability."""
 
 from __future__ import annotations
 

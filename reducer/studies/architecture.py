@@ -170,7 +170,7 @@ def stages_of(system: System) -> tuple[str, ...]:
 
 
 def _condition_of(system: System) -> str:
-    """Return what the name of a system says about the condition and the variant of its run."""
+    """Return the part of the name of a system that states the condition and the variant of its run."""
     return name_under("", system.tasks[0].metadata) if system.tasks else ""
 
 

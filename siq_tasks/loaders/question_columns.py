@@ -166,7 +166,7 @@ def read_open(raw: Mapping[str, Any], settings: RowSettings, repairs: Repairs) -
 
 
 def _read_grades(value: Any) -> list[str]:
-    """Return what each score means; they are a list of texts or its JSON text.
+    """Return the description of each score, from a list of texts or its JSON text.
 
     >>> _read_grades('["wrong", "right"]')
     ['wrong', 'right']

@@ -140,7 +140,7 @@ class SavedAnswers(NamedTuple):
 
 
 def read_saved(file: Path) -> SavedAnswers:
-    """Return what a person saved; refuse a damaged line, two answers to one question, and answers of two people."""
+    """Read the answers of a person; refuse a damaged line, two answers to one question, and answers of two people."""
     if is_folder(file):
         raise SpeechIQError(file, "a folder", f"name one file, or all of them by `siq eval {PEOPLE}:{file}`")
     if not is_file(file):

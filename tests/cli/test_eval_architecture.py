@@ -1,4 +1,4 @@
-"""`siq eval --architecture`: the four systems, their options, and the command that compares them."""
+"""Test `siq eval --architecture`: the four systems, their options, and the command that compares them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters of systems: counted without loading a weight, summed over stages, and recorded by runs."""
+"""Test the parameters of systems: counted without loading a weight, summed over stages, and recorded by runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def build(spec: str, **options):
 
 @pytest.fixture
 def parts(tiny_cascade) -> tuple[int, int]:
-    """Parameters of the tiny recognizer and of the tiny language model, loaded."""
+    """Return the number of parameters of the tiny recognizer and of the tiny language model, loaded."""
     recognizer = AutoModelForSpeechSeq2Seq.from_pretrained(tiny_cascade.asr)
     return count(recognizer), count(AutoModelForCausalLM.from_pretrained(tiny_cascade.llm))
 

@@ -1,4 +1,4 @@
-"""People as systems: what they saved from the page of an exam has the scores of any transcript and letter."""
+"""Test people as systems: what they saved from the page of an exam is scored like any transcript and letter."""
 
 import json
 import logging

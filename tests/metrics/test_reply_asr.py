@@ -1,4 +1,4 @@
-"""Several transcripts of a spoken reply: loops, rounds with seeds of their own, and recognizers that do not sample."""
+"""Test several transcripts of a spoken reply: loops, rounds with own seeds, and recognizers that do not sample."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Translations: chrF and BLEU against sacrebleu's own, counts that can be pooled, and settings that are refused."""
+"""Test translations: chrF and BLEU against sacrebleu's own, counts that can be pooled, and refused settings."""
 
 import math
 import pickle

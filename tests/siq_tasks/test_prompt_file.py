@@ -1,4 +1,4 @@
-"""Prompts of the user's own: what a file may have, what each model receives, and what results record."""
+"""Test prompts of the user's own: what a file may have, what each model receives, and what results record."""
 
 import json
 

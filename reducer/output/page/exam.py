@@ -46,7 +46,7 @@ def render_exam(exam: Exam, tasks: Sequence[str], command: str) -> str:
 
 
 def describe_exam(clips: Sequence[ExamClip]) -> dict[str, object]:
-    """Return what the script reads: the clips, the letters, and a key for what a browser keeps of this exam."""
+    """Return the data of the script: the clips, the letters, and a key for the entries of this exam in a browser."""
     plain = msgspec.to_builtins(clips)
     return {"clips": plain, "letters": ALPHABET, "key": content_sha256(plain)[:16]}
 

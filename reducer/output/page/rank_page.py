@@ -32,7 +32,7 @@ def render_ranking(clips: Sequence[ClipCards]) -> str:
 
 
 def _describe(clip: ClipCards) -> dict[str, Any]:
-    """Return what the script reads about a clip; the key is that of its ranks in the browser."""
+    """Return the data of the script about a clip; the key is that of its ranks in the browser."""
     content = {
         "id": clip.clip,
         "reference": clip.reference,

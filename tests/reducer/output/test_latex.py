@@ -1,4 +1,4 @@
-"""Tables as LaTeX: the text that was put in, aligned numbers, the best in bold, notes below."""
+"""Test tables as LaTeX: the text that was put in, aligned numbers, the best in bold, notes below."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMMAND = re.compile(rf"\\text({'|'.join(NAMES)})\{{\}}|\{{\\char34\}}")
 
 
 def set_latex(text: str) -> str:
-    """What LaTeX sets: the commands that may occur, then escaped characters; braces group."""
+    """Return the text that LaTeX sets: of the commands that may occur, then escaped characters; braces group."""
     marked = COMMAND.sub(lambda found: f"\0{ord(GLYPH.get(found[1], chr(34)))};", text.replace("$-$", "-"))
     assert not re.search(r"\\[a-zA-Z]", marked), "no other command is left"
     marked = re.sub(r"\\([&%$#_{}])", lambda found: f"\0{ord(found[1])};", marked)
@@ -45,7 +45,7 @@ def rows_of(grid: Grid) -> list[list[str]]:
 
 
 def ranking() -> Grid:
-    """A ranking as of `siq score`, with a control that is best everywhere."""
+    """Return a ranking as of `siq score`, with a control that is best everywhere."""
     columns = [
         Column("rank", "Rank", ".0f", kind="rank", lower=True),
         Column("system", "System", kind="setup"),

@@ -1,4 +1,4 @@
-"""Tables as Markdown: what a renderer makes of them is what was put in."""
+"""Test tables as Markdown: what a renderer makes of them is what was put in."""
 
 from __future__ import annotations
 

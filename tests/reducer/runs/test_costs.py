@@ -1,4 +1,4 @@
-"""What runs cost: tokens and work at given prices."""
+"""Test what runs cost: tokens and work at given prices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SPEED = {
 
 @pytest.fixture
 def runs(tmp_path) -> Path:
-    """Two systems, of which the first called an endpoint, and each worked for half an hour and was measured."""
+    """Return runs of two systems, each half an hour of work and measured; the first called an endpoint."""
     folder = tmp_path / "runs"
     for name, used in (("openai:m", USED), ("local", {"prefills": 5})):
         config = {"siq": {"pretrained": name, "usage": used, "speed": SPEED}}

@@ -1,4 +1,4 @@
-"""The mean of people among the systems."""
+"""Test the mean of people among the systems."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ LEVELS = ("remember", "understand", "apply")
 
 @pytest.fixture
 def runs(tmp_path):
-    """Two people and a system, each with a run of three levels."""
+    """Return two people and a system, each with a run of three levels."""
     for number, (name, skill) in enumerate(SKILLS.items()):
         kind = "people" if name.startswith("people") else "cascade"
         config = {"siq": {"pretrained": name, "system": {"kind": kind}}}

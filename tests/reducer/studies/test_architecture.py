@@ -1,4 +1,4 @@
-"""Cascade against end to end: planted runs whose differences are known, the pairs, what is missing, and each error."""
+"""Test cascade against end to end: runs with known differences, the pairs, what is missing, and each error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BASE = ("org/audio", "org/text")
 
 
 def describe_system(spec, way="generate"):
-    """Return what a run of a system records, without most options."""
+    """Return the description of a system that a run records, without most options."""
     first, *others = spec.split("+")
     asr = {"control": first} if first in ("gold", "silence") else {"model": first}
     described = {"kind": "cascade", "asr": asr, "llm": {"model": others[-1]}} if others else dict(END_TO_END)

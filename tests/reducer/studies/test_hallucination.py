@@ -94,7 +94,7 @@ def score_votes(row: dict) -> None:
 
 @pytest.fixture
 def scored(runs, tmp_path) -> tuple[Path, Path]:
-    """The runs with one more question, which has an answer, and the set of the others."""
+    """Return the runs with one more question, which has an answer, and the set of the others."""
     chosen = frozen_set(runs, tmp_path / "set.json", wrong_key=3)
     for name, system in (("qwen", "whisper+qwen"), ("desta", HOSTILE), ("letter", "letter:B")):
         control = {"kind": "control", "control": CONTROL} if name == "letter" else {}

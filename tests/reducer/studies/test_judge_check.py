@@ -120,7 +120,7 @@ def test_a_person_scores_with_the_keyboard_pauses_and_saves(page, judged_runs, c
 
 @pytest.fixture
 def spoken_page(tmp_path) -> Path:
-    """A page of ten replies, of which the first has its sound on this machine, and the second elsewhere."""
+    """Return a page of ten replies, of which the first has its sound on this machine, and the second elsewhere."""
     results = write_judged(tmp_path / "spoken", "speaker", [float(i % 6) for i in range(10)])
     (samples,) = results.parent.glob("samples_*.jsonl")
     rows = [json.loads(line) for line in samples.read_text().splitlines()]

@@ -1,4 +1,4 @@
-"""People rank transcripts: the page, the files that it saves, their mean ranks, and the metrics beside them."""
+"""Test how people rank transcripts: the page, the files that it saves, their mean ranks, and the metrics."""
 
 from __future__ import annotations
 

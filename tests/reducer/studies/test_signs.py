@@ -1,4 +1,4 @@
-"""Signs of hallucination: right answers that were not heard, and options that were not offered (Appendix C)."""
+"""Test signs of hallucination: right answers that were not heard, and options that were not offered (Appendix C)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def write_system(
 
 
 def read(folder: Path, system: str) -> list[AnswerSigns]:
-    """The signs in the answers of a system, question by question."""
+    """Return the signs in the answers of a system, question by question."""
     tasks = []
     for file in sorted((folder / system).glob("samples_*.jsonl")):
         level = LEVELS["apply" if '"acc"' in file.read_text() else "remember"]
@@ -116,7 +116,7 @@ def test_a_right_answer_that_was_not_heard(tmp_path, transcript, right, letter, 
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """A system that guesses and changes options, and one that does neither."""
+    """Return runs of a system that guesses and changes options, and one that does neither."""
     folder = tmp_path / "runs"
     answers = {"q1": ["(A) cheap rail", "(A)", "(A)", "A", "A"], "q2": ["B"] * 5, "q3": ["(F) all of them", *"AAAA"]}
     write_system(folder, "guesses", "Something grew", answers)

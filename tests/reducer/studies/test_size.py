@@ -1,4 +1,4 @@
-"""SIQ given size: the line against numpy's, distances by hand, sizes of runs and tables, and what is refused."""
+"""Test SIQ given size: the line against numpy's, distances by hand, sizes of runs and tables, and what is refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIZES = {"a": 40_000_000, "b": 74_000_000, "c": 244_000_000, "d": 1_500_000_000,
 
 
 def scores_of(skill: float, seed: int) -> dict:
-    """Scores of 12 clips at all levels, better with skill."""
+    """Return scores of 12 clips at all levels, better with skill."""
     noise = np.random.default_rng(seed).normal(size=(3, CLIPS)) / 10
     wer, similarity, accuracy = (np.clip(skill + row, 0.02, 0.98) for row in noise)
     return {

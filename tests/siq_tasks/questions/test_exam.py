@@ -1,4 +1,4 @@
-"""The exam of people: what is asked, and the files that they save."""
+"""Test the exam of people: what is asked, and the files that they save."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The page on which people take the test: what is in it, and how a person works on it."""
+"""Test the page on which people take the test: what is in it, and how a person works on it."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Charts: what their lines and marks stand for."""
+"""Test charts: what their lines and marks stand for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kinds of systems: what runs recorded, the column of the table, and the chart of the report."""
+"""Test kinds of systems: what runs recorded, the column of the table, and the chart of the report."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def test_a_system_has_its_declaration_and_history(visit):
 
 
 def read_rates(results: Path, name: str) -> list[float]:
-    """The word error rate of each clip in per cent, from the published rows."""
+    """Return the word error rate of each clip in per cent, from the published rows."""
     place = next(results.glob(f"{folder_of_system(name)}/*"))
     rows = gzip.decompress(next(place.glob("rows/siq_demo_remember.*")).read_bytes())
     return [100 * json.loads(line)["wer"] for line in rows.splitlines()]
