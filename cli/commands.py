@@ -71,7 +71,7 @@ COMMANDS = {
     "data": Command("", "Make data sets of recordings or texts, and questions about them."),
     "data new": Command("data:new", "Make three tasks, one per level, of your own clips and references."),
     "data pack": Command("data:pack_tasks", "Make one archive of a folder of tasks that a colleague can run."),
-    "data speak": Command("data:speak", "Speak texts and write a data set of them."),
+    "data speak": Command("voices:speak", "Speak texts and write a data set of them."),
     "data questions": Command("data:write_by_models", "Write three questions per clip from its reference."),
     "data check": Command("data:check_data", "Check a question file, or whether the sources of data sets exist."),
     "data exam": Command("data:write_exam", "Write a page on which people take the test, offline."),
