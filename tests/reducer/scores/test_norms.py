@@ -19,7 +19,7 @@ from speechiq.reducer.output.page.study import weights_by_rule
 from speechiq.reducer.output.scoreboard_records import csv_rows
 from speechiq.reducer.scores import norms
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.scale import Weighting
+from speechiq.reducer.scores.scale import CORRELATION, FEWEST_CORRELATED, Weighting
 from speechiq.reducer.studies import unanswerable as sets
 from tests.commands import refusal, siq, succeed
 from tests.reducer.conftest import frozen_set, levels, write_run, write_skills
@@ -69,22 +69,25 @@ def new(tmp_path: Path, scores: dict | None = None, **options) -> list[System]:
 
 
 @st.composite
-def pools(draw) -> list[System]:
-    """Systems with scores on a grid, one to three questions a clip, apart on every level."""
+def pools(draw) -> tuple[list[System], Weighting]:
+    """Systems with scores on a grid, one to three questions a clip, apart on every level; and a rule for so many."""
+    rule = draw(st.sampled_from(RULES))
+    fewest = FEWEST_CORRELATED if rule.levels == CORRELATION else 2
     clips = draw(st.integers(1, 5))
     questions = [draw(st.integers(1, 3)) for _ in range(clips)]
     cell = st.integers(0, 100).map(lambda value: value / 100)
     systems = []
-    for j in range(draw(st.integers(2, 5))):
+    for j in range(draw(st.integers(fewest, 5))):
         rows = {level: {(f"c{i}",): draw(cell) for i in range(clips)} for level in ("remember", "understand")}
         rows["apply"] = {(f"c{i}", f"q{q}"): draw(cell) for i in range(clips) for q in range(questions[i])}
         systems.append(System.of_scores(f"s{j}", rows, levels=LEVELS))
     assume(all(np.ptp(raw.mean(axis=1)) > 0 for raw in align(systems).raw.values()))
-    return systems
+    return systems, rule
 
 
-@given(systems=pools(), rule=st.sampled_from(RULES))
-def test_norms_reproduce_their_pool_bit_for_bit(systems, rule, tmp_path_factory):
+@given(drawn=pools())
+def test_norms_reproduce_their_pool_bit_for_bit(drawn, tmp_path_factory):
+    systems, rule = drawn
     lined = align(systems)
     try:
         own = score(lined, calibrate(lined, rule))
