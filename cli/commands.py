@@ -69,15 +69,19 @@ COMMANDS = {
     "list tasks": Command("listing:tasks", "List the sets of tasks, or show tasks and their data sets."),
     "list norms": Command("listing:list_norms", "List the norms of the package, or show some norms."),
     "data": Command("", "Make data sets of recordings or texts, and questions about them."),
-    "data new": Command("data:new", "Make three tasks, one per level, of your own clips and references."),
-    "data pack": Command("data:pack_tasks", "Make one archive of a folder of tasks that a colleague can run."),
-    "data speak": Command("voices:speak", "Speak texts and write a data set of them."),
-    "data questions": Command("data:write_by_models", "Write three questions per clip from its reference."),
-    "data check": Command("data:check_data", "Check a question file, or whether the sources of data sets exist."),
-    "data exam": Command("data:write_exam", "Write a page on which people take the test, offline."),
-    "data croissant": Command("data:croissant", "Describe a question file in Croissant, for data set search."),
+    "data new": Command("data.sets:new", "Make three tasks, one per level, of your own clips and references."),
+    "data pack": Command("data.sets:pack_tasks", "Make one archive of a folder of tasks that a colleague can run."),
+    "data speak": Command("data.voices:speak", "Speak texts and write a data set of them."),
+    "data questions": Command("data.questions:write_by_models", "Write three questions per clip from its reference."),
+    "data check": Command(
+        "data.questions:check_data", "Check a question file, or whether the sources of data sets exist."
+    ),
+    "data exam": Command("data.exam:write_exam", "Write a page on which people take the test, offline."),
+    "data croissant": Command(
+        "data.questions:croissant", "Describe a question file in Croissant, for data set search."
+    ),
     "paper": Command("", "Reproduce analyses of the SpeechIQ paper."),
-    "paper questions": Command("data:join_questions", "Join released questions to the clips of a data set."),
+    "paper questions": Command("data.questions:join_questions", "Join released questions to the clips of a data set."),
     "paper rank": Command("studies:write_ranking", "Write a page on which people rank the transcripts of systems."),
     "paper correlate": Command("studies:correlate_with_people", "Correlate SIQ and metrics with ranks by people."),
     "paper references": Command("studies:references", "Compare error rates on original and cleaned references."),

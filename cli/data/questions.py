@@ -1,4 +1,4 @@
-"""Define most of `siq data`, and `siq paper questions`: make tasks of your own clips, and questions about them."""
+"""Define `siq data questions`, `check`, `croissant` and `siq paper questions`: questions about clips."""
 
 import json
 import os
@@ -11,18 +11,14 @@ import typer
 from speechiq.cli.commands import examples, stop_in_one_line
 from speechiq.cli.options import (
     EXPERT,
-    AllowCode,
     Force,
     Metadata,
     Seed,
     Yes,
-    choose_file,
     complete_tasks,
     output_option,
     read_values,
-    split_names,
 )
-from speechiq.core.checkpoints.names import DEMO, choose_source, demo_folder
 from speechiq.core.console import count_of, say, say_error, show
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import (
@@ -35,108 +31,6 @@ from speechiq.core.files.plain import (
     refuse_to_overwrite,
     write_whole,
 )
-
-#: How many ids are printed.
-SHOWN = 5
-#: The demo's language model.
-SMALL = "SmolLM2-135M-Instruct"
-
-
-@examples(
-    "siq data new calls --audio recordings --text references.csv",
-    "siq data new anrufe --audio recordings --text references.csv --language de --force",
-    "siq data new calls --text references.csv",
-)
-def new(
-    name: Annotated[str, typer.Argument(help="Name of the data set: lower-case letters, digits and '_'.")],
-    text: Annotated[
-        Path,
-        typer.Option(
-            help="CSV, TSV or JSONL file with the columns audio, text and, optionally, id, cluster, entities; or a "
-            "manifest of NeMo, or a text file of Kaldi with an id and its words per line."
-        ),
-    ],
-    audio: Annotated[
-        Path | None, typer.Option(help="Folder of audio files; without it, a set for transcripts in files alone.")
-    ] = None,
-    output: Annotated[Path | None, output_option("Folder for the tasks; by default named after the set.")] = None,
-    embedder: Annotated[
-        str | None,
-        typer.Option(help="Language model that Understand compares texts with; by default the small one of the demo."),
-    ] = None,
-    group_by: Annotated[
-        str | None, typer.Option(help="Columns with groups of clips, such as gender,accent, for scores by group.")
-    ] = None,
-    language: Annotated[
-        str | None, typer.Option(help="Code of the language of the clips, such as de; without it, English.")
-    ] = None,
-    assistant: Annotated[
-        str | None,
-        typer.Option(help="Language model of an assistant; also makes the task siq_NAME_distance with its distances."),
-    ] = None,
-    force: Force = False,
-) -> None:
-    """Make three tasks, one per level, of your own clips and references."""
-    from speechiq.metrics.distance.readers import DEFAULT_EMBEDDER
-    from speechiq.siq_tasks.catalog.new import create, read_set_name
-
-    if (dataset := read_set_name(name)) != name:
-        say(f"the data set is called {dataset}: names of tasks have no capitals and no '-'")
-    folder = output or Path(dataset)
-    small = choose_source(SMALL)
-    groups = split_names(group_by)
-    made = create(dataset, audio, text, folder, embedder or small, assistant, groups, language, force=force)
-    for warning in made.warnings:
-        say(warning)
-    if embedder is None:
-        say(f"Understand compares texts with {small}; that of the paper is --embedder {DEFAULT_EMBEDDER} (gated)")
-    more = f" and {len(made.ids) - SHOWN} more" if len(made.ids) > SHOWN else ""
-    place = shlex.quote(str(folder))
-    system = "demo" if language is None else f"{choose_source('whisper-base')}+{small},llm_answer=likelihood"
-    if audio is None:
-        say("the set has no audio: its systems are transcripts:FILE, with +LLM for Apply, gold and silence")
-        system = f"transcripts:FILE+{small},llm_answer=likelihood"
-    run = f"siq eval {system} --include-path {place} --output {shlex.quote(f'runs/{dataset}')} --tasks"
-    fetch = [] if is_file(demo_folder(small.removeprefix(DEMO)) / "config.json") else ["  siq demo fetch"]
-    show(
-        f"{', '.join(made.tasks)} are in {folder}.",
-        f"Ids of the clips: {', '.join(made.ids[:SHOWN])}{more}; `siq list tasks {place}` lists all. Next:",
-        *fetch,
-        f"  {run} {','.join(made.tasks[:2])}",
-        "Apply needs questions: a model writes them (`siq data questions --help`), or you. Then run all three:",
-        f"  siq data questions --dataset {place} --template",
-        f"  {run} siq_{dataset}",
-    )
-
-
-@examples("siq data pack calls", "siq data pack calls -o shared/calls.zip --force")
-def pack_tasks(
-    folder: Annotated[Path, typer.Argument(help="Folder of tasks, as `siq data new` makes it.")],
-    output: Annotated[
-        Path | None, output_option("Archive to write, FILE.zip; by default named after the folder.")
-    ] = None,
-    force: Force = False,
-) -> None:
-    """Make one archive of a folder of tasks that a colleague can run.
-
-    It has the tasks, the table of clips, the audio and the questions.
-    """
-    from speechiq.siq_tasks.catalog.folders import check_archive, list_contents, write_archive
-
-    contents = list_contents(folder)
-    archive = output or Path(f"{contents.root.name}.zip")
-    check_archive(archive, force)
-    write_archive(contents, archive)
-    for file in contents.missing:
-        say(f"{folder / file} is not written yet, so Apply does not run: see `siq data questions`")
-    name = shlex.quote(contents.root.name)
-    clips = f"{count_of(contents.clips, 'clip')} among them, " if contents.clips else ""
-    show(
-        f"wrote {archive}: {count_of(len(contents.files), 'file')}, {clips}"
-        f"{archive.stat().st_size / 1e6:.1f} MB. A colleague types:",
-        f"  python -m zipfile -e {shlex.quote(archive.name)} .",
-        f"  siq eval SYSTEM --include-path {name} --tasks {','.join(contents.names)} --output runs/{name}",
-    )
 
 
 @examples(
@@ -241,65 +135,6 @@ def _write_template(dataset: str, metadata: list[str] | None, output: Path | Non
         f"wrote {named}: {count_of(len(clips) * file.PER_CLIP, 'row')} for {count_of(len(clips), 'clip')}. Write a "
         "question, four options A to D, and the letter or the text of the right one into each. Then:",
         f"  siq data check {named} --dataset {shlex.quote(dataset)}",
-    )
-
-
-@examples(
-    "siq data exam siq_demo -o exam.html",
-    "siq data exam siq_demo --limit 3 -o exam.html",
-    "siq data exam siq_calls --include-path calls -o calls.html --force",
-)
-def write_exam(
-    tasks: Annotated[
-        str,
-        typer.Argument(
-            help="Tasks or groups, with commas between them, that want transcripts or have options.",
-            autocompletion=complete_tasks,
-        ),
-    ],
-    output: Annotated[Path, output_option("Page to write, such as exam.html.")],
-    limit: Annotated[int | None, typer.Option(min=1, help="Take only the first clips of each data set.")] = None,
-    metadata: Metadata = None,
-    include_path: Annotated[
-        Path | None, typer.Option(help="Folder with further tasks, such as one of `siq data new`.")
-    ] = None,
-    allow_code: AllowCode = False,
-    force: Force = False,
-) -> None:
-    """Write a page on which people take the test, offline.
-
-    A person hears each clip, writes down what is said, answers its questions, and saves a file. `siq eval people:FILE`
-    scores it like a system. The page has the sound inside, and neither references nor right letters.
-    """
-    from speechiq.cli.evaluation.checks import check_plan
-    from speechiq.harness_patch.exam import open_exam
-    from speechiq.harness_patch.plan import Plan, eval_command
-    from speechiq.reducer.output.page.exam import render_exam
-
-    endings = (".html", ".htm")
-    page = choose_file([output], endings, force, "the exam is a page", "name one such as exam.html")
-    names = split_names(tasks)
-    folder = None if include_path is None else str(include_path)
-    plan = Plan(
-        systems=(),
-        tasks=tuple(names),
-        output=str(page.parent),
-        limit=limit,
-        metadata=tuple(metadata or ()),
-        include_path=folder,
-        allow_code=allow_code,
-    )
-    check_plan(plan, None, False)
-    command = shlex.join(eval_command(plan.change(systems=("people:NAME.jsonl",), output="runs/people")))
-    with stop_in_one_line():
-        exam = open_exam(plan)
-        text = render_exam(exam, names, command)
-    write_whole(page, text.encode(errors="replace"), OWN_FILE)
-    asked = f" and {count_of(exam.questions, 'question')}" if exam.questions else ""
-    show(
-        f"wrote {page}: {count_of(len(exam.clips), 'clip')}{asked}, {page.stat().st_size / 1e6:.1f} MB. "
-        "Each person opens it in a browser and saves a file, for:",
-        f"  {command}",
     )
 
 
