@@ -69,7 +69,7 @@ def one(ask, tmp_path_factory):
 def several(ask, tmp_path_factory):
     """Run several processes that share a store, and return their folder."""
     folder = tmp_path_factory.mktemp("several")
-    launch(*LAUNCH, "3", ask=ask, folder=folder / "runs", limit=5, store=folder / "store")
+    evaluate(folder / "runs", ask=ask, limit=5, processes=3, store=folder / "store")
     return folder
 
 
