@@ -8,7 +8,7 @@ from datasets import Dataset
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.engines.languages import FIELD, read_language
-from speechiq.siq_tasks.languages.prompts import check_options
+from speechiq.siq_tasks.conditions.prompts import check_options
 from speechiq.siq_tasks.loaders.content import QUESTION_ITEMS
 from speechiq.siq_tasks.loaders.entities import CLASSES, ENTITIES
 from speechiq.siq_tasks.loaders.row_choice import CLUSTER, GROUPS

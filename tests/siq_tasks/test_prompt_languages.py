@@ -6,8 +6,8 @@ from lm_eval.tasks import TaskManager
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.languages import OWN
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE, list_options
+from speechiq.siq_tasks.conditions.prompts import read_phrases, read_prompt_language, write_prompt
 from speechiq.siq_tasks.index import HERE, list_language_tasks, read_task
-from speechiq.siq_tasks.languages.prompts import read_phrases, read_prompt_language, write_prompt
 from tests.runs import evaluate
 from tests.siq_tasks.belebele import question, record, sentence, write_set
 

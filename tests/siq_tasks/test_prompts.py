@@ -9,8 +9,8 @@ from speechiq.harness_patch.systems import correction
 from speechiq.harness_patch.systems.answering import LIKELIHOOD_PROMPT, LIKELIHOOD_PROMPT_VERSION
 from speechiq.metrics import similarity
 from speechiq.metrics.distance import readers
+from speechiq.siq_tasks.conditions.prompts import VERSION, read_phrases
 from speechiq.siq_tasks.index import read_task
-from speechiq.siq_tasks.languages.prompts import VERSION, read_phrases
 from speechiq.siq_tasks.questions import write
 from speechiq.siq_tasks.settings import name_task_type
 from tests.siq_tasks.test_task import FILES
