@@ -30,13 +30,11 @@ from speechiq.siq_tasks.conditions.prompts import (
     write_request,
 )
 from speechiq.siq_tasks.conditions.spec import CONDITION, LISTEN, STREAM, TIMING, QuestionSettings, RunSettings
-from speechiq.siq_tasks.index import INLINE, join_metadata, resolve_folder
+from speechiq.siq_tasks.index import INLINE, TRANSCRIPTS, join_metadata, resolve_folder
 from speechiq.siq_tasks.loaders.content import digest_content
 from speechiq.siq_tasks.settings import expand_sets, find_task_type, for_dataset, keys_of, name_task_type, user_metadata
 
 REMEMBER, APPLY = "remember", "apply"
-#: Task types whose measure is an error rate, in the unit of their language.
-TRANSCRIPTS = (REMEMBER, "transcribe")
 #: The configuration of a task, as lm-eval takes it.
 Task = dict[str, Any]
 #: The filters of a task that lists none, as in lm-eval.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jiwer
 
 from speechiq.metrics.columns import higher, lower, mean, returns
-from speechiq.metrics.judge.free_answers import JudgedItem, item_of
+from speechiq.metrics.judge.free_answers import JudgedItem, item_of, score_judgment
 from speechiq.metrics.judge.judging import Case, Judgment
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
 
@@ -85,17 +85,15 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
     1.0
     """
     item = results[0]
-    lowest, highest = doc["judging"]["scale"]
-    scores = [value for value in item["scores"] if value is not None]
-    points = mean(scores)
-    share = (points - lowest) / (highest - lowest)
+    judged = score_judgment(doc, item)
+    share = judged["judge"]
     return {
         "meaning": share,
-        "meaning_points": points,
-        "unjudged": float(not scores),
+        "meaning_points": judged["judge_points"],
+        "unjudged": judged["unjudged"],
         "transcript_error": float(not is_equal(doc, str(item["answer"]))),
-        "empty_answer": float(not str(item["answer"]).strip()),
-        "meaning_lost": float(share < KEPT) if scores else math.nan,
+        "empty_answer": judged["empty_answer"],
+        "meaning_lost": math.nan if math.isnan(share) else float(share < KEPT),
     }
 
 

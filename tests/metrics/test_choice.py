@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speechiq.metrics.choice import LETTERS, UNPARSED, Vote, score, vote
-from speechiq.metrics.letters.tally import tally_letters
+from speechiq.metrics.letters.options import tally_letters
 
 OPTIONS = ["a factory fire", "higher diesel prices", "a legal fine", "a labour strike"]
 DOC = {"options": OPTIONS, "answer": "B"}
