@@ -10,7 +10,7 @@ from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.catalog.new import create
-from speechiq.siq_tasks.loaders import audio, bundled
+from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.loaders import clips as loading
 from tests.metrics import tiny_text
 from tests.runs import evaluate
@@ -40,11 +40,6 @@ def test_no_word_of_a_query_is_in_the_prompt_or_the_items_of_its_audio():
         assert doc["text"] not in request and doc[answers]
     assert task.doc_to_text(doc) == "<audio>"
     assert doc["question"] == doc["text"] and doc["answer"] in doc["accepted"]
-
-
-def test_a_clip_that_is_a_query_has_no_question_in_words():
-    (items,) = audio.to_respond({"audio": {"path": "x"}, "question": "Who?"})
-    assert items == {"path": "x", "purpose": "answer"}
 
 
 @pytest.fixture
@@ -103,12 +98,6 @@ def test_entities_are_read_from_tables_and_data_sets(spoken, kind):
 def test_a_set_that_cannot_be_measured_is_named_before_compute(spoken, row, message):
     with pytest.raises(SpeechIQError, match=message):
         load_rows(write(spoken, ROWS[0] | row))
-
-
-def test_a_set_without_references_is_refused(spoken):
-    file = write(spoken, {"id": "a", "audio": "a.wav"})
-    with pytest.raises(SpeechIQError, match="no column 'text'; it has id, audio"):
-        load_rows(file)
 
 
 def test_texts_that_were_not_spoken_yet_are_a_missing_table(own_cache):

@@ -7,7 +7,7 @@ import pytest
 from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.index import IN_PACKAGE, data_sets, list_clips, list_tasks, read_one_task
+from speechiq.siq_tasks.index import IN_PACKAGE, data_sets, list_clips, list_tasks
 from tests.conftest import run
 from tests.siq_tasks.conftest import Hub
 from tests.warm import lm_eval, run_warm
@@ -61,13 +61,6 @@ def test_the_chosen_clips_are_recorded_so_that_two_people_can_compare(suite_run)
         assert [doc["id"] for doc in docs] == about[0]["subset_ids"]
         assert all(doc["audio"]["path"].startswith("clips/") for doc in docs)
         assert len({doc["cluster"] for doc in docs}) == (1 if dataset == "voxpopuli" else 2)
-
-
-def test_the_yaml_states_subset_and_source(suite_run):
-    assert [read_one_task(dataset)[1]["metadata"]["subset"] for dataset in REAL] == [200, 400, 200]
-    for dataset in REAL:
-        about = read_one_task(dataset)[1]["metadata"]
-        assert {"dataset_path", "dataset_name", "split", "text_column", "selection"} <= set(about)
 
 
 def test_clips_are_listed_without_a_task(hub, own_cache):
