@@ -14,7 +14,7 @@ from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.loaders import clips as loading
 from tests.metrics import tiny_text
 from tests.runs import evaluate
-from tests.siq_tasks.conftest import encode
+from tests.siq_tasks.conftest import encode, write_lines
 
 OFF = {"assistant": "off", "encoder": "off", "rare_words": "off"}
 
@@ -52,12 +52,6 @@ def spoken(tmp_path, own_cache):
     return folder
 
 
-def write(folder, *rows):
-    file = folder / "clips.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(file)
-
-
 ROWS = (
     {"id": "a", "audio": "a.wav", "text": "Where is New York?", "entities": ["New York"]},
     {"id": "b", "audio": "b.wav", "text": "Who invented calculus?", "entities": []},
@@ -72,7 +66,7 @@ def load_rows(file, **more):
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
 def test_entities_are_read_from_tables_and_data_sets(spoken, kind):
     if kind == "jsonl":
-        file = write(spoken, *ROWS)
+        file = write_lines(spoken / "clips.jsonl", *ROWS)
     elif kind == "csv":
         file = spoken / "clips.csv"
         file.write_text(
@@ -97,7 +91,7 @@ def test_entities_are_read_from_tables_and_data_sets(spoken, kind):
 )
 def test_a_set_that_cannot_be_measured_is_named_before_compute(spoken, row, message):
     with pytest.raises(SpeechIQError, match=message):
-        load_rows(write(spoken, ROWS[0] | row))
+        load_rows(str(write_lines(spoken / "clips.jsonl", ROWS[0] | row)))
 
 
 def test_texts_that_were_not_spoken_yet_are_a_missing_table(own_cache):
@@ -107,7 +101,7 @@ def test_texts_that_were_not_spoken_yet_are_a_missing_table(own_cache):
 
 def test_spoken_texts_are_read_as_they_were_written(spoken, monkeypatch):
     rows = [{"file_name": row["audio"], "seconds": 1.0, "voice": "flite:slt"} | row for row in ROWS]
-    spoken.joinpath("metadata.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_lines(spoken / "metadata.jsonl", *rows)
     monkeypatch.chdir(spoken.parent)
     docs = load("siq_oasst_distance").eval_docs
     assert {doc["id"]: doc["entities"] for doc in docs} == {"oasst/a": ["New York"], "oasst/b": []}
@@ -125,7 +119,7 @@ def test_recordings_of_ones_own_are_measured_from_an_empty_folder(spoken, tmp_pa
     assert made.tasks[-1] == "siq_calls_distance"
     transcripts = tmp_path / "said.jsonl"
     written = {"calls/a": "Where is York?", "calls/b": "Who invented the jeans?"}
-    transcripts.write_text("".join(json.dumps({"id": key, "text": text}) + "\n" for key, text in written.items()))
+    write_lines(transcripts, *({"id": key, "text": text} for key, text in written.items()))
     system = {"pretrained": f"transcripts:{transcripts}+{models['assistant']}"}
     about = {"encoder": models["encoder"], "rare_words": "off"}
     results = evaluate("hf-audio", made.tasks[-1:], include=tmp_path / "calls", model_args=system, metadata=about)

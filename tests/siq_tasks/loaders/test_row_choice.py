@@ -18,7 +18,7 @@ from speechiq.siq_tasks.loaders.content import digest_content
 from speechiq.siq_tasks.loaders.entities import read_entities
 from speechiq.siq_tasks.loaders.row_choice import ChoiceSettings, choose_longest, ids_sha256
 from tests.commands import refusal, siq
-from tests.siq_tasks.conftest import encode
+from tests.siq_tasks.conftest import encode, read_lines, write_lines
 
 lengths = st.dictionaries(st.text(min_size=1, max_size=3), st.floats(0, 3).map(lambda x: round(x, 1)), min_size=1)
 
@@ -127,7 +127,7 @@ def test_groups_of_one_clip_are_named(own_cache, tmp_path, caplog):
 def test_own_recordings_record_the_columns(own_cache, tmp_path):
     table = write_table(tmp_path, ("female", "male", "male", "other"))
     made = create("mine", tmp_path, table, tmp_path / "out", "demo:SmolLM2-135M-Instruct", group_by=["gender"])
-    rows = [json.loads(line) for line in (tmp_path / "out" / "clips.jsonl").read_text().splitlines()]
+    rows = read_lines(tmp_path / "out" / "clips.jsonl")
     assert [row["gender"] for row in rows] == ["female", "male", "male", "other"] and "room" not in rows[0]
     assert "group_columns:" in (tmp_path / "out" / "siq_mine_remember.yaml").read_text()
     assert any(warning.startswith("gender: 2 of 3 groups") for warning in made.warnings)
@@ -240,7 +240,7 @@ def test_a_field_that_is_no_entities_is_named(value, message):
 def make_calls(folder, *entities):
     table = folder / "calls.jsonl"
     rows = [{"id": str(n), "text": "Acme paid five dollars.", "entities": value} for n, value in enumerate(entities)]
-    table.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_lines(table, *rows)
     create("calls", None, table, folder / "calls", "demo:bge-micro-v2")
     about = {"dataset": "calls", "dataset_path": str(folder / "calls" / "clips.jsonl"), "audio_column": None}
     about |= {"id_column": "id", "task_type": "remember", "selection": "longest-text"}
