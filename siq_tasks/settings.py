@@ -17,7 +17,7 @@ from speechiq.core.suggestions import find_nearest
 from speechiq.metrics import reply, translation
 from speechiq.metrics.distance.semantic import DistanceSettings, read_distance
 from speechiq.metrics.judge import reader
-from speechiq.metrics.judge.settings import JUDGED, READ, read_judging, read_settings
+from speechiq.metrics.judge.settings import JUDGED, READ, read_settings
 from speechiq.metrics.settings import Subject, read_record
 from speechiq.metrics.similarity import PROMPTS as ONE_WORD
 from speechiq.metrics.similarity import EmbedderSettings, describe_embedding
@@ -45,11 +45,6 @@ Settings = dict[str, Any]
 #: Takes the values of a row by role (`Columns.pick`), the settings of rows and a list for repairs; returns what the row
 #: asks.
 RowReader = Callable[[Mapping[str, Any], RowSettings, Repairs], dict[str, Any]]
-
-
-def _read_right_wrong(metadata: Mapping[str, Any]) -> Settings:
-    """Return the settings of a judge beside a rule, which knows only right and wrong."""
-    return read_judging(metadata, "right_wrong").record()
 
 
 def _read_labels(metadata: Mapping[str, Any]) -> Settings:
@@ -105,7 +100,8 @@ _LETTER = (*_ASKED, *READ)
 _PROMPTS = Subject(PromptFileSettings)
 _DISTANCE = (Subject(DistanceSettings), Subject(RareWordSettings), _NORMALIZER, _PROMPTS)
 _READ_TRANSCRIPT = (read_unit, read_normalizer)
-_READ_LETTER = (_read_right_wrong, reader.read_settings)
+#: Of a judge beside a rule, which knows only right and wrong, and of the reader of answers without a letter.
+_READ_LETTER = (partial(read_settings, default_rubric="right_wrong"), reader.read_settings)
 _ANSWER = frozenset({"answer_column"})
 _QUESTION = frozenset({"question_column"})
 _CHOICE = _ANSWER | {"question_column", "choices_column"}
