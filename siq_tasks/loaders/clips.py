@@ -282,14 +282,19 @@ def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
     odd.check()
     chosen = choose_longest({clip["id"]: lengths[clip["id"]] for clip in clips}, subset, ties)
     if plan.row_questions:
-        first: dict[str, dict[str, Any]] = {}
-        shared = [first.setdefault(clip.get("sha256") or clip["id"], clip) for clip in clips]
-        clips = [
-            clip | {key: same[key] for key in ("id", CLUSTER) if key in same}
-            for clip, same in zip(clips, shared, strict=True)
-        ]
+        clips = _share_names(clips)
     record = {"subset_ids": chosen, "subset_sha256": ids_sha256(chosen)} | odd.record()
     return Prepared(clips, record, [*lengths])
+
+
+def _share_names(clips: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return clips, of which those with the same audio have the id and the cluster of the first one."""
+    first: dict[str, dict[str, Any]] = {}
+    shared = []
+    for clip in clips:
+        same = first.setdefault(clip.get("sha256") or clip["id"], clip)
+        shared.append(clip | {key: same[key] for key in ("id", CLUSTER) if key in same})
+    return shared
 
 
 def _save_audio(rows: Rows, place: int, source: RowSource, key: str) -> dict[str, Any]:

@@ -63,9 +63,11 @@ def build_docs(
         task_type.check(doc)
     if task_type.has_questions or questions:
         items = (*QUESTION_ITEMS, *ROW_ITEMS)
-        rows = [docs[row["id"]] | {item: row[item] for item in items if item in row} for row in questions]
-        for row in rows:
-            check_options(row)
+        rows = []
+        for row in questions:
+            asked = docs[row["id"]] | {item: row[item] for item in items if item in row}
+            check_options(asked)
+            rows.append(asked)
         return Dataset.from_list(rows)
     return Dataset.from_list(list(docs.values()))
 

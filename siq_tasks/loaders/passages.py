@@ -96,7 +96,7 @@ class SentenceRule(NamedTuple):
             costs = [-read_number(samples) for samples in sentence["num_samples"]]
         elif self.recording == "lowest_cer":
             rates = [sentence[name] for name in ERROR_RATES if sentence.get(name)]
-            costs = [_mean([rate for rate in of_one if rate is not None]) for of_one in zip(*rates, strict=True)]
+            costs = [_mean(of_one) for of_one in zip(*rates, strict=True)]
         return costs.index(min(costs)) if costs else 0
 
     @contextmanager
@@ -120,8 +120,9 @@ class SentenceRule(NamedTuple):
             yield Rows(len(passages), columns, lambda i: encode_audio([reader.join(passages[i])], "FLAC"))
 
 
-def _mean(rates: Sequence[float]) -> float:
-    return sum(rates) / len(rates) if rates else math.inf
+def _mean(rates: Sequence[float | None]) -> float:
+    known = [rate for rate in rates if rate is not None]
+    return sum(known) / len(known) if known else math.inf
 
 
 def read_sentence_rule(metadata: Mapping[str, Any], dataset: str) -> SentenceRule:

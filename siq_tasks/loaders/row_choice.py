@@ -287,10 +287,11 @@ def choose_rows(places: Mapping[str, int], rows: Rows, where: Where, name: str) 
 
 
 def _matches(row: Mapping[str, Any], where: Where) -> bool:
-    return all(
-        any(fnmatchcase(str(row[column]).casefold(), pattern) for pattern in patterns)
-        for column, patterns in where.items()
-    )
+    for column, patterns in where.items():
+        value = str(row[column]).casefold()
+        if not any(fnmatchcase(value, pattern) for pattern in patterns):
+            return False
+    return True
 
 
 def read_groups(columns: GroupColumns, row: Mapping[str, Any], repairs: Repairs) -> dict[str, str]:
