@@ -6,22 +6,20 @@ import math
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.catalog.new import create
 from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.loaders import clips as loading
 from tests.metrics import tiny_text
-from tests.runs import evaluate
+from tests.runs import evaluate, load_task
 from tests.siq_tasks.conftest import encode, write_lines
 
 OFF = {"assistant": "off", "encoder": "off", "rare_words": "off"}
 
 
 def load(task: str):
-    manager = TaskManager(include_defaults=False, metadata=OFF | {"judge": "exact_match"})
-    return manager.load(task)["tasks"][task]
+    return load_task(task, **OFF, judge="exact_match")
 
 
 def test_queries_have_their_entities_and_settings_in_docs():

@@ -17,7 +17,7 @@ from speechiq.siq_tasks.conditions.prompts import VERSION, read_phrases, read_pr
 from speechiq.siq_tasks.index import HERE, list_language_tasks, read_task
 from speechiq.siq_tasks.questions import write
 from speechiq.siq_tasks.settings import name_task_type
-from tests.runs import evaluate
+from tests.runs import evaluate, load_task
 from tests.siq_tasks.belebele import question, record, sentence, write_set
 from tests.siq_tasks.test_task import FILES
 
@@ -160,8 +160,7 @@ def test_english_is_the_default_and_is_recorded(german):
 
 
 def test_english_sets_are_asked_in_english_in_either_case():
-    manager = TaskManager(include_defaults=False, metadata={"prompt_language": OWN})
-    task = manager.load(["siq_demo_apply"])["tasks"]["siq_demo_apply"]
+    task = load_task("siq_demo_apply", prompt_language=OWN)
     assert task.config.doc_to_text == TEMPLATE and task.config.metadata["prompt_language"] == "en"
 
 
